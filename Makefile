@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make demo` and `make test`, each alone, on a fresh clone.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+JOBS   ?= auto
+
+.PHONY: help demo test test-slow test-torch lint format docs bench clean
+
+help:            ## show this list
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "weighbridge needs Python 3.11 or newer; try: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of extras, remade when pyproject.toml changes.
+$(VENV)/.%: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/.cli $(VENV)/.plot ## install what is needed, run the paper's example
+	$(BIN)/weighbridge demo
+
+test: $(VENV)/.test ## install what is needed, run all tests but the slow ones
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not torch"
+
+test-slow: $(VENV)/.test ## Monte Carlo tests of minutes
+	$(BIN)/python -m pytest -n $(JOBS) -m slow tests
+
+test-torch: $(VENV)/.test ## the array-library tests with torch (CPU build)
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/python -m pytest -m torch tests
+
+lint: $(VENV)/.lint ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.lint ## rewrite the code in house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs ## build the site into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.test ## benchmarks, with a JSON of figures and versions
+	$(BIN)/python -m benchmarks.log_weight
+
+clean:           ## remove everything that was built
+	rm -rf $(VENV) docs/_build docs/gallery docs/api/generated weighbridge-demo .*_cache
