@@ -1,0 +1,51 @@
+"""Find the array library that arrays belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def _is_foreign(array: object) -> bool:
+    """True for arrays of another library that computes on its own (torch, cupy, ...)."""
+    if isinstance(array, np.ndarray | np.generic):
+        return False
+    library = type(array).__module__.partition(".")[0]
+    return library in {"torch", "cupy"} or hasattr(array, "__array_namespace__")
+
+
+def array_namespace(*arrays: object) -> Any:
+    """Return the array-API namespace that all `arrays` share.
+
+    Anything that is not an array of another library (numbers, lists, NumPy arrays, data frame
+    columns) belongs to NumPy, and mixes with any library only as a plain number.
+    """
+    foreign = [array for array in arrays if _is_foreign(array)]
+    if not foreign:
+        return np
+    clash = [type(array).__name__ for array in arrays if isinstance(array, np.ndarray)]
+    if clash:
+        raise TypeError(
+            f"Got a NumPy array beside a {type(foreign[0]).__name__}; arrays of two libraries are "
+            "not mixed. Convert one of them, or pass plain numbers."
+        )
+    try:
+        import array_api_compat
+    except ImportError:
+        own = getattr(foreign[0], "__array_namespace__", None)
+        if own is not None:
+            return own()
+        raise ImportError(
+            f"Arrays of type {type(foreign[0]).__name__} need the package array-api-compat: "
+            'pip install "weighbridge[gpu]"'
+        ) from None
+    return array_api_compat.array_namespace(*foreign)
+
+
+def device_of(xp: Any, *arrays: object) -> Any:
+    """Return the device on which the first array of the namespace `xp` lives; None for NumPy."""
+    if xp is np:
+        return None
+    array = next(array for array in arrays if _is_foreign(array))
+    return array.device  # type: ignore[attr-defined]

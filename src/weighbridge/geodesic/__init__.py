@@ -1,0 +1,28 @@
+"""The weight family w^(lam, alpha) and its geometry: arrays in, arrays out.
+
+Every function takes log ratios and gives log weights, in float64, for NumPy arrays and for the
+arrays of any library that follows the array API standard (torch, cupy, ...). `lam` and `alpha`
+broadcast, so that a grid of candidates is one call.
+"""
+
+from weighbridge.geodesic._derivatives import (
+    log_weight_d_alpha,
+    log_weight_d_lam,
+    log_weight_d_log_ratio,
+)
+from weighbridge.geodesic._log_weight import log_weight, log_weight_bounds
+from weighbridge.geodesic._means import alpha_divergence, alpha_geodesic, log_f_mean
+from weighbridge.geodesic._paths import fisher_speed, path_length
+
+__all__ = [
+    "alpha_divergence",
+    "alpha_geodesic",
+    "fisher_speed",
+    "log_f_mean",
+    "log_weight",
+    "log_weight_bounds",
+    "log_weight_d_alpha",
+    "log_weight_d_lam",
+    "log_weight_d_log_ratio",
+    "path_length",
+]

@@ -1,0 +1,171 @@
+"""Derivatives of the log weight in the log ratio, in lam and in alpha."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weighbridge.geodesic._elementwise import elementwise, overwrite
+from weighbridge.geodesic._log_weight import FAR, NEAR, exponent, half_gap
+
+# Ten Gauss-Legendre nodes integrate p(1 - p) over |t| <= 1 to the last bit: its poles are pi away.
+_NODES, _WEIGHTS = (
+    0.5 * (part + shift)
+    for part, shift in zip(np.polynomial.legendre.leggauss(10), (1.0, 0.0), strict=True)
+)
+# exp(-t) underflows beyond FAR; numerator and denominator are multiplied by exp(SHIFT) there.
+_SHIFT = 600.0
+# From here on p*t - K loses digits and the form with log(lam) taken out does not.
+_LONG = 30.0
+
+
+def log_weight_d_log_ratio(log_ratio: Any, lam: Any, alpha: Any) -> Any:
+    """Derivative of the log weight in the log ratio, a number in [0, 1].
+
+    It is ``p = sigmoid(k * log_ratio + logit(lam))`` with ``k = (1 - alpha) / 2``: an error in the
+    log ratio is never amplified on its way to the log weight.
+
+    Parameters
+    ----------
+    log_ratio, lam, alpha : float or array
+        As in `log_weight`; they broadcast.
+
+    Returns
+    -------
+    array
+        ``d log w / d log r``.
+
+    Examples
+    --------
+    >>> from weighbridge.geodesic import log_weight_d_log_ratio
+    >>> log_weight_d_log_ratio([-5.0, 0.0, 5.0], lam=0.5, alpha=3).round(4)  # flat at the top
+    array([0.9933, 0.5   , 0.0067])
+    """
+    return elementwise(_d_log_ratio, log_ratio, lam, alpha)
+
+
+def log_weight_d_lam(log_ratio: Any, lam: Any, alpha: Any) -> Any:
+    """Derivative of the log weight in lam; it has the sign of the log ratio.
+
+    ``expm1(t) / (k (1 - lam + lam exp(t)))`` with ``k = (1 - alpha) / 2``, ``t = k * log_ratio``,
+    and ``log_ratio`` itself at ``alpha = 1``.
+
+    Parameters
+    ----------
+    log_ratio, lam, alpha : float or array
+        As in `log_weight`; they broadcast.
+
+    Returns
+    -------
+    array
+        ``d log w / d lam``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.geodesic import log_weight_d_lam
+    >>> log_weight_d_lam(np.log([0.5, 1.0, 2.0]), lam=0.5, alpha=-1).round(4)  # (r - 1)/mean(1, r)
+    array([-0.6667,  0.    ,  0.6667])
+    """
+    return elementwise(_d_lam, log_ratio, lam, alpha)
+
+
+def log_weight_d_alpha(log_ratio: Any, lam: Any, alpha: Any) -> Any:
+    """Derivative of the log weight in alpha; it is never positive.
+
+    ``-(p log_ratio - log w) / (2 k)``, and ``-lam (1 - lam) log_ratio**2 / 4`` at ``alpha = 1``.
+
+    Parameters
+    ----------
+    log_ratio, lam, alpha : float or array
+        As in `log_weight`; they broadcast.
+
+    Returns
+    -------
+    array
+        ``d log w / d alpha``.
+
+    Examples
+    --------
+    >>> from weighbridge.geodesic import log_weight_d_alpha
+    >>> log_weight_d_alpha([-2.0, 0.0, 2.0], lam=0.5, alpha=1)
+    array([-0.25, -0.  , -0.25])
+    """
+    return elementwise(_d_alpha, log_ratio, lam, alpha)
+
+
+def share(xp: Any, t: Any, lam: Any) -> Any:
+    """Return ``p = sigmoid(t + logit(lam))`` without forming the logit."""
+    part = lam * xp.exp(t)
+    out = part / ((1 - lam) + part)
+    out = overwrite(xp, out, t > 0, lambda xp, t, lam: lam / (lam + (1 - lam) * xp.exp(-t)), t, lam)
+    out = overwrite(xp, out, t > FAR, _far_share, t, lam)
+    out = overwrite(xp, out, lam == 0, lambda xp, t: xp.zeros_like(t), t)
+    return overwrite(xp, out, lam == 1, lambda xp, t: xp.ones_like(t), t)
+
+
+def _far_share(xp: Any, t: Any, lam: Any) -> Any:
+    part = lam * np.exp(_SHIFT)
+    return part / (part + (1 - lam) * xp.exp(_SHIFT - t))
+
+
+def _d_log_ratio(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
+    k, _ = half_gap(alpha)
+    return share(xp, exponent(xp, k, s), lam)
+
+
+def _d_lam(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
+    k, _ = half_gap(alpha)
+    t = exponent(xp, k, s)
+    out = xp.expm1(t) / ((1 - lam) + lam * xp.exp(t)) / k
+    out = overwrite(xp, out, t > 0, _d_lam_above, t, lam, k)
+    out = overwrite(xp, out, t > FAR, _d_lam_far, t, lam, k)
+    return overwrite(
+        xp, out, xp.abs(t) < NEAR, lambda xp, s, t, lam: s * (1 + (0.5 - lam) * t), s, t, lam
+    )
+
+
+def _d_lam_above(xp: Any, t: Any, lam: Any, k: Any) -> Any:
+    return -xp.expm1(-t) / ((1 - lam) * xp.exp(-t) + lam) / k
+
+
+def _d_lam_far(xp: Any, t: Any, lam: Any, k: Any) -> Any:
+    scale = np.exp(_SHIFT)
+    return (scale / k) / ((1 - lam) * xp.exp(_SHIFT - t) + lam * scale)
+
+
+def _d_alpha(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
+    k, _ = half_gap(alpha)
+    t = exponent(xp, k, s)
+    # p*s - log w is the same at (1 - lam, -s); with lam <= 1/2 nothing cancels
+    small = xp.where(lam > 0.5, 1 - lam, lam)
+    turned = xp.where(lam > 0.5, -t, t)
+    p = share(xp, turned, small)
+    u = turned + xp.log(small)
+    growth = small * xp.expm1(turned)
+    growth = overwrite(xp, growth, turned > FAR, lambda xp, u, lam: xp.exp(u) - lam, u, small)
+    out = _product(xp, p, turned) - xp.log1p(growth)
+    out = overwrite(xp, out, (turned > _LONG) & (u > 0), _long_gap, turned, small)
+    out = -out / k / k / 2
+    out = overwrite(xp, out, xp.abs(t) < 1, _short_d_alpha, s, turned, small)
+    return overwrite(xp, out, small == 0, lambda xp, s: xp.zeros_like(s), s)
+
+
+def _product(xp: Any, p: Any, t: Any) -> Any:
+    return overwrite(xp, p * t, p == 0, lambda xp, p: xp.zeros_like(p), p)
+
+
+def _long_gap(xp: Any, t: Any, lam: Any) -> Any:
+    log_lam = xp.log(lam)
+    rest = (1 - lam) * xp.exp(-(t + log_lam))
+    return -log_lam - xp.log1p(rest) - _product(xp, rest / (1 + rest), t)
+
+
+def _short_d_alpha(xp: Any, s: Any, t: Any, lam: Any) -> Any:
+    # p*t - K(t) is the integral of u p(u)(1 - p(u)) from 0 to t: a sum of positive terms
+    total = xp.zeros_like(t)
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        p = share(xp, float(node) * t, lam)
+        total = total + float(node * weight) * p * (1 - p)
+    return -(s * total) * s / 2

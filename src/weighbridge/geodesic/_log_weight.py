@@ -1,0 +1,206 @@
+"""The weight w^(lam, alpha) as a function of one number, the log ratio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weighbridge._namespace import array_namespace, device_of
+from weighbridge.geodesic._elementwise import (
+    as_float64,
+    check_alpha,
+    check_lam,
+    elementwise,
+    into,
+    overwrite,
+)
+
+# Below NEAR the two-term series in t is exact to rounding; above FAR exp(t) is near overflow.
+NEAR = 1e-9
+FAR = 700.0
+# Products smaller than this are computed scaled up: they or their factors may be subnormal.
+TINY = 2.0**-960
+SCALE = 2.0**200
+# Dekker's constant splits a double in two halves; beyond LARGE the splitting would overflow.
+SPLITTER = 2.0**27 + 1
+LARGE = 1e150
+# For t > 0 the rounding of t reaches log w magnified by p*s/log w, which exceeds 3/2 for lam < 1/4
+# only (and never 1 for t < 0): there the rounding errors of t and k are computed and taken out.
+COMPENSATE = 0.25
+
+
+def log_weight(log_ratio: Any, lam: Any, alpha: Any) -> Any:
+    """Log of the importance weight ``w^(lam, alpha)`` at given log density ratios.
+
+    With ``r = exp(log_ratio)`` and ``k = (1 - alpha) / 2`` the weight is
+    ``(1 - lam + lam * r**k) ** (1 / k)``, and ``r ** lam`` at ``alpha = 1`` (the density ratio
+    form of Kimura & Hino, Theorem 4.1). ``lam = 0`` is ERM, ``lam = 1`` IWERM, ``alpha = 1``
+    AIWERM and ``alpha = 3`` RIWERM.
+
+    Parameters
+    ----------
+    log_ratio : array-like or array of torch, cupy, ...
+        ``log p_target(x) - log p_source(x)``. ``-inf`` stands for a ratio of 0; ``+inf`` is
+        accepted only where the weight stays bounded (``alpha > 1`` and ``lam < 1``).
+    lam : float or array
+        Position on the curve, in [0, 1]. Broadcasts.
+    alpha : float or array
+        Which curve; any finite number. Broadcasts.
+
+    Returns
+    -------
+    array
+        ``log w``, of the broadcast shape, in the array library of the input.
+
+    Notes
+    -----
+    The error is at most ``4 eps (|log w| + |p log_ratio|)``, ``p`` being the derivative of
+    ``log w`` in ``log_ratio``, for every lam in [0, 1], every finite alpha and
+    ``|log_ratio| <= 1e300``; where the result is subnormal, one unit of the last place more.
+    A ratio that is known only up to a constant factor changes the meaning of lam (except at
+    alpha = 1): scale it to mean 1 on the source sample first, as `ImportanceWeighted` does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.geodesic import log_weight
+    >>> np.exp(log_weight(np.log(4), lam=0.5, alpha=[-1, 1, 3]))  # three ways to go half way to 4
+    array([2.5, 2. , 1.6])
+    >>> log_weight([-2000.0, 0.0, 2000.0], lam=0.5, alpha=3)  # bounded by log 2 at the top
+    array([-1.99930685e+03,  0.00000000e+00,  6.93147181e-01])
+    """
+    return elementwise(_log_weight, log_ratio, lam, alpha)
+
+
+def log_weight_bounds(lam: Any, alpha: Any) -> tuple[Any, Any]:
+    """Log of the smallest and the largest weight that any density ratio can get.
+
+    ``alpha > 1`` caps the weight at ``(1 - lam) ** (-2 / (alpha - 1))``, ``alpha < 1`` raises its
+    floor to ``(1 - lam) ** (2 / (1 - alpha))``, and ``alpha = 1`` does neither.
+
+    Parameters
+    ----------
+    lam, alpha : float or array
+        The weighting; they broadcast.
+
+    Returns
+    -------
+    low, high : array
+        Infimum and supremum of ``log w`` over all ratios in (0, inf).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.geodesic import log_weight_bounds
+    >>> low, high = log_weight_bounds(lam=0.5, alpha=[1.0, 2.0, 3.0])
+    >>> np.exp(low), np.exp(high)
+    (array([0., 0., 0.]), array([inf,  4.,  2.]))
+    """
+    xp = array_namespace(lam, alpha)
+    device = device_of(xp, lam, alpha)
+    lam, alpha = (
+        as_float64(xp, value, device, name) for value, name in ((lam, "lam"), (alpha, "alpha"))
+    )
+    check_lam(xp, lam)
+    check_alpha(xp, alpha)
+    lam, alpha = xp.broadcast_arrays(lam, alpha)
+    with np.errstate(all="ignore"):
+        edge = xp.log1p(-lam) / ((1 - alpha) / 2)
+    low = xp.where(alpha < 1, edge, -xp.inf)
+    high = xp.where(alpha > 1, edge, xp.inf)
+    zero = xp.zeros_like(edge)
+    # lam = 0 is the constant weight 1, lam = 1 the unbounded ratio itself
+    low, high = xp.where(lam == 0, zero, low), xp.where(lam == 0, zero, high)
+    return low, high
+
+
+def half_gap(alpha: Any) -> tuple[Any, Any]:
+    """Return ``k = (1 - alpha) / 2`` and its rounding error (Knuth's two-sum)."""
+    gap = 1 - alpha
+    part = gap - 1
+    error = (1 - (gap - part)) - (alpha + part)
+    return gap / 2, error / 2
+
+
+def exponent(xp: Any, k: Any, s: Any, out: Any = None) -> Any:
+    """Return ``t = k * s``, 0 where ``k`` is 0 even if ``s`` is infinite."""
+    t = into(out, xp.multiply, k, s)
+    return overwrite(xp, t, k == 0, lambda xp, t: xp.zeros_like(t), t)
+
+
+def _exponent_error(xp: Any, k: Any, k_error: Any, s: Any, work: Any) -> Any:
+    """Return the rounding error of ``k * s`` (Dekker's two-product), the error of k included."""
+    k = xp.clip(k, -LARGE, LARGE)
+    s = into(work[0], xp.clip, s, -LARGE, LARGE)
+    k_high = k * SPLITTER
+    k_high = k_high - (k_high - k)
+    s_high = into(work[1], xp.multiply, s, SPLITTER)
+    s_high -= into(work[2], xp.subtract, s_high, s)
+    error = into(work[2], xp.multiply, k_high, s_high)
+    s_low = into(work[1], xp.subtract, s, s_high)
+    s_low *= k_high
+    error -= into(work[3], xp.multiply, k, s)
+    error += s_low
+    error += into(work[1], xp.multiply, (k - k_high) + k_error, s)
+    return error
+
+
+def _log_weight(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
+    one_lam = xp is np and np.ndim(lam) == 0
+    if one_lam and lam in (0.0, 1.0):
+        return s if lam else 0.0
+    if one_lam and np.ndim(alpha) == 0 and alpha == 1.0:
+        return into(work[0], np.multiply, lam, s)
+    k, k_error = half_gap(alpha)
+    t = exponent(xp, k, s, out=work[2])
+    v = into(work[1], xp.expm1, t)
+    v *= lam
+    out = into(work[0], xp.log1p, v)
+    if not one_lam or lam < COMPENSATE:
+        error = _exponent_error(xp, k, k_error, s, work[3:])
+        p = into(work[3], xp.add, v, lam)
+        p /= into(work[4], xp.add, v, 1.0)
+        p *= error
+        p -= into(work[4], xp.multiply, out, k_error / k)
+        out += p
+    out /= k
+    out = _replace_branches(xp, out, s, t, v, lam, k, work[3])
+    if one_lam:
+        return out
+    out = overwrite(xp, out, lam == 0, lambda xp, s: xp.zeros_like(s), s)
+    return overwrite(xp, out, lam == 1, lambda xp, s: s, s)
+
+
+def _replace_branches(
+    xp: Any, out: Any, s: Any, t: Any, v: Any, lam: Any, k: Any, spare: Any
+) -> Any:
+    """Overwrite the rows where ``log1p(v) / k`` is not accurate."""
+    if xp is not np or np.min(lam) < TINY:
+        out = overwrite(xp, out, xp.abs(v) < TINY, _subnormal, t, lam, k)
+    if xp is not np or np.max(lam) >= 0.5:
+        out = overwrite(xp, out, v <= -0.5, _deep, t, lam, k)
+    out = overwrite(xp, out, t > FAR, _far, s, t, lam, k)
+    return overwrite(xp, out, into(spare, xp.abs, t) < NEAR, _near, s, t, lam)
+
+
+def _subnormal(xp: Any, t: Any, lam: Any, k: Any) -> Any:
+    # log1p(v) = v here, and the quotient may be a normal number though v is not
+    return (lam * SCALE) * xp.expm1(t) / k / SCALE
+
+
+def _deep(xp: Any, t: Any, lam: Any, k: Any) -> Any:
+    # 1 + v cancels when v is near -1; the sum of two positive terms does not
+    return xp.log((1 - lam) + lam * xp.exp(t)) / k
+
+
+def _far(xp: Any, s: Any, t: Any, lam: Any, k: Any) -> Any:
+    log_lam = xp.log(lam)
+    u = t + log_lam
+    above = s + (log_lam + xp.log1p((1 - lam) * xp.exp(-u))) / k
+    below = xp.log1p(xp.exp(u) - lam) / k
+    return xp.where(u > 0, above, below)
+
+
+def _near(xp: Any, s: Any, t: Any, lam: Any) -> Any:
+    return lam * s * (1 + (1 - lam) * t / 2)

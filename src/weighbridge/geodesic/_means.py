@@ -1,0 +1,182 @@
+"""Means along an alpha-geodesic, and the divergence it belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weighbridge._namespace import array_namespace, device_of
+from weighbridge.geodesic._elementwise import as_float64, check_alpha, check_lam
+from weighbridge.geodesic._log_weight import log_weight
+
+_NODES, _WEIGHTS = (
+    0.5 * (part + shift)
+    for part, shift in zip(np.polynomial.legendre.leggauss(12), (1.0, 0.0), strict=True)
+)
+
+
+def log_f_mean(log_a: Any, log_b: Any, lam: Any, alpha: Any) -> Any:
+    """Log of the f-interpolation ``m_f^(lam, alpha)(a, b)`` of two positive numbers.
+
+    ``m = ((1 - lam) a**k + lam b**k) ** (1/k)`` with ``k = (1 - alpha) / 2``, the geometric mean at
+    ``alpha = 1`` (Kimura & Hino, Definition 4.1): arithmetic at -1, harmonic at 3.
+
+    Parameters
+    ----------
+    log_a, log_b : float or array
+        Logarithms of the two ends; ``-inf`` stands for 0.
+    lam, alpha : float or array
+        Position and curve; everything broadcasts.
+
+    Returns
+    -------
+    array
+        ``log m``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.geodesic import log_f_mean
+    >>> np.exp(log_f_mean(np.log(2), np.log(8), lam=0.5, alpha=[-1, 0, 1, 3])).round(4)
+    array([5. , 4.5, 4. , 3.2])
+    """
+    xp, (log_a, log_b, lam, alpha) = _arrays(log_a=log_a, log_b=log_b, lam=lam, alpha=alpha)
+    check_lam(xp, lam)
+    check_alpha(xp, alpha)
+    for name, value in (("log_a", log_a), ("log_b", log_b)):
+        if bool(xp.any(xp.isnan(value) | (value == xp.inf))):
+            raise ValueError(
+                f"Got {name} with NaN or +inf; it must hold logarithms of finite numbers "
+                "(-inf for 0)."
+            )
+    log_a, log_b, lam, alpha = xp.broadcast_arrays(log_a, log_b, lam, alpha)
+    k = (1 - alpha) / 2
+    vanishing = log_a == -xp.inf
+    with np.errstate(all="ignore"):
+        gap = xp.where(vanishing, xp.zeros_like(log_a), log_b - log_a)
+        # a = 0 leaves lam**(1/k) b where powers are positive, and 0 where one of them is infinite
+        only_b = xp.where(k > 0, log_b + xp.log(lam) / k, -xp.inf)
+        only_b = xp.where(lam == 1, log_b, only_b)
+        mean = log_a + xp.asarray(log_weight(gap, lam, alpha))
+    return _plain(xp, xp.where(vanishing, only_b, mean))
+
+
+def alpha_geodesic(p: Any, q: Any, lam: Any, alpha: Any) -> Any:
+    """Point of the alpha-geodesic from one probability vector to another.
+
+    The f-interpolation of the two vectors, divided by its sum (Kimura & Hino, Definition 4.4).
+
+    Parameters
+    ----------
+    p, q : array of shape (..., n_cells)
+        Probability vectors along the last axis.
+    lam, alpha : float or array
+        Position and curve; they broadcast against the axes of `p` and `q` before the last.
+
+    Returns
+    -------
+    array of shape (..., n_cells)
+        Probability vectors.
+
+    Examples
+    --------
+    >>> from weighbridge.geodesic import alpha_geodesic
+    >>> alpha_geodesic([0.9, 0.1], [0.1, 0.9], lam=[0.0, 0.5, 1.0], alpha=3)
+    array([[0.9, 0.1],
+           [0.5, 0.5],
+           [0.1, 0.9]])
+    """
+    xp, (p, q, lam, alpha) = _arrays(p=p, q=q, lam=lam, alpha=alpha)
+    _check_probabilities(xp, p, "p")
+    _check_probabilities(xp, q, "q")
+    with np.errstate(divide="ignore"):
+        log_p, log_q = xp.log(p), xp.log(q)
+    log_mean = xp.asarray(log_f_mean(log_p, log_q, lam[..., None], alpha[..., None]))
+    top = xp.max(log_mean, axis=-1, keepdims=True)
+    if bool(xp.any(top == -xp.inf)):
+        raise ValueError(
+            "Got p and q with no cell in common, and alpha >= 1: the curve between them is 0 "
+            "everywhere. Use alpha < 1."
+        )
+    mean = xp.exp(log_mean - top)
+    return mean / xp.sum(mean, axis=-1, keepdims=True)
+
+
+def alpha_divergence(p: Any, q: Any, alpha: Any) -> Any:
+    """Alpha-divergence ``D_alpha[p : q]`` of two probability vectors.
+
+    ``4 / (1 - alpha**2) * (1 - sum(p**((1 - alpha)/2) * q**((1 + alpha)/2)))``, with the limits
+    ``KL(p : q)`` at ``alpha = -1`` and ``KL(q : p)`` at ``alpha = 1``. Accurate for nearly equal
+    vectors and for alpha next to its limits.
+
+    Parameters
+    ----------
+    p, q : array of shape (..., n_cells)
+        Probability vectors along the last axis.
+    alpha : float or array
+        Broadcasts against the axes of `p` and `q` before the last.
+
+    Returns
+    -------
+    array
+        The divergence, never negative; ``inf`` where a cell rules it out.
+
+    Examples
+    --------
+    >>> from weighbridge.geodesic import alpha_divergence
+    >>> alpha_divergence([0.5, 0.5], [0.9, 0.1], alpha=[-1, 0, 1]).round(6)
+    array([0.510826, 0.422291, 0.368064])
+    """
+    xp, (p, q, alpha) = _arrays(p=p, q=q, alpha=alpha)
+    _check_probabilities(xp, p, "p")
+    _check_probabilities(xp, q, "q")
+    check_alpha(xp, alpha)
+    p, q, alpha = xp.broadcast_arrays(p, q, alpha[..., None])
+    # D_alpha[p : q] = D_-alpha[q : p]: turn it so that the exponent k of the ratio is at most 1/2
+    turn = alpha < 0
+    p, q = xp.where(turn, q, p), xp.where(turn, p, q)
+    k = (1 - xp.abs(alpha)) / 2
+    with np.errstate(all="ignore"):
+        terms = _divergence_terms(xp, p, q, k)
+    return _plain(xp, xp.sum(terms, axis=-1))
+
+
+def _divergence_terms(xp: Any, p: Any, q: Any, k: Any) -> Any:
+    """Return ``(k p + (1 - k) q - p**k q**(1 - k)) / (k (1 - k))``, each term >= 0."""
+    ell = xp.log(p) - xp.log(q)
+    growth = xp.where(k == 0, ell, xp.expm1(k * ell) / k)
+    direct = (p - q - xp.where(q == 0, xp.zeros_like(q), q * growth)) / (1 - k)
+    # for p near q the three terms cancel; their integral form is a sum of positive terms
+    close = (xp.abs(ell) <= 1) & (xp.abs(k * ell) <= 1)
+    safe = xp.where(close, ell, xp.zeros_like(ell))
+    total = xp.zeros_like(ell)
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        u = float(node) * safe
+        total = total + float(weight) * xp.exp(k * u) * xp.expm1((1 - k) * u)
+    return xp.where(close, q * safe * total / (1 - k), direct)
+
+
+def _check_probabilities(xp: Any, p: Any, name: str) -> None:
+    if p.ndim == 0 or bool(xp.any(~(p >= 0) | (p == xp.inf))):
+        raise ValueError(
+            f"Got {name} that is not a vector of probabilities; every entry must be a finite "
+            "number >= 0."
+        )
+    total = xp.sum(p, axis=-1)
+    off = float(xp.max(xp.abs(total - 1)))
+    if off > 1e-6:
+        raise ValueError(
+            f"Got {name} that sums to 1 only up to {off:.3g}; divide it by its sum first."
+        )
+
+
+def _arrays(**values: Any) -> tuple[Any, list[Any]]:
+    xp = array_namespace(*values.values())
+    device = device_of(xp, *values.values())
+    return xp, [as_float64(xp, value, device, name) for name, value in values.items()]
+
+
+def _plain(xp: Any, array: Any) -> Any:
+    """A NumPy scalar instead of a NumPy array without axes."""
+    return array[()] if xp is np else array
