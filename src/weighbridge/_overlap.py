@@ -1,0 +1,88 @@
+"""Can the weights be trusted? Effective sample size, Pareto k-hat, and the warning."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from weighbridge.exceptions import OverlapWarning
+
+# A mean over fewer effective rows than this says little about any distribution.
+FEW_ROWS = 20
+
+
+def effective_sample_size(weights: np.ndarray) -> float:
+    """Kish's effective sample size, ``sum(w)**2 / sum(w**2)``."""
+    weights = np.asarray(weights, dtype=float)
+    scaled = weights / weights.max()
+    return float(scaled.sum() ** 2 / (scaled**2).sum())
+
+
+def pareto_k(weights: np.ndarray) -> float:
+    """Shape k of the generalised Pareto distribution fitted to the largest weights.
+
+    The tail is the largest ``min(n / 5, 3 sqrt(n))`` weights; the fit is the quasi-Bayesian one of
+    Zhang & Stephens (2009), drawn towards 1/2 by ten pseudo-observations as in Pareto-smoothed
+    importance sampling. NaN where fewer than five weights exceed the threshold. The variance of a
+    weighted mean is infinite from k = 1/2 on, its value meaningless from about 0.7 on.
+    """
+    weights = np.sort(np.asarray(weights, dtype=float))
+    tail = min(math.ceil(min(weights.size / 5, 3 * math.sqrt(weights.size))), weights.size - 1)
+    if tail < 5:
+        return math.nan
+    excess = weights[-tail:] - weights[-tail - 1]
+    excess = excess[excess > 0]
+    if excess.size < 5:
+        return math.nan
+    k = _zhang_stephens(excess / excess[-1])
+    return (excess.size * k + 10 * 0.5) / (excess.size + 10)
+
+
+def _zhang_stephens(excess: np.ndarray) -> float:
+    """Posterior mean of the shape, for sorted exceedances whose largest is 1."""
+    n = excess.size
+    m = 30 + int(math.sqrt(n))
+    quartile = excess[int(n / 4 + 0.5) - 1]
+    grid = 1 + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * quartile)
+    shape = np.log1p(-grid[:, None] * excess).mean(axis=1)
+    profile = n * (np.log(-grid / shape) - shape - 1)
+    posterior = np.exp(profile - profile.max())
+    theta = (posterior * grid).sum() / posterior.sum()
+    return float(np.log1p(-theta * excess).mean())
+
+
+def pareto_threshold(n: int) -> float:
+    """Largest k-hat at which n weights are still reliable: ``min(1 - 1/log10(n), 0.7)``."""
+    return min(1 - 1 / math.log10(n), 0.7) if n > 10 else 0.0
+
+
+def warn_if_untrustworthy(
+    weights: np.ndarray, ess: float, *, bounded: bool, stacklevel: int
+) -> None:
+    """Warn when few rows carry the weights, or an unbounded weight has too heavy a tail."""
+    used = weights[weights > 0]
+    if ess < min(FEW_ROWS, used.size / 2):
+        warnings.warn(
+            f"WB303 the weights are worth {ess:.1f} of {used.size} rows, and the largest carries "
+            f"{used.max() / used.sum():.0%} of the total: a few rows decide the fit. Move toward "
+            "the unweighted model (a smaller lam, or alpha > 1, which caps every weight: "
+            "RIWERM(0.8) caps them at 5), or check whether one feature alone tells the samples "
+            "apart.",
+            OverlapWarning,
+            stacklevel=stacklevel,
+        )
+        return
+    if bounded:  # no tail to fit: what the largest weights look like below their cap says nothing
+        return
+    k, limit = pareto_k(used), pareto_threshold(used.size)
+    if k > limit:
+        warnings.warn(
+            f"WB301 the weights have a heavy tail (Pareto k-hat {k:.2f}, reliable below "
+            f"{limit:.2f}; worth {ess:.1f} of {used.size} rows): another sample would give quite "
+            "another fit. Use alpha > 1, which caps every weight, a smaller lam, or more source "
+            "rows where the target lies.",
+            OverlapWarning,
+            stacklevel=stacklevel,
+        )

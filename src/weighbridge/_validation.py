@@ -1,0 +1,51 @@
+"""Checks of arguments that several modules share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Return the user's row weights as a new float array, or None where there are none."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.array(sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"Got sample_weight of type {type(sample_weight).__name__} that is not numbers; "
+            "it must hold one number >= 0 for each row."
+        ) from None
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"Got sample_weight of shape {weight.shape} for {n_samples} rows of X; it must be a "
+            f"1-D array of shape ({n_samples},)."
+        )
+    if not np.isfinite(weight).all():
+        raise ValueError(
+            f"Got sample_weight with NaN or infinite values in {np.sum(~np.isfinite(weight))} "
+            "rows; replace them by numbers >= 0."
+        )
+    if (weight < 0).any():
+        raise ValueError(
+            f"Got sample_weight with a negative value ({weight.min():g}); weights must be >= 0. "
+            "Use 0 to leave a row out."
+        )
+    if not weight.any():
+        raise ValueError(
+            "Got sample_weight that is 0 for every row; at least one row must have weight."
+        )
+    return weight
+
+
+def is_frame(X: Any) -> bool:
+    """True for a data frame of any library that narwhals knows (pandas, polars, pyarrow, ...)."""
+    if isinstance(X, np.ndarray | list | tuple):
+        return False
+    import narwhals as nw
+
+    return bool(nw.dependencies.is_into_dataframe(X))

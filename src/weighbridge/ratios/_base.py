@@ -1,0 +1,69 @@
+"""What every density ratio estimator has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
+
+
+class DensityRatioMixin(ClassifierMixin, ABC):
+    """A density ratio is a two-sample problem: ``y = 0`` marks source rows, ``y = 1`` target rows.
+
+    A concrete class implements ``fit(X, y)`` and ``score_samples(X)``, the log ratio
+    ``log p_target(x) - log p_source(x)``. The classifier methods follow from it, so that
+    scikit-learn stratifies folds by sample and AUC or log loss compare any two ratios.
+    """
+
+    @abstractmethod
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the log density ratio at the rows of `X`."""
+
+    def _fit_domains(self, y: Any) -> np.ndarray:
+        """Store the two labels and their log odds; return y coded as 0 (source) and 1 (target)."""
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.size > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}. A density ratio compares two samples: y must be 0 for "
+                "source rows and 1 for target rows."
+            )
+        if classes.size < 2:
+            raise ValueError(
+                f"Got y with one class only ({classes[0]!r}); a density ratio needs source rows "
+                "(0) and target rows (1)."
+            )
+        self.classes_ = classes
+        counts = np.bincount(codes)
+        self.log_prior_odds_ = float(np.log(counts[1] / counts[0]))
+        return codes
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log odds that a row of the stacked samples comes from the target."""
+        return self.score_samples(X) + self.log_prior_odds_
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of source and target for each row."""
+        log_odds = self.decision_function(X)
+        return np.column_stack([expit(-log_odds), expit(log_odds)])
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities of source and target."""
+        log_odds = self.decision_function(X)
+        return np.column_stack([log_expit(-log_odds), log_expit(log_odds)])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likelier sample of each row."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,287 @@
+"""Density ratio by telling the two samples apart with a classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, clone
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from weighbridge._validation import is_frame
+from weighbridge.ratios._base import DensityRatioMixin
+from weighbridge.ratios._row_keys import row_keys
+
+# Inverse penalties tried by the default model, weakest penalty last.
+PENALTIES = tuple(10.0**power for power in range(-4, 4))
+# With more columns than this the default model has squares but no products of columns.
+MAX_PRODUCTS = 40
+
+
+class ClassifierRatio(DensityRatioMixin, BaseEstimator):
+    """Density ratio from a probabilistic classifier of source against target rows.
+
+    The odds of the target, divided by the odds of the sample sizes, estimate
+    ``p_target(x) / p_source(x)``. Every row seen in ``fit`` is scored by a model that did not see
+    it (cross-fitting): a flexible classifier would otherwise recognise its own training rows and
+    give them extreme ratios. New rows are scored by the mean of the fold models' log odds.
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``, optional
+        Default: logistic regression on standardised columns, their squares and products (squares
+        only beyond 40 columns), its penalty chosen by held-out log loss; sparse `X` gets no
+        squares and products.
+    cv : int or splitter, default=5
+        Folds for cross-fitting, stratified by sample. With an integer, fewer folds are used when
+        a sample has fewer rows than that.
+    calibration : {None, "sigmoid", "isotonic"}, default=None
+        Recalibrate the out-of-fold log odds by a straight line or a monotone step function.
+    random_state : int, RandomState instance or None, default=0
+        Shuffles the rows before they are dealt into folds.
+
+    Attributes
+    ----------
+    estimators_ : list of classifiers
+        One fitted model per fold.
+    classes_ : ndarray of shape (2,)
+        Labels of source and target rows.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray
+        Names of the columns, where `X` had names.
+    log_prior_odds_ : float
+        ``log(n_target / n_source)``.
+
+    Notes
+    -----
+    n rows cannot show a probability closer to 0 or 1 than about 1/(2n); probabilities of
+    `estimator` are moved to that bound. Log odds of logistic regression are used as they are.
+    ``class_weight`` would undo the correction for the sample sizes and is refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge import fit_ratio
+    >>> from weighbridge.ratios import ClassifierRatio
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(0, 1, (2000, 1)), rng.normal(1, 1, (1000, 1))
+    >>> ratio = fit_ratio(X, X_target, ClassifierRatio())
+    >>> ratio.score_samples([[0.0], [0.5], [1.0]]).round(1)  # truth: -0.5, 0, 0.5
+    array([-0.4,  0.1,  0.6])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        cv: Any = 5,
+        calibration: str | None = None,
+        random_state: Any = 0,
+    ):
+        self.estimator = estimator
+        self.cv = cv
+        self.calibration = calibration
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> ClassifierRatio:
+        """Fit one classifier per fold, and score each row by the one that did not see it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Source and target rows.
+        y : array-like of shape (n_samples,)
+            0 for source rows, 1 for target rows; of any other two labels the larger is the target.
+
+        Returns
+        -------
+        ClassifierRatio
+            The fitted object.
+        """
+        self._check_parameters()
+        X = self._validate(X, y, reset=True)
+        codes = self._fit_domains(y)
+        if codes.size != X.shape[0]:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} "
+                f"rows, y {codes.size}."
+            )
+        candidates = _default_models(X) if self.estimator is None else [self.estimator]
+        self.estimators_, log_odds = _cross_fit(candidates, X, codes, self._folds(X, codes))
+        self.edge_ = _edge(codes)
+        self.calibrator_ = _fit_calibrator(self.calibration, log_odds, codes)
+        log_ratio = self._to_log_ratio(log_odds)
+        # equal rows may lie in different folds: the function of x is the mean of their scores
+        self.keys_, first = np.unique(row_keys(X), return_inverse=True)
+        self.key_log_ratio_ = np.bincount(first, weights=log_ratio) / np.bincount(first)
+        return self
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the log density ratio; out-of-fold at rows that were seen in ``fit``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``log p_target(x) - log p_source(x)``, estimated.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        keys = row_keys(X)
+        place = np.minimum(np.searchsorted(self.keys_, keys), self.keys_.size - 1)
+        log_ratio = self.key_log_ratio_[place]
+        new = np.flatnonzero(self.keys_[place] != keys)
+        if new.size:
+            rows = _safe_indexing(X, new)
+            log_odds = np.mean(
+                [_log_odds(model, rows, self.edge_) for model in self.estimators_], axis=0
+            )
+            log_ratio[new] = self._to_log_ratio(log_odds)
+        return log_ratio
+
+    def _to_log_ratio(self, log_odds: np.ndarray) -> np.ndarray:
+        if isinstance(self.calibrator_, LogisticRegression):
+            log_odds = self.calibrator_.decision_function(log_odds[:, None])
+        elif self.calibrator_ is not None:
+            probability = self.calibrator_.predict(expit(log_odds))
+            log_odds = logit(np.clip(probability, self.edge_, 1 - self.edge_))
+        return log_odds - self.log_prior_odds_
+
+    def _folds(self, X: Any, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        cv = self.cv
+        if isinstance(cv, int):
+            rarest = int(np.bincount(codes).min())
+            if rarest < 2:
+                raise ValueError(
+                    "Got a sample (a class of y) with 1 row; cross-fitting needs at least 2 rows "
+                    "of each sample, and a useful ratio some dozens."
+                )
+            cv = StratifiedKFold(min(cv, rarest), shuffle=True, random_state=self.random_state)
+        return list(check_cv(cv, codes, classifier=True).split(np.zeros((codes.size, 1)), codes))
+
+    def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        validate_data(self, X, y, reset=reset, skip_check_array=True)
+        if self.estimator is None:
+            X = check_array(X, accept_sparse="csr", dtype=np.float64, estimator=self)
+        elif not is_frame(X):
+            allow_nan = get_tags(self.estimator).input_tags.allow_nan
+            X = check_array(
+                X,
+                accept_sparse="csr",
+                dtype=None if _has_text(X) else "numeric",
+                ensure_all_finite=not allow_nan,
+                estimator=self,
+            )
+        return X
+
+    def _check_parameters(self) -> None:
+        if self.calibration not in (None, "sigmoid", "isotonic"):
+            raise ValueError(
+                f"Got calibration={self.calibration!r}, but expected None, 'sigmoid' or 'isotonic'."
+            )
+        if isinstance(self.cv, int) and self.cv < 2:
+            raise ValueError(f"Got cv={self.cv}, but cross-fitting needs at least 2 folds.")
+        if self.estimator is None:
+            return
+        name = type(self.estimator).__name__
+        if not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                f"Got estimator={name}, which has no predict_proba; a ratio needs probabilities. "
+                "Wrap it: CalibratedClassifierCV(...)."
+            )
+        for key, value in self.estimator.get_params().items():
+            if key.rpartition("__")[2] == "class_weight" and value is not None:
+                raise ValueError(
+                    f"Got estimator={name} with {key}={value!r}; class weights undo the correction "
+                    f"for the sample sizes. Set {key}=None."
+                )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = None if self.estimator is None else get_tags(self.estimator).input_tags
+        tags.input_tags.sparse = True if inner is None else inner.sparse
+        tags.input_tags.allow_nan = False if inner is None else inner.allow_nan
+        return tags
+
+
+def _has_text(X: Any) -> bool:
+    return not sp.issparse(X) and np.asarray(X).dtype.kind in "US"
+
+
+def _default_models(X: Any) -> list[Pipeline]:
+    """Return the default model at every penalty."""
+    if sp.issparse(X):
+        features = [StandardScaler(with_mean=False)]
+    elif X.shape[1] <= MAX_PRODUCTS:
+        features = [StandardScaler(), PolynomialFeatures(2, include_bias=False), StandardScaler()]
+    else:
+        features = [StandardScaler(), FunctionTransformer(_with_squares), StandardScaler()]
+    return [make_pipeline(*features, LogisticRegression(C=C, max_iter=1000)) for C in PENALTIES]
+
+
+def _edge(codes: np.ndarray) -> float:
+    """Smallest probability that so many rows can show."""
+    return 1 / (2 * codes.size)
+
+
+def _with_squares(X: np.ndarray) -> np.ndarray:
+    return np.hstack([X, X**2])
+
+
+def _cross_fit(
+    candidates: list[Any], X: Any, codes: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[list[Any], np.ndarray]:
+    """Fit each candidate on each fold; keep the one with the smallest held-out log loss.
+
+    Returns its models, one per fold, and its out-of-fold log odds.
+    """
+    edge = _edge(codes)
+    log_odds = np.full((len(candidates), codes.size), np.nan)
+    models: list[list[Any]] = [[] for _ in candidates]
+    for train, test in folds:
+        rows, labels, held_out = _safe_indexing(X, train), codes[train], _safe_indexing(X, test)
+        for row, candidate in enumerate(candidates):
+            model = clone(candidate).fit(rows, labels)
+            log_odds[row, test] = _log_odds(model, held_out, edge)
+            models[row].append(model)
+    missing = np.isnan(log_odds).any(axis=0)
+    if missing.any():
+        raise ValueError(
+            f"Got a cv that leaves {missing.sum()} rows out of every test fold (or a classifier "
+            "that returns NaN for them); each row needs a score from a model that did not see it."
+        )
+    signed = np.where(codes == 1, log_odds, -log_odds)
+    best = int(np.argmin(np.logaddexp(0, -signed).mean(axis=1)))
+    return models[best], log_odds[best]
+
+
+def _log_odds(model: Any, X: Any, edge: float) -> np.ndarray:
+    """Return the log odds of the target, exact for logistic regression."""
+    last = model
+    while isinstance(last, Pipeline):
+        last = last.steps[-1][1]
+    if isinstance(last, LogisticRegression | LogisticRegressionCV):
+        return np.asarray(model.decision_function(X), dtype=float)
+    probability = np.asarray(model.predict_proba(X), dtype=float)[:, 1]
+    return logit(np.clip(probability, edge, 1 - edge))
+
+
+def _fit_calibrator(method: str | None, log_odds: np.ndarray, codes: np.ndarray) -> Any:
+    if method == "sigmoid":
+        return LogisticRegression(C=1e6).fit(log_odds[:, None], codes)
+    if method == "isotonic":
+        return IsotonicRegression(out_of_bounds="clip").fit(expit(log_odds), codes)
+    return None

@@ -1,0 +1,146 @@
+"""The door to every ratio: two samples in, a fitted ratio out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from weighbridge._validation import is_frame
+from weighbridge.ratios._classifier import ClassifierRatio
+
+
+def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
+    """Fit a density ratio to a source and a target sample.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
+        Source rows.
+    X_target : same type, of shape (n_target, n_features)
+        Target rows. Columns of data frames are matched by name, whatever their order.
+    ratio : density ratio or pipeline that ends in one, optional
+        Not yet fitted; it is cloned. Default: `ClassifierRatio()`.
+
+    Returns
+    -------
+    fitted ratio
+        Its ``score_samples(X)`` is ``log p_target(x) - log p_source(x)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge import fit_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(0, 1, (500, 2)), rng.normal(0.5, 1, (300, 2))
+    >>> ratio = fit_ratio(X, X_target)
+    >>> ratio.score_samples(X).shape
+    (500,)
+    """
+    ratio = ClassifierRatio() if ratio is None else clone(ratio)
+    if is_fitted(ratio):
+        raise ValueError(
+            f"Got ratio={type(ratio).__name__}, which is fitted already; use its score_samples "
+            "directly, or pass a ratio that is not fitted."
+        )
+    stacked, domain = stack_samples(X, X_target)
+    return ratio.fit(stacked, domain)
+
+
+def is_fitted(ratio: Any) -> bool:
+    """True for a ratio that needs no target sample any more (fitted and frozen, or known)."""
+    try:
+        check_is_fitted(ratio)
+    except NotFittedError:
+        return False
+    return True
+
+
+def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
+    """Put the two samples on top of each other; the labels are 0 for source, 1 for target."""
+    if is_frame(X) != is_frame(X_target):
+        raise TypeError(
+            f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "
+            "columns cannot be matched. Pass both as data frames, or both as arrays."
+        )
+    align = _aligned_frames if is_frame(X) else _aligned_arrays
+    parts = align(X, X_target)
+    sizes = [part.shape[0] for part in parts]
+    for name, size in zip(("X", "X_target"), sizes, strict=True):
+        if size < 2:
+            raise ValueError(
+                f"Got {name} with {size} sample{'' if size == 1 else 's'} (rows), but a density "
+                "ratio needs at least 2 rows of each sample, and a useful one some dozens."
+            )
+    return _stack(parts), np.repeat([0, 1], sizes)
+
+
+def _aligned_arrays(X: Any, X_target: Any) -> list[Any]:
+    parts = [part if sp.issparse(part) else np.asarray(part) for part in (X, X_target)]
+    for name, part in zip(("X", "X_target"), parts, strict=True):
+        if part.ndim != 2:
+            raise ValueError(
+                f"Expected 2D array, got {part.ndim}D array instead for {name}: rows are samples, "
+                "columns are features. Reshape one feature with array.reshape(-1, 1)."
+            )
+    if parts[0].shape[1] != parts[1].shape[1]:
+        raise ValueError(
+            f"Got X with {parts[0].shape[1]} columns and X_target with {parts[1].shape[1]}; both "
+            "samples must have the same features in the same order."
+        )
+    kinds = ["text" if part.dtype.kind in "US" else "numbers" for part in parts]
+    if kinds[0] != kinds[1]:
+        raise TypeError(
+            f"Got X with {kinds[0]} (dtype {parts[0].dtype}) and X_target with {kinds[1]} (dtype "
+            f"{parts[1].dtype}); convert them to the same type."
+        )
+    return parts
+
+
+def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
+    import narwhals as nw
+
+    source, target = (nw.from_native(part, eager_only=True) for part in (X, X_target))
+    if source.implementation != target.implementation:
+        raise TypeError(
+            f"Got X as a {source.implementation} and X_target as a {target.implementation} data "
+            "frame; convert one of them."
+        )
+    missing = [name for name in source.columns if name not in target.columns]
+    extra = [name for name in target.columns if name not in source.columns]
+    if missing or extra:
+        raise ValueError(
+            f"Got X_target with other columns than X: missing {missing}, unexpected {extra}. Both "
+            "samples must have the same features; rename, add or drop columns."
+        )
+    target = target.select(source.columns)
+    casts: dict[str, Any] = {}
+    for name in source.columns:
+        left, right = source[name].dtype, target[name].dtype
+        if left == right:
+            continue
+        numeric = [dtype.is_numeric() or dtype == nw.Boolean for dtype in (left, right)]
+        if numeric[0] != numeric[1]:
+            raise TypeError(
+                f"Got column {name!r} as {left} in X and as {right} in X_target; it must be "
+                "numbers in both or text in both."
+            )
+        casts[name] = nw.Float64 if numeric[0] else nw.String
+    if casts:
+        changes = [nw.col(name).cast(dtype) for name, dtype in casts.items()]
+        source, target = source.with_columns(*changes), target.with_columns(*changes)
+    return [source, target]
+
+
+def _stack(parts: list[Any]) -> Any:
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack([sp.csr_array(part) for part in parts], format="csr")
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    import narwhals as nw
+
+    return nw.concat(parts, how="vertical").to_native()

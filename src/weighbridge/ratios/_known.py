@@ -1,0 +1,218 @@
+"""A density ratio that is known and needs no estimation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from weighbridge._validation import is_frame
+from weighbridge.ratios._base import DensityRatioMixin
+
+
+class KnownRatio(DensityRatioMixin, BaseEstimator):
+    """A density ratio given by formulas instead of samples; fitted from birth.
+
+    Give exactly one of: `log_ratio`; `source` and `target`; `selection`.
+
+    Parameters
+    ----------
+    log_ratio : callable, optional
+        ``log_ratio(X)`` returns ``log p_target(x) - log p_source(x)`` for each row.
+    source, target : callable or frozen scipy.stats distribution, optional
+        The two log densities, as functions of `X` or as distributions with a ``logpdf`` (or
+        ``logpmf``) method.
+    selection : callable, optional
+        ``selection(X)`` returns the probability that a row with these features became a source
+        row.
+    selected_from : {"split", "target"}, default="split"
+        What a row that was not selected became. "split": a target row, so that the ratio is
+        ``(1 - p) / p`` up to a constant. "target": it was left unlabelled; all rows, selected or
+        not, are the target, and the ratio is ``1 / p`` up to a constant.
+    share : float, optional
+        Overall share of selected rows, which fixes that constant. Without it the constant is left
+        out; `ImportanceWeighted` does not need it, since it scales the ratio to mean 1 on the
+        source sample.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Labels of source and target rows, after ``fit``; ``fit`` is never required.
+
+    Notes
+    -----
+    Functions receive `X` as it was passed: a data frame stays a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from weighbridge.ratios import KnownRatio
+    >>> ratio = KnownRatio(source=norm(0, 1), target=norm(1, 1))
+    >>> ratio.score_samples(np.array([[0.0], [0.5], [2.0]]))  # x - 1/2
+    array([-0.5,  0. ,  1.5])
+    """
+
+    def __init__(
+        self,
+        log_ratio: Callable | None = None,
+        *,
+        source: Any = None,
+        target: Any = None,
+        selection: Callable | None = None,
+        selected_from: str = "split",
+        share: float | None = None,
+    ):
+        self.log_ratio = log_ratio
+        self.source = source
+        self.target = target
+        self.selection = selection
+        self.selected_from = selected_from
+        self.share = share
+
+    def fit(self, X: Any, y: Any) -> KnownRatio:
+        """Check the parameters and remember the columns; nothing is estimated.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Source and target rows.
+        y : array-like of shape (n_samples,)
+            0 for source rows, 1 for target rows.
+
+        Returns
+        -------
+        KnownRatio
+            The object itself.
+        """
+        self._check_parameters()
+        X = self._validate(X, y, reset=True)
+        codes = self._fit_domains(y)
+        if codes.size != X.shape[0]:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} "
+                f"rows, y {codes.size}."
+            )
+        return self
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the log density ratio at the rows of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``log p_target(x) - log p_source(x)``.
+        """
+        self._check_parameters()
+        X = self._validate(X, reset=False)
+        if self.log_ratio is not None:
+            return _one_per_row(self.log_ratio(X), X, "log_ratio")
+        if self.selection is not None:
+            return self._selection_log_ratio(X)
+        log_target = _log_density(self.target, X, "target")
+        log_source = _log_density(self.source, X, "source")
+        with np.errstate(invalid="ignore"):
+            log_ratio = log_target - log_source
+        # outside both supports there is no mass to reweight: a ratio of 0
+        return np.where((log_target == -np.inf) & (log_source == -np.inf), -np.inf, log_ratio)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log odds of the target; before ``fit`` the samples count as equally large."""
+        return self.score_samples(X) + getattr(self, "log_prior_odds_", 0.0)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likelier sample of each row."""
+        classes = getattr(self, "classes_", np.array([0, 1]))
+        return classes[(self.decision_function(X) > 0).astype(int)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.classifier_tags.poor_score = True  # it knows one ratio and learns no other
+        return tags
+
+    def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Check shape and columns; a data frame goes through unchanged."""
+        if reset or hasattr(self, "n_features_in_"):
+            validate_data(self, X, y, reset=reset, skip_check_array=True)
+        if is_frame(X):
+            return X
+        return check_array(
+            X, accept_sparse=True, dtype="numeric", ensure_all_finite=False, estimator=self
+        )
+
+    def _check_parameters(self) -> None:
+        pair = self.source is not None or self.target is not None
+        ways = (self.log_ratio is not None) + pair + (self.selection is not None)
+        if ways != 1 or (pair and (self.source is None or self.target is None)):
+            given = [
+                name
+                for name in ("log_ratio", "source", "target", "selection")
+                if getattr(self, name) is not None
+            ]
+            raise ValueError(
+                f"Got {', '.join(given) or 'nothing'}, but KnownRatio needs exactly one of: "
+                "log_ratio; source and target; selection."
+            )
+        if self.selected_from not in ("split", "target"):
+            raise ValueError(
+                f"Got selected_from={self.selected_from!r}, but expected 'split' or 'target'."
+            )
+        if self.share is not None and not 0 < self.share < 1:
+            raise ValueError(
+                f"Got share={self.share!r}, but the share of selected rows must lie in (0, 1)."
+            )
+
+    def _selection_log_ratio(self, X: Any) -> np.ndarray:
+        p = _one_per_row(self.selection(X), X, "selection")  # type: ignore[misc]
+        if not ((p >= 0) & (p <= 1)).all():
+            raise ValueError(
+                "Got selection probabilities that are NaN or outside [0, 1]; selection(X) must "
+                "return the probability of becoming a source row."
+            )
+        with np.errstate(divide="ignore"):
+            if self.selected_from == "target":
+                return -np.log(p) + (np.log(self.share) if self.share else 0.0)
+            constant = np.log(self.share) - np.log1p(-self.share) if self.share else 0.0
+            return np.log1p(-p) - np.log(p) + constant
+
+
+def _log_density(density: Any, X: Any, name: str) -> np.ndarray:
+    for method in ("logpdf", "logpmf"):
+        if hasattr(density, method):
+            values = np.asarray(X, dtype=float)
+            # one-dimensional distributions would return a value for each cell
+            values = values[:, 0] if values.shape[1] == 1 else values
+            return _one_per_row(getattr(density, method)(values), X, name)
+    if callable(density):
+        return _one_per_row(density(X), X, name)
+    raise TypeError(
+        f"Got {name} of type {type(density).__name__}, but expected a function of X that returns "
+        "log densities, or a frozen scipy.stats distribution."
+    )
+
+
+def _one_per_row(values: Any, X: Any, name: str) -> np.ndarray:
+    values = np.asarray(values, dtype=float)
+    if values.ndim == 0 and X.shape[0] == 1:
+        values = values.reshape(1)
+    if values.shape != (X.shape[0],):
+        raise ValueError(
+            f"Got {name}(X) of shape {values.shape} for X of shape {X.shape}; it must return one "
+            f"number for each row, shape ({X.shape[0]},)."
+        )
+    return values

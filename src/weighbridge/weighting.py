@@ -1,0 +1,228 @@
+"""Weightings: from log density ratios to log weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from weighbridge._namespace import array_namespace
+from weighbridge.geodesic import log_weight, log_weight_bounds
+
+__all__ = ["AIWERM", "ERM", "IWERM", "RIWERM", "Geodesic", "log_mean", "mean_one"]
+
+
+class Geodesic(BaseEstimator):
+    """The weight ``w^(lam, alpha)``: a point on a curve from no weights to the full ratio.
+
+    A weighting is called with log density ratios and returns log weights. Its two parameters are
+    those of the paper and can be searched like any scikit-learn parameter
+    (``weighting__lam``, ``weighting__alpha``).
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        Position on the curve: 0 ignores the ratio (ERM), 1 uses it in full (IWERM).
+    alpha : float, default=1.0
+        Which curve: 1 is a power of the ratio (AIWERM), 3 the relative ratio (RIWERM).
+        ``alpha > 1`` caps the weights, ``alpha < 1`` raises their floor.
+
+    See Also
+    --------
+    ERM, IWERM, AIWERM, RIWERM : The named points.
+    weighbridge.geodesic.log_weight : The function behind it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge import Geodesic
+    >>> log_ratio = np.log([0.25, 1.0, 4.0])
+    >>> np.exp(Geodesic(lam=0.5, alpha=3)(log_ratio)).round(3)
+    array([0.4, 1. , 1.6])
+    >>> Geodesic(lam=0.5, alpha=3).weights(log_ratio)  # the same, with mean 1
+    array([0.4, 1. , 1.6])
+    """
+
+    def __init__(self, lam: float = 1.0, alpha: float = 1.0) -> None:
+        self.lam = lam
+        self.alpha = alpha
+
+    def __call__(self, log_ratio: Any) -> Any:
+        """Return the log weights at `log_ratio`."""
+        return log_weight(log_ratio, self.lam, self.alpha)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no ratio, however large, gets an arbitrarily large weight."""
+        return bool(log_weight_bounds(self.lam, self.alpha)[1] < float("inf"))
+
+    def weights(self, log_ratio: Any, sample_weight: Any = None, *, normalize: bool = True) -> Any:
+        """Return the weights themselves, scaled to mean 1 unless told otherwise.
+
+        Parameters
+        ----------
+        log_ratio : array of shape (n_samples,)
+            Log density ratios at the source rows.
+        sample_weight : array of shape (n_samples,), optional
+            Own weights of the rows; the mean is taken under them.
+        normalize : bool, default=True
+            False gives the weights of the paper as they are.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            One weight per row.
+        """
+        values = self(log_ratio)
+        if normalize:
+            return mean_one(values, sample_weight)
+        return array_namespace(values).exp(values)
+
+
+def ERM() -> Geodesic:  # noqa: N802
+    """No weights: empirical risk minimisation, lam = 0.
+
+    Returns
+    -------
+    Geodesic
+        ``Geodesic(lam=0.0)``.
+
+    Examples
+    --------
+    >>> from weighbridge.weighting import ERM
+    >>> ERM().weights([-3.0, 5.0])
+    array([1., 1.])
+    """
+    return Geodesic(lam=0.0)
+
+
+def IWERM() -> Geodesic:  # noqa: N802
+    """The full density ratio (Shimodaira 2000), lam = 1: consistent, and the most variable.
+
+    Returns
+    -------
+    Geodesic
+        ``Geodesic(lam=1.0)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.weighting import IWERM
+    >>> IWERM().weights(np.log([0.5, 1.5]))
+    array([0.5, 1.5])
+    """
+    return Geodesic(lam=1.0)
+
+
+def AIWERM(lam: float) -> Geodesic:  # noqa: N802
+    """A power of the ratio, ``r ** lam`` (adaptive importance weighting, Shimodaira 2000).
+
+    Parameters
+    ----------
+    lam : float
+        Exponent in [0, 1].
+
+    Returns
+    -------
+    Geodesic
+        ``Geodesic(lam, alpha=1.0)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.weighting import AIWERM
+    >>> np.exp(AIWERM(0.5)(np.log([4.0, 9.0]))).round(12)
+    array([2., 3.])
+    """
+    return Geodesic(lam=lam, alpha=1.0)
+
+
+def RIWERM(lam: float) -> Geodesic:  # noqa: N802
+    """The relative ratio, ``r / (lam + (1 - lam) r)`` (Yamada et al. 2011), at most 1/(1 - lam).
+
+    Parameters
+    ----------
+    lam : float
+        In [0, 1]; it is one minus the alpha of Yamada et al.
+
+    Returns
+    -------
+    Geodesic
+        ``Geodesic(lam, alpha=3.0)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.weighting import RIWERM
+    >>> np.exp(RIWERM(0.8)(np.log([1.0, 4.0, 1e9]))).round(4)  # never above 5
+    array([1. , 2.5, 5. ])
+    """
+    return Geodesic(lam=lam, alpha=3.0)
+
+
+def log_mean(values: Any, sample_weight: Any = None) -> Any:
+    """Log of the (weighted) mean of ``exp(values)``, without leaving log space.
+
+    Parameters
+    ----------
+    values : array of shape (n_samples,)
+        Logarithms; at least one must be finite.
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float or array without axes
+        ``log(sum(u * exp(values)) / sum(u))``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.weighting import log_mean
+    >>> float(log_mean(np.array([2000.0, 2000.0])))
+    2000.0
+    """
+    xp = array_namespace(values)
+    values = xp.asarray(values)
+    top = xp.max(values)
+    part = xp.exp(values - top)
+    if sample_weight is None:
+        return top + xp.log(xp.mean(part))
+    weight = xp.asarray(sample_weight)
+    return top + xp.log(xp.sum(weight * part) / xp.sum(weight))
+
+
+def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
+    """Turn log weights into weights with mean 1, under the user's own weights if there are any.
+
+    Without it lam and alpha would also move the strength of any regularisation.
+
+    Parameters
+    ----------
+    log_weight : array of shape (n_samples,)
+        Logarithms of the weights.
+    sample_weight : array of shape (n_samples,), optional
+        Own weights of the rows.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        Weights ``w`` with ``sum(u * w) = sum(u)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.weighting import mean_one
+    >>> mean_one(np.array([1000.0, 1000.0 + np.log(3)])).round(12)
+    array([0.5, 1.5])
+    """
+    xp = array_namespace(log_weight)
+    values = xp.asarray(log_weight)
+    used = values if sample_weight is None else values[xp.asarray(sample_weight) > 0]
+    top = xp.max(used) if used.shape[0] else -xp.inf
+    if not bool(top > -xp.inf):
+        raise ValueError(
+            "Got weights that are 0 in every row: no source row lies where the target is. Check "
+            "the ratio; if it is right, these samples cannot be adapted to each other."
+        )
+    return xp.exp(values - log_mean(values, sample_weight))
