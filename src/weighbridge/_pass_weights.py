@@ -1,0 +1,87 @@
+"""How weights reach an estimator: one door, and an error where there is none."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
+
+
+def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any:
+    """Fit `estimator`, which the caller owns, with one weight per row.
+
+    A pipeline's weights go to its last step; any other estimator gets ``sample_weight``. One that
+    cannot take weights is refused, never resampled or fitted without them.
+    """
+    name = weight_parameter(estimator)
+    if get_config()["enable_metadata_routing"]:
+        _request_weights(estimator, wanted=True)
+        name = "sample_weight"
+    return estimator.fit(X, y, **{name: weights})
+
+
+def weight_parameter(estimator: Any) -> str:
+    """Return the name under which ``estimator.fit`` takes weights, e.g. ``svc__sample_weight``."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        if hasattr(last, "fit"):
+            return f"{name}__{weight_parameter(last)}"
+    elif has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    elif _takes_any_parameter(estimator):
+        names = {weight_parameter(inner) for inner in _predictors(estimator)}
+        if len(names) == 1:
+            return names.pop()
+    raise ValueError(
+        f"{type(estimator).__name__} cannot be fitted with row weights: its fit has no "
+        "sample_weight. Weights are never replaced by resampling behind your back; use an "
+        "estimator whose fit takes sample_weight (most linear models, trees, forests, boosting, "
+        "SVC and SVR do)."
+    )
+
+
+def _takes_any_parameter(estimator: Any) -> bool:
+    """True for fit(X, y, **params), the way of scikit-learn's searches and ensembles."""
+    parameters = inspect.signature(estimator.fit).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+
+
+def _inner_estimators(estimator: Any) -> Iterator[Any]:
+    if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+        return
+    for value in estimator.get_params(deep=False).values():
+        if hasattr(value, "fit"):
+            yield value
+        elif isinstance(value, list):
+            members = (part for item in value if isinstance(item, tuple) for part in item)
+            yield from (part for part in members if hasattr(part, "fit"))
+
+
+def _predictors(estimator: Any) -> Iterator[Any]:
+    return (inner for inner in _inner_estimators(estimator) if hasattr(inner, "predict"))
+
+
+def _request_weights(estimator: Any, wanted: bool) -> None:
+    """With metadata routing on, ask for the weights where they belong and nowhere else.
+
+    Requests that the user has set explicitly stay as they are, except that of the model itself.
+    """
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps[:-1]:
+            _request_weights(step, wanted=False)
+        _request_weights(estimator.steps[-1][1], wanted)
+        return
+    if hasattr(estimator, "set_fit_request") and has_fit_parameter(estimator, "sample_weight"):
+        routing = get_routing_for_object(estimator)
+        plain = isinstance(routing, MetadataRequest)
+        unset = not plain or routing.fit.requests.get("sample_weight") is None
+        if wanted or unset:
+            estimator.set_fit_request(sample_weight=wanted)
+    for inner in _inner_estimators(estimator):
+        _request_weights(inner, wanted and hasattr(inner, "predict"))

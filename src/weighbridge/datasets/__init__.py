@@ -1,0 +1,13 @@
+"""Simulators of covariate shift, with their true density ratios."""
+
+from weighbridge.datasets._gaussian import make_gaussian_shift
+from weighbridge.datasets._line_problem import LineProblem, make_cubic, make_quadratic
+from weighbridge.datasets._split import split_by_projection
+
+__all__ = [
+    "LineProblem",
+    "make_cubic",
+    "make_gaussian_shift",
+    "make_quadratic",
+    "split_by_projection",
+]

@@ -1,0 +1,123 @@
+"""Scores on source rows that stand for the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring, get_scorer
+
+from weighbridge._validation import check_sample_weight
+from weighbridge.ratios._fit_ratio import is_fitted
+from weighbridge.weighting import Geodesic, log_mean, mean_one
+
+__all__ = ["ImportanceWeightedScorer", "iw_scorer"]
+
+
+def iw_scorer(scoring: Any, ratio: Any, *, weighting: Any = None) -> ImportanceWeightedScorer:
+    """Make a scorer that weights labelled source rows toward the target.
+
+    The weights belong to the evaluation, not to the candidate that is evaluated, so the ratio is
+    given here and stays the same for every candidate (importance-weighted validation,
+    Sugiyama et al. 2007).
+
+    Parameters
+    ----------
+    scoring : str, scorer or None
+        As in scikit-learn; its metric must take ``sample_weight``. None is the estimator's own
+        ``score``.
+    ratio : fitted density ratio
+        From `fit_ratio`, or a `KnownRatio`.
+    weighting : Geodesic, optional
+        Default: the ratio itself, unbiased for the target risk. `RIWERM(0.8)` is tamer.
+
+    Returns
+    -------
+    ImportanceWeightedScorer
+        Called as ``scorer(estimator, X, y)``, in any ``scoring=`` argument of scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from weighbridge import iw_scorer
+    >>> from weighbridge.ratios import KnownRatio
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+    >>> model = DummyClassifier(strategy="constant", constant=1).fit(X, y)
+    >>> ratio = KnownRatio(lambda X: np.log([0.5, 1.5]))  # the second row is three times likelier
+    >>> iw_scorer("accuracy", ratio)(model, X, y)
+    0.75
+    """
+    return ImportanceWeightedScorer(scoring, ratio, weighting)
+
+
+class ImportanceWeightedScorer:
+    """A scorer that weights labelled source rows toward the target; made by `iw_scorer`.
+
+    Parameters
+    ----------
+    scoring : str, scorer or None
+        The score.
+    ratio : fitted density ratio
+        Where the weights come from.
+    weighting : Geodesic, optional
+        Which weight to form of the ratio.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge import iw_scorer
+    >>> from weighbridge.ratios import KnownRatio
+    >>> iw_scorer("r2", KnownRatio(np.ravel))
+    ImportanceWeightedScorer('r2', KnownRatio(log_ratio=<function ravel at ...>))
+    """
+
+    def __init__(self, scoring: Any, ratio: Any, weighting: Any = None):
+        if not is_fitted(ratio):
+            raise ValueError(
+                f"Got ratio={type(ratio).__name__}, which is not fitted; a scorer needs the ratio "
+                "itself: iw_scorer(scoring, fit_ratio(X, X_target))."
+            )
+        if scoring is not None:
+            get_scorer(scoring)  # a misspelt name fails here, not in the middle of a search
+        self.scoring = scoring
+        self.ratio = ratio
+        self.weighting = weighting
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score a fitted estimator on labelled source rows.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            What to score.
+        X : array-like of shape (n_samples, n_features)
+            Labelled source rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Own weights of the rows; they multiply the importance weights.
+
+        Returns
+        -------
+        float
+            The weighted score; higher is better, as always in scikit-learn.
+        """
+        weighting = Geodesic() if self.weighting is None else self.weighting
+        log_ratio = np.asarray(self.ratio.score_samples(X), dtype=float)
+        own = check_sample_weight(sample_weight, log_ratio.size)
+        weights = mean_one(weighting(log_ratio - log_mean(log_ratio, own)), own)
+        scorer = check_scoring(estimator, self.scoring)
+        try:
+            return scorer(estimator, X, y, sample_weight=weights if own is None else own * weights)
+        except TypeError as error:
+            if "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                f"Got scoring={self.scoring!r}, whose metric takes no sample_weight; choose one "
+                "that does (accuracy, neg_log_loss, neg_mean_squared_error, roc_auc, ...)."
+            ) from error
+
+    def __repr__(self) -> str:
+        rest = "" if self.weighting is None else f", weighting={self.weighting!r}"
+        return f"ImportanceWeightedScorer({self.scoring!r}, {self.ratio!r}{rest})"
