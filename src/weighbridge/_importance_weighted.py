@@ -158,7 +158,7 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
             elif hasattr(self, name):
                 delattr(self, name)
         bounded = isinstance(weighting, Geodesic) and weighting.bounded
-        warn_if_untrustworthy(delivered, ess, bounded=bounded, stacklevel=3)
+        warn_if_untrustworthy(delivered, own, bounded=bounded, stacklevel=3)
         return self
 
     def _fitted_ratio(self, X: Any, X_target: Any) -> Any:
@@ -308,7 +308,8 @@ def _source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None, normalize: boo
 def _weights(log_weight: np.ndarray, own: np.ndarray | None, normalize: bool) -> np.ndarray:
     if normalize:
         return mean_one(log_weight, own)
-    weights = np.exp(log_weight)
+    with np.errstate(over="ignore"):  # refused below, by name
+        weights = np.exp(log_weight)
     total = weights if own is None else own * weights
     if not (np.isfinite(total).all() and total.any()):
         raise ValueError(

@@ -59,11 +59,16 @@ def pareto_threshold(n: int) -> float:
 
 
 def warn_if_untrustworthy(
-    weights: np.ndarray, ess: float, *, bounded: bool, stacklevel: int
+    weights: np.ndarray, own: np.ndarray | None, *, bounded: bool, stacklevel: int
 ) -> None:
-    """Warn when few rows carry the weights, or an unbounded weight has too heavy a tail."""
+    """Warn when few rows carry the weights, or an unbounded weight has too heavy a tail.
+
+    `weights` include the user's `own`, which may be uneven without any lack of overlap.
+    """
     used = weights[weights > 0]
-    if ess < min(FEW_ROWS, used.size / 2):
+    ess = effective_sample_size(used)
+    before = used.size if own is None else effective_sample_size(own)
+    if ess < min(FEW_ROWS, before / 2):
         warnings.warn(
             f"WB303 the weights are worth {ess:.1f} of {used.size} rows, and the largest carries "
             f"{used.max() / used.sum():.0%} of the total: a few rows decide the fit. Move toward "

@@ -77,11 +77,19 @@ def _request_weights(estimator: Any, wanted: bool) -> None:
             _request_weights(step, wanted=False)
         _request_weights(estimator.steps[-1][1], wanted)
         return
-    if hasattr(estimator, "set_fit_request") and has_fit_parameter(estimator, "sample_weight"):
-        routing = get_routing_for_object(estimator)
-        plain = isinstance(routing, MetadataRequest)
-        unset = not plain or routing.fit.requests.get("sample_weight") is None
-        if wanted or unset:
-            estimator.set_fit_request(sample_weight=wanted)
+    for method in ("fit", "score"):
+        _request(estimator, method, wanted)
     for inner in _inner_estimators(estimator):
         _request_weights(inner, wanted and hasattr(inner, "predict"))
+
+
+def _request(estimator: Any, method: str, wanted: bool) -> None:
+    """Ask for the weights in ``estimator.method``, or decline them where nothing was said."""
+    setter = getattr(estimator, f"set_{method}_request", None)
+    if setter is None or "sample_weight" not in inspect.signature(setter).parameters:
+        return
+    routing = get_routing_for_object(estimator)
+    plain = isinstance(routing, MetadataRequest)
+    unset = not plain or getattr(routing, method).requests.get("sample_weight") is None
+    if unset or (wanted and method == "fit"):
+        setter(sample_weight=wanted)

@@ -37,15 +37,21 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
         )
     if not weight.any():
         raise ValueError(
-            "Got sample_weight that is 0 for every row; at least one row must have weight."
+            "Got sample_weight that is zero for every row; at least one row must have weight."
         )
     return weight
 
 
 def is_frame(X: Any) -> bool:
-    """True for a data frame of any library that narwhals knows (pandas, polars, pyarrow, ...)."""
+    """True for a data frame with named columns, of any library that narwhals knows.
+
+    Names that are not text count for nothing, as in scikit-learn: such a frame is an array.
+    """
     if isinstance(X, np.ndarray | list | tuple):
         return False
     import narwhals as nw
 
-    return bool(nw.dependencies.is_into_dataframe(X))
+    if not nw.dependencies.is_into_dataframe(X):
+        return False
+    names = nw.from_native(X, eager_only=True).columns
+    return all(isinstance(name, str) for name in names)

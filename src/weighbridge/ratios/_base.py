@@ -9,7 +9,14 @@ import numpy as np
 from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from weighbridge._validation import is_frame
 
 
 class DensityRatioMixin(ClassifierMixin, ABC):
@@ -26,7 +33,6 @@ class DensityRatioMixin(ClassifierMixin, ABC):
 
     def _fit_domains(self, y: Any) -> np.ndarray:
         """Store the two labels and their log odds; return y coded as 0 (source) and 1 (target)."""
-        y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size > 2:
@@ -45,6 +51,18 @@ class DensityRatioMixin(ClassifierMixin, ABC):
         self.log_prior_odds_ = float(np.log(counts[1] / counts[0]))
         return codes
 
+    def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
+        """Check rows and columns; data frames go through unchanged, to who understands them."""
+        if is_frame(X):
+            validate_data(self, X, y, reset=reset, skip_check_array=True)
+            if isinstance(y, str):
+                return X
+            y = column_or_1d(y, warn=True)
+            assert_all_finite(y)
+            check_consistent_length(X, y)
+            return X, y
+        return validate_data(self, X, y, reset=reset, accept_sparse="csr", **checks)
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""
         return self.score_samples(X) + self.log_prior_odds_
@@ -61,7 +79,8 @@ class DensityRatioMixin(ClassifierMixin, ABC):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likelier sample of each row."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        log_odds = self.decision_function(X)
+        return self.classes_[(log_odds > 0).astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

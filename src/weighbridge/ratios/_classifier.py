@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 from sklearn.utils import _safe_indexing, check_array, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._validation import is_frame
 from weighbridge.ratios._base import DensityRatioMixin
@@ -108,13 +108,9 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
-        X = self._validate(X, y, reset=True)
+        X, y = self._validate(X, y, reset=True, **self._input_checks(X))
+        X = self._plain_numbers(X)
         codes = self._fit_domains(y)
-        if codes.size != X.shape[0]:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} "
-                f"rows, y {codes.size}."
-            )
         candidates = _default_models(X) if self.estimator is None else [self.estimator]
         self.estimators_, log_odds = _cross_fit(candidates, X, codes, self._folds(X, codes))
         self.edge_ = _edge(codes)
@@ -139,7 +135,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
             ``log p_target(x) - log p_source(x)``, estimated.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = self._plain_numbers(self._validate(X, reset=False, **self._input_checks(X)))
         keys = row_keys(X)
         place = np.minimum(np.searchsorted(self.keys_, keys), self.keys_.size - 1)
         log_ratio = self.key_log_ratio_[place]
@@ -172,20 +168,27 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
             cv = StratifiedKFold(min(cv, rarest), shuffle=True, random_state=self.random_state)
         return list(check_cv(cv, codes, classifier=True).split(np.zeros((codes.size, 1)), codes))
 
-    def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        validate_data(self, X, y, reset=reset, skip_check_array=True)
+    def _input_checks(self, X: Any) -> dict[str, Any]:
         if self.estimator is None:
-            X = check_array(X, accept_sparse="csr", dtype=np.float64, estimator=self)
-        elif not is_frame(X):
-            allow_nan = get_tags(self.estimator).input_tags.allow_nan
-            X = check_array(
-                X,
-                accept_sparse="csr",
-                dtype=None if _has_text(X) else "numeric",
-                ensure_all_finite=not allow_nan,
-                estimator=self,
-            )
-        return X
+            return {"dtype": np.float64}
+        text = not sp.issparse(X) and np.asarray(X).dtype.kind in "US"
+        return {
+            "dtype": None if text else "numeric",
+            "ensure_all_finite": not get_tags(self.estimator).input_tags.allow_nan,
+        }
+
+    def _plain_numbers(self, X: Any) -> Any:
+        """A data frame becomes an array for the default model, which knows numbers only."""
+        if self.estimator is not None or not is_frame(X):
+            return X
+        try:
+            return check_array(X, dtype=np.float64, estimator=self)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"The default ratio needs a data frame of numbers without missing values ({error}) "
+                "Encode or impute such columns, or pass a classifier that takes them: "
+                "ClassifierRatio(estimator=...)."
+            ) from error
 
     def _check_parameters(self) -> None:
         if self.calibration not in (None, "sigmoid", "isotonic"):
@@ -215,10 +218,6 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         tags.input_tags.sparse = True if inner is None else inner.sparse
         tags.input_tags.allow_nan = False if inner is None else inner.allow_nan
         return tags
-
-
-def _has_text(X: Any) -> bool:
-    return not sp.issparse(X) and np.asarray(X).dtype.kind in "US"
 
 
 def _default_models(X: Any) -> list[Pipeline]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from weighbridge._validation import is_frame
 from weighbridge.ratios._base import DensityRatioMixin
@@ -90,13 +89,8 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             The object itself.
         """
         self._check_parameters()
-        X = self._validate(X, y, reset=True)
-        codes = self._fit_domains(y)
-        if codes.size != X.shape[0]:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} "
-                f"rows, y {codes.size}."
-            )
+        _, y = self._validate(X, y, reset=True, dtype="numeric", ensure_all_finite=False)
+        self._fit_domains(y)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -113,7 +107,10 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             ``log p_target(x) - log p_source(x)``.
         """
         self._check_parameters()
-        X = self._validate(X, reset=False)
+        if hasattr(self, "n_features_in_"):
+            X = self._validate(X, reset=False, dtype="numeric", ensure_all_finite=False)
+        elif not is_frame(X):
+            X = check_array(X, accept_sparse="csr", ensure_all_finite=False, estimator=self)
         if self.log_ratio is not None:
             return _one_per_row(self.log_ratio(X), X, "log_ratio")
         if self.selection is not None:
@@ -144,16 +141,6 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True  # it knows one ratio and learns no other
         return tags
-
-    def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """Check shape and columns; a data frame goes through unchanged."""
-        if reset or hasattr(self, "n_features_in_"):
-            validate_data(self, X, y, reset=reset, skip_check_array=True)
-        if is_frame(X):
-            return X
-        return check_array(
-            X, accept_sparse=True, dtype="numeric", ensure_all_finite=False, estimator=self
-        )
 
     def _check_parameters(self) -> None:
         pair = self.source is not None or self.target is not None

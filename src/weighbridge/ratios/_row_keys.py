@@ -33,8 +33,7 @@ def _columns(X: Any) -> list[np.ndarray]:
     if is_frame(X):
         import narwhals as nw
 
-        frame = nw.from_native(X, eager_only=True)
-        return [frame[name].to_numpy() for name in frame.columns]
+        return [column.to_numpy() for column in nw.from_native(X, eager_only=True).iter_columns()]
     return list(np.asarray(X).T)
 
 

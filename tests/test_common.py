@@ -1,0 +1,116 @@
+"""scikit-learn's own checks: the wrapper may fail only what its inner estimator fails."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+from weighbridge import ImportanceWeighted
+from weighbridge.ratios import ClassifierRatio, KnownRatio
+from weighbridge.weighting import RIWERM, Geodesic
+
+
+class GentleLogRatio:
+    """A ratio between 1/e and e that differs from row to row, for any kind of X."""
+
+    def __call__(self, X):
+        column = X[:, [0]].toarray() if sp.issparse(X) else np.asarray(X)[:, [0]]
+        return np.tanh(np.nan_to_num(column.astype(float).ravel()))
+
+    def __repr__(self):  # names of tests must not contain addresses
+        return "gentle"
+
+
+class GentleSelection(GentleLogRatio):
+    def __call__(self, X):
+        return 1 / (1 + np.exp(super().__call__(X)))
+
+
+INNER = [
+    Ridge(),
+    LogisticRegression(),
+    SVC(),
+    RandomForestClassifier(n_estimators=10, random_state=0),
+    RandomForestRegressor(n_estimators=10, random_state=0),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    make_pipeline(StandardScaler(), Ridge()),
+]
+
+
+class LastStepWeighted(Pipeline):
+    """The pipeline itself, with a door for the weights of its last step.
+
+    Pipeline.fit has no sample_weight, so that scikit-learn would not ask it about weights at all.
+    """
+
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, y, **{f"{self.steps[-1][0]}__sample_weight": sample_weight})
+
+
+@functools.cache
+def _failures_of(index):
+    """Names of the checks that the inner estimator itself does not pass."""
+    inner = clone(INNER[index])
+    inner = LastStepWeighted(inner.steps) if isinstance(inner, Pipeline) else inner
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(inner, on_skip=None, on_fail=None)
+    return {
+        row["check_name"]: "the inner estimator fails it too"
+        for row in results
+        if row["status"] in ("failed", "xfail")
+    }
+
+
+WRAPPED = [
+    ImportanceWeighted(inner, KnownRatio(GentleLogRatio()), weighting=RIWERM(0.7))
+    for inner in INNER
+]
+
+
+def _failures_of_the_inner_estimator(wrapper):
+    index = next(i for i, inner in enumerate(INNER) if inner is wrapper.estimator)
+    return _failures_of(index)
+
+
+@parametrize_with_checks(
+    WRAPPED, expected_failed_checks=_failures_of_the_inner_estimator, xfail_strict=False
+)
+def test_importance_weighted(estimator, check):
+    check(estimator)
+
+
+RATIOS = [
+    KnownRatio(GentleLogRatio()),
+    KnownRatio(selection=GentleSelection(), share=0.5),
+    ClassifierRatio(),
+    ClassifierRatio(LogisticRegression(), calibration="sigmoid"),
+    ClassifierRatio(RandomForestClassifier(n_estimators=20, random_state=0), cv=3),
+]
+
+
+@parametrize_with_checks(RATIOS)
+def test_ratios(estimator, check):
+    check(estimator)
+
+
+def test_geodesic_is_an_estimator_with_parameters():
+    weighting = clone(Geodesic(lam=0.3, alpha=2))
+    assert weighting.get_params() == {"lam": 0.3, "alpha": 2}
+    assert weighting.set_params(lam=0.5).lam == 0.5
+    assert repr(weighting) == "Geodesic(alpha=2, lam=0.5)"
+
+
+@pytest.mark.parametrize("wrapper", WRAPPED, ids=lambda w: type(w.estimator).__name__)
+def test_kind_is_that_of_the_inner_estimator(wrapper):
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function", "score"):
+        assert hasattr(wrapper, method) == hasattr(wrapper.estimator, method)

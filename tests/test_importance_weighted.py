@@ -1,0 +1,461 @@
+"""ImportanceWeighted: the weights are right, they arrive, and bad input is refused."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeRegressor
+
+from weighbridge import Geodesic, ImportanceWeighted, fit_ratio
+from weighbridge.datasets import make_gaussian_shift
+from weighbridge.exceptions import OverlapWarning
+from weighbridge.ratios import ClassifierRatio, KnownRatio
+from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, mean_one
+
+TILT = KnownRatio(lambda X: 0.5 * np.asarray(X)[:, 0])
+
+
+def _regression(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X[:, 0] ** 2 + X @ [1.0, -1.0, 0.5] + rng.normal(size=n)
+
+
+def _classification(n=120):
+    return make_classification(n_samples=n, n_features=4, random_state=0)
+
+
+# --- the weights -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighting", [ERM(), IWERM(), AIWERM(0.5), RIWERM(0.5), Geodesic(0.3, -2)])
+def test_the_fit_is_the_weighted_fit(weighting):
+    X, y = _regression()
+    model = ImportanceWeighted(Ridge(), TILT, weighting=weighting).fit(X, y)
+    log_ratio = 0.5 * X[:, 0]
+    log_ratio -= np.log(np.exp(log_ratio).mean())
+    weights = np.exp(weighting(log_ratio))
+    weights /= weights.mean()
+    np.testing.assert_allclose(model.log_ratio_, log_ratio, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(model.weights_, weights, rtol=1e-12)
+    assert model.weights_.mean() == pytest.approx(1)
+    assert model.ess_ == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    expected = Ridge().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.estimator_.coef_, expected.coef_, rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), model.estimator_.predict(X))
+
+
+def test_own_weights_multiply_and_are_left_alone():
+    X, y = _regression()
+    own = np.random.default_rng(1).integers(0, 4, size=y.size).astype(float)
+    before = own.copy()
+    model = ImportanceWeighted(Ridge(), TILT).fit(X, y, sample_weight=own)
+    np.testing.assert_array_equal(own, before)
+    assert np.average(model.weights_, weights=own) == pytest.approx(1)
+    expected = Ridge().fit(X, y, sample_weight=own * model.weights_)
+    np.testing.assert_allclose(model.estimator_.coef_, expected.coef_)
+    repeated = ImportanceWeighted(Ridge(), TILT).fit(
+        np.repeat(X, own.astype(int), axis=0), np.repeat(y, own.astype(int))
+    )
+    np.testing.assert_allclose(model.predict(X), repeated.predict(X))
+
+
+def test_a_constant_in_the_ratio_changes_nothing():
+    X, y = _regression()
+    fits = [
+        ImportanceWeighted(
+            Ridge(), KnownRatio(lambda X, c=c: 0.5 * X[:, 0] + c), weighting=RIWERM(0.5)
+        ).fit(X, y)
+        for c in (0.0, 7.0)
+    ]
+    np.testing.assert_allclose(fits[0].weights_, fits[1].weights_, rtol=1e-12)
+
+
+def test_raw_weights_of_the_paper_on_request():
+    X, y = _regression()
+    ratio = KnownRatio(lambda X: 0.5 * X[:, 0] + 1)
+    model = ImportanceWeighted(Ridge(), ratio, weighting=RIWERM(0.5), normalize=False).fit(X, y)
+    r = np.exp(0.5 * X[:, 0] + 1)
+    np.testing.assert_allclose(model.weights_, r / (0.5 + 0.5 * r), rtol=1e-12)
+    expected = Ridge().fit(X, y, sample_weight=model.weights_)
+    np.testing.assert_allclose(model.estimator_.coef_, expected.coef_)
+
+
+def test_default_is_the_full_estimated_ratio():
+    data = make_gaussian_shift(400, 300, random_state=0)
+    model = ImportanceWeighted(LinearRegression()).fit(data.X, data.y, X_target=data.X_target)
+    assert isinstance(model.ratio_, ClassifierRatio)
+    np.testing.assert_allclose(model.weights_, mean_one(model.ratio_.score_samples(data.X)))
+    # the line fitted for N(1, 1) is steeper than the one fitted for N(0, 1)
+    assert model.estimator_.coef_[0] > LinearRegression().fit(data.X, data.y).coef_[0] + 0.4
+
+
+def test_rows_outside_the_target_get_weight_zero():
+    X = np.linspace(0, 1, 200)[:, None]
+    ratio = KnownRatio(source=stats.uniform(0, 1), target=stats.uniform(0, 0.5))
+    model = ImportanceWeighted(LinearRegression(), ratio).fit(X, X[:, 0] ** 2)
+    assert (model.weights_[X[:, 0] > 0.5] == 0).all()
+    assert model.ess_ == pytest.approx(100)
+
+
+# --- the weights arrive ------------------------------------------------------------------------
+
+REGRESSORS = [
+    LinearRegression(),
+    Ridge(),
+    SVR(gamma=0.5),
+    KernelRidge(),
+    DecisionTreeRegressor(max_depth=3, random_state=0),
+    make_pipeline(StandardScaler(with_std=False, with_mean=False), Ridge()),
+    GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}),
+    TransformedTargetRegressor(Ridge()),
+]
+CLASSIFIERS = [
+    LogisticRegression(tol=1e-8),
+    GaussianNB(),
+    SVC(gamma=0.5),
+    make_pipeline(SVC(gamma=0.5)),
+    HistGradientBoostingClassifier(max_iter=5, max_bins=255, min_samples_leaf=1),
+]
+EQUIVALENT = [e for e in [*REGRESSORS, *CLASSIFIERS] if not isinstance(e, GridSearchCV)]
+
+
+def _data_for(estimator):
+    return _classification() if is_classifier(estimator) else _regression()
+
+
+@pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS], ids=lambda e: type(e).__name__)
+def test_weights_change_the_fit(estimator):
+    X, y = _data_for(estimator)
+    weighted = ImportanceWeighted(clone(estimator), TILT).fit(X, y)
+    plain = clone(estimator).fit(X, y)
+    method = "decision_function" if hasattr(plain, "decision_function") else "predict"
+    assert np.abs(getattr(weighted, method)(X) - getattr(plain, method)(X)).max() > 1e-3
+
+
+@pytest.mark.parametrize("estimator", EQUIVALENT, ids=lambda e: type(e).__name__)
+def test_integer_weights_are_repeated_rows(estimator):
+    # a ratio of 1, 2 or 3 times a constant, undone by normalize=False
+    X, y = _data_for(estimator)
+    counts = 1 + (np.arange(y.size) % 3)
+    ratio = KnownRatio(lambda X: np.log(counts))
+    model = ImportanceWeighted(clone(estimator), ratio, normalize=False).fit(X, y)
+    np.testing.assert_allclose(model.weights_, counts)
+    repeated = clone(estimator).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    method = "decision_function" if hasattr(repeated, "decision_function") else "predict"
+    # SVC and SVR stop at a tolerance of 1e-3 in the dual, logistic regression at 1e-8
+    atol = 5e-3 if "SV" in str(estimator) else 1e-5
+    np.testing.assert_allclose(getattr(model, method)(X), getattr(repeated, method)(X), atol=atol)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestClassifier(n_estimators=5, random_state=0),
+        AdaBoostClassifier(n_estimators=5, random_state=0),
+        GradientBoostingRegressor(n_estimators=5, random_state=0),
+        PoissonRegressor(),
+        BaggingRegressor(Ridge(), n_estimators=3, random_state=0),
+        VotingRegressor([("a", Ridge()), ("b", LinearRegression())]),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_weights_arrive_exactly_as_if_passed_by_hand(estimator):
+    X, y = _data_for(estimator)
+    y = np.abs(y) if isinstance(estimator, PoissonRegressor) else y
+    model = ImportanceWeighted(clone(estimator), TILT).fit(X, y)
+    by_hand = clone(estimator).fit(X, y, sample_weight=model.weights_)
+    np.testing.assert_array_equal(model.predict(X), by_hand.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (KNeighborsClassifier(), "KNeighborsClassifier"),
+        (make_pipeline(StandardScaler(), KNeighborsRegressor()), "KNeighborsRegressor"),
+        (GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [3]}), "KNeighborsClassifier"),
+        (VotingRegressor([("a", Ridge()), ("b", KNeighborsRegressor())]), "KNeighborsRegressor"),
+        (Pipeline([("scale", StandardScaler()), ("nothing", "passthrough")]), "Pipeline"),
+    ],
+)
+def test_estimators_without_weights_are_refused_by_name(estimator, name):
+    X, y = _classification()
+    with pytest.raises(ValueError, match=f"{name} cannot be fitted with row weights"):
+        ImportanceWeighted(estimator, TILT).fit(X, y)
+
+
+# --- behaviour of the wrapper ------------------------------------------------------------------
+
+
+def test_kind_methods_and_attributes_follow_the_inner_estimator():
+    X, y = _classification()
+    labels = np.where(y, "yes", "no")
+    model = ImportanceWeighted(LogisticRegression(), TILT).fit(X, labels)
+    assert is_classifier(model)
+    assert not is_regressor(model)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert set(model.predict(X)) == {"no", "yes"}
+    assert model.predict_proba(X).shape == (120, 2)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    assert model.n_features_in_ == 4
+    regressor = ImportanceWeighted(Ridge(), TILT)
+    assert is_regressor(regressor)
+    assert not hasattr(regressor, "predict_proba")
+    with pytest.raises(AttributeError):
+        regressor.fit(X, y).classes_  # noqa: B018
+
+
+def test_score_is_the_inner_score_and_takes_weights():
+    X, y = _regression()
+    model = ImportanceWeighted(Ridge(), TILT).fit(X, y)
+    assert model.score(X, y) == model.estimator_.score(X, y)
+    weights = np.arange(y.size)
+    assert model.score(X, y, sample_weight=weights) == model.estimator_.score(
+        X, y, sample_weight=weights
+    )
+
+
+def test_parameters_are_cloned_and_inputs_untouched():
+    data = make_gaussian_shift(100, 80, random_state=0)
+    X, X_target = data.X.copy(), data.X_target.copy()
+    estimator, ratio, weighting = Ridge(), ClassifierRatio(), Geodesic(0.5, 3)
+    model = ImportanceWeighted(estimator, ratio, weighting=weighting)
+    model.fit(data.X, data.y, X_target=data.X_target)
+    assert not hasattr(estimator, "coef_")
+    assert not hasattr(ratio, "estimators_")
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.X_target, X_target)
+
+
+def test_pickle_gives_the_same_predictions():
+    data = make_gaussian_shift(100, 80, random_state=0)
+    model = ImportanceWeighted(Ridge()).fit(data.X, data.y, X_target=data.X_target)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(data.X), model.predict(data.X))
+    np.testing.assert_array_equal(
+        copy.ratio_.score_samples(data.X), model.ratio_.score_samples(data.X)
+    )
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_data_frames(library):
+    data = make_gaussian_shift(150, 100, n_features=2, random_state=0)
+    X = library.DataFrame({"a": data.X[:, 0], "b": data.X[:, 1]})
+    X_target = library.DataFrame({"b": data.X_target[:, 1], "a": data.X_target[:, 0]})
+    model = ImportanceWeighted(Ridge()).fit(X, data.y, X_target=X_target)
+    arrays = ImportanceWeighted(Ridge()).fit(data.X, data.y, X_target=data.X_target)
+    np.testing.assert_allclose(model.predict(X), arrays.predict(data.X))
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_sparse_matrices():
+    rng = np.random.default_rng(0)
+    X, X_target = (sp.random(n, 20, 0.2, format="csr", random_state=rng) for n in (200, 150))
+    y = np.asarray(X.sum(axis=1)).ravel() > 2
+    model = ImportanceWeighted(LogisticRegression()).fit(X, y, X_target=X_target)
+    assert model.predict(X_target).shape == (150,)
+
+
+def test_missing_values_where_the_inner_estimator_and_the_ratio_take_them():
+    X, y = _classification()
+    X[::7, 1] = np.nan
+    boosting = HistGradientBoostingClassifier(max_iter=5)
+    model = ImportanceWeighted(boosting, ClassifierRatio(boosting))
+    assert model.fit(X, y, X_target=X[:50] + 0.1).predict(X).shape == (120,)
+
+
+def test_refitting_with_other_columns_forgets_the_old_ones():
+    X, y = _regression()
+    model = ImportanceWeighted(Ridge(), TILT)
+    model.fit(pd.DataFrame(X, columns=list("abc")), y)
+    model.fit(X[:, :2], y)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")
+
+
+# --- warnings about overlap --------------------------------------------------------------------
+
+
+def test_few_rows_carrying_the_weight_are_announced():
+    X, y = _regression(400)
+    with pytest.warns(OverlapWarning, match=r"WB303 the weights are worth \d+\.\d of 400 rows"):
+        ImportanceWeighted(Ridge(), KnownRatio(lambda X: 6 * X[:, 0])).fit(X, y)
+
+
+def test_a_heavy_tail_is_announced():
+    X = np.random.default_rng(0).exponential(size=(3000, 1))
+    ratio = KnownRatio(lambda X: 0.85 * X[:, 0])  # tail index 0.85
+    with pytest.warns(OverlapWarning, match=r"WB301 .*Pareto k-hat 0\.\d\d, reliable below 0\.70"):
+        ImportanceWeighted(Ridge(), ratio).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("weighting", [ERM(), RIWERM(0.8)])
+def test_bounded_weights_are_not_blamed_for_the_tail_of_the_ratio(weighting):
+    X = np.random.default_rng(0).exponential(size=(3000, 1))
+    ratio = KnownRatio(lambda X: 0.85 * X[:, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ImportanceWeighted(Ridge(), ratio, weighting=weighting).fit(X, X[:, 0])
+
+
+def test_own_weights_are_not_blamed_on_overlap():
+    X, y = _regression(40)
+    own = np.r_[np.full(3, 100.0), np.full(37, 0.01)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ImportanceWeighted(Ridge(), TILT, weighting=ERM()).fit(X, y, sample_weight=own)
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+def test_target_missing():
+    X, y = _regression()
+    with pytest.raises(ValueError, match=r"X_target=.*FrozenEstimator.*KnownRatio"):
+        ImportanceWeighted(Ridge()).fit(X, y)
+
+
+def test_target_given_twice():
+    X, y = _regression()
+    frozen = FrozenEstimator(fit_ratio(X, X + 0.5))
+    for ratio in (frozen, TILT):
+        with pytest.raises(ValueError, match="target sample is used once"):
+            ImportanceWeighted(Ridge(), ratio).fit(X, y, X_target=X)
+
+
+def test_a_fitted_ratio_that_is_not_frozen_is_fitted_again():
+    # clone forgets the fit, as everywhere in scikit-learn; the message names the remedy
+    X, y = _regression()
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        ImportanceWeighted(Ridge(), fit_ratio(X, X + 0.5)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (-np.ones(120), "negative value"),
+        (np.full(120, np.nan), "NaN or infinite values in 120 rows"),
+        (np.r_[np.inf, np.ones(119)], "NaN or infinite values in 1 rows"),
+        (np.zeros(120), "zero for every row"),
+        (np.ones(7), r"shape \(7,\) for 120 rows"),
+        (np.ones((120, 1)), r"shape \(120, 1\)"),
+    ],
+)
+def test_bad_own_weights(own, message):
+    X, y = _regression()
+    with pytest.raises(ValueError, match=message):
+        ImportanceWeighted(Ridge(), TILT).fit(X, y, sample_weight=own)
+
+
+def test_own_weights_that_are_no_numbers():
+    X, y = _regression()
+    with pytest.raises(TypeError, match="not numbers"):
+        ImportanceWeighted(Ridge(), TILT).fit(X, y, sample_weight=["a"] * 120)
+
+
+@pytest.mark.parametrize(
+    ("log_ratio", "message"),
+    [
+        (lambda X: np.full(len(X), np.nan), "NaN at 120 of 120 source rows"),
+        (lambda X: np.full(len(X), np.inf), "infinite at 120 source rows"),
+        (lambda X: np.full(len(X), -np.inf), "0 at every source row"),
+        (lambda X: np.zeros(3), r"shape \(3,\)"),
+    ],
+)
+def test_bad_ratios(log_ratio, message):
+    X, y = _regression()
+    with pytest.raises(ValueError, match=message):
+        ImportanceWeighted(Ridge(), KnownRatio(log_ratio)).fit(X, y)
+
+
+def test_infinite_ratio_with_raw_bounded_weights():
+    X, y = _regression()
+    ratio = KnownRatio(lambda X: np.where(X[:, 0] > 1, np.inf, 0.0))
+    model = ImportanceWeighted(Ridge(), ratio, weighting=RIWERM(0.5), normalize=False).fit(X, y)
+    assert model.weights_.max() == pytest.approx(2)
+    with pytest.raises(ValueError, match="source density is 0"):
+        ImportanceWeighted(Ridge(), ratio, normalize=False).fit(X, y)
+
+
+def test_raw_weights_that_no_double_can_hold():
+    X, y = _regression()
+    ratio = KnownRatio(lambda X: np.full(len(X), 1000.0))
+    with pytest.raises(ValueError, match="normalize=True"):
+        ImportanceWeighted(Ridge(), ratio, normalize=False).fit(X, y)
+
+
+def test_bad_lam_and_alpha():
+    X, y = _regression()
+    with pytest.raises(ValueError, match="Got lam=1.5"):
+        ImportanceWeighted(Ridge(), TILT, weighting=Geodesic(lam=1.5)).fit(X, y)
+    with pytest.raises(ValueError, match="Got alpha=nan"):
+        ImportanceWeighted(Ridge(), TILT, weighting=Geodesic(alpha=np.nan)).fit(X, y)
+
+
+def test_nan_where_the_inner_estimator_cannot_take_it():
+    X, y = _regression()
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        ImportanceWeighted(Ridge(), TILT).fit(X, y)
+
+
+def test_other_columns_at_prediction():
+    X, y = _regression()
+    model = ImportanceWeighted(Ridge(), TILT).fit(pd.DataFrame(X, columns=list("abc")), y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(pd.DataFrame(X, columns=list("abd")))
+    with pytest.raises(ValueError, match="features"):
+        ImportanceWeighted(Ridge(), TILT).fit(X, y).predict(X[:, :2])
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_empty_and_one_row_samples(rows):
+    X, y = _regression()
+    with pytest.raises(ValueError, match=f"with {rows} sample"):
+        ImportanceWeighted(Ridge()).fit(X[:rows], y[:rows], X_target=X)
+    with pytest.raises(ValueError, match=f"X_target with {rows} sample"):
+        ImportanceWeighted(Ridge()).fit(X, y, X_target=X[:rows])
+
+
+def test_unfitted_use():
+    model = ImportanceWeighted(LogisticRegression(), TILT)
+    for method in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(model, method)(np.ones((2, 2)))
+    with pytest.raises(NotFittedError):
+        model.score(np.ones((2, 2)), [0, 1])
+
+
+def test_a_failed_fit_leaves_the_earlier_one_whole():
+    X, y = _regression()
+    model = ImportanceWeighted(Ridge(), TILT).fit(X, y)
+    before = vars(model).copy()
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.fit(X, y[:-1])
+    assert vars(model) == before

@@ -1,0 +1,388 @@
+"""Density ratios on problems with a known answer, and what they refuse."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import LeaveOneOut, ShuffleSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from weighbridge.datasets import make_gaussian_shift
+from weighbridge.ratios import ClassifierRatio, KnownRatio, fit_ratio
+from weighbridge.ratios._row_keys import row_keys
+
+# --- KnownRatio --------------------------------------------------------------------------------
+
+
+def test_four_ways_to_know_a_ratio_agree():
+    X = np.linspace(-3, 3, 50)[:, None]
+    source, target = stats.norm(0, 1), stats.norm(1, 1)
+    expected = X[:, 0] - 0.5
+    ways = [
+        KnownRatio(lambda X: X[:, 0] - 0.5),
+        KnownRatio(source=source, target=target),
+        KnownRatio(
+            source=lambda X: source.logpdf(X[:, 0]), target=lambda X: target.logpdf(X[:, 0])
+        ),
+        KnownRatio(selection=lambda X: expit(0.5 - X[:, 0]), share=0.5),
+    ]
+    for ratio in ways:
+        np.testing.assert_allclose(ratio.score_samples(X), expected, atol=1e-12)
+
+
+def test_discrete_and_multivariate_distributions():
+    counts = np.array([[0], [3]])
+    ratio = KnownRatio(source=stats.poisson(1), target=stats.poisson(2))
+    np.testing.assert_allclose(ratio.score_samples(counts), counts[:, 0] * np.log(2) - 1)
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    ratio = KnownRatio(
+        source=stats.multivariate_normal(np.zeros(3)), target=stats.multivariate_normal(np.ones(3))
+    )
+    np.testing.assert_allclose(ratio.score_samples(X), X.sum(axis=1) - 1.5, atol=1e-12)
+
+
+def test_selection_probabilities_fix_the_constant_by_their_share():
+    X = np.array([[0.0], [1.0]])
+    p = np.array([0.25, 0.75])
+    split = KnownRatio(selection=lambda X: p, share=0.5)
+    np.testing.assert_allclose(np.exp(split.score_samples(X)), [3, 1 / 3])
+    # rows selected with probability p from a population that is itself the target
+    subset = KnownRatio(selection=lambda X: p, selected_from="target", share=0.5)
+    np.testing.assert_allclose(np.exp(subset.score_samples(X)), [2, 2 / 3])
+    assert (p @ np.exp(subset.score_samples(X))) / p.sum() == pytest.approx(1)
+
+
+def test_outside_both_supports_the_ratio_is_zero():
+    ratio = KnownRatio(source=stats.uniform(0, 1), target=stats.uniform(0, 0.5))
+    np.testing.assert_array_equal(
+        ratio.score_samples([[0.2], [0.7], [5.0]]), [np.log(2), -np.inf, -np.inf]
+    )
+    np.testing.assert_array_equal(
+        KnownRatio(source=stats.uniform(0, 1), target=stats.uniform(0, 2)).score_samples([[1.5]]),
+        [np.inf],
+    )
+
+
+def test_known_ratio_is_fitted_from_birth_and_survives_clone_and_pickle():
+    ratio = KnownRatio(source=stats.norm(0, 1), target=stats.norm(1, 1))
+    for copy in (clone(ratio), pickle.loads(pickle.dumps(ratio))):
+        assert copy.score_samples([[0.5]]) == 0
+        assert copy.predict([[2.0], [-2.0]]).tolist() == [1, 0]
+
+
+def test_functions_get_data_frames_as_they_are():
+    ratio = KnownRatio(lambda X: X["age"].to_numpy() / 10)
+    for frame in (pd.DataFrame({"age": [1.0, 2.0]}), pl.DataFrame({"age": [1.0, 2.0]})):
+        np.testing.assert_allclose(ratio.score_samples(frame), [0.1, 0.2])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"source": stats.norm()},
+        {"log_ratio": np.ravel, "selection": np.ravel},
+        {"log_ratio": np.ravel, "source": stats.norm(), "target": stats.norm()},
+    ],
+)
+def test_known_ratio_needs_exactly_one_way(parameters):
+    with pytest.raises(ValueError, match="needs exactly one of"):
+        KnownRatio(**parameters).score_samples([[0.0]])
+
+
+def test_known_ratio_errors_name_the_culprit():
+    X = np.zeros((4, 2))
+    with pytest.raises(ValueError, match=r"log_ratio\(X\) of shape \(4, 2\)"):
+        KnownRatio(lambda X: X).score_samples(X)
+    with pytest.raises(ValueError, match=r"source\(X\) of shape \(4, 2\)|target\(X\) of shape"):
+        KnownRatio(source=stats.norm(), target=stats.norm()).score_samples(X)
+    with pytest.raises(TypeError, match="Got target of type str"):
+        KnownRatio(source=stats.norm(), target="normal").score_samples(X[:, :1])
+    with pytest.raises(ValueError, match="outside"):
+        KnownRatio(selection=lambda X: X[:, 0] + 2).score_samples(X)
+    with pytest.raises(ValueError, match="selected_from='rest'"):
+        KnownRatio(selection=np.ravel, selected_from="rest").score_samples(X)
+    with pytest.raises(ValueError, match="share=2"):
+        KnownRatio(selection=np.ravel, share=2).score_samples(X)
+
+
+# --- ClassifierRatio ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_target", [3000, 700])
+def test_default_ratio_of_a_mean_shift(n_target):
+    data = make_gaussian_shift(3000, n_target, n_features=3, random_state=0)
+    got = fit_ratio(data.X, data.X_target).score_samples(data.X)
+    # direction and constant: an inverted or uncorrected ratio is off by far more
+    assert np.corrcoef(got, data.log_ratio)[0, 1] > 0.98
+    assert np.exp(got).mean() == pytest.approx(1, abs=0.1)
+    weights, true = np.exp(got), np.exp(data.log_ratio)
+    error = np.mean((weights / weights.mean() - true / true.mean()) ** 2)
+    # five other draws averaged 0.07; weights of 1 have an error of 1 - 1/e = 0.63
+    assert error / np.mean((true / true.mean()) ** 2) < 0.12
+
+
+def test_default_ratio_sees_a_change_of_scale():
+    data = make_gaussian_shift(4000, 4000, shift=0.0, scale=0.6, random_state=0)
+    got = fit_ratio(data.X, data.X_target).score_samples(data.X)
+    inside = np.abs(data.X[:, 0]) < 2
+    np.testing.assert_allclose(got[inside], data.log_ratio[inside], atol=0.25)
+
+
+def test_no_shift_gives_a_flat_ratio():
+    rng = np.random.default_rng(0)
+    got = fit_ratio(rng.normal(size=(1000, 4)), rng.normal(size=(800, 4)))
+    assert np.abs(got.score_samples(rng.normal(size=(500, 4)))).mean() < 0.1
+
+
+def test_rows_seen_in_fit_get_out_of_fold_scores():
+    # labels are noise: a tree that has seen a row knows its sample, one that has not cannot
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(400, 5)), rng.normal(size=(400, 5))
+    ratio = fit_ratio(X, X_target, ClassifierRatio(DecisionTreeClassifier(random_state=0)))
+    rows, domain = np.vstack([X, X_target]), np.repeat([0, 1], 400)
+    assert abs(roc_auc_score(domain, ratio.score_samples(rows)) - 0.5) < 0.06
+    in_sample = DecisionTreeClassifier(random_state=0).fit(rows, domain).predict_proba(rows)[:, 1]
+    assert roc_auc_score(domain, in_sample) == 1
+
+
+def test_out_of_fold_scores_equal_the_fold_models_by_hand():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], [40, 20])
+    splitter = ShuffleSplitAll(3)
+    ratio = ClassifierRatio(LogisticRegression(), cv=splitter).fit(X, y)
+    expected = np.empty(60)
+    for train, test in splitter.split(X, y):
+        model = LogisticRegression().fit(X[train], y[train])
+        expected[test] = model.decision_function(X[test]) - np.log(20 / 40)
+    np.testing.assert_allclose(ratio.score_samples(X), expected, rtol=1e-12)
+    order = rng.permutation(60)[:25]
+    np.testing.assert_array_equal(ratio.score_samples(X[order]), ratio.score_samples(X)[order])
+    new = rng.normal(size=(7, 2))
+    mean = np.mean([model.decision_function(new) for model in ratio.estimators_], axis=0)
+    np.testing.assert_allclose(ratio.score_samples(new), mean - np.log(0.5), rtol=1e-12)
+
+
+class ShuffleSplitAll:
+    """Three interleaved folds."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return self.n
+
+    def split(self, X, y=None, groups=None):
+        rows = np.arange(len(X))
+        return [(rows[rows % self.n != i], rows[rows % self.n == i]) for i in range(self.n)]
+
+
+def test_equal_rows_get_one_score():
+    # with a categorical column every row has twins in every fold
+    X = np.random.default_rng(0).integers(0, 3, size=(600, 1)).astype(float)
+    y = np.repeat([0, 1], 300)
+    scores = ClassifierRatio(DecisionTreeClassifier()).fit(X, y).score_samples(X)
+    assert np.unique(scores).size == 3
+
+
+def test_categories_by_counting():
+    # one categorical column: the ratio is the ratio of relative frequencies
+    X = np.repeat([0.0, 1, 2], [351, 339, 310])[:, None]
+    X_target = np.repeat([0.0, 1, 2], [252, 232, 516])[:, None]
+    model = make_pipeline(OneHotEncoder(), LogisticRegression(C=1e4))
+    ratio = fit_ratio(X, X_target, ClassifierRatio(model))
+    got = np.exp(ratio.score_samples([[0.0], [1.0], [2.0]]))
+    np.testing.assert_allclose(1 / got, [1.393, 1.461, 0.601], rtol=0.03)
+
+
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
+def test_calibration_repairs_overconfident_odds(calibration):
+    data = make_gaussian_shift(3000, 3000, random_state=0)
+    forest = RandomForestClassifier(n_estimators=30, random_state=0, n_jobs=1)
+    errors = {}
+    for method in (None, calibration):
+        got = fit_ratio(data.X, data.X_target, ClassifierRatio(forest, calibration=method))
+        weights, true = np.exp(got.score_samples(data.X)), np.exp(data.log_ratio)
+        errors[method] = np.mean((weights / weights.mean() - true / true.mean()) ** 2)
+    assert errors[calibration] < 0.5 * errors[None]
+
+
+def test_certain_probabilities_stay_finite():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(50, 1)), rng.normal(size=(50, 1)) + 100
+    ratio = fit_ratio(X, X_target, ClassifierRatio(DecisionTreeClassifier()))
+    # 100 rows cannot show a probability closer to 0 than 1/200
+    np.testing.assert_allclose(ratio.score_samples(X), np.log(1 / 199))
+
+
+def test_ratio_is_a_classifier_of_the_two_samples():
+    data = make_gaussian_shift(800, 400, random_state=0)
+    ratio = fit_ratio(data.X, data.X_target)
+    rows, domain = np.vstack([data.X, data.X_target]), np.repeat([0, 1], [800, 400])
+    assert ratio.score(rows, domain) > 0.7
+    probability = ratio.predict_proba(rows)
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    assert probability[:, 1].mean() == pytest.approx(1 / 3, abs=0.02)
+    np.testing.assert_allclose(np.exp(ratio.predict_log_proba(rows)), probability)
+    np.testing.assert_array_equal(ratio.predict(rows), probability[:, 1] > 0.5)
+    scores = cross_val_score(ClassifierRatio(LogisticRegression()), rows, domain, scoring="roc_auc")
+    assert scores.mean() == pytest.approx(stats.norm.cdf(0.5**0.5), abs=0.05)
+
+
+def test_same_seed_same_bits():
+    data = make_gaussian_shift(200, 200, random_state=0)
+    first, second = (fit_ratio(data.X, data.X_target).score_samples(data.X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_wide_and_sparse_data_with_the_default_model():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(300, 60)), rng.normal(size=(300, 60)) + 0.2
+    wide = fit_ratio(X, X_target)
+    assert wide.estimators_[0][-1].n_features_in_ == 120
+    dense = (rng.random((300, 30)) < 0.1).astype(float), (rng.random((200, 30)) < 0.2).astype(float)
+    ratio = fit_ratio(*(sp.csr_array(part) for part in dense))
+    scores = ratio.score_samples(sp.csr_array(dense[0]))
+    assert scores.mean() < ratio.score_samples(sp.csc_array(dense[1])).mean()
+    np.testing.assert_allclose(ratio.score_samples(sp.coo_array(dense[0])), scores)
+
+
+def test_row_keys_do_not_depend_on_the_container():
+    X = np.array([[0.0, 1.5, -2.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.5, 0.0, -2.0]])
+    expected = row_keys(X)
+    assert np.unique(expected).size == 4
+    names = ["a", "b", "c"]
+    for same in (sp.csr_array(X), sp.csc_matrix(X), pd.DataFrame(X, columns=names), -(-X)):
+        np.testing.assert_array_equal(row_keys(same), expected)
+    np.testing.assert_array_equal(row_keys(pl.DataFrame(X, schema=names)), expected)
+    np.testing.assert_array_equal(row_keys(np.copysign(X, -np.abs(X))[2:3]), expected[2:3])  # -0.0
+    nan = np.array([[np.nan, 1.0], [-np.nan, 1.0]])
+    assert np.unique(row_keys(nan)).size == 1
+    text = pd.DataFrame({"a": ["x", "y", "x"], "b": [1, 1, 1]})
+    assert row_keys(text)[0] == row_keys(text)[2] != row_keys(text)[1]
+
+
+# --- fit_ratio: columns, containers, refusals --------------------------------------------------
+
+
+def _frames(library):
+    rng = np.random.default_rng(0)
+    source = {"age": rng.normal(0, 1, 300), "dose": rng.integers(0, 5, 300)}
+    target = {"dose": rng.integers(0, 5, 200).astype(float), "age": rng.normal(1, 1, 200)}
+    return library.DataFrame(source), library.DataFrame(target)
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_columns_of_frames_are_matched_by_name(library):
+    X, X_target = _frames(library)
+    ratio = fit_ratio(X, X_target)
+    aligned = fit_ratio(X.to_numpy().astype(float), X_target[["age", "dose"]].to_numpy())
+    np.testing.assert_allclose(ratio.score_samples(X), aligned.score_samples(X.to_numpy()))
+    assert list(ratio.feature_names_in_) == ["age", "dose"]
+    with pytest.raises(ValueError, match="feature names"):
+        ratio.score_samples(X_target)
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_frames_with_text_and_missing_values(library):
+    rng = np.random.default_rng(0)
+    X = library.DataFrame({"x": rng.normal(size=200), "site": rng.choice(["n", "s"], 200)})
+    X_target = library.DataFrame({"x": rng.normal(size=100), "site": ["n"] * 90 + ["s"] * 10})
+    if library is pd:
+        X.loc[:5, "x"] = np.nan
+        X = X.astype({"site": "category"})
+        X_target = X_target.astype({"site": "category"})
+        model = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=20)
+        scores = fit_ratio(X, X_target, ClassifierRatio(model)).score_samples(X)
+        assert scores[X["site"] == "n"].mean() > scores[X["site"] == "s"].mean() + 1
+    with pytest.raises(ValueError, match="default ratio needs a data frame of numbers"):
+        fit_ratio(X, X_target)
+
+
+def test_pipelines_end_in_a_ratio_and_freeze():
+    data = make_gaussian_shift(300, 200, n_features=2, random_state=0)
+    ratio = fit_ratio(data.X, data.X_target, make_pipeline(StandardScaler(), ClassifierRatio()))
+    frozen = clone(FrozenEstimator(ratio))
+    np.testing.assert_array_equal(frozen.score_samples(data.X), ratio.score_samples(data.X))
+
+
+def test_fit_ratio_clones_what_it_is_given():
+    template = ClassifierRatio(LogisticRegression())
+    fit_ratio(np.eye(6), np.eye(6), template)
+    assert not hasattr(template, "estimators_")
+
+
+@pytest.mark.parametrize(
+    ("X", "X_target", "message"),
+    [
+        (np.zeros((0, 2)), np.ones((5, 2)), "X with 0 samples"),
+        (np.zeros((5, 2)), np.ones((1, 2)), "X_target with 1 sample "),
+        (np.zeros((5, 2)), np.ones((5, 3)), "X with 2 columns and X_target with 3"),
+        (np.zeros(5), np.ones((5, 1)), "got 1D array instead for X"),
+        (np.full((5, 1), np.nan), np.ones((5, 1)), "NaN"),
+        (pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"b": [1, 2]}), r"missing \['a'\], unexpected"),
+    ],
+)
+def test_samples_that_cannot_be_compared(X, X_target, message):
+    with pytest.raises(ValueError, match=message):
+        fit_ratio(X, X_target)
+
+
+@pytest.mark.parametrize(
+    ("X", "X_target", "message"),
+    [
+        (pd.DataFrame({"a": [1, 2]}), np.ones((5, 1)), "both as data frames, or both as arrays"),
+        (pd.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": [1, 2]}), "convert one of them"),
+        (pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": ["x", "y"]}), "column 'a' as Int64 in X"),
+        (np.array([["a"], ["b"]]), np.ones((5, 1)), "X with text"),
+    ],
+)
+def test_samples_of_different_types(X, X_target, message):
+    with pytest.raises(TypeError, match=message):
+        fit_ratio(X, X_target)
+
+
+def test_a_fitted_ratio_is_not_fitted_again():
+    with pytest.raises(ValueError, match="fitted already"):
+        fit_ratio(np.eye(4), np.eye(4), KnownRatio(np.ravel))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "error", "message"),
+    [
+        (ClassifierRatio(LinearSVC()), TypeError, "LinearSVC, which has no predict_proba"),
+        (
+            ClassifierRatio(make_pipeline(LogisticRegression(class_weight="balanced"))),
+            ValueError,
+            "logisticregression__class_weight='balanced'",
+        ),
+        (ClassifierRatio(calibration="platt"), ValueError, "calibration='platt'"),
+        (ClassifierRatio(cv=1), ValueError, "at least 2 folds"),
+        (ClassifierRatio(cv=ShuffleSplit(2, test_size=0.3)), ValueError, "every test fold"),
+    ],
+)
+def test_classifier_ratio_refuses(ratio, error, message):
+    rng = np.random.default_rng(0)
+    with pytest.raises(error, match=message):
+        fit_ratio(rng.normal(size=(20, 2)), rng.normal(size=(20, 2)), ratio)
+
+
+def test_leave_one_out_and_tiny_samples():
+    X, y = np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 0, 1, 1, 1])
+    assert ClassifierRatio(cv=LeaveOneOut()).fit(X, y).score_samples(X).shape == (8,)
+    assert len(ClassifierRatio(cv=5).fit(X, y).estimators_) == 3
+    with pytest.raises(ValueError, match="at least 2 rows of each sample"):
+        ClassifierRatio().fit(X[:6], y[:6])
