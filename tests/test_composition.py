@@ -236,8 +236,8 @@ def test_cross_val_predict_and_parallel_jobs(data):
 
 
 def test_global_state_is_left_alone(data):
-    before = sklearn.get_config(), np.geterr(), np.random.get_state()[1].copy()
+    before = sklearn.get_config(), np.geterr(), np.random.get_state()[1].copy()  # noqa: NPY002
     ImportanceWeighted(Ridge()).fit(data.X, data.y, X_target=data.X_target)
-    after = sklearn.get_config(), np.geterr(), np.random.get_state()[1]
+    after = sklearn.get_config(), np.geterr(), np.random.get_state()[1]  # noqa: NPY002
     assert before[:2] == after[:2]
     np.testing.assert_array_equal(before[2], after[2])

@@ -412,7 +412,7 @@ def test_raw_weights_that_no_double_can_hold():
 
 def test_bad_lam_and_alpha():
     X, y = _regression()
-    with pytest.raises(ValueError, match="Got lam=1.5"):
+    with pytest.raises(ValueError, match=r"Got lam=1\.5"):
         ImportanceWeighted(Ridge(), TILT, weighting=Geodesic(lam=1.5)).fit(X, y)
     with pytest.raises(ValueError, match="Got alpha=nan"):
         ImportanceWeighted(Ridge(), TILT, weighting=Geodesic(alpha=np.nan)).fit(X, y)

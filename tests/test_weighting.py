@@ -81,5 +81,5 @@ def test_all_zero_weights_are_refused():
 
 def test_bad_parameters_fail_when_used_not_when_made():
     weighting = clone(Geodesic(lam=2.0))
-    with pytest.raises(ValueError, match="Got lam=2.0"):
+    with pytest.raises(ValueError, match=r"Got lam=2\.0"):
         weighting([0.0])

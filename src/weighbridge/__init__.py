@@ -1,10 +1,14 @@
 """Learning under covariate shift: importance weights for any scikit-learn estimator."""
 
-from weighbridge import datasets, exceptions, geodesic, ratios, scoring, weighting
-from weighbridge._importance_weighted import ImportanceWeighted
-from weighbridge.ratios import fit_ratio
-from weighbridge.scoring import iw_scorer
-from weighbridge.weighting import Geodesic
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weighbridge import datasets, exceptions, geodesic, ratios, scoring, weighting
+    from weighbridge._importance_weighted import ImportanceWeighted
+    from weighbridge.ratios import fit_ratio
+    from weighbridge.scoring import iw_scorer
+    from weighbridge.weighting import Geodesic
 
 __version__ = "0.1.0"
 
@@ -20,3 +24,23 @@ __all__ = [
     "scoring",
     "weighting",
 ]
+
+_HOME = {
+    "Geodesic": "weighbridge.weighting",
+    "ImportanceWeighted": "weighbridge._importance_weighted",
+    "fit_ratio": "weighbridge.ratios",
+    "iw_scorer": "weighbridge.scoring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `weighbridge --help` is instant."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        return import_module(f"weighbridge.{name}")
+    raise AttributeError(f"module 'weighbridge' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

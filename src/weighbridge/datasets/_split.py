@@ -138,7 +138,10 @@ def _projection(X: np.ndarray, slope: float, direction: np.ndarray) -> tuple[np.
 
 
 def _has_classes(y: np.ndarray | None) -> bool:
-    return y is not None and type_of_target(y) in ("binary", "multiclass")
+    """True for text, booleans and whole numbers with at most 20 values."""
+    if y is None or type_of_target(y) not in ("binary", "multiclass"):
+        return False
+    return y.dtype.kind not in "iuf" or np.unique(y).size <= 20
 
 
 def _check_split(chosen: np.ndarray, y: np.ndarray | None, slope: float) -> None:

@@ -162,7 +162,8 @@ def _log_weight(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
         p = into(work[3], xp.add, v, lam)
         p /= into(work[4], xp.add, v, 1.0)
         p *= error
-        p -= into(work[4], xp.multiply, out, k_error / k)
+        if np.ndim(k_error) or k_error != 0:
+            p -= into(work[4], xp.multiply, out, k_error / k)
         out += p
     out /= k
     out = _replace_branches(xp, out, s, t, v, lam, k, work[3])

@@ -1,0 +1,5 @@
+"""``python -m weighbridge`` is the ``weighbridge`` command."""
+
+from weighbridge.cli import main
+
+main()
