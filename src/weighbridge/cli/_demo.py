@@ -153,7 +153,7 @@ def draw(data: Any, fits: list[Fit]) -> Any:
 
     figure = Figure(figsize=(9, 5), layout="constrained")
     axes = figure.subplots()
-    target = {"facecolor": "#f3c9a8", "edgecolor": "#b5480a", "linewidth": 0.5}
+    target: dict[str, Any] = {"facecolor": "#f3c9a8", "edgecolor": "#b5480a", "linewidth": 0.5}
     axes.scatter(data.X[:, 0], data.y, s=12, facecolor="none", edgecolor="#0b62a8", alpha=0.5,
                  linewidth=0.7, label="source (training) rows")  # fmt: skip
     axes.scatter(data.X_target[:, 0], data.y_target, s=12, alpha=0.7, **target,
