@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
+# Tests run in one process per core; more threads in each would only wait for each other.
+export OMP_NUM_THREADS      ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
 
 .PHONY: help demo test test-slow test-torch lint format docs bench clean
 

@@ -415,3 +415,22 @@ def test_torch_gives_the_same_numbers():
     assert float(alpha_geodesic(p, q, 0.5, -1.0)[0]) == pytest.approx(0.35, rel=1e-6)
     assert float(log_f_mean(p, q, 1.0, 3.0)[0]) == pytest.approx(0.5, rel=1e-6)
     assert float(fisher_speed(torch.asarray([0.0, 1.0]), 0.0, 1.0)) == pytest.approx(0.5)
+
+
+@pytest.mark.slow
+def test_accuracy_on_random_points_of_every_size():
+    # 60,000 points, exponents drawn evenly
+    rng = np.random.default_rng(0)
+    n = 60_000
+    s = rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-320, 300, n)
+    lam = np.where(rng.random(n) < 0.5, rng.random(n), 10.0 ** rng.uniform(-320, 0, n))
+    lam = np.where(rng.random(n) < 0.3, 1 - 2.0 ** rng.uniform(-53, 0, n), lam)
+    near = 1 + rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-16, 1, n)
+    alpha = np.where(rng.random(n) < 0.5, near, rng.choice([-1, 1], n) * 10 ** rng.uniform(0, 6, n))
+    # most of the branches meet where t = k*s is of order 1 to 1000
+    t = rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-12, 3, n)
+    with np.errstate(divide="ignore"):
+        s = np.where((rng.random(n) < 0.7) & (alpha != 1), t / ((1 - alpha) / 2), s)
+    got = log_weight(s, lam, alpha)
+    assert np.isfinite(got).all()
+    assert max(map(_excess_over_promise, s, lam, alpha, got)) <= 1

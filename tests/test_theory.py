@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from weighbridge import Geodesic, ImportanceWeighted
-from weighbridge.datasets import make_quadratic
+from weighbridge import Geodesic, ImportanceWeighted, fit_ratio
+from weighbridge.datasets import make_gaussian_shift, make_quadratic
+from weighbridge.weighting import mean_one
 
 TRIALS = 200
 
@@ -65,3 +66,41 @@ def test_unweighted_line_misses_the_target_and_the_limit_says_by_how_much():
     problem = make_quadratic(2, 2).problem
     values = _population_mse("variances", Geodesic(lam=0), n=20_000)
     assert abs(values.mean() - problem.limit(0)) < 4 * values.std() / np.sqrt(TRIALS) + 0.1
+
+
+@pytest.mark.slow
+@heavy
+@pytest.mark.parametrize(
+    ("lam", "alpha"), [(0.5, 1.0), (0.5, 3.0), (0.9, 3.0), (0.3, 2.0), (0.5, 0.0)]
+)
+def test_every_weighting_tends_to_its_limit(lam, alpha):
+    # 60,000 rows leave an O(1/n) bias far below the standard error of 300 trials' sum
+    data = [make_quadratic(60_000, 2, random_state=seed) for seed in range(300)]
+    values = []
+    for sample in data:
+        model = ImportanceWeighted(
+            LinearRegression(), sample.ratio, weighting=Geodesic(lam, alpha), normalize=False
+        )
+        fitted = model.fit(sample.X, sample.y).estimator_
+        values.append((fitted.intercept_, fitted.coef_[0]))
+    intercept, slope = data[0].problem.line(lam, alpha)
+    values = np.array(values)
+    error = values.std(axis=0) / np.sqrt(len(values))
+    assert abs(values[:, 1].mean() - slope) < 4 * error[1]
+    assert abs(values[:, 0].mean() - intercept) < 4 * error[0]
+
+
+@pytest.mark.slow
+def test_estimated_weights_move_the_source_to_the_target():
+    # 100 data sets: the weighted source mean of x and x^2 against the target's 1 and 2
+    gaps = []
+    for seed in range(100):
+        sample = make_gaussian_shift(2000, 2000, random_state=seed)
+        ratio = fit_ratio(sample.X, sample.X_target)
+        weights = mean_one(ratio.score_samples(sample.X))
+        x = sample.X[:, 0]
+        gaps.append([np.mean(weights * x) - 1, np.mean(weights * x**2) - 2])
+    gaps = np.array(gaps)
+    error = gaps.std(axis=0) / 10
+    # the penalty shrinks the log odds a little toward no shift: at most 2 % of the move
+    assert (np.abs(gaps.mean(axis=0)) < 4 * error + [0.02, 0.04]).all()

@@ -76,6 +76,7 @@ def _request_weights(estimator: Any, wanted: bool) -> None:
         for _, step in estimator.steps[:-1]:
             _request_weights(step, wanted=False)
         _request_weights(estimator.steps[-1][1], wanted)
+        _request(estimator, "score", wanted)
         return
     for method in ("fit", "score"):
         _request(estimator, method, wanted)
