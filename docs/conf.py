@@ -23,7 +23,10 @@ exclude_patterns = ["_build", "_templates", "examples"]
 html_theme = "pydata_sphinx_theme"
 html_title = "weighbridge"
 html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
-html_sidebars = {"**": ["sidebar-nav-bs"]}
+html_sidebars = {
+    "**": ["sidebar-nav-bs"],
+    **{page: [] for page in ("index", "quickstart", "command_line", "api", "changelog")},
+}
 html_show_sourcelink = False
 
 sphinx_gallery_conf = {

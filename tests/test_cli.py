@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from weighbridge.cli._app import app
-from weighbridge.cli._demo import MARK
+from weighbridge.cli._picture import MARK
 from weighbridge.datasets import make_quadratic
 
 
@@ -33,7 +33,9 @@ def test_demo_prints_every_weighting_with_its_limit(run):
     assert float(table[1][5]) == pytest.approx(problem.limit(1), abs=0.005)
     assert float(table[0][4]) > 50 * float(table[1][4])
     assert "Weighting helps" in result.stdout
+    assert "(full)" in result.stdout.splitlines()[1]
     assert "WB301" in result.stdout
+    assert "Use alpha > 1" in result.stdout  # a warning comes with its remedy
     assert all(len(line) <= 80 for line in result.output.splitlines())
 
 
@@ -64,6 +66,7 @@ def test_demo_in_every_reading(run, reading, tmp_path):
     result = run("demo", "--reading", reading)
     assert result.exit_code == 0
     assert (tmp_path / "weighbridge-demo" / "lines.png").exists()
+    assert ("all weightings agree" in result.stdout) == (reading == "script")
 
 
 def test_same_seed_same_words(run):
@@ -75,6 +78,7 @@ def test_wrong_usage(run, tmp_path):
     for words, message in [
         (("demo", "--plot", "lines.pdf"), "--plot lines.png"),
         (("demo", "--reading", "letter"), "'letter' is not one of"),
+        (("demo", "--seed", "-1"), "-1 is not in the range"),
         (("dmeo",), "No such command"),
     ]:
         result = run(*words)
@@ -82,8 +86,9 @@ def test_wrong_usage(run, tmp_path):
         assert message in result.stderr
     (tmp_path / "file").write_text("")
     result = run("demo", "--plot", "file/lines.png")
-    assert result.exit_code == 1
-    assert "cannot write" in result.stderr
+    assert result.exit_code == 2
+    assert "cannot write into" in result.stderr
+    assert result.stdout == ""
 
 
 def test_alone_it_prints_help(run):

@@ -201,13 +201,19 @@ def test_weights_arrive_exactly_as_if_passed_by_hand(estimator):
         (make_pipeline(StandardScaler(), KNeighborsRegressor()), "KNeighborsRegressor"),
         (GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [3]}), "KNeighborsClassifier"),
         (VotingRegressor([("a", Ridge()), ("b", KNeighborsRegressor())]), "KNeighborsRegressor"),
-        (Pipeline([("scale", StandardScaler()), ("nothing", "passthrough")]), "Pipeline"),
     ],
 )
 def test_estimators_without_weights_are_refused_by_name(estimator, name):
     X, y = _classification()
     with pytest.raises(ValueError, match=f"{name} cannot be fitted with row weights"):
         ImportanceWeighted(estimator, TILT).fit(X, y)
+
+
+def test_a_pipeline_without_a_last_estimator_is_refused():
+    X, y = _classification()
+    pipeline = Pipeline([("scale", StandardScaler()), ("nothing", "passthrough")])
+    with pytest.raises(ValueError, match="'nothing', is 'passthrough'"):
+        ImportanceWeighted(pipeline, TILT).fit(X, y)
 
 
 # --- behaviour of the wrapper ------------------------------------------------------------------
@@ -315,6 +321,25 @@ def test_a_heavy_tail_is_announced():
         ImportanceWeighted(Ridge(), ratio).fit(X, X[:, 0])
 
 
+@pytest.mark.parametrize("distance", [5, 10, 100])
+def test_samples_that_do_not_overlap_are_announced(distance):
+    # scaled to mean 1, a ratio that is equally tiny everywhere would look like no shift at all
+    X, y = _regression(300)
+    model = ImportanceWeighted(Ridge(), weighting=RIWERM(0.8))
+    with pytest.warns(OverlapWarning, match=r"WB302 the estimated ratio averages \d\.\de-\d+"):
+        model.fit(X, y, X_target=X[::-1] + distance)
+    frozen = FrozenEstimator(fit_ratio(X, X + distance))
+    with pytest.warns(OverlapWarning, match="WB302"):
+        ImportanceWeighted(Ridge(), frozen, weighting=RIWERM(0.8)).fit(X, y)
+
+
+def test_a_known_ratio_without_its_constant_is_not_blamed():
+    X, y = _regression()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ImportanceWeighted(Ridge(), KnownRatio(lambda X: 0.5 * X[:, 0] - 50)).fit(X, y)
+
+
 @pytest.mark.parametrize("weighting", [ERM(), RIWERM(0.8)])
 def test_bounded_weights_are_not_blamed_for_the_tail_of_the_ratio(weighting):
     X = np.random.default_rng(0).exponential(size=(3000, 1))
@@ -352,8 +377,33 @@ def test_target_given_twice():
 def test_a_fitted_ratio_that_is_not_frozen_is_fitted_again():
     # clone forgets the fit, as everywhere in scikit-learn; the message names the remedy
     X, y = _regression()
-    with pytest.raises(ValueError, match="FrozenEstimator"):
+    with pytest.raises(ValueError, match=r"fitted but not frozen.*FrozenEstimator\(ratio\)"):
         ImportanceWeighted(Ridge(), fit_ratio(X, X + 0.5)).fit(X, y)
+
+
+@pytest.mark.parametrize("weighting", ["RIWERM", 0.5, RIWERM, Geodesic])
+def test_what_is_no_weighting(weighting):
+    X, y = _regression()
+    with pytest.raises(TypeError, match=r"expected a Geodesic.*RIWERM\(0\.8\)"):
+        ImportanceWeighted(Ridge(), TILT, weighting=weighting).fit(X, y)
+
+
+def test_what_is_no_ratio():
+    X, y = _regression()
+    with pytest.raises(TypeError, match=r"ClassifierRatio\(LogisticRegression\(\)\)"):
+        ImportanceWeighted(Ridge(), LogisticRegression()).fit(X, y, X_target=X)
+
+
+def test_default_weighting_can_be_searched():
+    model = ImportanceWeighted(Ridge(), TILT).set_params(weighting__lam=0.5, estimator__alpha=2)
+    assert model.weighting.get_params() == {"lam": 0.5, "alpha": 1.0}
+    assert model.estimator.alpha == 2
+
+
+def test_target_rows_passed_by_position():
+    X, y = _regression()
+    with pytest.raises(ValueError, match="Target rows go in by name: X_target="):
+        ImportanceWeighted(Ridge()).fit(X, y, X)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy import stats
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from weighbridge import Geodesic
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.ratios import ClassifierRatio, KnownRatio, fit_ratio
 from weighbridge.ratios._row_keys import row_keys
@@ -308,8 +310,41 @@ def test_frames_with_text_and_missing_values(library):
         model = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=20)
         scores = fit_ratio(X, X_target, ClassifierRatio(model)).score_samples(X)
         assert scores[X["site"] == "n"].mean() > scores[X["site"] == "s"].mean() + 1
-    with pytest.raises(ValueError, match="default ratio needs a data frame of numbers"):
+    with pytest.raises(ValueError, match=r"columns \['site'\] hold no numbers.*ColumnTransformer"):
         fit_ratio(X, X_target)
+    with pytest.raises(ValueError, match=r"missing values, even if your model does.*sigmoid"):
+        fit_ratio(pd.DataFrame({"x": [1.0, np.nan, 3.0]}), pd.DataFrame({"x": [1.0, 2.0, 3.0]}))
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_categories_that_only_one_sample_has(library):
+    rng = np.random.default_rng(0)
+    X = library.DataFrame({"x": rng.normal(size=80), "city": ["oslo", "lima"] * 40})
+    X_target = library.DataFrame({"x": rng.normal(size=60), "city": ["oslo", "paris", "rome"] * 20})
+    if library is pd:
+        X, X_target = X.astype({"city": "category"}), X_target.astype({"city": "category"})
+        model = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=5)
+    else:
+        X, X_target = (part.cast({"city": pl.Categorical}) for part in (X, X_target))
+        columns = ColumnTransformer([("city", OneHotEncoder(handle_unknown="ignore"), ["city"])])
+        model = make_pipeline(columns, LogisticRegression())
+    ratio = fit_ratio(X, X_target, ClassifierRatio(model))
+    assert np.isfinite(ratio.score_samples(X)).all()
+    assert ratio.score_samples(X_target).mean() > ratio.score_samples(X).mean()
+
+
+@pytest.mark.parametrize(
+    ("ratio", "remedy"),
+    [
+        (LogisticRegression(), r"ClassifierRatio\(LogisticRegression\(\)\)"),
+        (np.ones(3), "go into sample_weight"),
+        (len, r"KnownRatio\(function\)"),
+        (Geodesic(), "weighting="),
+    ],
+)
+def test_what_is_no_ratio_is_refused_with_a_remedy(ratio, remedy):
+    with pytest.raises(TypeError, match=remedy):
+        fit_ratio(np.eye(4), np.eye(4), ratio)
 
 
 def test_pipelines_end_in_a_ratio_and_freeze():

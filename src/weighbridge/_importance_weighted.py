@@ -7,15 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from weighbridge._overlap import effective_sample_size, warn_if_untrustworthy
+from weighbridge._overlap import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge._validation import check_sample_weight
-from weighbridge.ratios import fit_ratio
-from weighbridge.ratios._fit_ratio import is_fitted
+from weighbridge.ratios import KnownRatio, fit_ratio
+from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 
@@ -74,6 +76,7 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
+    A ratio that is fitted but not frozen counts as not fitted: clones forget it.
     Inside scikit-learn's cross-validation pass a frozen, fitted ratio (see the second example): it
     slices every argument that is as long as ``X``, and would cut ``X_target`` silently when the
     two samples have equally many rows.
@@ -141,10 +144,13 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         """
         estimator = clone(self.estimator)
         weight_parameter(estimator)  # fail before the work, not after it
+        weighting = Geodesic() if self.weighting is None else clone(_checked(self.weighting))
         own = check_sample_weight(sample_weight, _num_samples(X))
         ratio = self._fitted_ratio(X, X_target)
-        log_ratio = _source_log_ratio(ratio, X, own, self.normalize)
-        weighting = Geodesic() if self.weighting is None else clone(self.weighting)
+        log_ratio = _source_log_ratio(ratio, X)
+        log_scale = log_mean(log_ratio, own)
+        if self.normalize:
+            log_ratio = _mean_one_ratio(log_ratio, log_scale)
         weights = _weights(weighting(log_ratio), own, self.normalize)
         delivered = weights if own is None else own * weights
         ess = effective_sample_size(delivered)
@@ -157,12 +163,32 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(estimator, name))
             elif hasattr(self, name):
                 delattr(self, name)
+        if _is_estimated(ratio) and not _is_erm(weighting):
+            warn_if_apart(log_scale, stacklevel=3)
         bounded = isinstance(weighting, Geodesic) and weighting.bounded
         warn_if_untrustworthy(delivered, own, bounded=bounded, stacklevel=3)
         return self
 
+    def set_params(self, **params: Any) -> ImportanceWeighted:
+        """Set parameters, nested ones by ``__``; ``weighting__lam`` works with the default, too.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters and their values.
+
+        Returns
+        -------
+        ImportanceWeighted
+            The object itself.
+        """
+        nested = any(name.startswith("weighting__") for name in params)
+        if nested and self.weighting is None and "weighting" not in params:
+            self.weighting = Geodesic()  # what None stands for
+        return super().set_params(**params)
+
     def _fitted_ratio(self, X: Any, X_target: Any) -> Any:
-        ratio = None if self.ratio is None else clone(self.ratio)
+        ratio = None if self.ratio is None else clone(check_ratio(self.ratio))
         ready = ratio is not None and is_fitted(ratio)
         if ready and X_target is not None:
             raise ValueError(
@@ -172,11 +198,17 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
             )
         if ready:
             return ratio
+        if X_target is None and self.ratio is not None and is_fitted(self.ratio):
+            raise ValueError(
+                f"Got no target sample, and a ratio ({type(ratio).__name__}) that is fitted but "
+                "not frozen: every clone forgets its fit. Wrap it: "
+                "ratio=sklearn.frozen.FrozenEstimator(ratio)."
+            )
         if X_target is None:
             raise ValueError(
                 "Got no target sample. Pass it to fit (X_target=...), or construct the estimator "
-                "with a ratio that needs none: ratio=FrozenEstimator(fit_ratio(X, X_target)) or "
-                "KnownRatio(...)."
+                "with a ratio that needs none: ratio=sklearn.frozen.FrozenEstimator(fit_ratio(X, "
+                "X_target)) or weighbridge.ratios.KnownRatio(...)."
             )
         return fit_ratio(X, X_target, ratio)
 
@@ -280,29 +312,53 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         return deepcopy(get_tags(self.estimator))
 
 
-def _source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None, normalize: bool) -> np.ndarray:
-    """Return the log ratio at the source rows, checked, and with mean-1 ratio if wanted."""
+def _checked(weighting: Any) -> Any:
+    usable = callable(weighting) and hasattr(weighting, "get_params")
+    if isinstance(weighting, type) or not usable:
+        raise TypeError(
+            f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
+            "weighbridge.weighting.RIWERM(0.8)."
+        )
+    return weighting
+
+
+def _is_erm(weighting: Any) -> bool:
+    return isinstance(weighting, Geodesic) and weighting.lam == 0
+
+
+def _is_estimated(ratio: Any) -> bool:
+    """False for known ratios, which may lack their constant."""
+    while isinstance(ratio, Pipeline | FrozenEstimator):
+        ratio = ratio.steps[-1][1] if isinstance(ratio, Pipeline) else ratio.estimator
+    return not isinstance(ratio, KnownRatio)
+
+
+def _source_log_ratio(ratio: Any, X: Any) -> np.ndarray:
+    """Return the log ratio at the source rows, checked."""
     log_ratio = np.asarray(ratio.score_samples(X), dtype=float)
     if np.isnan(log_ratio).any():
         raise ValueError(
             f"Got a ratio ({type(ratio).__name__}) that is NaN at {np.isnan(log_ratio).sum()} of "
             f"{log_ratio.size} source rows; look for NaN in X or in the densities there."
         )
-    if not normalize:
-        return log_ratio
-    if np.isposinf(log_ratio).any():
+    return log_ratio
+
+
+def _mean_one_ratio(log_ratio: np.ndarray, log_scale: float) -> np.ndarray:
+    """Scale the ratio to mean 1, which is what lam and alpha are about."""
+    infinite = np.isposinf(log_ratio).sum()
+    if infinite:
         raise ValueError(
-            f"Got a ratio ({type(ratio).__name__}) that is infinite at "
-            f"{np.isposinf(log_ratio).sum()} source rows: they lie where the source density is 0, "
-            "and no scale gives such a ratio a mean of 1. Correct the densities, drop the rows, or "
-            "use normalize=False with alpha > 1, which bounds every weight."
+            f"Got a ratio that is infinite at {infinite} source rows: they lie where the source "
+            "density is 0, and no scale gives such a ratio a mean of 1. Correct the densities, "
+            "drop the rows, or use normalize=False with alpha > 1, which bounds every weight."
         )
-    if not (np.isfinite(log_ratio) & (True if own is None else own > 0)).any():
+    if log_scale == -np.inf:
         raise ValueError(
-            f"Got a ratio ({type(ratio).__name__}) that is 0 at every source row: no source row "
-            "lies where the target is. These samples cannot be adapted to each other."
+            "Got a ratio that is 0 at every source row: no source row lies where the target is. "
+            "These samples cannot be adapted to each other."
         )
-    return log_ratio - log_mean(log_ratio, own)
+    return log_ratio - log_scale
 
 
 def _weights(log_weight: np.ndarray, own: np.ndarray | None, normalize: bool) -> np.ndarray:

@@ -11,6 +11,8 @@ from weighbridge.exceptions import OverlapWarning
 
 # A mean over fewer effective rows than this says little about any distribution.
 FEW_ROWS = 20
+# The mean of an estimated ratio over the source sample; 1 if all is well.
+APART = 0.1
 
 
 def effective_sample_size(weights: np.ndarray) -> float:
@@ -58,6 +60,22 @@ def pareto_threshold(n: int) -> float:
     return min(1 - 1 / math.log10(n), 0.7) if n > 10 else 0.0
 
 
+def warn_if_apart(log_mean_ratio: float, stacklevel: int) -> None:
+    """Warn when an estimated ratio is almost 0 on the whole source sample.
+
+    Scaling it to mean 1 afterwards would hide that the samples have nothing in common.
+    """
+    if log_mean_ratio < math.log(APART):
+        warnings.warn(
+            f"WB302 the estimated ratio averages {math.exp(log_mean_ratio):.1e} on the source "
+            "rows, where a density ratio averages 1: almost no source row lies where the target "
+            "is. Check that X and X_target have the same columns in the same units (the wrapper "
+            "goes outside a pipeline), and whether one feature (an id, a date) tells them apart.",
+            OverlapWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def warn_if_untrustworthy(
     weights: np.ndarray, own: np.ndarray | None, *, bounded: bool, stacklevel: int
 ) -> None:
@@ -74,7 +92,7 @@ def warn_if_untrustworthy(
             f"{used.max() / used.sum():.0%} of the total: a few rows decide the fit. Move toward "
             "the unweighted model (a smaller lam, or alpha > 1, which caps every weight: "
             "RIWERM(0.8) caps them at 5), or check whether one feature alone tells the samples "
-            "apart.",
+            "apart, and that the ratio is on the log scale.",
             OverlapWarning,
             stacklevel=stacklevel,
         )

@@ -30,11 +30,15 @@ def weight_parameter(estimator: Any) -> str:
     """Return the name under which ``estimator.fit`` takes weights, e.g. ``svc__sample_weight``."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
-        if hasattr(last, "fit"):
-            return f"{name}__{weight_parameter(last)}"
-    elif has_fit_parameter(estimator, "sample_weight"):
+        if not hasattr(last, "fit"):
+            raise ValueError(
+                f"The last step of the pipeline, {name!r}, is {last!r} and takes no row weights; a "
+                "pipeline must end in an estimator."
+            )
+        return f"{name}__{weight_parameter(last)}"
+    if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
-    elif _takes_any_parameter(estimator):
+    if _takes_any_parameter(estimator):
         names = {weight_parameter(inner) for inner in _predictors(estimator)}
         if len(names) == 1:
             return names.pop()

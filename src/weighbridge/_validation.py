@@ -24,6 +24,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
         raise ValueError(
             f"Got sample_weight of shape {weight.shape} for {n_samples} rows of X; it must be a "
             f"1-D array of shape ({n_samples},)."
+            + (" Target rows go in by name: X_target=..." if weight.ndim == 2 else "")
         )
     if not np.isfinite(weight).all():
         raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import check_scoring, get_scorer
 
 from weighbridge._validation import check_sample_weight
-from weighbridge.ratios._fit_ratio import is_fitted
+from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 __all__ = ["ImportanceWeightedScorer", "iw_scorer"]
@@ -35,6 +35,11 @@ def iw_scorer(scoring: Any, ratio: Any, *, weighting: Any = None) -> ImportanceW
     -------
     ImportanceWeightedScorer
         Called as ``scorer(estimator, X, y)``, in any ``scoring=`` argument of scikit-learn.
+
+    Notes
+    -----
+    The scorer expects *source* rows. A search that was made with it also uses it in its own
+    ``score``; for labelled target rows call ``search.best_estimator_.score``.
 
     Examples
     --------
@@ -73,10 +78,15 @@ class ImportanceWeightedScorer:
     """
 
     def __init__(self, scoring: Any, ratio: Any, weighting: Any = None):
-        if not is_fitted(ratio):
+        if not is_fitted(check_ratio(ratio)):
             raise ValueError(
                 f"Got ratio={type(ratio).__name__}, which is not fitted; a scorer needs the ratio "
                 "itself: iw_scorer(scoring, fit_ratio(X, X_target))."
+            )
+        if not (weighting is None or callable(weighting)):
+            raise TypeError(
+                f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
+                "weighbridge.weighting.RIWERM(0.8)."
             )
         if scoring is not None:
             get_scorer(scoring)  # a misspelt name fails here, not in the middle of a search

@@ -166,7 +166,7 @@ def log_mean(values: Any, sample_weight: Any = None) -> Any:
     Parameters
     ----------
     values : array of shape (n_samples,)
-        Logarithms; at least one must be finite.
+        Logarithms; ``-inf`` stands for 0.
     sample_weight : array of shape (n_samples,), optional
         Weights of the rows.
 
@@ -185,6 +185,8 @@ def log_mean(values: Any, sample_weight: Any = None) -> Any:
     xp = array_namespace(values)
     values = xp.asarray(values)
     top = xp.max(values)
+    if not bool(xp.isfinite(top)):  # nothing but zeros, or an infinite one
+        return top
     part = xp.exp(values - top)
     if sample_weight is None:
         return top + xp.log(xp.mean(part))

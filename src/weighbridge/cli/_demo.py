@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import textwrap
 import time
 import warnings
@@ -17,6 +15,7 @@ from rich.table import Table
 from sklearn.linear_model import LinearRegression
 
 from weighbridge import Geodesic, ImportanceWeighted
+from weighbridge.cli._picture import save_atomically
 from weighbridge.datasets import make_quadratic
 from weighbridge.exceptions import OverlapWarning
 
@@ -28,8 +27,6 @@ ROWS = [
     ("relative", "RIWERM", Geodesic(lam=0.9, alpha=3.0)),
     ("geodesic", "IGIWERM", Geodesic(lam=0.8, alpha=2.0)),
 ]
-DEFAULT_PLOT = Path("weighbridge-demo") / "lines.png"
-MARK = "weighbridge demo"  # in the metadata of every picture that the demo writes
 
 
 class Fit(NamedTuple):
@@ -68,16 +65,14 @@ def fit_all(data: Any) -> list[Fit]:
     return fits
 
 
-def run(reading: str, seed: int, plot: Path | None, *, force: bool, plain: bool) -> None:
-    """Run the demo: fit, print the table, draw the lines."""
+def run(reading: str, seed: int, path: Path | None, *, plain: bool) -> None:
+    """Run the demo: fit, print the table, draw the lines where there is a path for them."""
     start = time.perf_counter()
-    path = plot or DEFAULT_PLOT
-    drawable = _check_plot(path, asked=plot is not None, force=force)
     data = make_quadratic(reading=reading, random_state=seed)
     fits = fit_all(data)
     console = Console(no_color=plain or None, highlight=False)
     _print_table(console, data, fits)
-    if drawable:
+    if path is not None:
         save_atomically(draw(data, fits), path)
         console.print(f"  picture  {path}", soft_wrap=True)
     else:
@@ -88,35 +83,13 @@ def run(reading: str, seed: int, plot: Path | None, *, force: bool, plain: bool)
     click.echo(f"  done in {time.perf_counter() - start:.1f} s", err=True)
 
 
-def _check_plot(path: Path, *, asked: bool, force: bool) -> bool:
-    """Say before the work what would go wrong after it; False where drawing is not possible."""
-    if path.suffix not in (".png", ".svg"):
-        raise click.UsageError(
-            f'the picture must end in .png or .svg, not "{path.name}".\n'
-            f"  help: --plot {path.with_suffix('.png')}"
-        )
-    if path.exists() and not force and MARK.encode() not in path.read_bytes():
-        raise click.UsageError(
-            f"{path} was not written by the demo.\n  help: --plot OTHER, or --force to overwrite it"
-        )
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        if asked:
-            raise click.UsageError(
-                "--plot needs matplotlib, which is not installed.\n"
-                '  help: pip install "weighbridge[plot]"'
-            ) from None
-        return False
-    return True
-
-
 def _print_table(console: Console, data: Any, fits: list[Fit]) -> None:
-    best, plain_error = min(fit.error for fit in fits), fits[0].error
+    best, plain_error = min(fits, key=lambda fit: fit.error), fits[0].error
     # outside UTF-8 an arrow or a dash would be an error, not a character
     arrow, dash = ("→", "–") if console.encoding.startswith("utf") else ("->", "-")
-    if best < plain_error:
-        answer = f"Weighting helps: target error (MSE) {plain_error:.1f} {arrow} {best:.1f}"
+    if best.error < plain_error:
+        answer = f"Weighting helps: target error (MSE) {plain_error:.1f} {arrow} {best.error:.1f}"
+        answer += f" ({best.name})"
     else:
         answer = "Keep the unweighted line: no weighting does better on these rows"
     console.print(f"\n[bold]{answer}[/bold]")
@@ -137,12 +110,14 @@ def _print_table(console: Console, data: Any, fits: list[Fit]) -> None:
     console.print()
     console.print(table)
     console.print(
-        f"\n  No line can do better than {data.problem.limit(1):.2f}. "
-        f"{len(data.X):,} labelled rows, true ratio known."
+        f"\n  No line can do better than {data.problem.limit(1):.2f}. {len(data.X):,} labelled "
+        "rows; the simulator\n  knows the true ratio and every line's true error."
     )
+    if np.ptp([fit.error for fit in fits[1:]]) < 1e-9:
+        console.print("  The ratio is 0 or one constant here, so that all weightings agree.")
     for fit in fits:
         if fit.warning:
-            note = f"note for {fit.name}: {fit.warning.split(':')[0]}."
+            note = f"note for {fit.name}: {fit.warning}"
             console.print(textwrap.fill(note, 78, initial_indent="  ", subsequent_indent="    "))
     console.print()
 
@@ -161,7 +136,7 @@ def draw(data: Any, fits: list[Fit]) -> Any:
     low, high = np.percentile(np.r_[data.X[:, 0], data.X_target[:, 0]], [0.5, 99.5])
     x = np.array([low, high])
     colours = ["#57606a", "#0a6b50", "#7a3e9d", "#b3261e", "#1b1f24"]
-    styles = [(0, (5, 2)), "-", (0, (1, 1)), "-.", (0, (7, 1, 1, 1))]
+    styles = [(0, (5, 2)), "-", (0, (1, 1)), (0, (3, 2, 1, 2)), (0, (9, 3))]
     for fit, colour, style in zip(fits, colours, styles, strict=True):
         axes.plot(x, fit.line.predict(x[:, None]), color=colour, linestyle=style, linewidth=1.8,
                   label=f"{fit.name} ({fit.literature}): MSE {fit.error:.1f}")  # fmt: skip
@@ -172,20 +147,3 @@ def draw(data: Any, fits: list[Fit]) -> Any:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9, loc="upper right")
     return figure
-
-
-def save_atomically(figure: Any, path: Path) -> None:
-    """Write the picture whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}.") from None
-    os.close(handle)
-    metadata = {"Title": MARK} if path.suffix == ".svg" else {"Software": MARK}
-    try:
-        figure.savefig(name, dpi=150, metadata=metadata)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)

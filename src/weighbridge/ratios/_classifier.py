@@ -45,6 +45,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         a sample has fewer rows than that.
     calibration : {None, "sigmoid", "isotonic"}, default=None
         Recalibrate the out-of-fold log odds by a straight line or a monotone step function.
+        Boosting and forests are over-confident: give them "sigmoid".
     random_state : int, RandomState instance or None, default=0
         Shuffles the rows before they are dealt into folds.
 
@@ -108,8 +109,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
-        X, y = self._validate(X, y, reset=True, **self._input_checks(X))
-        X = self._plain_numbers(X)
+        X, y = self._checked_rows(X, y, reset=True)
         codes = self._fit_domains(y)
         candidates = _default_models(X) if self.estimator is None else [self.estimator]
         self.estimators_, log_odds = _cross_fit(candidates, X, codes, self._folds(X, codes))
@@ -135,7 +135,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
             ``log p_target(x) - log p_source(x)``, estimated.
         """
         check_is_fitted(self)
-        X = self._plain_numbers(self._validate(X, reset=False, **self._input_checks(X)))
+        X = self._checked_rows(X, reset=False)
         keys = row_keys(X)
         place = np.minimum(np.searchsorted(self.keys_, keys), self.keys_.size - 1)
         log_ratio = self.key_log_ratio_[place]
@@ -169,26 +169,32 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         return list(check_cv(cv, codes, classifier=True).split(np.zeros((codes.size, 1)), codes))
 
     def _input_checks(self, X: Any) -> dict[str, Any]:
-        if self.estimator is None:
-            return {"dtype": np.float64}
-        text = not sp.issparse(X) and np.asarray(X).dtype.kind in "US"
+        text = not sp.issparse(X) and np.asarray(X).dtype.kind in "USO"
         return {
             "dtype": None if text else "numeric",
             "ensure_all_finite": not get_tags(self.estimator).input_tags.allow_nan,
         }
 
-    def _plain_numbers(self, X: Any) -> Any:
-        """A data frame becomes an array for the default model, which knows numbers only."""
-        if self.estimator is not None or not is_frame(X):
-            return X
+    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Check `X` (and `y`); the default model gets an array of numbers, or says what is not."""
+        if self.estimator is not None:
+            return self._validate(X, y, reset=reset, **self._input_checks(X))
+        if is_frame(X):
+            _refuse_columns_without_numbers(X)
         try:
-            return check_array(X, dtype=np.float64, estimator=self)
-        except (TypeError, ValueError) as error:
+            checked = self._validate(X, y, reset=reset, dtype=np.float64)
+            if not is_frame(X):
+                return checked
+            numbers = check_array(X, dtype=np.float64, estimator=self)
+        except ValueError as error:
+            if "NaN" not in str(error):
+                raise
             raise ValueError(
-                f"The default ratio needs a data frame of numbers without missing values ({error}) "
-                "Encode or impute such columns, or pass a classifier that takes them: "
-                "ClassifierRatio(estimator=...)."
+                f"{str(error).splitlines()[0]} The default ratio takes no missing values, even if "
+                "your model does. Impute them, or pass a classifier that takes them: "
+                "ratio=ClassifierRatio(HistGradientBoostingClassifier(), calibration='sigmoid')."
             ) from error
+        return numbers if isinstance(y, str) else (numbers, checked[1])
 
     def _check_parameters(self) -> None:
         if self.calibration not in (None, "sigmoid", "isotonic"):
@@ -218,6 +224,21 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         tags.input_tags.sparse = True if inner is None else inner.sparse
         tags.input_tags.allow_nan = False if inner is None else inner.allow_nan
         return tags
+
+
+def _refuse_columns_without_numbers(X: Any) -> None:
+    import narwhals as nw
+
+    schema = nw.from_native(X, eager_only=True).schema
+    others = [
+        name for name, kind in schema.items() if not (kind.is_numeric() or kind == nw.Boolean)
+    ]
+    if others:
+        raise ValueError(
+            f"The columns {others} hold no numbers, which the default ratio needs. Encode them in "
+            "the ratio: ratio=make_pipeline(ColumnTransformer(...), ClassifierRatio()), or pass a "
+            "classifier that takes them: ratio=ClassifierRatio(estimator=...)."
+        )
 
 
 def _default_models(X: Any) -> list[Pipeline]:

@@ -41,7 +41,7 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
     >>> ratio.score_samples(X).shape
     (500,)
     """
-    ratio = ClassifierRatio() if ratio is None else clone(ratio)
+    ratio = ClassifierRatio() if ratio is None else clone(check_ratio(ratio))
     if is_fitted(ratio):
         raise ValueError(
             f"Got ratio={type(ratio).__name__}, which is fitted already; use its score_samples "
@@ -49,6 +49,25 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
         )
     stacked, domain = stack_samples(X, X_target)
     return ratio.fit(stacked, domain)
+
+
+def check_ratio(ratio: Any) -> Any:
+    """Refuse what is no density ratio, and say what was probably meant."""
+    if hasattr(ratio, "score_samples") and hasattr(ratio, "get_params"):
+        return ratio
+    name = type(ratio).__name__
+    if hasattr(ratio, "predict_proba"):
+        remedy = f"A classifier becomes a ratio by ClassifierRatio({name}())."
+    elif isinstance(ratio, np.ndarray | list):
+        remedy = "A ratio is a function of x; weights that you have already go into sample_weight."
+    elif callable(ratio) and not hasattr(ratio, "get_params"):
+        remedy = "A function of X that returns log ratios becomes a ratio by KnownRatio(function)."
+    else:
+        remedy = "A weighting belongs into weighting=..."
+    raise TypeError(
+        f"Got ratio of type {name}, but expected a density ratio: an object of weighbridge.ratios, "
+        f"or a pipeline that ends in one. {remedy}"
+    )
 
 
 def is_fitted(ratio: Any) -> bool:
@@ -113,9 +132,10 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
     missing = [name for name in source.columns if name not in target.columns]
     extra = [name for name in target.columns if name not in source.columns]
     if missing or extra:
+        found = [f"missing {missing}"] * bool(missing) + [f"unexpected {extra}"] * bool(extra)
         raise ValueError(
-            f"Got X_target with other columns than X: missing {missing}, unexpected {extra}. Both "
-            "samples must have the same features; rename, add or drop columns."
+            f"Got X_target with other columns than X: {', '.join(found)}. Both samples must have "
+            "the same features; rename, add or drop columns."
         )
     target = target.select(source.columns)
     casts: dict[str, Any] = {}
@@ -143,4 +163,9 @@ def _stack(parts: list[Any]) -> Any:
         return np.concatenate(parts)
     import narwhals as nw
 
-    return nw.concat(parts, how="vertical").to_native()
+    source, target = parts
+    # sets of categories that differ would not stack, their text does
+    categorical = [name for name, kind in source.schema.items() if kind == nw.Categorical]
+    text = [nw.col(name).cast(nw.String) for name in categorical]
+    stacked = nw.concat([source.with_columns(*text), target.with_columns(*text)], how="vertical")
+    return stacked.with_columns(*(nw.col(n).cast(nw.Categorical) for n in categorical)).to_native()
