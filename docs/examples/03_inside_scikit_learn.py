@@ -8,7 +8,7 @@ With a frozen ratio an importance-weighted model is an ordinary scikit-learn est
 
 # %%
 # Two classes with a curved boundary, a linear classifier, and a target that lies to the right of
-# the source. No line separates the classes everywhere; the target needs another one than the source.
+# the source. No line separates the classes everywhere, and the target needs another one.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.frozen import FrozenEstimator
