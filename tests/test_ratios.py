@@ -11,20 +11,31 @@ from scipy import stats
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import LeaveOneOut, ShuffleSplit, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    LeaveOneOut,
+    ShuffleSplit,
+    cross_val_score,
+)
+from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
 
 from weighbridge import Geodesic
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.ratios import ClassifierRatio, KnownRatio, fit_ratio
-from weighbridge.ratios._row_keys import row_keys
+from weighbridge.ratios._row_scores import RowScores
 
 # --- KnownRatio --------------------------------------------------------------------------------
 
@@ -54,6 +65,21 @@ def test_discrete_and_multivariate_distributions():
         source=stats.multivariate_normal(np.zeros(3)), target=stats.multivariate_normal(np.ones(3))
     )
     np.testing.assert_allclose(ratio.score_samples(X), X.sum(axis=1) - 1.5, atol=1e-12)
+
+
+def test_kernel_densities_as_source_and_target():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(400, 2)), rng.normal(0.5, 1, size=(400, 2))
+    by_scipy = KnownRatio(
+        source=stats.gaussian_kde(X.T, 0.4), target=stats.gaussian_kde(X_target.T, 0.4)
+    )
+    expected = stats.gaussian_kde(X_target.T, 0.4).logpdf(X[:2].T) - stats.gaussian_kde(
+        X.T, 0.4
+    ).logpdf(X[:2].T)
+    np.testing.assert_allclose(by_scipy.score_samples(X[:2]), expected)
+    densities = [KernelDensity(bandwidth=0.4).fit(part) for part in (X, X_target)]
+    by_sklearn = KnownRatio(source=densities[0], target=densities[1]).score_samples(X)
+    assert np.corrcoef(by_sklearn, X.sum(axis=1))[0, 1] > 0.8
 
 
 def test_selection_probabilities_fix_the_constant_by_their_share():
@@ -111,6 +137,10 @@ def test_known_ratio_errors_name_the_culprit():
         KnownRatio(lambda X: X).score_samples(X)
     with pytest.raises(ValueError, match=r"source\(X\) of shape \(4, 2\)|target\(X\) of shape"):
         KnownRatio(source=stats.norm(), target=stats.norm()).score_samples(X)
+    with pytest.raises(TypeError, match=r"Got log_ratio of type ndarray.*sample_weight"):
+        KnownRatio(np.zeros(4)).score_samples(X)
+    with pytest.raises(TypeError, match="sparse X"):
+        KnownRatio(source=stats.norm(), target=stats.norm()).score_samples(sp.csr_array(X[:, :1]))
     with pytest.raises(TypeError, match="Got target of type str"):
         KnownRatio(source=stats.norm(), target="normal").score_samples(X[:, :1])
     with pytest.raises(ValueError, match="outside"):
@@ -262,19 +292,111 @@ def test_wide_and_sparse_data_with_the_default_model():
     np.testing.assert_allclose(ratio.score_samples(sp.coo_array(dense[0])), scores)
 
 
-def test_row_keys_do_not_depend_on_the_container():
+def test_rows_are_found_again_in_any_container():
     X = np.array([[0.0, 1.5, -2.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.5, 0.0, -2.0]])
-    expected = row_keys(X)
-    assert np.unique(expected).size == 4
     names = ["a", "b", "c"]
-    for same in (sp.csr_array(X), sp.csc_matrix(X), pd.DataFrame(X, columns=names)):
-        np.testing.assert_array_equal(row_keys(same), expected)
-    np.testing.assert_array_equal(row_keys(pl.DataFrame(X, schema=names)), expected)
-    np.testing.assert_array_equal(row_keys(np.copysign(X, -np.abs(X))[2:3]), expected[2:3])  # -0.0
-    nan = np.array([[np.nan, 1.0], [-np.nan, 1.0]])
-    assert np.unique(row_keys(nan)).size == 1
-    text = pd.DataFrame({"a": ["x", "y", "x"], "b": [1, 1, 1]})
-    assert row_keys(text)[0] == row_keys(text)[2] != row_keys(text)[1]
+    containers = [
+        X,
+        X[:, :] * -1.0 * -1.0,  # negative zeros
+        sp.csr_array(X),
+        sp.csc_matrix(X),
+        pd.DataFrame(X, columns=names),
+        pl.DataFrame(X, schema=names),
+        X * (1 + 4e-16),  # other last bits
+    ]
+    twice = sp.csr_array((np.r_[X[X != 0] / 2, X[X != 0] / 2], np.tile(X.nonzero(), 2)))
+    for seen in containers:
+        scores = RowScores(seen)
+        scores.remember(np.arange(4.0))
+        for same in [*containers, twice]:
+            values, new = scores.find(same)
+            assert values.tolist() == [0, 1, 2, 3]
+            assert new.size == 0
+        other = scores.find(np.array([[0.0, -2.0, 1.5], [3.0, 1e-9, 0.0]]))[1]
+        assert other.tolist() == [0, 1]
+
+
+def test_text_that_looks_like_numbers_stays_text():
+    frame = pd.DataFrame({"zip": ["10115", "20095", "SW1A"], "x": [1.0, 2.0, np.nan]})
+    scores = RowScores(frame)
+    scores.remember(np.arange(3.0))
+    for part in (frame.iloc[:2], frame.iloc[[2]], pl.from_pandas(frame)[:2]):
+        assert scores.find(part)[1].size == 0
+    dates = pd.DataFrame({"day": pd.to_datetime(["2026-01-01", "2026-01-02"]), "n": [1, 1]})
+    scores = RowScores(dates)
+    scores.remember(np.arange(2.0))
+    assert scores.find(dates.iloc[[1]])[0].tolist() == [1]
+
+
+def test_large_whole_numbers_are_told_apart():
+    ids = np.arange(400)[:, None] + 2**40
+    scores = RowScores(ids)
+    scores.remember(np.arange(400.0))
+    assert scores.known.size == 400
+
+
+def test_slices_behind_a_matrix_product_keep_their_held_out_scores():
+    # a PCA gives a row other last bits in another batch; its score must stay the held-out one
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(403, 50)), rng.normal(size=(300, 50))
+    forest = RandomForestClassifier(30, random_state=0, n_jobs=1)
+    ratio = fit_ratio(
+        X, X_target, make_pipeline(StandardScaler(), PCA(20), ClassifierRatio(forest))
+    )
+    whole = ratio.score_samples(X)
+    for rows in (slice(0, 100), slice(7, 8), slice(200, 403)):
+        np.testing.assert_array_equal(ratio.score_samples(X[rows]), whole[rows])
+
+
+def test_copies_of_a_row_stay_in_one_fold():
+    # no shift; a forest that has seen a row's copy would put the row into its own sample
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(300, 5)), rng.normal(size=(300, 5))
+    forest = ClassifierRatio(RandomForestClassifier(50, random_state=0, n_jobs=1))
+    bootstrap = X[rng.integers(0, 300, 300)]
+    ratio = fit_ratio(bootstrap, X_target, forest)
+    gap = ratio.score_samples(bootstrap).mean() - ratio.score_samples(X_target).mean()
+    assert abs(gap) < 0.4  # with copies on both sides of a fold: -1.6
+    with pytest.raises(ValueError, match="copies of 1 row"):
+        fit_ratio(X, np.repeat(X_target[:1], 200, axis=0), forest)
+
+
+def test_identical_samples_have_no_shift():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    scores = fit_ratio(X, X, ClassifierRatio(LogisticRegression())).score_samples(X)
+    assert np.abs(scores).max() < 0.05
+
+
+def test_a_failed_fit_leaves_the_earlier_one_whole():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], [40, 20])
+    ratio = ClassifierRatio().fit(X, y)
+    before = ratio.score_samples(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="1 row"):
+        ratio.fit(X[:41], y[:41])
+    assert ratio.score_samples(np.zeros((1, 2))) == before
+    fresh = ClassifierRatio()
+    with pytest.raises(ValueError, match="1 row"):
+        fresh.fit(X[:41], y[:41])
+    with pytest.raises(NotFittedError):
+        check_is_fitted(fresh)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(SimpleImputer(), LogisticRegression()),
+        GridSearchCV(HistGradientBoostingClassifier(max_iter=5), {"max_depth": [2]}, cv=2),
+    ],
+)
+def test_missing_values_go_to_the_classifier_that_was_given(model):
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(60, 2)), rng.normal(size=(50, 2))
+    X[0, 0] = np.nan
+    ratio = fit_ratio(X, X_target, ClassifierRatio(model))
+    assert np.isfinite(ratio.score_samples(X)).all()
+    with pytest.raises(ValueError, match="NaN"):
+        fit_ratio(X, X_target, ClassifierRatio(LogisticRegression()))
 
 
 # --- fit_ratio: columns, containers, refusals --------------------------------------------------
@@ -407,6 +529,14 @@ def test_a_fitted_ratio_is_not_fitted_again():
         (ClassifierRatio(calibration="platt"), ValueError, "calibration='platt'"),
         (ClassifierRatio(cv=1), ValueError, "at least 2 folds"),
         (ClassifierRatio(cv=ShuffleSplit(2, test_size=0.3)), ValueError, "every test fold"),
+        (ClassifierRatio(cv=KFold(2)), ValueError, "one sample .class. only"),
+        (
+            ClassifierRatio(
+                GridSearchCV(LogisticRegression(), {"class_weight": ["balanced"]}, cv=2)
+            ),
+            ValueError,
+            "class_weight='balanced'",
+        ),
     ],
 )
 def test_classifier_ratio_refuses(ratio, error, message):
@@ -418,6 +548,6 @@ def test_classifier_ratio_refuses(ratio, error, message):
 def test_leave_one_out_and_tiny_samples():
     X, y = np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 0, 1, 1, 1])
     assert ClassifierRatio(cv=LeaveOneOut()).fit(X, y).score_samples(X).shape == (8,)
-    assert len(ClassifierRatio(cv=5).fit(X, y).estimators_) == 3
+    assert len(ClassifierRatio(cv=np.int64(5)).fit(X, y).estimators_) == 3
     with pytest.raises(ValueError, match="at least 2 rows of each sample"):
         ClassifierRatio().fit(X[:6], y[:6])

@@ -31,8 +31,8 @@ class DensityRatioMixin(ClassifierMixin, ABC):
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log density ratio at the rows of `X`."""
 
-    def _fit_domains(self, y: Any) -> np.ndarray:
-        """Store the two labels and their log odds; return y coded as 0 (source) and 1 (target)."""
+    def _coded(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the two labels, and y coded as 0 (source) and 1 (target)."""
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size > 2:
@@ -46,10 +46,13 @@ class DensityRatioMixin(ClassifierMixin, ABC):
                 f"Got y with one class only ({classes[0]!r}); a density ratio needs source rows "
                 "(0) and target rows (1)."
             )
-        self.classes_ = classes
+        return classes, codes
+
+    def _keep_domains(self, classes: np.ndarray, codes: np.ndarray) -> None:
+        """Store the labels and the log odds of the sample sizes, once all else has succeeded."""
         counts = np.bincount(codes)
+        self.classes_ = classes
         self.log_prior_odds_ = float(np.log(counts[1] / counts[0]))
-        return codes
 
     def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
         """Check rows and columns; data frames go through unchanged, to who understands them."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 from sklearn.utils import _safe_indexing, check_array, get_tags
@@ -18,7 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._validation import is_frame
 from weighbridge.ratios._base import DensityRatioMixin
-from weighbridge.ratios._row_keys import row_keys
+from weighbridge.ratios._cross_fit import (
+    cross_fit,
+    deal,
+    log_odds_of,
+    refuse_class_weight,
+    smallest_probability,
+)
+from weighbridge.ratios._row_scores import RowScores
 
 # Inverse penalties tried by the default model, weakest penalty last.
 PENALTIES = tuple(10.0**power for power in range(-4, 4))
@@ -41,8 +49,9 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         only beyond 40 columns), its penalty chosen by held-out log loss; sparse `X` gets no
         squares and products.
     cv : int or splitter, default=5
-        Folds for cross-fitting, stratified by sample. With an integer, fewer folds are used when
-        a sample has fewer rows than that.
+        Folds for cross-fitting. With an integer they are stratified by sample, equal rows stay
+        together (unless most rows have equals, as with categories), and there are fewer of them
+        when a sample has fewer rows than that.
     calibration : {None, "sigmoid", "isotonic"}, default=None
         Recalibrate the out-of-fold log odds by a straight line or a monotone step function.
         Boosting and forests are over-confident: give them "sigmoid".
@@ -110,15 +119,17 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         """
         self._check_parameters()
         X, y = self._checked_rows(X, y, reset=True)
-        codes = self._fit_domains(y)
+        classes, codes = self._coded(y)
+        rows = RowScores(X)
+        folds = self._folds(rows.row_keys, codes)
         candidates = _default_models(X) if self.estimator is None else [self.estimator]
-        self.estimators_, log_odds = _cross_fit(candidates, X, codes, self._folds(X, codes))
-        self.edge_ = _edge(codes)
-        self.calibrator_ = _fit_calibrator(self.calibration, log_odds, codes)
-        log_ratio = self._to_log_ratio(log_odds)
-        # equal rows may lie in different folds: the function of x is the mean of their scores
-        self.keys_, first = np.unique(row_keys(X), return_inverse=True)
-        self.key_log_ratio_ = np.bincount(first, weights=log_ratio) / np.bincount(first)
+        estimators, log_odds = cross_fit(candidates, X, codes, folds)
+        calibrator = _fit_calibrator(self.calibration, log_odds, codes)
+        self.estimators_, self.calibrator_ = estimators, calibrator
+        self.edge_ = smallest_probability(codes)
+        self._keep_domains(classes, codes)
+        rows.remember(self._to_log_ratio(log_odds))
+        self.held_out_ = rows
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -136,17 +147,17 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._checked_rows(X, reset=False)
-        keys = row_keys(X)
-        place = np.minimum(np.searchsorted(self.keys_, keys), self.keys_.size - 1)
-        log_ratio = self.key_log_ratio_[place]
-        new = np.flatnonzero(self.keys_[place] != keys)
+        log_ratio, new = self.held_out_.find(X)
         if new.size:
             rows = _safe_indexing(X, new)
             log_odds = np.mean(
-                [_log_odds(model, rows, self.edge_) for model in self.estimators_], axis=0
+                [log_odds_of(model, rows, self.edge_) for model in self.estimators_], axis=0
             )
             log_ratio[new] = self._to_log_ratio(log_odds)
         return log_ratio
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "held_out_")
 
     def _to_log_ratio(self, log_odds: np.ndarray) -> np.ndarray:
         if isinstance(self.calibrator_, LogisticRegression):
@@ -156,23 +167,28 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
             log_odds = logit(np.clip(probability, self.edge_, 1 - self.edge_))
         return log_odds - self.log_prior_odds_
 
-    def _folds(self, X: Any, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        cv = self.cv
-        if isinstance(cv, int):
-            rarest = int(np.bincount(codes).min())
-            if rarest < 2:
+    def _folds(
+        self, row_keys: np.ndarray, codes: np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        if isinstance(self.cv, Integral):
+            folds = deal(row_keys, codes, int(self.cv), self.random_state)
+        else:
+            rows = np.zeros((codes.size, 1))
+            folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))
+        for train, _ in folds:
+            if np.unique(codes[train]).size < 2:
                 raise ValueError(
-                    "Got a sample (a class of y) with 1 row; cross-fitting needs at least 2 rows "
-                    "of each sample, and a useful ratio some dozens."
+                    "Got a cv with a training fold that holds one sample (class) only; both "
+                    "samples must be in every training fold. Use an integer, or a stratified "
+                    "splitter."
                 )
-            cv = StratifiedKFold(min(cv, rarest), shuffle=True, random_state=self.random_state)
-        return list(check_cv(cv, codes, classifier=True).split(np.zeros((codes.size, 1)), codes))
+        return folds
 
     def _input_checks(self, X: Any) -> dict[str, Any]:
         text = not sp.issparse(X) and np.asarray(X).dtype.kind in "USO"
         return {
             "dtype": None if text else "numeric",
-            "ensure_all_finite": not get_tags(self.estimator).input_tags.allow_nan,
+            "ensure_all_finite": False,  # the estimator knows what it can take
         }
 
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
@@ -201,7 +217,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
             raise ValueError(
                 f"Got calibration={self.calibration!r}, but expected None, 'sigmoid' or 'isotonic'."
             )
-        if isinstance(self.cv, int) and self.cv < 2:
+        if isinstance(self.cv, Integral) and self.cv < 2:
             raise ValueError(f"Got cv={self.cv}, but cross-fitting needs at least 2 folds.")
         if self.estimator is None:
             return
@@ -211,12 +227,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
                 f"Got estimator={name}, which has no predict_proba; a ratio needs probabilities. "
                 "Wrap it: CalibratedClassifierCV(...)."
             )
-        for key, value in self.estimator.get_params().items():
-            if key.rpartition("__")[2] == "class_weight" and value is not None:
-                raise ValueError(
-                    f"Got estimator={name} with {key}={value!r}; class weights undo the correction "
-                    f"for the sample sizes. Set {key}=None."
-                )
+        refuse_class_weight(self.estimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -252,51 +263,8 @@ def _default_models(X: Any) -> list[Pipeline]:
     return [make_pipeline(*features, LogisticRegression(C=C, max_iter=1000)) for C in PENALTIES]
 
 
-def _edge(codes: np.ndarray) -> float:
-    """Smallest probability that so many rows can show."""
-    return 1 / (2 * codes.size)
-
-
 def _with_squares(X: np.ndarray) -> np.ndarray:
     return np.hstack([X, X**2])
-
-
-def _cross_fit(
-    candidates: list[Any], X: Any, codes: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]
-) -> tuple[list[Any], np.ndarray]:
-    """Fit each candidate on each fold; keep the one with the smallest held-out log loss.
-
-    Returns its models, one per fold, and its out-of-fold log odds.
-    """
-    edge = _edge(codes)
-    log_odds = np.full((len(candidates), codes.size), np.nan)
-    models: list[list[Any]] = [[] for _ in candidates]
-    for train, test in folds:
-        rows, labels, held_out = _safe_indexing(X, train), codes[train], _safe_indexing(X, test)
-        for row, candidate in enumerate(candidates):
-            model = clone(candidate).fit(rows, labels)
-            log_odds[row, test] = _log_odds(model, held_out, edge)
-            models[row].append(model)
-    missing = np.isnan(log_odds).any(axis=0)
-    if missing.any():
-        raise ValueError(
-            f"Got a cv that leaves {missing.sum()} rows out of every test fold (or a classifier "
-            "that returns NaN for them); each row needs a score from a model that did not see it."
-        )
-    signed = np.where(codes == 1, log_odds, -log_odds)
-    best = int(np.argmin(np.logaddexp(0, -signed).mean(axis=1)))
-    return models[best], log_odds[best]
-
-
-def _log_odds(model: Any, X: Any, edge: float) -> np.ndarray:
-    """Return the log odds of the target, exact for logistic regression."""
-    last = model
-    while isinstance(last, Pipeline):
-        last = last.steps[-1][1]
-    if isinstance(last, LogisticRegression | LogisticRegressionCV):
-        return np.asarray(model.decision_function(X), dtype=float)
-    probability = np.asarray(model.predict_proba(X), dtype=float)[:, 1]
-    return logit(np.clip(probability, edge, 1 - edge))
 
 
 def _fit_calibrator(method: str | None, log_odds: np.ndarray, codes: np.ndarray) -> Any:

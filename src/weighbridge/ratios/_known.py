@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.stats import gaussian_kde
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
@@ -22,9 +24,9 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
     ----------
     log_ratio : callable, optional
         ``log_ratio(X)`` returns ``log p_target(x) - log p_source(x)`` for each row.
-    source, target : callable or frozen scipy.stats distribution, optional
-        The two log densities, as functions of `X` or as distributions with a ``logpdf`` (or
-        ``logpmf``) method.
+    source, target : callable, frozen scipy.stats distribution or fitted density, optional
+        The two log densities: functions of `X`, distributions with a ``logpdf`` or ``logpmf``
+        method, or fitted densities of scikit-learn (``score_samples``).
     selection : callable, optional
         ``selection(X)`` returns the probability that a row with these features became a source
         row.
@@ -90,7 +92,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         """
         self._check_parameters()
         _, y = self._validate(X, y, reset=True, dtype="numeric", ensure_all_finite=False)
-        self._fit_domains(y)
+        self._keep_domains(*self._coded(y))
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -155,6 +157,14 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
                 f"Got {', '.join(given) or 'nothing'}, but KnownRatio needs exactly one of: "
                 "log_ratio; source and target; selection."
             )
+        for name in ("log_ratio", "selection"):
+            value = getattr(self, name)
+            if value is not None and not callable(value):
+                raise TypeError(
+                    f"Got {name} of type {type(value).__name__}, but expected a function of X: a "
+                    "ratio must be known at any row. Weights that you have already go into "
+                    "sample_weight."
+                )
         if self.selected_from not in ("split", "target"):
             raise ValueError(
                 f"Got selected_from={self.selected_from!r}, but expected 'split' or 'target'."
@@ -181,16 +191,30 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
 def _log_density(density: Any, X: Any, name: str) -> np.ndarray:
     for method in ("logpdf", "logpmf"):
         if hasattr(density, method):
-            values = np.asarray(X, dtype=float)
-            # one-dimensional distributions would return a value for each cell
-            values = values[:, 0] if values.shape[1] == 1 else values
-            return _one_per_row(getattr(density, method)(values), X, name)
+            values = getattr(density, method)(_distribution_input(density, X, name))
+            return _one_per_row(values, X, name)
+    if hasattr(density, "score_samples"):  # scikit-learn's densities
+        return _one_per_row(density.score_samples(X), X, name)
     if callable(density):
         return _one_per_row(density(X), X, name)
     raise TypeError(
         f"Got {name} of type {type(density).__name__}, but expected a function of X that returns "
-        "log densities, or a frozen scipy.stats distribution."
+        "log densities, a frozen scipy.stats distribution, or a fitted density of scikit-learn."
     )
+
+
+def _distribution_input(density: Any, X: Any, name: str) -> np.ndarray:
+    """Bring the rows into the shape that a scipy distribution expects."""
+    if sp.issparse(X):
+        raise TypeError(
+            f"Got sparse X, which the {name} distribution cannot take; pass X.toarray(), or a "
+            "function of X."
+        )
+    values = np.asarray(X, dtype=float)
+    if isinstance(density, gaussian_kde):
+        return values.T
+    # one-dimensional distributions would return a value for each cell
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def _one_per_row(values: Any, X: Any, name: str) -> np.ndarray:

@@ -1,0 +1,104 @@
+"""Cross-fitting: every row is scored by a model that did not see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+
+def deal(
+    row_keys: np.ndarray, codes: np.ndarray, n_folds: int, random_state: Any
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Deal rows into folds, stratified by sample; equal rows stay together.
+
+    A bootstrap repeats rows, and a model that has seen a row's twin has seen the row. Where most
+    rows have twins (categories) that is no leak but the nature of the data, and rows are dealt
+    singly.
+    """
+    _, first, group = np.unique(row_keys, return_index=True, return_inverse=True)
+    if not codes.size // 2 <= first.size < codes.size:
+        group, first = np.arange(codes.size), np.arange(codes.size)
+    has_source, has_target = (
+        np.bincount(group[codes == code], minlength=first.size) > 0 for code in (0, 1)
+    )
+    rarest = min(has_source.sum(), has_target.sum())
+    if rarest < 2:
+        raise ValueError(
+            "Got a sample (a class of y) with 1 row, or with copies of 1 row; cross-fitting needs "
+            "at least 2 rows of each sample, and a useful ratio some dozens."
+        )
+    splitter = StratifiedKFold(min(n_folds, rarest), shuffle=True, random_state=random_state)
+    stratum = has_source + 2 * has_target - 1  # source only, target only, both
+    sizes = np.bincount(stratum, minlength=3)
+    # a stratum too small to be in every fold is dealt with the largest
+    stratum = np.where(sizes[stratum] < splitter.n_splits, sizes.argmax(), stratum)
+    fold_of_group = np.empty(first.size, dtype=int)
+    for fold, (_, test) in enumerate(splitter.split(np.zeros((first.size, 1)), stratum)):
+        fold_of_group[test] = fold
+    fold_of_row = fold_of_group[group]
+    everyone = np.arange(codes.size)
+    return [
+        (everyone[fold_of_row != fold], everyone[fold_of_row == fold])
+        for fold in range(splitter.n_splits)
+    ]
+
+
+def cross_fit(
+    candidates: list[Any], X: Any, codes: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[list[Any], np.ndarray]:
+    """Fit each candidate on each fold; keep the one with the smallest held-out log loss.
+
+    Returns its models, one per fold, and its out-of-fold log odds.
+    """
+    edge = smallest_probability(codes)
+    log_odds = np.full((len(candidates), codes.size), np.nan)
+    models: list[list[Any]] = [[] for _ in candidates]
+    for train, test in folds:
+        rows, labels, held_out = _safe_indexing(X, train), codes[train], _safe_indexing(X, test)
+        for row, candidate in enumerate(candidates):
+            model = clone(candidate).fit(rows, labels)
+            refuse_class_weight(getattr(model, "best_estimator_", model))
+            log_odds[row, test] = log_odds_of(model, held_out, edge)
+            models[row].append(model)
+    missing = np.isnan(log_odds).any(axis=0)
+    if missing.any():
+        raise ValueError(
+            f"Got a cv that leaves {missing.sum()} rows out of every test fold (or a classifier "
+            "that returns NaN for them); each row needs a score from a model that did not see it."
+        )
+    signed = np.where(codes == 1, log_odds, -log_odds)
+    best = int(np.argmin(np.logaddexp(0, -signed).mean(axis=1)))
+    return models[best], log_odds[best]
+
+
+def log_odds_of(model: Any, X: Any, edge: float) -> np.ndarray:
+    """Return the log odds of the target, exact for logistic regression."""
+    last = model
+    while isinstance(last, Pipeline):
+        last = last.steps[-1][1]
+    if isinstance(last, LogisticRegression | LogisticRegressionCV):
+        return np.asarray(model.decision_function(X), dtype=float)
+    probability = np.asarray(model.predict_proba(X), dtype=float)[:, 1]
+    return logit(np.clip(probability, edge, 1 - edge))
+
+
+def smallest_probability(codes: np.ndarray) -> float:
+    """Smallest probability that so many rows can show."""
+    return 1 / (2 * codes.size)
+
+
+def refuse_class_weight(estimator: Any) -> None:
+    """Refuse class weights, anywhere inside."""
+    for key, value in estimator.get_params().items():
+        if key.rpartition("__")[2] == "class_weight" and value is not None:
+            raise ValueError(
+                f"Got {type(estimator).__name__} with {key}={value!r}; class weights undo the "
+                f"correction for the sample sizes. Set {key}=None."
+            )
