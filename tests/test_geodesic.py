@@ -363,6 +363,14 @@ def test_alpha_zero_is_the_great_circle():
 
 
 @pytest.mark.parametrize("alpha", [-2.0, 0.0, 1.0, 3.0])
+def test_lengths_of_far_samples(alpha):
+    # two rows with ratios e^-250 and 1: the path crosses a quarter of a great circle of radius 2
+    ends = np.array([[0.5, 0.5], [0.0, 1.0]])
+    shortest = 2 * math.acos(np.sqrt(ends[0] * ends[1]).sum())
+    assert path_length([-250.0, 0.0], alpha) == pytest.approx(shortest, rel=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [-2.0, 0.0, 1.0, 3.0])
 def test_lengths_add_up(alpha):
     s = np.random.default_rng(0).normal(size=50) * 2
     parts = path_length(s, alpha, 0, 0.3) + path_length(s, alpha, 0.3, 1)
@@ -392,10 +400,55 @@ def test_speed_broadcasts_and_length_is_its_integral():
 def test_length_refuses_what_has_none():
     with pytest.raises(ValueError, match="finite log ratios"):
         path_length([0.0, -np.inf], 1.0)
+    with pytest.raises(ValueError, match="an alpha nearer to 1"):
+        path_length([0.0, 1e4], 3.0)
     with pytest.raises(ValueError, match="swap them"):
         path_length([0.0, 1.0], 1.0, start=0.7, stop=0.3)
-    with pytest.raises(ValueError, match="one number >= 0 for each row"):
-        path_length([0.0, 1.0], 1.0, sample_weight=[1.0])
+    for weights in ([1.0], [0.0, 0.0], [-1.0, 1.0]):
+        with pytest.raises(ValueError, match="one number >= 0 for each row"):
+            path_length([0.0, 1.0], 1.0, sample_weight=weights)
+    with pytest.raises(ValueError, match="finite log ratios"):
+        fisher_speed([0.0, -np.inf], 0.5, 1.0)
+
+
+def test_every_function_on_another_array_library():
+    # array_api_strict has nothing but the standard, and refuses NumPy's scalars
+    def strict(*values):
+        return array_api_strict.asarray(list(values))
+
+    s, lam, alpha = [-1.0, 0.0, 2.0, 400.0], 0.5, -1.3
+    for function in (
+        log_weight,
+        log_weight_d_log_ratio,
+        log_weight_d_lam,
+        log_weight_d_alpha,
+        fisher_speed,
+    ):
+        got = np.asarray(function(strict(*s), lam, alpha))
+        np.testing.assert_allclose(got, function(s, lam, alpha), rtol=1e-13)
+    assert path_length(strict(*s), alpha) == pytest.approx(path_length(s, alpha))
+    p, q = [0.2, 0.8], [0.5, 0.5]
+    for got, expected in [
+        (alpha_divergence(strict(*p), strict(*q), 3.0), alpha_divergence(p, q, 3.0)),
+        (alpha_geodesic(strict(*p), strict(*q), 0.3, 3.0), alpha_geodesic(p, q, 0.3, 3.0)),
+        (log_f_mean(strict(*p), strict(*q), 0.3, 3.0), log_f_mean(p, q, 0.3, 3.0)),
+        (log_weight_bounds(strict(0.3), strict(3.0))[1], log_weight_bounds([0.3], 3.0)[1]),
+    ]:
+        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("step", [1e-14, 1e-12, 1e-9, 1e-4])
+@pytest.mark.parametrize("alpha", [-1.0, 0.0, 1.0, 3.0])
+def test_alpha_divergence_of_nearly_equal_vectors(step, alpha):
+    p = np.array([0.3, 0.7])
+    q = np.array([0.3 * (1 + step), 1 - 0.3 * (1 + step)])
+    with mpmath.workdps(60):
+        # second order, exact enough: (p - q)^2 / (2 q) for every alpha
+        expected = sum(
+            (mpmath.mpf(a) - mpmath.mpf(b)) ** 2 / (2 * mpmath.mpf(b))
+            for a, b in zip(p, q, strict=True)
+        )
+    assert alpha_divergence(p, q, alpha) == pytest.approx(float(expected), rel=1e-13 + 2 * step)
 
 
 @pytest.mark.torch

@@ -8,16 +8,20 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import sklearn
 from scipy import stats
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    BaggingClassifier,
     BaggingRegressor,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
     VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
@@ -124,6 +128,19 @@ def test_rows_outside_the_target_get_weight_zero():
     assert model.ess_ == pytest.approx(100)
 
 
+def test_rows_with_own_weight_zero_are_left_out_whatever_their_ratio():
+    X, y = _regression(60)
+    own = np.r_[np.ones(55), np.zeros(5)]
+    for odd in (0.0, 740.0, 1000.0, np.inf, np.nan):
+        ratio = KnownRatio(lambda X, odd=odd: np.r_[0.5 * X[:55, 0], np.full(len(X) - 55, odd)])
+        model = ImportanceWeighted(Ridge(), ratio, weighting=RIWERM(0.5))
+        model.fit(X, y, sample_weight=own)
+        without = ImportanceWeighted(Ridge(), TILT, weighting=RIWERM(0.5)).fit(X[:55], y[:55])
+        np.testing.assert_allclose(model.weights_[:55], without.weights_)
+        np.testing.assert_allclose(model.estimator_.coef_, without.estimator_.coef_)
+        assert (model.weights_[55:] == 0).all()
+
+
 # --- the weights arrive ------------------------------------------------------------------------
 
 REGRESSORS = [
@@ -201,12 +218,46 @@ def test_weights_arrive_exactly_as_if_passed_by_hand(estimator):
         (make_pipeline(StandardScaler(), KNeighborsRegressor()), "KNeighborsRegressor"),
         (GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [3]}), "KNeighborsClassifier"),
         (VotingRegressor([("a", Ridge()), ("b", KNeighborsRegressor())]), "KNeighborsRegressor"),
+        # these take sample_weight themselves and would not pass it on, or resample by it
+        (CalibratedClassifierCV(KNeighborsClassifier()), "KNeighborsClassifier"),
+        (BaggingClassifier(KNeighborsClassifier()), "KNeighborsClassifier"),
     ],
 )
 def test_estimators_without_weights_are_refused_by_name(estimator, name):
     X, y = _classification()
     with pytest.raises(ValueError, match=f"{name} cannot be fitted with row weights"):
         ImportanceWeighted(estimator, TILT).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        CalibratedClassifierCV(make_pipeline(StandardScaler(), LogisticRegression())),
+        VotingClassifier(
+            [("a", make_pipeline(StandardScaler(), SVC())), ("b", LogisticRegression())]
+        ),
+    ],
+)
+def test_members_that_take_weights_under_other_names_need_routing(estimator):
+    X, y = _classification()
+    with pytest.raises(ValueError, match="metadata routing on"):
+        ImportanceWeighted(estimator, TILT).fit(X, y)
+    with sklearn.config_context(enable_metadata_routing=True):
+        weighted = ImportanceWeighted(estimator, TILT).fit(X, y)
+        plain = ImportanceWeighted(estimator, TILT, weighting=ERM()).fit(X, y)
+    leaves = [
+        np.ravel(fit.estimator_.calibrated_classifiers_[0].estimator[-1].coef_)
+        if isinstance(estimator, CalibratedClassifierCV)
+        else np.ravel(fit.estimator_.estimators_[0][-1].intercept_)
+        for fit in (weighted, plain)
+    ]
+    assert np.abs(leaves[0] - leaves[1]).max() > 1e-3
+
+
+def test_a_frozen_estimator_cannot_be_fitted():
+    X, y = _regression()
+    with pytest.raises(ValueError, match="whose fit does nothing"):
+        ImportanceWeighted(FrozenEstimator(Ridge().fit(X, y)), TILT).fit(X, y)
 
 
 def test_a_pipeline_without_a_last_estimator_is_refused():
@@ -312,6 +363,30 @@ def test_few_rows_carrying_the_weight_are_announced():
     X, y = _regression(400)
     with pytest.warns(OverlapWarning, match=r"WB303 the weights are worth \d+\.\d of 400 rows"):
         ImportanceWeighted(Ridge(), KnownRatio(lambda X: 6 * X[:, 0])).fit(X, y)
+
+
+def test_zero_weights_count_among_the_rows():
+    X, y = _regression(400)
+    ratio = KnownRatio(lambda X: np.where(np.arange(len(X)) < 3, 0.0, -np.inf))
+    with pytest.warns(OverlapWarning, match=r"WB303 the weights are worth 3\.0 of 400 rows"):
+        ImportanceWeighted(Ridge(), ratio).fit(X, y)
+
+
+def test_a_cap_that_nothing_reaches_is_no_cap():
+    X = np.random.default_rng(0).exponential(size=(3000, 1))
+    ratio = KnownRatio(lambda X: 0.85 * X[:, 0])
+    with pytest.warns(OverlapWarning, match="WB301"):
+        ImportanceWeighted(Ridge(), ratio, weighting=Geodesic(0.9999, 1.001)).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("n", [26, 40, 80, 200])
+def test_nearly_even_weights_are_never_blamed(n):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in range(30):
+            X = np.random.default_rng(seed).normal(size=(n, 1))
+            ratio = KnownRatio(lambda X: 0.01 * X[:, 0])
+            ImportanceWeighted(Ridge(), ratio).fit(X, X[:, 0])
 
 
 def test_a_heavy_tail_is_announced():

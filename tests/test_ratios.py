@@ -420,6 +420,33 @@ def test_columns_of_frames_are_matched_by_name(library):
         ratio.score_samples(X_target)
 
 
+def test_columns_whose_labels_are_not_text_are_matched_too():
+    rng = np.random.default_rng(0)
+    X, X_target = (
+        pd.DataFrame(rng.normal(size=(100, 2))),
+        pd.DataFrame(rng.normal([0, 3], 1, (90, 2))),
+    )
+    expected = fit_ratio(X, X_target).score_samples(X)
+    np.testing.assert_array_equal(fit_ratio(X, X_target[[1, 0]]).score_samples(X), expected)
+    with pytest.raises(ValueError, match=r"columns \[0, 1\] and X_target with columns \[7, 8\]"):
+        fit_ratio(X, X_target.rename(columns={0: 7, 1: 8}))
+
+
+def test_frames_that_cannot_be_used():
+    X = pd.DataFrame(np.eye(4), columns=["a", "b", "a", "c"])
+    with pytest.raises(ValueError, match="repeated column names"):
+        fit_ratio(X, X)
+    with pytest.raises(TypeError, match="collect"):
+        fit_ratio(pl.LazyFrame({"a": [1.0]}), pl.DataFrame({"a": [1.0]}))
+
+
+def test_a_pipeline_is_fitted_only_if_all_its_steps_are():
+    data = make_gaussian_shift(60, 50, random_state=0)
+    scaled = make_pipeline(StandardScaler(), KnownRatio(np.ravel))
+    ratio = fit_ratio(data.X, data.X_target, scaled)
+    assert ratio.score_samples(data.X).shape == (60,)
+
+
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 def test_frames_with_text_and_missing_values(library):
     rng = np.random.default_rng(0)

@@ -72,6 +72,35 @@ def test_bounded(weighting, bounded):
     assert weighting.bounded is bounded
 
 
+def test_a_row_that_counts_nothing_has_no_say():
+    np.testing.assert_allclose(mean_one([0.0, 0.0, 800.0], [1, 1, 0]), [1, 1, 0])
+    np.testing.assert_allclose(mean_one([0.0, np.log(3), np.inf], [1, 1, 0]), [0.5, 1.5, 0])
+    assert log_mean([0.0, 1000.0], [1, 0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ([-1, 1], "negative"),
+        ([np.nan, 1], "NaN"),
+        ([1, 1, 1], "shape"),
+        ([0, 0], "zero"),
+        ([1e308, 1e308], "divide it by its maximum"),
+    ],
+)
+def test_bad_own_weights(own, message):
+    with pytest.raises(ValueError, match=message):
+        IWERM().weights([0.0, 1.0], own)
+
+
+def test_what_is_no_sample():
+    for values in ([], 1.0, np.zeros((2, 2))):
+        with pytest.raises(ValueError, match="one number for each"):
+            mean_one(values)
+    with pytest.raises(TypeError, match="not numbers"):
+        mean_one([0.0], [1j])
+
+
 def test_all_zero_weights_are_refused():
     with pytest.raises(ValueError, match="0 in every row"):
         IWERM().weights([-np.inf, -np.inf])

@@ -15,7 +15,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from weighbridge._overlap import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
+from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge._validation import check_sample_weight
+from weighbridge.geodesic import log_weight_bounds
 from weighbridge.ratios import KnownRatio, fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 from weighbridge.weighting import Geodesic, log_mean, mean_one
@@ -132,8 +134,8 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels of the source rows.
         sample_weight : array-like of shape (n_samples,), optional
-            Own weights of the source rows. They multiply the importance weights; the ratio itself
-            compares the two samples as they are.
+            Own weights of the source rows. They multiply the importance weights, and 0 leaves a
+            row out; the ratio itself compares the two samples as they are.
         X_target : array-like of shape (n_target, n_features), optional
             Target rows, without labels. Required unless `ratio` is fitted or known.
 
@@ -147,13 +149,15 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         weighting = Geodesic() if self.weighting is None else clone(_checked(self.weighting))
         own = check_sample_weight(sample_weight, _num_samples(X))
         ratio = self._fitted_ratio(X, X_target)
-        log_ratio = _source_log_ratio(ratio, X)
+        log_ratio = source_log_ratio(ratio, X, own)
         log_scale = log_mean(log_ratio, own)
         if self.normalize:
-            log_ratio = _mean_one_ratio(log_ratio, log_scale)
-        weights = _weights(weighting(log_ratio), own, self.normalize)
+            log_ratio = mean_one_log_ratio(log_ratio, own)
+        log_weight = source_log_weight(weighting, log_ratio, own)
+        weights = mean_one(log_weight, own) if self.normalize else _raw_weights(log_weight)
         delivered = weights if own is None else own * weights
         ess = effective_sample_size(delivered)
+        log_cap = _log_cap(weighting)
         fit_with_weights(estimator, X, y, delivered)
 
         self.estimator_, self.ratio_ = estimator, ratio
@@ -163,10 +167,9 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(estimator, name))
             elif hasattr(self, name):
                 delattr(self, name)
-        if _is_estimated(ratio) and not _is_erm(weighting):
+        if _is_estimated(ratio) and log_cap > 0:
             warn_if_apart(log_scale, stacklevel=3)
-        bounded = isinstance(weighting, Geodesic) and weighting.bounded
-        warn_if_untrustworthy(delivered, own, bounded=bounded, stacklevel=3)
+        warn_if_untrustworthy(delivered, own, log_cap, stacklevel=3)
         return self
 
     def set_params(self, **params: Any) -> ImportanceWeighted:
@@ -322,8 +325,11 @@ def _checked(weighting: Any) -> Any:
     return weighting
 
 
-def _is_erm(weighting: Any) -> bool:
-    return isinstance(weighting, Geodesic) and weighting.lam == 0
+def _log_cap(weighting: Any) -> float:
+    """Log of the largest weight that any ratio can get: 0 for ERM, infinite for IWERM."""
+    if not isinstance(weighting, Geodesic):
+        return np.inf
+    return float(np.max(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
 
 
 def _is_estimated(ratio: Any) -> bool:
@@ -333,41 +339,10 @@ def _is_estimated(ratio: Any) -> bool:
     return not isinstance(ratio, KnownRatio)
 
 
-def _source_log_ratio(ratio: Any, X: Any) -> np.ndarray:
-    """Return the log ratio at the source rows, checked."""
-    log_ratio = np.asarray(ratio.score_samples(X), dtype=float)
-    if np.isnan(log_ratio).any():
-        raise ValueError(
-            f"Got a ratio ({type(ratio).__name__}) that is NaN at {np.isnan(log_ratio).sum()} of "
-            f"{log_ratio.size} source rows; look for NaN in X or in the densities there."
-        )
-    return log_ratio
-
-
-def _mean_one_ratio(log_ratio: np.ndarray, log_scale: float) -> np.ndarray:
-    """Scale the ratio to mean 1, which is what lam and alpha are about."""
-    infinite = np.isposinf(log_ratio).sum()
-    if infinite:
-        raise ValueError(
-            f"Got a ratio that is infinite at {infinite} source rows: they lie where the source "
-            "density is 0, and no scale gives such a ratio a mean of 1. Correct the densities, "
-            "drop the rows, or use normalize=False with alpha > 1, which bounds every weight."
-        )
-    if log_scale == -np.inf:
-        raise ValueError(
-            "Got a ratio that is 0 at every source row: no source row lies where the target is. "
-            "These samples cannot be adapted to each other."
-        )
-    return log_ratio - log_scale
-
-
-def _weights(log_weight: np.ndarray, own: np.ndarray | None, normalize: bool) -> np.ndarray:
-    if normalize:
-        return mean_one(log_weight, own)
+def _raw_weights(log_weight: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # refused below, by name
         weights = np.exp(log_weight)
-    total = weights if own is None else own * weights
-    if not (np.isfinite(total).all() and total.any()):
+    if not (np.isfinite(weights).all() and weights.any()):
         raise ValueError(
             "Got raw weights that are all 0 or too large for a double; normalize=True scales them."
         )

@@ -77,35 +77,37 @@ def warn_if_apart(log_mean_ratio: float, stacklevel: int) -> None:
 
 
 def warn_if_untrustworthy(
-    weights: np.ndarray, own: np.ndarray | None, *, bounded: bool, stacklevel: int
+    weights: np.ndarray, own: np.ndarray | None, log_cap: float, stacklevel: int
 ) -> None:
-    """Warn when few rows carry the weights, or an unbounded weight has too heavy a tail.
+    """Warn when few rows carry the weights, or a weight without a useful cap has a heavy tail.
 
     `weights` include the user's `own`, which may be uneven without any lack of overlap.
     """
-    used = weights[weights > 0]
-    ess = effective_sample_size(used)
-    before = used.size if own is None else effective_sample_size(own)
+    ess = effective_sample_size(weights)
+    before = weights.size if own is None else effective_sample_size(own)
     if ess < min(FEW_ROWS, before / 2):
         warnings.warn(
-            f"WB303 the weights are worth {ess:.1f} of {used.size} rows, and the largest carries "
-            f"{used.max() / used.sum():.0%} of the total: a few rows decide the fit. Move toward "
-            "the unweighted model (a smaller lam, or alpha > 1, which caps every weight: "
-            "RIWERM(0.8) caps them at 5), or check whether one feature alone tells the samples "
-            "apart, and that the ratio is on the log scale.",
+            f"WB303 the weights are worth {ess:.1f} of {weights.size} rows, and the largest "
+            f"carries {weights.max() / weights.sum():.0%} of the total: a few rows decide the fit. "
+            "Move toward the unweighted model (a smaller lam, or alpha > 1, which caps every "
+            "weight: RIWERM(0.8) caps them at 5), or check whether one feature alone tells the "
+            "samples apart, and that the ratio is on the log scale.",
             OverlapWarning,
             stacklevel=stacklevel,
         )
         return
-    if bounded:  # no tail to fit: what the largest weights look like below their cap says nothing
+    # A cap below n/20 guarantees 20 effective rows. The shape of a tail is a guess with fewer than
+    # a hundred rows, and beside the point where the weights are nearly even.
+    capped = log_cap <= math.log(weights.size / FEW_ROWS)
+    if capped or weights.size < 100 or ess > 0.7 * before:
         return
-    k, limit = pareto_k(used), pareto_threshold(used.size)
+    k, limit = pareto_k(weights), pareto_threshold(weights.size)
     if k > limit:
         warnings.warn(
             f"WB301 the weights have a heavy tail (Pareto k-hat {k:.2f}, reliable below "
-            f"{limit:.2f}; worth {ess:.1f} of {used.size} rows): another sample would give quite "
-            "another fit. Use alpha > 1, which caps every weight, a smaller lam, or more source "
-            "rows where the target lies.",
+            f"{limit:.2f}; worth {ess:.1f} of {weights.size} rows): another sample would give "
+            "quite another fit. Use alpha > 1, which caps every weight, a smaller lam, or more "
+            "source rows where the target lies.",
             OverlapWarning,
             stacklevel=stacklevel,
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
@@ -36,12 +37,24 @@ def weight_parameter(estimator: Any) -> str:
                 "pipeline must end in an estimator."
             )
         return f"{name}__{weight_parameter(last)}"
-    if has_fit_parameter(estimator, "sample_weight"):
+    if isinstance(estimator, FrozenEstimator):
+        raise ValueError(
+            "Got a FrozenEstimator, whose fit does nothing; pass the estimator that is to be "
+            "fitted with weights."
+        )
+    takes_weights = has_fit_parameter(estimator, "sample_weight")
+    names = {weight_parameter(inner) for inner in _predictors(estimator)}
+    names |= {"sample_weight"} if takes_weights else set()
+    if len(names) == 1 and (takes_weights or _takes_any_parameter(estimator)):
+        return names.pop()
+    if names and get_config()["enable_metadata_routing"]:
         return "sample_weight"
-    if _takes_any_parameter(estimator):
-        names = {weight_parameter(inner) for inner in _predictors(estimator)}
-        if len(names) == 1:
-            return names.pop()
+    if names:
+        raise ValueError(
+            f"{type(estimator).__name__} passes row weights on under one name, but its members "
+            f"want {sorted(names)}; switch scikit-learn's metadata routing on "
+            "(sklearn.set_config(enable_metadata_routing=True)), or put the pipeline outside."
+        )
     raise ValueError(
         f"{type(estimator).__name__} cannot be fitted with row weights: its fit has no "
         "sample_weight. Weights are never replaced by resampling behind your back; use an "
@@ -68,7 +81,8 @@ def _inner_estimators(estimator: Any) -> Iterator[Any]:
 
 
 def _predictors(estimator: Any) -> Iterator[Any]:
-    return (inner for inner in _inner_estimators(estimator) if hasattr(inner, "predict"))
+    members = (inner for inner in _inner_estimators(estimator) if hasattr(inner, "predict"))
+    return (inner for inner in members if not isinstance(inner, FrozenEstimator))
 
 
 def _request_weights(estimator: Any, wanted: bool) -> None:

@@ -12,7 +12,10 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
     if sample_weight is None:
         return None
     try:
-        weight = np.array(sample_weight, dtype=float)
+        weight = np.array(sample_weight)
+        if weight.dtype.kind == "c":
+            raise TypeError
+        weight = weight.astype(float)
     except (TypeError, ValueError):
         raise TypeError(
             f"Got sample_weight of type {type(sample_weight).__name__} that is not numbers; "
@@ -40,6 +43,10 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
         raise ValueError(
             "Got sample_weight that is zero for every row; at least one row must have weight."
         )
+    if weight.max() > np.finfo(float).max / n_samples:
+        raise ValueError(
+            "Got sample_weight whose sum is too large for a double; divide it by its maximum."
+        )
     return weight
 
 
@@ -52,7 +59,15 @@ def is_frame(X: Any) -> bool:
         return False
     import narwhals as nw
 
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("Got a polars LazyFrame, whose rows are not there yet; call .collect().")
     if not nw.dependencies.is_into_dataframe(X):
         return False
-    names = nw.from_native(X, eager_only=True).columns
+    try:
+        names = nw.from_native(X, eager_only=True).columns
+    except nw.exceptions.DuplicateError:
+        raise ValueError(
+            f"Got a data frame with repeated column names: {sorted(map(str, X.columns))}; rename "
+            "them, so that columns can be matched by name."
+        ) from None
     return all(isinstance(name, str) for name in names)

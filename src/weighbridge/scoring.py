@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.metrics import check_scoring, get_scorer
+from sklearn.utils.validation import _num_samples
 
+from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge._validation import check_sample_weight
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
-from weighbridge.weighting import Geodesic, log_mean, mean_one
+from weighbridge.weighting import Geodesic, mean_one
 
 __all__ = ["ImportanceWeightedScorer", "iw_scorer"]
 
@@ -114,9 +115,9 @@ class ImportanceWeightedScorer:
             The weighted score; higher is better, as always in scikit-learn.
         """
         weighting = Geodesic() if self.weighting is None else self.weighting
-        log_ratio = np.asarray(self.ratio.score_samples(X), dtype=float)
-        own = check_sample_weight(sample_weight, log_ratio.size)
-        weights = mean_one(weighting(log_ratio - log_mean(log_ratio, own)), own)
+        own = check_sample_weight(sample_weight, _num_samples(X))
+        log_ratio = mean_one_log_ratio(source_log_ratio(self.ratio, X, own), own)
+        weights = mean_one(source_log_weight(weighting, log_ratio, own), own)
         scorer = check_scoring(estimator, self.scoring)
         try:
             return scorer(estimator, X, y, sample_weight=weights if own is None else own * weights)

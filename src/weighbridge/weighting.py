@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from weighbridge._namespace import array_namespace
+from weighbridge._validation import check_sample_weight
 from weighbridge.geodesic import log_weight, log_weight_bounds
 
 __all__ = ["AIWERM", "ERM", "IWERM", "RIWERM", "Geodesic", "log_mean", "mean_one"]
@@ -54,7 +56,7 @@ class Geodesic(BaseEstimator):
     @property
     def bounded(self) -> bool:
         """Whether no ratio, however large, gets an arbitrarily large weight."""
-        return bool(log_weight_bounds(self.lam, self.alpha)[1] < float("inf"))
+        return bool((log_weight_bounds(self.lam, self.alpha)[1] < np.inf).all())
 
     def weights(self, log_ratio: Any, sample_weight: Any = None, *, normalize: bool = True) -> Any:
         """Return the weights themselves, scaled to mean 1 unless told otherwise.
@@ -182,15 +184,15 @@ def log_mean(values: Any, sample_weight: Any = None) -> Any:
     >>> float(log_mean(np.array([2000.0, 2000.0])))
     2000.0
     """
-    xp = array_namespace(values)
-    values = xp.asarray(values)
-    top = xp.max(values)
+    xp, values, weight = _rows(values, sample_weight)
+    used = values if weight is None else values[weight > 0]
+    top = xp.max(used)
     if not bool(xp.isfinite(top)):  # nothing but zeros, or an infinite one
         return top
-    part = xp.exp(values - top)
-    if sample_weight is None:
+    part = xp.exp(used - top)
+    if weight is None:
         return top + xp.log(xp.mean(part))
-    weight = xp.asarray(sample_weight)
+    weight = weight[weight > 0]
     return top + xp.log(xp.sum(weight * part) / xp.sum(weight))
 
 
@@ -209,7 +211,7 @@ def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
     Returns
     -------
     array of shape (n_samples,)
-        Weights ``w`` with ``sum(u * w) = sum(u)``.
+        Weights ``w`` with ``sum(u * w) = sum(u)``; 0 where the own weight is 0.
 
     Examples
     --------
@@ -218,13 +220,31 @@ def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
     >>> mean_one(np.array([1000.0, 1000.0 + np.log(3)])).round(12)
     array([0.5, 1.5])
     """
-    xp = array_namespace(log_weight)
-    values = xp.asarray(log_weight)
-    used = values if sample_weight is None else values[xp.asarray(sample_weight) > 0]
-    top = xp.max(used) if used.shape[0] else -xp.inf
-    if not bool(top > -xp.inf):
+    xp, values, weight = _rows(log_weight, sample_weight)
+    scale = log_mean(values, sample_weight)
+    if not bool(scale > -xp.inf):
         raise ValueError(
             "Got weights that are 0 in every row: no source row lies where the target is. Check "
             "the ratio; if it is right, these samples cannot be adapted to each other."
         )
-    return xp.exp(values - log_mean(values, sample_weight))
+    if weight is None:
+        return xp.exp(values - scale)
+    # a row that counts nothing has no weight, whatever its ratio
+    out = xp.zeros_like(values)
+    out[weight > 0] = xp.exp(values[weight > 0] - scale)
+    return out
+
+
+def _rows(values: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Check logarithms and own weights, one of each per row."""
+    xp = array_namespace(values)
+    values = np.asarray(values, dtype=float) if xp is np else xp.asarray(values)
+    if values.ndim != 1 or values.shape[0] == 0:
+        raise ValueError(
+            f"Got values of shape {tuple(values.shape)}, but expected one number for each of one "
+            "or more rows."
+        )
+    if sample_weight is None:
+        return xp, values, None
+    weight = check_sample_weight(sample_weight, values.shape[0])
+    return xp, values, weight if xp is np else xp.asarray(weight, device=values.device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def share(xp: Any, t: Any, lam: Any) -> Any:
 
 
 def _far_share(xp: Any, t: Any, lam: Any) -> Any:
-    part = lam * np.exp(_SHIFT)
+    part = lam * math.exp(_SHIFT)
     return part / (part + (1 - lam) * xp.exp(_SHIFT - t))
 
 
@@ -131,7 +132,7 @@ def _d_lam_above(xp: Any, t: Any, lam: Any, k: Any) -> Any:
 
 
 def _d_lam_far(xp: Any, t: Any, lam: Any, k: Any) -> Any:
-    scale = np.exp(_SHIFT)
+    scale = math.exp(_SHIFT)
     return (scale / k) / ((1 - lam) * xp.exp(_SHIFT - t) + lam * scale)
 
 

@@ -144,7 +144,9 @@ def alpha_divergence(p: Any, q: Any, alpha: Any) -> Any:
 
 def _divergence_terms(xp: Any, p: Any, q: Any, k: Any) -> Any:
     """Return ``(k p + (1 - k) q - p**k q**(1 - k)) / (k (1 - k))``, each term >= 0."""
-    ell = xp.log(p) - xp.log(q)
+    step = (p - q) / q
+    # for p near q the difference of two logarithms would cancel
+    ell = xp.where(xp.abs(step) <= 0.5, xp.log1p(step), xp.log(p) - xp.log(q))
     growth = xp.where(k == 0, ell, xp.expm1(k * ell) / k)
     direct = (p - q - xp.where(q == 0, xp.zeros_like(q), q * growth)) / (1 - k)
     # for p near q the three terms cancel; their integral form is a sum of positive terms

@@ -15,6 +15,8 @@ from weighbridge.geodesic._log_weight import log_weight
 
 # Beyond this many units of logit(lam) past the last row's own scale the curve has come to rest.
 _MARGIN = 40.0
+# Up to here lam = sigmoid(-(_MARGIN + t)) and its reciprocal are doubles.
+_LARGEST = 600.0
 
 
 def fisher_speed(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = None) -> Any:
@@ -50,10 +52,10 @@ def fisher_speed(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = None
         as_float64(xp, value, device, name) for value, name in ((lam, "lam"), (alpha, "alpha"))
     )
     lam, alpha = lam[..., None], alpha[..., None]
-    log_base = _log_base(xp, log_ratio, sample_weight, device)
-    return _speed(
-        xp, log_base + log_weight(log_ratio, lam, alpha), log_weight_d_lam(log_ratio, lam, alpha)
-    )
+    s = as_float64(xp, log_ratio, device, "log_ratio")
+    _check_finite(xp, s)
+    log_base = _log_base(xp, s, sample_weight, device)
+    return _speed(xp, log_base + log_weight(s, lam, alpha), log_weight_d_lam(s, lam, alpha))
 
 
 def path_length(
@@ -96,38 +98,49 @@ def path_length(
     check_lam(np, np.asarray([start, stop], dtype=float))
     if start > stop:
         raise ValueError(f"Got start={start} above stop={stop}; swap them.")
-    if not bool(xp.all(xp.isfinite(s))):
-        raise ValueError(
-            "Got log_ratio with NaN or infinite values; lengths need finite log ratios. Leave out "
-            "the rows whose ratio is 0."
-        )
+    _check_finite(xp, s)
     log_base = _log_base(xp, s, sample_weight, device)
     curves = xp.asarray(alpha, device=device)[..., None]
-    reach = _MARGIN + float(np.max(np.abs((1 - alpha) / 2))) * float(xp.max(xp.abs(s)))
+    largest = float(np.max(np.abs((1 - alpha) / 2))) * float(xp.max(xp.abs(s)))
+    if largest > _LARGEST:
+        raise ValueError(
+            f"Got log ratios and alpha with |log_ratio * (1 - alpha) / 2| up to {largest:.3g}; "
+            f"lengths are computed up to {_LARGEST:g}. Such rows tell the samples apart at sight; "
+            "leave them out, or use an alpha nearer to 1."
+        )
+    reach = _MARGIN + largest
     low, high = np.clip(logit([start, stop]), -reach, reach)
 
     def speed(tau: float) -> Any:
         # For lam > 1/2 go by 1 - lam from the other end: w^(lam)(r) = r w^(1 - lam)(1/r).
         turn = tau > 0
-        lam, ends = expit(-abs(tau)), (-s, log_base + s) if turn else (s, log_base)
-        speed = _speed(
-            xp, ends[1] + log_weight(ends[0], lam, curves), log_weight_d_lam(ends[0], lam, curves)
-        )
-        return np.asarray(speed, dtype=float) * lam * expit(abs(tau))
+        lam, ends = float(expit(-abs(tau))), (-s, log_base + s) if turn else (s, log_base)
+        # d/dtau = lam (1 - lam) d/dlam, taken before the square: d/dlam alone may be 1e260
+        rate = log_weight_d_lam(ends[0], lam, curves) * lam * float(expit(abs(tau)))
+        return np.asarray(_speed(xp, ends[1] + log_weight(ends[0], lam, curves), rate), dtype=float)
 
     points = [0.0] if low < 0 < high else None
     length, _ = quad_vec(speed, low, high, epsabs=1e-12, epsrel=1e-10, limit=2000, points=points)
     return length if alpha.ndim else float(length)
 
 
+def _check_finite(xp: Any, s: Any) -> None:
+    if not bool(xp.all(xp.isfinite(s))):
+        raise ValueError(
+            "Got log_ratio with NaN or infinite values; speeds and lengths need finite log ratios. "
+            "Leave out the rows whose ratio is 0."
+        )
+
+
 def _log_base(xp: Any, log_ratio: Any, sample_weight: Any, device: Any) -> Any:
     if sample_weight is None:
         return 0.0
     weight = as_float64(xp, sample_weight, device, "sample_weight")
-    if tuple(weight.shape) != tuple(np.shape(log_ratio)) or bool(xp.any(~(weight >= 0))):
+    bad = tuple(weight.shape) != tuple(log_ratio.shape) or bool(xp.any(~(weight >= 0)))
+    if bad or not bool(xp.any(weight > 0)):
         raise ValueError(
             f"Got sample_weight of shape {tuple(weight.shape)} for log_ratio of shape "
-            f"{tuple(np.shape(log_ratio))}; it must hold one number >= 0 for each row."
+            f"{tuple(log_ratio.shape)}; it must hold one number >= 0 for each row, not all 0."
         )
     with np.errstate(divide="ignore"):
         return xp.log(weight)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._validation import is_frame
@@ -72,6 +73,8 @@ def check_ratio(ratio: Any) -> Any:
 
 def is_fitted(ratio: Any) -> bool:
     """True for a ratio that needs no target sample any more (fitted and frozen, or known)."""
+    if isinstance(ratio, Pipeline):  # scikit-learn looks at the last step only
+        return all(is_fitted(step) for _, step in ratio.steps if hasattr(step, "fit"))
     try:
         check_is_fitted(ratio)
     except NotFittedError:
@@ -86,8 +89,10 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
             f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "
             "columns cannot be matched. Pass both as data frames, or both as arrays."
         )
-    align = _aligned_frames if is_frame(X) else _aligned_arrays
-    parts = align(X, X_target)
+    if is_frame(X):
+        parts = _aligned_frames(X, X_target)
+    else:
+        parts = _aligned_arrays(X, _same_labels(X, X_target))
     sizes = [part.shape[0] for part in parts]
     for name, size in zip(("X", "X_target"), sizes, strict=True):
         if size < 2:
@@ -96,6 +101,21 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
                 "ratio needs at least 2 rows of each sample, and a useful one some dozens."
             )
     return _stack(parts), np.repeat([0, 1], sizes)
+
+
+def _same_labels(X: Any, X_target: Any) -> Any:
+    """Bring columns whose labels are not text into the order of `X`."""
+    if not (hasattr(X, "columns") and hasattr(X_target, "columns")):
+        return X_target
+    labels, target_labels = list(X.columns), list(X_target.columns)
+    if labels == target_labels:
+        return X_target
+    if set(labels) != set(target_labels):
+        raise ValueError(
+            f"Got X with columns {labels} and X_target with columns {target_labels}; both samples "
+            "must have the same features."
+        )
+    return X_target[labels]
 
 
 def _aligned_arrays(X: Any, X_target: Any) -> list[Any]:

@@ -1,0 +1,51 @@
+"""The log ratio at the source rows, checked and put on its scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weighbridge.weighting import log_mean
+
+
+def source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None) -> np.ndarray:
+    """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value."""
+    log_ratio = np.asarray(ratio.score_samples(X), dtype=float)
+    used = log_ratio if own is None else log_ratio[own > 0]
+    missing = np.isnan(used).sum()
+    if missing:
+        raise ValueError(
+            f"Got a ratio ({type(ratio).__name__}) that is NaN at {missing} of {used.size} source "
+            "rows; look for NaN in X or in the densities there."
+        )
+    return log_ratio
+
+
+def mean_one_log_ratio(log_ratio: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+    """Scale the ratio to mean 1 on the source sample, which is what lam and alpha are about."""
+    used = log_ratio if own is None else log_ratio[own > 0]
+    infinite = np.isposinf(used).sum()
+    if infinite:
+        raise ValueError(
+            f"Got a ratio that is infinite at {infinite} source rows: they lie where the source "
+            "density is 0, and no scale gives such a ratio a mean of 1. Correct the densities, "
+            "leave the rows out (sample_weight 0), or use normalize=False with alpha > 1, which "
+            "bounds every weight."
+        )
+    log_scale = log_mean(log_ratio, own)
+    if log_scale == -np.inf:
+        raise ValueError(
+            "Got a ratio that is 0 at every source row: no source row lies where the target is. "
+            "These samples cannot be adapted to each other."
+        )
+    return log_ratio - log_scale
+
+
+def source_log_weight(weighting: Any, log_ratio: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+    """Return the log weights of the rows that count; the others, whose own weight is 0, get 0."""
+    if own is None:
+        return np.asarray(weighting(log_ratio), dtype=float)
+    log_weight = np.full(log_ratio.size, -np.inf)
+    log_weight[own > 0] = weighting(log_ratio[own > 0])
+    return log_weight
