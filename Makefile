@@ -7,7 +7,7 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow test-torch lint format docs bench clean
+.PHONY: help demo test test-slow test-torch test-oldest lint format docs bench clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,15 @@ test-torch: $(VENV)/.test ## the array-library tests with torch (CPU build)
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pytest -m torch tests
 
+test-oldest: $(VENV)-oldest/.done ## the tests with the oldest supported dependencies (Python 3.11 or 3.12)
+	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) -m "not slow and not torch" tests
+
+$(VENV)-oldest/.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]" \
+	  "scikit-learn==1.7.*" "numpy==2.0.*" "scipy==1.13.*" "narwhals==2.0.*" "pandas==2.2.*" "polars<1.30"
+	@touch $@
+
 lint: $(VENV)/.lint ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,4 +61,4 @@ bench: $(VENV)/.test ## benchmarks, with a JSON of figures and versions
 	$(BIN)/python -m benchmarks.log_weight
 
 clean:           ## remove everything that was built
-	rm -rf $(VENV) docs/_build docs/gallery docs/api/generated weighbridge-demo .*_cache
+	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo .*_cache
