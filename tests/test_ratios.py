@@ -199,13 +199,17 @@ def test_out_of_fold_scores_equal_the_fold_models_by_hand():
     expected = np.empty(60)
     for train, test in splitter.split(X, y):
         model = LogisticRegression().fit(X[train], y[train])
-        expected[test] = model.decision_function(X[test]) - np.log(20 / 40)
+        prior = np.log(y[train].mean() / (1 - y[train].mean()))
+        expected[test] = model.decision_function(X[test]) - prior
     np.testing.assert_allclose(ratio.score_samples(X), expected, rtol=1e-12)
     order = rng.permutation(60)[:25]
     np.testing.assert_array_equal(ratio.score_samples(X[order]), ratio.score_samples(X)[order])
     new = rng.normal(size=(7, 2))
-    mean = np.mean([model.decision_function(new) for model in ratio.estimators_], axis=0)
-    np.testing.assert_allclose(ratio.score_samples(new), mean - np.log(0.5), rtol=1e-12)
+    by_fold = [
+        model.decision_function(new) - np.log(y[train].mean() / (1 - y[train].mean()))
+        for model, (train, _) in zip(ratio.estimators_, splitter.split(X, y), strict=True)
+    ]
+    np.testing.assert_allclose(ratio.score_samples(new), np.mean(by_fold, axis=0), rtol=1e-12)
 
 
 class ShuffleSplitAll:

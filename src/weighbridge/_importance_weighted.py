@@ -146,7 +146,7 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         """
         estimator = clone(self.estimator)
         weight_parameter(estimator)  # fail before the work, not after it
-        weighting = Geodesic() if self.weighting is None else clone(_checked(self.weighting))
+        weighting = _weighting_or_default(self.weighting)
         own = check_sample_weight(sample_weight, _num_samples(X))
         ratio = self._fitted_ratio(X, X_target)
         log_ratio = source_log_ratio(ratio, X, own)
@@ -315,14 +315,16 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         return deepcopy(get_tags(self.estimator))
 
 
-def _checked(weighting: Any) -> Any:
+def _weighting_or_default(weighting: Any) -> Any:
+    if weighting is None:
+        return Geodesic()
     usable = callable(weighting) and hasattr(weighting, "get_params")
     if isinstance(weighting, type) or not usable:
         raise TypeError(
             f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
             "weighbridge.weighting.RIWERM(0.8)."
         )
-    return weighting
+    return clone(weighting)
 
 
 def _log_cap(weighting: Any) -> float:

@@ -42,24 +42,25 @@ def weight_parameter(estimator: Any) -> str:
             "Got a FrozenEstimator, whose fit does nothing; pass the estimator that is to be "
             "fitted with weights."
         )
-    takes_weights = has_fit_parameter(estimator, "sample_weight")
+    # members are asked even where the estimator itself takes weights: some would drop them there
     names = {weight_parameter(inner) for inner in _predictors(estimator)}
-    names |= {"sample_weight"} if takes_weights else set()
-    if len(names) == 1 and (takes_weights or _takes_any_parameter(estimator)):
-        return names.pop()
-    if names and get_config()["enable_metadata_routing"]:
-        return "sample_weight"
-    if names:
+    takes_weights = has_fit_parameter(estimator, "sample_weight")
+    if not (takes_weights or (names and _takes_any_parameter(estimator))):
         raise ValueError(
-            f"{type(estimator).__name__} passes row weights on under one name, but its members "
-            f"want {sorted(names)}; switch scikit-learn's metadata routing on "
-            "(sklearn.set_config(enable_metadata_routing=True)), or put the pipeline outside."
+            f"{type(estimator).__name__} cannot be fitted with row weights: its fit has no "
+            "sample_weight. Weights are never replaced by resampling behind your back; use an "
+            "estimator whose fit takes sample_weight (most linear models, trees, forests, "
+            "boosting, SVC and SVR do)."
         )
+    names |= {"sample_weight"} if takes_weights else set()
+    if len(names) == 1:
+        return names.pop()
+    if get_config()["enable_metadata_routing"]:
+        return "sample_weight"
     raise ValueError(
-        f"{type(estimator).__name__} cannot be fitted with row weights: its fit has no "
-        "sample_weight. Weights are never replaced by resampling behind your back; use an "
-        "estimator whose fit takes sample_weight (most linear models, trees, forests, boosting, "
-        "SVC and SVR do)."
+        f"{type(estimator).__name__} passes row weights on under one name, but its members want "
+        f"{sorted(names)}; switch scikit-learn's metadata routing on "
+        "(sklearn.set_config(enable_metadata_routing=True)), or put the pipeline outside."
     )
 
 

@@ -22,7 +22,6 @@ from weighbridge.ratios._base import DensityRatioMixin
 from weighbridge.ratios._cross_fit import (
     cross_fit,
     deal,
-    log_odds_of,
     refuse_class_weight,
     smallest_probability,
 )
@@ -123,9 +122,9 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         rows = RowScores(X)
         folds = self._folds(rows.row_keys, codes)
         candidates = _default_models(X) if self.estimator is None else [self.estimator]
-        estimators, log_odds = cross_fit(candidates, X, codes, folds)
+        models, log_odds = cross_fit(candidates, X, codes, folds)
         calibrator = _fit_calibrator(self.calibration, log_odds, codes)
-        self.estimators_, self.calibrator_ = estimators, calibrator
+        self.fold_models_, self.calibrator_ = models, calibrator
         self.edge_ = smallest_probability(codes)
         self._keep_domains(classes, codes)
         rows.remember(self._to_log_ratio(log_odds))
@@ -150,11 +149,14 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         log_ratio, new = self.held_out_.find(X)
         if new.size:
             rows = _safe_indexing(X, new)
-            log_odds = np.mean(
-                [log_odds_of(model, rows, self.edge_) for model in self.estimators_], axis=0
-            )
+            log_odds = np.mean([model.log_odds(rows) for model in self.fold_models_], axis=0)
             log_ratio[new] = self._to_log_ratio(log_odds)
         return log_ratio
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted classifiers, one per fold."""
+        return [model.estimator for model in self.fold_models_]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "held_out_")

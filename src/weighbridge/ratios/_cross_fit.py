@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -55,17 +56,16 @@ def cross_fit(
 ) -> tuple[list[Any], np.ndarray]:
     """Fit each candidate on each fold; keep the one with the smallest held-out log loss.
 
-    Returns its models, one per fold, and its out-of-fold log odds.
+    Returns its models, one per fold, and its out-of-fold log odds, as if every training fold had
+    the sample sizes of the whole.
     """
-    edge = smallest_probability(codes)
     log_odds = np.full((len(candidates), codes.size), np.nan)
     models: list[list[Any]] = [[] for _ in candidates]
     for train, test in folds:
         rows, labels, held_out = _safe_indexing(X, train), codes[train], _safe_indexing(X, test)
         for row, candidate in enumerate(candidates):
-            model = clone(candidate).fit(rows, labels)
-            refuse_class_weight(getattr(model, "best_estimator_", model))
-            log_odds[row, test] = log_odds_of(model, held_out, edge)
+            model = FoldModel(clone(candidate).fit(rows, labels), codes, labels)
+            log_odds[row, test] = model.log_odds(held_out)
             models[row].append(model)
     missing = np.isnan(log_odds).any(axis=0)
     if missing.any():
@@ -78,15 +78,40 @@ def cross_fit(
     return models[best], log_odds[best]
 
 
-def log_odds_of(model: Any, X: Any, edge: float) -> np.ndarray:
-    """Return the log odds of the target, exact for logistic regression."""
-    last = model
-    while isinstance(last, Pipeline):
-        last = last.steps[-1][1]
-    if isinstance(last, LogisticRegression | LogisticRegressionCV):
-        return np.asarray(model.decision_function(X), dtype=float)
-    probability = np.asarray(model.predict_proba(X), dtype=float)[:, 1]
-    return logit(np.clip(probability, edge, 1 - edge))
+class FoldModel:
+    """A classifier fitted on one training fold, with odds as if fitted on all rows.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Trained on the rows of the fold.
+    codes : array of shape (n_samples,)
+        0 or 1 for all rows.
+    labels : array of shape (n_training,)
+        0 or 1 for the rows of the fold.
+    """
+
+    def __init__(self, estimator: Any, codes: np.ndarray, labels: np.ndarray):
+        refuse_class_weight(getattr(estimator, "best_estimator_", estimator))
+        self.estimator = estimator
+        self.offset = log_prior_odds(codes) - log_prior_odds(labels)
+        self.edge = smallest_probability(codes)
+
+    def log_odds(self, X: Any) -> np.ndarray:
+        """Return the log odds of the target, exact for logistic regression."""
+        last = self.estimator
+        while isinstance(last, Pipeline):
+            last = last.steps[-1][1]
+        if isinstance(last, LogisticRegression | LogisticRegressionCV):
+            return np.asarray(self.estimator.decision_function(X), dtype=float) + self.offset
+        probability = np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
+        return logit(np.clip(probability, self.edge, 1 - self.edge)) + self.offset
+
+
+def log_prior_odds(codes: np.ndarray) -> float:
+    """Log of the number of target rows over the number of source rows."""
+    n_target = int(codes.sum())
+    return math.log(n_target / (codes.size - n_target))
 
 
 def smallest_probability(codes: np.ndarray) -> float:
