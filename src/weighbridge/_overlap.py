@@ -11,6 +11,8 @@ from weighbridge.exceptions import OverlapWarning
 
 # A mean over fewer effective rows than this says little about any distribution.
 FEW_ROWS = 20
+# With fewer rows the limit for k-hat lies next to the 1/2 that k-hat is drawn to.
+FEW_FOR_TAIL = 250
 # The mean of an estimated ratio over the source sample; 1 if all is well.
 APART = 0.1
 
@@ -96,10 +98,10 @@ def warn_if_untrustworthy(
             stacklevel=stacklevel,
         )
         return
-    # A cap below n/20 guarantees 20 effective rows. The shape of a tail is a guess with fewer than
-    # a hundred rows, and beside the point where the weights are nearly even.
+    # A cap below n/20 guarantees 20 effective rows. The shape of a tail is a guess with few rows,
+    # and beside the point where the weights are nearly even.
     capped = log_cap <= math.log(weights.size / FEW_ROWS)
-    if capped or weights.size < 100 or ess > 0.7 * before:
+    if capped or weights.size < FEW_FOR_TAIL or ess > 0.7 * before:
         return
     k, limit = pareto_k(weights), pareto_threshold(weights.size)
     if k > limit:

@@ -82,8 +82,11 @@ def _inner_estimators(estimator: Any) -> Iterator[Any]:
 
 
 def _predictors(estimator: Any) -> Iterator[Any]:
-    members = (inner for inner in _inner_estimators(estimator) if hasattr(inner, "predict"))
-    return (inner for inner in members if not isinstance(inner, FrozenEstimator))
+    """Yield the members that are fitted to y; a density (score_samples) is not."""
+    for inner in _inner_estimators(estimator):
+        fitted_to_y = hasattr(inner, "predict") and not hasattr(inner, "score_samples")
+        if fitted_to_y and not isinstance(inner, FrozenEstimator):
+            yield inner
 
 
 def _request_weights(estimator: Any, wanted: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,18 @@ from sklearn.utils.validation import (
 )
 
 from weighbridge._validation import is_frame
+
+
+@contextmanager
+def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
+    """Put an estimator back as it was if its fit fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class DensityRatioMixin(ClassifierMixin, ABC):

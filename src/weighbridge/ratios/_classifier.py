@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._validation import is_frame
-from weighbridge.ratios._base import DensityRatioMixin
+from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 from weighbridge.ratios._cross_fit import (
     cross_fit,
     deal,
@@ -49,8 +49,8 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         squares and products.
     cv : int or splitter, default=5
         Folds for cross-fitting. With an integer they are stratified by sample, equal rows stay
-        together (unless most rows have equals, as with categories), and there are fewer of them
-        when a sample has fewer rows than that.
+        together (unless most of them are in both samples, as with categories), and there are
+        fewer of them when a sample has fewer rows than that.
     calibration : {None, "sigmoid", "isotonic"}, default=None
         Recalibrate the out-of-fold log odds by a straight line or a monotone step function.
         Boosting and forests are over-confident: give them "sigmoid".
@@ -117,6 +117,11 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
+        with whole_or_not_at_all(self):
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
         rows = RowScores(X)
@@ -129,7 +134,6 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         self._keep_domains(classes, codes)
         rows.remember(self._to_log_ratio(log_odds))
         self.held_out_ = rows
-        return self
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log density ratio; out-of-fold at rows that were seen in ``fit``.

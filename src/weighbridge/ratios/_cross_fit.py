@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import logit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 
 
 def deal(
@@ -19,36 +18,43 @@ def deal(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Deal rows into folds, stratified by sample; equal rows stay together.
 
-    A bootstrap repeats rows, and a model that has seen a row's twin has seen the row. Where most
-    rows have twins (categories) that is no leak but the nature of the data, and rows are dealt
-    singly.
+    Rows are repeated by a bootstrap, by oversampling or as whole-number weights, and a model that
+    has seen a row's copy has seen the row. Values of categories are also equal rows, but many of
+    them and in both samples: they are dealt singly, or no model would know a held-out category.
     """
-    _, first, group = np.unique(row_keys, return_index=True, return_inverse=True)
-    if not codes.size // 2 <= first.size < codes.size:
-        group, first = np.arange(codes.size), np.arange(codes.size)
-    has_source, has_target = (
-        np.bincount(group[codes == code], minlength=first.size) > 0 for code in (0, 1)
-    )
-    rarest = min(has_source.sum(), has_target.sum())
+    group = np.unique(row_keys, return_inverse=True)[1]
+    has_source, has_target, size = _group_counts(group, codes)
+    both = has_source & has_target
+    if size[both].sum() > max(codes.size / 2, 5 * both.sum()):
+        group = np.arange(codes.size)
+        has_source, has_target, size = _group_counts(group, codes)
+    rarest = int(min(has_source.sum(), has_target.sum()))
     if rarest < 2:
         raise ValueError(
             "Got a sample (a class of y) with 1 row, or with copies of 1 row; cross-fitting needs "
             "at least 2 rows of each sample, and a useful ratio some dozens."
         )
-    splitter = StratifiedKFold(min(n_folds, rarest), shuffle=True, random_state=random_state)
-    stratum = has_source + 2 * has_target - 1  # source only, target only, both
-    sizes = np.bincount(stratum, minlength=3)
-    # a stratum too small to be in every fold is dealt with the largest
-    stratum = np.where(sizes[stratum] < splitter.n_splits, sizes.argmax(), stratum)
-    fold_of_group = np.empty(first.size, dtype=int)
-    for fold, (_, test) in enumerate(splitter.split(np.zeros((first.size, 1)), stratum)):
-        fold_of_group[test] = fold
+    n_folds = min(n_folds, rarest)
+    # source only, both, target only: each sample is one stretch, and a stretch reaches every fold
+    stratum = has_target * 1 + (has_target & ~has_source) * 1
+    shuffled = check_random_state(random_state).permutation(size.size)
+    in_turn = shuffled[np.argsort(stratum[shuffled], kind="stable")]
+    fold_of_group = np.empty(size.size, dtype=int)
+    fold_of_group[in_turn] = np.arange(size.size) % n_folds
     fold_of_row = fold_of_group[group]
-    everyone = np.arange(codes.size)
     return [
-        (everyone[fold_of_row != fold], everyone[fold_of_row == fold])
-        for fold in range(splitter.n_splits)
+        (np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold))
+        for fold in range(n_folds)
     ]
+
+
+def _group_counts(
+    group: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each group whether it has source rows, whether target rows, and its size."""
+    size = np.bincount(group)
+    n_target = np.bincount(group, weights=codes)
+    return n_target < size, n_target > 0, size
 
 
 def cross_fit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
 from weighbridge._validation import is_frame
-from weighbridge.ratios._base import DensityRatioMixin
+from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 
 
 class KnownRatio(DensityRatioMixin, BaseEstimator):
@@ -91,8 +92,9 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             The object itself.
         """
         self._check_parameters()
-        _, y = self._validate(X, y, reset=True, dtype="numeric", ensure_all_finite=False)
-        self._keep_domains(*self._coded(y))
+        with whole_or_not_at_all(self):
+            _, y = self._validate(X, y, reset=True, dtype="numeric", ensure_all_finite=False)
+            self._keep_domains(*self._coded(y))
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -169,7 +171,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             raise ValueError(
                 f"Got selected_from={self.selected_from!r}, but expected 'split' or 'target'."
             )
-        if self.share is not None and not 0 < self.share < 1:
+        if self.share is not None and not (isinstance(self.share, Real) and 0 < self.share < 1):
             raise ValueError(
                 f"Got share={self.share!r}, but the share of selected rows must lie in (0, 1)."
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,53 +11,88 @@ import scipy.sparse as sp
 
 from weighbridge._validation import is_frame
 
-# Numbers are compared to 23 bits: a transformer's matrix product gives a row other last bits when
-# it comes in another batch. What is below NOISE times the largest column is 0 up to rounding.
-_DROPPED_BITS = np.uint64(29)
-_HALF = np.uint64(1 << 28)
-_NOISE = 1e-14
+# A matrix product gives a row other last bits when it comes in another batch. Numbers with
+# decimals count as equal within COARSE of their column's spread, or FAINT of the largest spread:
+# a column that is smaller than that may be nothing but such bits.
+_COARSE = 2.0**-20
+_FAINT = 1e-9
 
 
 class RowScores:
     """A number for each row seen once, found again by the row itself.
 
-    Equal rows share the mean of their values. Rows are equal if their numbers agree to seven digits
-    (whole numbers: exactly) and their text agrees; a sparse matrix equals its dense form.
+    A row is first looked for exactly, and then, if its numbers have decimals, within a millionth of
+    each column's spread, where that cannot confuse it with another row. Equal rows share the mean
+    of their values. Text stays text even if it looks like numbers; a sparse matrix equals its dense
+    form, and is looked for exactly only.
     """
 
     def __init__(self, X: Any):
         columns = _columns(X)
-        self.is_text = None if columns is None else [_is_text(column) for column in columns]
-        self.noise = _NOISE * _scale(X, columns, self.is_text)
-        self.row_keys = self.keys(X)
+        self.is_text = [columns is not None and _is_text(columns[j]) for j in range(X.shape[1])]
+        numbers = self._numbers(columns)
+        self.centre, self.spread = _centre_and_spread(numbers, self.is_text)
+        self.row_keys = self._exact(X, numbers)
+        self.coarse_row_keys = self._coarse(numbers)
 
     def remember(self, values: np.ndarray) -> None:
         """Keep one value for each row given at birth."""
-        self.known, place = np.unique(self.row_keys, return_inverse=True)
+        self.known, first, place = np.unique(self.row_keys, return_index=True, return_inverse=True)
         self.value = np.bincount(place, weights=values) / np.bincount(place)
-        del self.row_keys  # one array of keys is enough
+        if self.coarse_row_keys is not None:
+            keys, owner, count = np.unique(
+                self.coarse_row_keys[first], return_index=True, return_counts=True
+            )
+            alone = count == 1  # no other row is so near
+            self.coarse_known, self.coarse_value = keys[alone], self.value[owner[alone]]
+        del self.row_keys, self.coarse_row_keys
 
     def find(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the value of each row, and the positions of rows that were never seen."""
-        keys = self.keys(X)
-        place = np.minimum(np.searchsorted(self.known, keys), self.known.size - 1)
-        return self.value[place], np.flatnonzero(self.known[place] != keys)
+        numbers = self._numbers(_columns(X))
+        value, new = _look_up(self.known, self.value, self._exact(X, numbers))
+        coarse = self._coarse(numbers) if new.size else None
+        if coarse is None or not self.coarse_known.size:
+            return value, new
+        value[new], still_new = _look_up(self.coarse_known, self.coarse_value, coarse[new])
+        return value, new[still_new]
 
-    def keys(self, X: Any) -> np.ndarray:
-        """Return a 64-bit key for each row: a sum over columns in which zero counts nothing."""
-        columns = _columns(X)
+    def _numbers(self, columns: list[np.ndarray] | None) -> list[np.ndarray] | None:
+        """Return the columns as numbers, text by a number made from it."""
         if columns is None:
-            X = sp.csr_array(X, copy=True)
-            X.sum_duplicates()
-            mixed = _mix(X.data.astype(np.float64), X.indices, self.noise)
-            sums = np.concatenate([[np.uint64(0)], np.cumsum(mixed, dtype=np.uint64)])
-            return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-        keys = np.zeros(len(columns[0]) if columns else 0, dtype=np.uint64)
-        for j, column in enumerate(columns):
-            text = self.is_text is not None and self.is_text[j]
-            numbers = _text_as_number(column) if text else np.asarray(column, dtype=np.float64)
-            keys += _mix(numbers, j, self.noise)
-        return keys
+            return None
+        return [
+            _text_as_number(column) if text else np.asarray(column, dtype=np.float64)
+            for column, text in zip(columns, self.is_text, strict=True)
+        ]
+
+    def _exact(self, X: Any, numbers: list[np.ndarray] | None) -> np.ndarray:
+        """Return a 64-bit key for each row: a sum over columns in which zero counts nothing."""
+        if numbers is not None:
+            return _sum_of_keys(numbers)
+        X = sp.csr_array(X, copy=True)
+        X.sum_duplicates()
+        mixed = _mix(X.data.astype(np.float64), X.indices)
+        sums = np.concatenate([[np.uint64(0)], np.cumsum(mixed, dtype=np.uint64)])
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+
+    def _coarse(self, numbers: list[np.ndarray] | None) -> np.ndarray | None:
+        """Return a key that forgives the last bits; None where every number is whole or text."""
+        if numbers is None or not any(self.spread):
+            return None
+        faint = _FAINT * max(self.spread)
+        coarse = [
+            np.rint((column - centre) / max(_COARSE * spread, faint)) if spread > 0 else column
+            for column, centre, spread in zip(numbers, self.centre, self.spread, strict=True)
+        ]
+        return _sum_of_keys(coarse)
+
+
+def _look_up(
+    known: np.ndarray, value: np.ndarray, keys: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    place = np.minimum(np.searchsorted(known, keys), known.size - 1)
+    return value[place], np.flatnonzero(known[place] != keys)
 
 
 def _columns(X: Any) -> list[np.ndarray] | None:
@@ -72,27 +108,40 @@ def _columns(X: Any) -> list[np.ndarray] | None:
 
 def _is_text(column: np.ndarray) -> bool:
     """Numbers, booleans and dates are numbers; the rest is text even if it looks like numbers."""
+    if column.dtype.kind == "O":
+        return not all(isinstance(value, Real) for value in column)
     return column.dtype.kind not in "biufM"
 
 
-def _scale(X: Any, columns: list[np.ndarray] | None, is_text: list[bool] | None) -> float:
-    """Typical size of the largest column of numbers."""
-    if columns is None:
-        return float(np.median(np.abs(X.data))) if X.nnz else 0.0
-    scale = 0.0
-    for column, text in zip(columns, is_text or [], strict=True):
-        if not text and column.size:
-            size = np.nanmedian(np.append(np.abs(np.asarray(column, dtype=np.float64)), 0.0))
-            scale = max(scale, float(size) if np.isfinite(size) else 0.0)
-    return scale
+def _centre_and_spread(
+    numbers: list[np.ndarray] | None, is_text: list[bool]
+) -> tuple[list[float], list[float]]:
+    """Return median and spread of each column with decimals; (0, 0) for whole numbers and text."""
+    if numbers is None:
+        return [0.0] * len(is_text), [0.0] * len(is_text)
+    centre, spread = [], []
+    for column, text in zip(numbers, is_text, strict=True):
+        finite = column[np.isfinite(column)]
+        if text or (finite == np.rint(finite)).all():
+            centre.append(0.0)
+            spread.append(0.0)
+        else:
+            low, middle, high = np.percentile(finite, [10, 50, 90])
+            centre.append(float(middle))
+            spread.append(float(high - low) or float(np.ptp(finite)))
+    return centre, spread
 
 
-def _mix(numbers: np.ndarray, column: Any, noise: float) -> np.ndarray:
+def _sum_of_keys(columns: list[np.ndarray]) -> np.ndarray:
+    keys = np.zeros(len(columns[0]) if columns else 0, dtype=np.uint64)
+    for j, column in enumerate(columns):
+        keys += _mix(column, j)
+    return keys
+
+
+def _mix(numbers: np.ndarray, column: Any) -> np.ndarray:
     """Scramble the bits of the numbers with the number of their column (splitmix64)."""
-    numbers = np.where(np.abs(numbers) <= noise, 0.0, numbers)
-    bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)  # one NaN for all
-    rounded = ((bits + _HALF) >> _DROPPED_BITS) << _DROPPED_BITS
-    bits = np.where(numbers == np.rint(numbers), bits, rounded)
+    bits = np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.uint64)  # one NaN, one zero
     step = np.asarray(column, dtype=np.uint64) + np.uint64(1)
     with np.errstate(over="ignore"):
         mixed = bits + step * np.uint64(0x9E3779B97F4A7C15)
