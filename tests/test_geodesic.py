@@ -404,7 +404,13 @@ def test_length_refuses_what_has_none():
         path_length([0.0, 1e4], 3.0)
     with pytest.raises(ValueError, match="swap them"):
         path_length([0.0, 1.0], 1.0, start=0.7, stop=0.3)
-    for weights in ([1.0], [0.0, 0.0], [-1.0, 1.0]):
+    for function in (path_length, lambda s, alpha: fisher_speed(s, 0.5, alpha)):
+        for sample in ([], [[0.0, 1.0]]):
+            with pytest.raises(ValueError, match="one number for each"):
+                function(sample, 1.0)
+    with pytest.raises(ValueError, match="empty alpha"):
+        path_length([0.0, 1.0], [])
+    for weights in ([1.0], [0.0, 0.0], [-1.0, 1.0], [np.inf, 1.0]):
         with pytest.raises(ValueError, match="one number >= 0 for each row"):
             path_length([0.0, 1.0], 1.0, sample_weight=weights)
     with pytest.raises(ValueError, match="finite log ratios"):
@@ -427,6 +433,8 @@ def test_every_function_on_another_array_library():
         got = np.asarray(function(strict(*s), lam, alpha))
         np.testing.assert_allclose(got, function(s, lam, alpha), rtol=1e-13)
     assert path_length(strict(*s), alpha) == pytest.approx(path_length(s, alpha))
+    elsewhere = array_api_strict.asarray(s, device=array_api_strict.Device("device1"))
+    assert path_length(elsewhere, alpha) == pytest.approx(path_length(s, alpha))
     p, q = [0.2, 0.8], [0.5, 0.5]
     for got, expected in [
         (alpha_divergence(strict(*p), strict(*q), 3.0), alpha_divergence(p, q, 3.0)),

@@ -463,6 +463,20 @@ def test_what_is_no_weighting(weighting):
         ImportanceWeighted(Ridge(), TILT, weighting=weighting).fit(X, y)
 
 
+def test_one_lam_and_one_alpha():
+    X, y = _regression()
+    with pytest.raises(TypeError, match="one number each"):
+        ImportanceWeighted(Ridge(), TILT, weighting=Geodesic(lam=np.full(120, 0.5))).fit(X, y)
+
+
+def test_the_wrapper_inside_the_wrapper():
+    X, y = _regression()
+    inner = ImportanceWeighted(Ridge(), TILT)
+    model = ImportanceWeighted(inner, TILT).fit(X, y)
+    by_hand = clone(inner).fit(X, y, sample_weight=model.weights_)
+    np.testing.assert_array_equal(model.predict(X), by_hand.predict(X))
+
+
 def test_what_is_no_ratio():
     X, y = _regression()
     with pytest.raises(TypeError, match=r"ClassifierRatio\(LogisticRegression\(\)\)"):
@@ -473,6 +487,7 @@ def test_default_weighting_can_be_searched():
     model = ImportanceWeighted(Ridge(), TILT).set_params(weighting__lam=0.5, estimator__alpha=2)
     assert model.weighting.get_params() == {"lam": 0.5, "alpha": 1.0}
     assert model.estimator.alpha == 2
+    assert ImportanceWeighted(Ridge()).set_params(ratio__cv=3).ratio.cv == 3
 
 
 def test_target_rows_passed_by_position():

@@ -96,8 +96,9 @@ def test_bad_ratios_are_named(value, message):
 
 
 def test_what_is_no_weighting_or_ratio_is_refused():
-    with pytest.raises(TypeError, match="expected a Geodesic"):
-        iw_scorer("r2", KnownRatio(np.ravel), weighting=0.5)
+    for weighting in (0.5, RIWERM):
+        with pytest.raises(TypeError, match="expected a Geodesic"):
+            iw_scorer("r2", KnownRatio(np.ravel), weighting=weighting)
     with pytest.raises(TypeError, match="ClassifierRatio"):
         iw_scorer("r2", LogisticRegression())
 

@@ -1,5 +1,6 @@
 """Weightings and their normalisation."""
 
+import array_api_strict as strict
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
+from weighbridge._namespace import to_numpy
 from weighbridge.geodesic import log_weight
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, Geodesic, log_mean, mean_one
 
@@ -99,6 +101,26 @@ def test_what_is_no_sample():
             mean_one(values)
     with pytest.raises(TypeError, match="not numbers"):
         mean_one([0.0], [1j])
+
+
+def test_nan_and_infinite_logarithms_are_refused():
+    with pytest.raises(ValueError, match="NaN among"):
+        mean_one([np.nan, 0.0])
+    with pytest.raises(ValueError, match=r"weight of \+inf"):
+        mean_one([np.inf, 0.0])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_other_array_libraries_and_devices(dtype):
+    device = strict.Device("device1")
+    values = strict.asarray([0, 1, 2], dtype=getattr(strict, dtype), device=device)
+    own = strict.asarray([1, 1, 0], dtype=strict.float32, device=device)
+    for weights, expected in [
+        (mean_one(values), mean_one([0.0, 1.0, 2.0])),
+        (mean_one(values, own), mean_one([0.0, 1.0, 2.0], [1, 1, 0])),
+    ]:
+        assert weights.device == device
+        np.testing.assert_allclose(to_numpy(weights), expected, rtol=1e-6)
 
 
 def test_all_zero_weights_are_refused():

@@ -15,10 +15,15 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from weighbridge._overlap import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
-from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
+from weighbridge._source_ratio import (
+    mean_one_log_ratio,
+    source_log_ratio,
+    source_log_weight,
+    weighting_or_default,
+)
 from weighbridge._validation import check_sample_weight
 from weighbridge.geodesic import log_weight_bounds
-from weighbridge.ratios import KnownRatio, fit_ratio
+from weighbridge.ratios import ClassifierRatio, KnownRatio, fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 from weighbridge.weighting import Geodesic, log_mean, mean_one
 
@@ -146,7 +151,7 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         """
         estimator = clone(self.estimator)
         weight_parameter(estimator)  # fail before the work, not after it
-        weighting = _weighting_or_default(self.weighting)
+        weighting = weighting_or_default(self.weighting)
         own = check_sample_weight(sample_weight, _num_samples(X))
         ratio = self._fitted_ratio(X, X_target)
         log_ratio = source_log_ratio(ratio, X, own)
@@ -173,7 +178,7 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def set_params(self, **params: Any) -> ImportanceWeighted:
-        """Set parameters, nested ones by ``__``; ``weighting__lam`` works with the default, too.
+        """Set parameters, nested ones by ``__``, also those of the default weighting and ratio.
 
         Parameters
         ----------
@@ -185,9 +190,10 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         ImportanceWeighted
             The object itself.
         """
-        nested = any(name.startswith("weighting__") for name in params)
-        if nested and self.weighting is None and "weighting" not in params:
-            self.weighting = Geodesic()  # what None stands for
+        for name, default in (("weighting", Geodesic), ("ratio", ClassifierRatio)):
+            nested = any(key.startswith(f"{name}__") for key in params)
+            if nested and params.get(name, getattr(self, name)) is None:
+                params = {**params, name: default()}  # what None stands for
         return super().set_params(**params)
 
     def _fitted_ratio(self, X: Any, X_target: Any) -> Any:
@@ -313,18 +319,6 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         return deepcopy(get_tags(self.estimator))
-
-
-def _weighting_or_default(weighting: Any) -> Any:
-    if weighting is None:
-        return Geodesic()
-    usable = callable(weighting) and hasattr(weighting, "get_params")
-    if isinstance(weighting, type) or not usable:
-        raise TypeError(
-            f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
-            "weighbridge.weighting.RIWERM(0.8)."
-        )
-    return clone(weighting)
 
 
 def _log_cap(weighting: Any) -> float:

@@ -49,3 +49,15 @@ def device_of(xp: Any, *arrays: object) -> Any:
         return None
     array = next(array for array in arrays if _is_foreign(array))
     return array.device  # type: ignore[attr-defined]
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """Return an array of any library, on any device, as a NumPy array."""
+    if not _is_foreign(array):
+        return np.asarray(array)
+    for method in ("cpu", "get"):  # torch, cupy
+        if hasattr(array, method):
+            return np.asarray(getattr(array, method)())
+    namespace = array.__array_namespace__()
+    home = namespace.__array_namespace_info__().default_device()
+    return np.asarray(array.to_device(home))

@@ -1,12 +1,13 @@
-"""The log ratio at the source rows, checked and put on its scale."""
+"""From a ratio to log weights at the source rows, checked on the way."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from weighbridge.weighting import log_mean
+from weighbridge.weighting import Geodesic, log_mean
 
 
 def source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None) -> np.ndarray:
@@ -49,3 +50,20 @@ def source_log_weight(weighting: Any, log_ratio: np.ndarray, own: np.ndarray | N
     log_weight = np.full(log_ratio.size, -np.inf)
     log_weight[own > 0] = weighting(log_ratio[own > 0])
     return log_weight
+
+
+def weighting_or_default(weighting: Any) -> Any:
+    """Return a copy of a weighting, the full ratio for None; refuse what is none."""
+    if weighting is None:
+        return Geodesic()
+    usable = callable(weighting) and hasattr(weighting, "get_params")
+    if isinstance(weighting, type) or not usable:
+        raise TypeError(
+            f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
+            "weighbridge.weighting.RIWERM(0.8)."
+        )
+    if isinstance(weighting, Geodesic) and np.ndim(weighting.lam) + np.ndim(weighting.alpha):
+        raise TypeError(
+            f"Got weighting={weighting!r}, but expected one number each for lam and alpha."
+        )
+    return clone(weighting)

@@ -7,10 +7,15 @@ from typing import Any
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
+from weighbridge._source_ratio import (
+    mean_one_log_ratio,
+    source_log_ratio,
+    source_log_weight,
+    weighting_or_default,
+)
 from weighbridge._validation import check_sample_weight
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
-from weighbridge.weighting import Geodesic, mean_one
+from weighbridge.weighting import mean_one
 
 __all__ = ["ImportanceWeightedScorer", "iw_scorer"]
 
@@ -84,11 +89,7 @@ class ImportanceWeightedScorer:
                 f"Got ratio={type(ratio).__name__}, which is not fitted; a scorer needs the ratio "
                 "itself: iw_scorer(scoring, fit_ratio(X, X_target))."
             )
-        if not (weighting is None or callable(weighting)):
-            raise TypeError(
-                f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
-                "weighbridge.weighting.RIWERM(0.8)."
-            )
+        weighting_or_default(weighting)
         if scoring is not None:
             get_scorer(scoring)  # a misspelt name fails here, not in the middle of a search
         self.scoring = scoring
@@ -114,7 +115,7 @@ class ImportanceWeightedScorer:
         float
             The weighted score; higher is better, as always in scikit-learn.
         """
-        weighting = Geodesic() if self.weighting is None else self.weighting
+        weighting = weighting_or_default(self.weighting)
         own = check_sample_weight(sample_weight, _num_samples(X))
         log_ratio = mean_one_log_ratio(source_log_ratio(self.ratio, X, own), own)
         weights = mean_one(source_log_weight(weighting, log_ratio, own), own)

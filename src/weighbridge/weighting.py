@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from weighbridge._namespace import array_namespace
+from weighbridge._namespace import array_namespace, to_numpy
 from weighbridge._validation import check_sample_weight
 from weighbridge.geodesic import log_weight, log_weight_bounds
 
@@ -222,6 +222,11 @@ def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
     """
     xp, values, weight = _rows(log_weight, sample_weight)
     scale = log_mean(values, sample_weight)
+    if bool(scale == xp.inf):
+        raise ValueError(
+            "Got a weight of +inf (in logarithms), which no scale brings to mean 1; correct the "
+            "ratio of that row, or leave the row out."
+        )
     if not bool(scale > -xp.inf):
         raise ValueError(
             "Got weights that are 0 in every row: no source row lies where the target is. Check "
@@ -239,12 +244,20 @@ def _rows(values: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """Check logarithms and own weights, one of each per row."""
     xp = array_namespace(values)
     values = np.asarray(values, dtype=float) if xp is np else xp.asarray(values)
+    if not xp.isdtype(values.dtype, "real floating"):
+        values = xp.astype(values, xp.float64)
     if values.ndim != 1 or values.shape[0] == 0:
         raise ValueError(
             f"Got values of shape {tuple(values.shape)}, but expected one number for each of one "
             "or more rows."
         )
-    if sample_weight is None:
-        return xp, values, None
-    weight = check_sample_weight(sample_weight, values.shape[0])
-    return xp, values, weight if xp is np else xp.asarray(weight, device=values.device)
+    weight: Any = None
+    used = values
+    if sample_weight is not None:
+        weight = check_sample_weight(to_numpy(sample_weight), values.shape[0])
+        if xp is not np:
+            weight = xp.asarray(weight, device=values.device, dtype=values.dtype)
+        used = values[weight > 0]
+    if bool(xp.any(xp.isnan(used))):
+        raise ValueError("Got NaN among the logarithms; every row that counts needs a number.")
+    return xp, values, weight

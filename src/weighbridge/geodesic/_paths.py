@@ -8,7 +8,7 @@ import numpy as np
 from scipy.integrate import quad_vec
 from scipy.special import expit, logit
 
-from weighbridge._namespace import array_namespace, device_of
+from weighbridge._namespace import array_namespace, device_of, to_numpy
 from weighbridge.geodesic._derivatives import log_weight_d_lam
 from weighbridge.geodesic._elementwise import as_float64, check_alpha, check_lam
 from weighbridge.geodesic._log_weight import log_weight
@@ -53,7 +53,7 @@ def fisher_speed(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = None
     )
     lam, alpha = lam[..., None], alpha[..., None]
     s = as_float64(xp, log_ratio, device, "log_ratio")
-    _check_finite(xp, s)
+    _check_sample(xp, s)
     log_base = _log_base(xp, s, sample_weight, device)
     return _speed(xp, log_base + log_weight(s, lam, alpha), log_weight_d_lam(s, lam, alpha))
 
@@ -93,12 +93,14 @@ def path_length(
     xp = array_namespace(log_ratio)
     device = device_of(xp, log_ratio)
     s = as_float64(xp, log_ratio, device, "log_ratio")
-    alpha = np.asarray(alpha, dtype=float)
+    alpha = np.asarray(to_numpy(alpha), dtype=float)
+    if alpha.size == 0:
+        raise ValueError("Got an empty alpha; lengths need one curve at least.")
     check_alpha(np, alpha)
     check_lam(np, np.asarray([start, stop], dtype=float))
     if start > stop:
         raise ValueError(f"Got start={start} above stop={stop}; swap them.")
-    _check_finite(xp, s)
+    _check_sample(xp, s)
     log_base = _log_base(xp, s, sample_weight, device)
     curves = xp.asarray(alpha, device=device)[..., None]
     largest = float(np.max(np.abs((1 - alpha) / 2))) * float(xp.max(xp.abs(s)))
@@ -117,14 +119,19 @@ def path_length(
         lam, ends = float(expit(-abs(tau))), (-s, log_base + s) if turn else (s, log_base)
         # d/dtau = lam (1 - lam) d/dlam, taken before the square: d/dlam alone may be 1e260
         rate = log_weight_d_lam(ends[0], lam, curves) * lam * float(expit(abs(tau)))
-        return np.asarray(_speed(xp, ends[1] + log_weight(ends[0], lam, curves), rate), dtype=float)
+        return to_numpy(_speed(xp, ends[1] + log_weight(ends[0], lam, curves), rate))
 
     points = [0.0] if low < 0 < high else None
     length, _ = quad_vec(speed, low, high, epsabs=1e-12, epsrel=1e-10, limit=2000, points=points)
     return length if alpha.ndim else float(length)
 
 
-def _check_finite(xp: Any, s: Any) -> None:
+def _check_sample(xp: Any, s: Any) -> None:
+    if s.ndim != 1 or s.shape[0] == 0:
+        raise ValueError(
+            f"Got log_ratio of shape {tuple(s.shape)}, but expected one number for each of one or "
+            "more rows."
+        )
     if not bool(xp.all(xp.isfinite(s))):
         raise ValueError(
             "Got log_ratio with NaN or infinite values; speeds and lengths need finite log ratios. "
@@ -136,7 +143,8 @@ def _log_base(xp: Any, log_ratio: Any, sample_weight: Any, device: Any) -> Any:
     if sample_weight is None:
         return 0.0
     weight = as_float64(xp, sample_weight, device, "sample_weight")
-    bad = tuple(weight.shape) != tuple(log_ratio.shape) or bool(xp.any(~(weight >= 0)))
+    bad = tuple(weight.shape) != tuple(log_ratio.shape)
+    bad = bad or bool(xp.any(~((weight >= 0) & xp.isfinite(weight))))
     if bad or not bool(xp.any(weight > 0)):
         raise ValueError(
             f"Got sample_weight of shape {tuple(weight.shape)} for log_ratio of shape "
