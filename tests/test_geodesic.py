@@ -21,6 +21,7 @@ from weighbridge.geodesic import (
     log_weight_d_log_ratio,
     path_length,
 )
+from weighbridge.weighting import mean_one
 
 EPS = 2.0**-52
 SMALLEST = 5e-324
@@ -469,13 +470,22 @@ def test_torch_gives_the_same_numbers():
     # the two libraries' exp and log differ in the last bit
     np.testing.assert_allclose(got.numpy(), expected, rtol=1e-13, atol=1e-300)
     assert log_weight(s.to(torch.float32)[:10], 0.5, 3).dtype == torch.float32
-    length = path_length(torch.asarray([0.1, -1.0, 2.0]), 3.0)
-    assert length == pytest.approx(path_length([0.1, -1.0, 2.0], 3.0), rel=1e-6)
-    p, q = torch.asarray([0.2, 0.8]), torch.asarray([0.5, 0.5])
-    assert float(alpha_divergence(p, q, 3.0)) == pytest.approx(0.28125, rel=1e-6)
-    assert float(alpha_geodesic(p, q, 0.5, -1.0)[0]) == pytest.approx(0.35, rel=1e-6)
-    assert float(log_f_mean(p, q, 1.0, 3.0)[0]) == pytest.approx(0.5, rel=1e-6)
-    assert float(fisher_speed(torch.asarray([0.0, 1.0]), 0.0, 1.0)) == pytest.approx(0.5)
+    # plain numbers must not pass through torch's default type, float32
+    few = [0.1, -1.0, 2.0]
+    sample = torch.asarray(few, dtype=torch.float64)
+    for function in (log_weight, log_weight_d_lam, log_weight_d_alpha, fisher_speed):
+        np.testing.assert_allclose(
+            function(sample, 0.3, 2.3).numpy(), function(few, 0.3, 2.3), rtol=1e-14
+        )
+    assert path_length(sample, [0.0, 3.0]) == pytest.approx(path_length(few, [0.0, 3.0]), rel=1e-10)
+    p, q = (torch.asarray(part, dtype=torch.float64) for part in ([0.2, 0.8], [0.5, 0.5]))
+    assert float(alpha_divergence(p, q, 3.0)) == pytest.approx(0.28125, rel=1e-14)
+    assert float(alpha_geodesic(p, q, 0.3, -1.0)[0]) == pytest.approx(0.29, rel=1e-14)
+    assert float(log_f_mean(p, q, 0.3, 1.0)[0]) == pytest.approx(0.29, rel=1e-14)
+    for own in (None, torch.ones(3)):
+        weights = mean_one(sample, own)
+        assert isinstance(weights, torch.Tensor)
+        np.testing.assert_allclose(weights.numpy(), mean_one(few), rtol=1e-14)
 
 
 @pytest.mark.slow

@@ -26,7 +26,10 @@ def as_float64(xp: Any, value: Any, device: Any, name: str) -> Any:
             if array.dtype.kind == "c" or value is None:
                 raise TypeError("neither float nor integer")
             return np.asarray(array, dtype=np.float64)
-        return xp.astype(xp.asarray(value, device=device), xp.float64)
+        if hasattr(value, "dtype"):
+            return xp.astype(xp.asarray(value, device=device), xp.float64)
+        # a plain number must not pass through the library's default type, often float32
+        return xp.asarray(value, dtype=xp.float64, device=device)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"Got {name} of type {type(value).__name__} that is not real numbers ({error}); "
