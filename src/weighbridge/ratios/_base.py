@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from weighbridge._validation import is_frame
+from weighbridge.ratios._cross_fit import log_prior_odds
 
 
 @contextmanager
@@ -64,9 +65,8 @@ class DensityRatioMixin(ClassifierMixin, ABC):
 
     def _keep_domains(self, classes: np.ndarray, codes: np.ndarray) -> None:
         """Store the labels and the log odds of the sample sizes, once all else has succeeded."""
-        counts = np.bincount(codes)
         self.classes_ = classes
-        self.log_prior_odds_ = float(np.log(counts[1] / counts[0]))
+        self.log_prior_odds_ = log_prior_odds(codes)
 
     def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
         """Check rows and columns; data frames go through unchanged, to who understands them."""
