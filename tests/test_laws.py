@@ -115,6 +115,7 @@ def test_a_constant_in_the_ratio_moves_lam(s, log_c, lam, alpha):
     k = (1 - alpha) / 2
     moved = expit(logit(lam) + k * log_c)
     assume(1e-9 < moved < 1 - 1e-9)
+    # lam' is a double: where 1 - lam' is 1e-9, it is known to 1e-7 of itself only
     constant = log_weight(log_c, lam, alpha)  # its value at r = 1, where w^(lam')(1) = 1
     assert log_weight(s + log_c, lam, alpha) == pytest.approx(
         constant + log_weight(s, moved, alpha), rel=1e-6, abs=1e-6

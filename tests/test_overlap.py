@@ -35,7 +35,7 @@ def test_pareto_k_of_exponentials(b):
     # ten pseudo-observations at 1/2 beside 425 exceedances
     expected = (425 * (1 - b) + 5) / 435
     error = np.std(values) / 10
-    assert abs(np.mean(values) - expected) < 4 * error + 0.01
+    assert abs(np.mean(values) - expected) < 4 * error
 
 
 def test_pareto_k_of_bounded_weights_is_negative():

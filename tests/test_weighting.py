@@ -60,20 +60,6 @@ def test_no_overflow_far_out():
     assert log_mean(np.array([-5000.0, -np.inf])) == pytest.approx(-5000 - np.log(2))
 
 
-@pytest.mark.parametrize(
-    ("weighting", "bounded"),
-    [
-        (ERM(), True),
-        (IWERM(), False),
-        (AIWERM(0.5), False),
-        (RIWERM(0.5), True),
-        (RIWERM(1), False),
-    ],
-)
-def test_bounded(weighting, bounded):
-    assert weighting.bounded is bounded
-
-
 def test_a_row_that_counts_nothing_has_no_say():
     np.testing.assert_allclose(mean_one([0.0, 0.0, 800.0], [1, 1, 0]), [1, 1, 0])
     np.testing.assert_allclose(mean_one([0.0, np.log(3), np.inf], [1, 1, 0]), [0.5, 1.5, 0])

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from weighbridge._namespace import array_namespace, to_numpy
 from weighbridge._validation import check_sample_weight
-from weighbridge.geodesic import log_weight, log_weight_bounds
+from weighbridge.geodesic import log_weight
 
 __all__ = ["AIWERM", "ERM", "IWERM", "RIWERM", "Geodesic", "log_mean", "mean_one"]
 
@@ -52,11 +52,6 @@ class Geodesic(BaseEstimator):
     def __call__(self, log_ratio: Any) -> Any:
         """Return the log weights at `log_ratio`."""
         return log_weight(log_ratio, self.lam, self.alpha)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether no ratio, however large, gets an arbitrarily large weight."""
-        return bool((log_weight_bounds(self.lam, self.alpha)[1] < np.inf).all())
 
     def weights(self, log_ratio: Any, sample_weight: Any = None, *, normalize: bool = True) -> Any:
         """Return the weights themselves, scaled to mean 1 unless told otherwise.

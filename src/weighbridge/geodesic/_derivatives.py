@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from weighbridge.geodesic._elementwise import elementwise, overwrite
 from weighbridge.geodesic._log_weight import FAR, NEAR, exponent, half_gap
+from weighbridge.geodesic._quadrature import unit_legendre
 
 # Ten Gauss-Legendre nodes integrate p(1 - p) over |t| <= 1 to the last bit: its poles are pi away.
-_NODES, _WEIGHTS = (
-    0.5 * (part + shift)
-    for part, shift in zip(np.polynomial.legendre.leggauss(10), (1.0, 0.0), strict=True)
-)
+_LEGENDRE = unit_legendre(10)
 # exp(-t) underflows beyond FAR; numerator and denominator are multiplied by exp(SHIFT) there.
 _SHIFT = 600.0
 # From here on p*t - K loses digits and the form with log(lam) taken out does not.
@@ -166,7 +162,7 @@ def _long_gap(xp: Any, t: Any, lam: Any) -> Any:
 def _short_d_alpha(xp: Any, s: Any, t: Any, lam: Any) -> Any:
     # p*t - K(t) is the integral of u p(u)(1 - p(u)) from 0 to t: a sum of positive terms
     total = xp.zeros_like(t)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        p = share(xp, float(node) * t, lam)
-        total = total + float(node * weight) * p * (1 - p)
+    for node, weight in _LEGENDRE:
+        p = share(xp, node * t, lam)
+        total = total + (node * weight) * p * (1 - p)
     return -(s * total) * s / 2

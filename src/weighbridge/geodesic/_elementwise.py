@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._namespace import array_namespace, device_of
+from weighbridge._namespace import array_namespace, device_of, to_numpy
 
 # Rows per block: the temporaries of one block stay in a core's cache.
 BLOCK = 32_768
@@ -76,14 +76,14 @@ def _check_log_ratio(xp: Any, s: Any, lam: Any, alpha: Any) -> None:
 
 
 def _first(values: Any, mask: Any) -> float:
-    return float(np.asarray(values[mask] if values.ndim else values).ravel()[0])
+    return float(to_numpy(values[mask] if values.ndim else values).ravel()[0])
 
 
 def elementwise(kernel: Kernel, log_ratio: Any, lam: Any, alpha: Any) -> Any:
     """Apply `kernel(xp, s, lam, alpha)` with broadcasting, in float64, block by block.
 
-    The result has the floating type that the inputs promote to; the arithmetic in between is
-    always float64.
+    The result is float32 where every array among the inputs is, else float64; the arithmetic in
+    between is always float64.
     """
     inputs = (log_ratio, lam, alpha)
     xp = array_namespace(*inputs)

@@ -9,11 +9,9 @@ import numpy as np
 from weighbridge._namespace import array_namespace, device_of
 from weighbridge.geodesic._elementwise import as_float64, check_alpha, check_lam
 from weighbridge.geodesic._log_weight import log_weight
+from weighbridge.geodesic._quadrature import unit_legendre
 
-_NODES, _WEIGHTS = (
-    0.5 * (part + shift)
-    for part, shift in zip(np.polynomial.legendre.leggauss(12), (1.0, 0.0), strict=True)
-)
+_LEGENDRE = unit_legendre(12)
 
 
 def log_f_mean(log_a: Any, log_b: Any, lam: Any, alpha: Any) -> Any:
@@ -153,9 +151,9 @@ def _divergence_terms(xp: Any, p: Any, q: Any, k: Any) -> Any:
     close = (xp.abs(ell) <= 1) & (xp.abs(k * ell) <= 1)
     safe = xp.where(close, ell, xp.zeros_like(ell))
     total = xp.zeros_like(ell)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        u = float(node) * safe
-        total = total + float(weight) * xp.exp(k * u) * xp.expm1((1 - k) * u)
+    for node, weight in _LEGENDRE:
+        u = node * safe
+        total = total + weight * xp.exp(k * u) * xp.expm1((1 - k) * u)
     return xp.where(close, q * safe * total / (1 - k), direct)
 
 

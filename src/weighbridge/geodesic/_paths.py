@@ -122,7 +122,14 @@ def path_length(
         return to_numpy(_speed(xp, ends[1] + log_weight(ends[0], lam, curves), rate))
 
     points = [0.0] if low < 0 < high else None
-    length, _ = quad_vec(speed, low, high, epsabs=1e-12, epsrel=1e-10, limit=2000, points=points)
+    length, error = quad_vec(
+        speed, low, high, epsabs=1e-12, epsrel=1e-10, limit=2000, points=points
+    )
+    if not error <= 1e-7 * (1 + np.max(length)):
+        raise ArithmeticError(
+            f"The length did not converge: {length} with an error of about {error:.1g}. Leave out "
+            "rows with extreme log ratios, or use an alpha nearer to 1."
+        )
     return length if alpha.ndim else float(length)
 
 
