@@ -20,12 +20,16 @@ def best_of(function, repeats=7):
     return min(times)
 
 
-def record(name, figures):
-    """Write the figures with versions and machine to results/NAME.json, whole or not at all."""
+def record(name, figures, peers=None):
+    """Write the figures with versions and machine to results/NAME.json, whole or not at all.
+
+    `peers` holds the versions found in the environments of other packages.
+    """
     packages = ("weighbridge", "numpy", "scipy", "scikit-learn")
     content = {
         "figures": figures,
         "versions": {package: version(package) for package in packages},
+        **({"peers": peers} if peers else {}),
         "python": platform.python_version(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
     }

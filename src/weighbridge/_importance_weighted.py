@@ -23,7 +23,7 @@ from weighbridge._source_ratio import (
 )
 from weighbridge._validation import check_sample_weight
 from weighbridge.geodesic import log_weight_bounds
-from weighbridge.ratios import ClassifierRatio, KnownRatio, fit_ratio
+from weighbridge.ratios import AutoRatio, KnownRatio, fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 from weighbridge.weighting import Geodesic, log_mean, mean_one
 
@@ -51,7 +51,7 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         Regressor or classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in
         one. The wrapper goes outside the pipeline.
     ratio : density ratio, optional
-        How to estimate ``p_target(x) / p_source(x)``; default `ClassifierRatio()`. A ratio that is
+        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
         already fitted and frozen, or known, needs no ``X_target`` in ``fit``.
     weighting : Geodesic, optional
         Which weight to form of the ratio; default `Geodesic()`, the full ratio (IWERM).
@@ -190,7 +190,7 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         ImportanceWeighted
             The object itself.
         """
-        for name, default in (("weighting", Geodesic), ("ratio", ClassifierRatio)):
+        for name, default in (("weighting", Geodesic), ("ratio", AutoRatio)):
             nested = any(key.startswith(f"{name}__") for key in params)
             if nested and params.get(name, getattr(self, name)) is None:
                 params = {**params, name: default()}  # what None stands for

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def _is_foreign(array: object) -> bool:
+def is_foreign(array: object) -> bool:
     """True for arrays of another library that computes on its own (torch, cupy, ...)."""
     if isinstance(array, np.ndarray | np.generic):
         return False
@@ -21,7 +21,7 @@ def array_namespace(*arrays: object) -> Any:
     Anything that is not an array of another library (numbers, lists, NumPy arrays, data frame
     columns) belongs to NumPy, and mixes with any library only as a plain number.
     """
-    foreign = [array for array in arrays if _is_foreign(array)]
+    foreign = [array for array in arrays if is_foreign(array)]
     if not foreign:
         return np
     clash = [type(array).__name__ for array in arrays if isinstance(array, np.ndarray)]
@@ -47,13 +47,13 @@ def device_of(xp: Any, *arrays: object) -> Any:
     """Return the device on which the first array of the namespace `xp` lives; None for NumPy."""
     if xp is np:
         return None
-    array = next(array for array in arrays if _is_foreign(array))
+    array = next(array for array in arrays if is_foreign(array))
     return array.device  # type: ignore[attr-defined]
 
 
 def to_numpy(array: Any) -> np.ndarray:
     """Return an array of any library, on any device, as a NumPy array."""
-    if not _is_foreign(array):
+    if not is_foreign(array):
         return np.asarray(array)
     for method in ("cpu", "get"):  # torch, cupy
         if hasattr(array, method):

@@ -3,9 +3,28 @@
 Every ratio has ``score_samples(X)``, the log ratio ``log p_target(x) - log p_source(x)``.
 """
 
+from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._base import DensityRatioMixin
+from weighbridge.ratios._candidates import CandidateTable
 from weighbridge.ratios._classifier import ClassifierRatio
 from weighbridge.ratios._fit_ratio import fit_ratio
+from weighbridge.ratios._gaussian import GaussianRatio
+from weighbridge.ratios._kliep import KLIEP
+from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
+from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
+from weighbridge.ratios._ulsif import ULSIF
 
-__all__ = ["ClassifierRatio", "DensityRatioMixin", "KnownRatio", "fit_ratio"]
+__all__ = [
+    "KLIEP",
+    "KMM",
+    "ULSIF",
+    "AutoRatio",
+    "CandidateTable",
+    "ClassifierRatio",
+    "DensityRatioMixin",
+    "GaussianRatio",
+    "KnownRatio",
+    "NearestNeighbourRatio",
+    "fit_ratio",
+]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -18,7 +18,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from weighbridge._overlap import warn_if_apart
 from weighbridge._validation import is_frame
+from weighbridge.ratios._columns import holds_text, unmasked
 from weighbridge.ratios._cross_fit import log_prior_odds
 
 
@@ -61,7 +63,18 @@ class DensityRatioMixin(ClassifierMixin, ABC):
                 f"Got y with one class only ({classes[0]!r}); a density ratio needs source rows "
                 "(0) and target rows (1)."
             )
+        rarest = np.bincount(codes).min()
+        if rarest < 2:
+            raise ValueError(
+                "Got a sample (a class of y) with 1 row; a density ratio needs at least 2 rows of "
+                "each sample, and a useful one some dozens."
+            )
         return classes, codes
+
+    def _warn_if_apart(self, source_log_ratio: np.ndarray) -> None:
+        """Warn when the ratio just estimated is almost 0 at the source rows."""
+        log_mean = logsumexp(source_log_ratio) - np.log(source_log_ratio.size)
+        warn_if_apart(float(log_mean), stacklevel=4)
 
     def _keep_domains(self, classes: np.ndarray, codes: np.ndarray) -> None:
         """Store the labels and the log odds of the sample sizes, once all else has succeeded."""
@@ -79,6 +92,18 @@ class DensityRatioMixin(ClassifierMixin, ABC):
             check_consistent_length(X, y)
             return X, y
         return validate_data(self, X, y, reset=reset, accept_sparse="csr", **checks)
+
+    def _validate_table(
+        self, X: Any, y: Any = "no_validation", *, reset: bool, ensure_all_finite: Any
+    ) -> Any:
+        """Check rows and columns of a table that may hold text."""
+        if isinstance(X, np.ma.MaskedArray):
+            X = unmasked(X)
+        if holds_text(X):
+            return self._validate(X, y, reset=reset, dtype=None, ensure_all_finite=False)
+        return self._validate(
+            X, y, reset=reset, dtype="numeric", ensure_all_finite=ensure_all_finite
+        )
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""

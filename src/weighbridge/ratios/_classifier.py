@@ -6,31 +6,33 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
-from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge._validation import is_frame
 from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
+from weighbridge.ratios._blocks import in_blocks
+from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import (
+    Family,
+    Single,
     cross_fit,
     deal,
     refuse_class_weight,
     smallest_probability,
 )
+from weighbridge.ratios._logistic import LogisticPath
+from weighbridge.ratios._row_order import canonical_order
 from weighbridge.ratios._row_scores import RowScores
-
-# Inverse penalties tried by the default model, weakest penalty last.
-PENALTIES = tuple(10.0**power for power in range(-4, 4))
-# With more columns than this the default model has squares but no products of columns.
-MAX_PRODUCTS = 40
+from weighbridge.ratios._table import TableEncoder
+from weighbridge.ratios._views import QuadraticView, TreesView, View
 
 
 class ClassifierRatio(DensityRatioMixin, BaseEstimator):
@@ -45,8 +47,10 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
     ----------
     estimator : classifier with ``predict_proba``, optional
         Default: logistic regression on standardised columns, their squares and products (squares
-        only beyond 40 columns), its penalty chosen by held-out log loss; sparse `X` gets no
-        squares and products.
+        only beyond 40 columns, neither beyond 1,000 or with sparse `X`), its penalty chosen by
+        held-out log loss; missing values and categories are taken as described in the guide.
+        ``HistGradientBoostingClassifier`` gets the columns of a data frame as they are: numbers
+        with their gaps, and text as categories.
     cv : int or splitter, default=5
         Folds for cross-fitting. With an integer they are stratified by sample, equal rows stay
         together (unless most of them are in both samples, as with categories), and there are
@@ -124,16 +128,32 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any) -> None:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
+        if isinstance(self.cv, Integral):  # another splitter may rely on the order of the rows
+            rng = check_random_state(self.random_state)
+            order = canonical_order(X)[rng.permutation(codes.size)]
+            X, codes = take_rows(X, order), codes[order]
         rows = RowScores(X)
         folds = self._folds(rows.row_keys, codes)
-        candidates = _default_models(X) if self.estimator is None else [self.estimator]
-        models, log_odds = cross_fit(candidates, X, codes, folds)
+        family, self.view_ = self._family(X, codes)
+        models, log_odds = cross_fit(family, self.view_(X), codes, folds)
         calibrator = _fit_calibrator(self.calibration, log_odds, codes)
         self.fold_models_, self.calibrator_ = models, calibrator
         self.edge_ = smallest_probability(codes)
         self._keep_domains(classes, codes)
-        rows.remember(self._to_log_ratio(log_odds))
+        log_ratio = self._to_log_ratio(log_odds)
+        self._warn_if_apart(log_ratio[codes == 0])
+        rows.remember(log_ratio)
         self.held_out_ = rows
+
+    def _family(self, X: Any, codes: np.ndarray) -> tuple[Family, View]:
+        """Return the models to fit, and what they see of the table."""
+        if self.estimator is None:
+            return LogisticPath(), QuadraticView(TableEncoder().fit(X, codes)).fit(X)
+        if not (is_frame(X) and isinstance(self.estimator, HistGradientBoostingClassifier)):
+            return Single(self.estimator), View()
+        encoder = TableEncoder().fit(X, codes)
+        trees = clone(self.estimator).set_params(categorical_features=encoder.categorical)
+        return Single(trees), TreesView(encoder)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log density ratio; out-of-fold at rows that were seen in ``fit``.
@@ -150,9 +170,14 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._checked_rows(X, reset=False)
+        return in_blocks(
+            lambda block: take_rows(X, block), X.shape[0], 2 * X.shape[1] + 100, self._score_block
+        )
+
+    def _score_block(self, X: Any) -> np.ndarray:
         log_ratio, new = self.held_out_.find(X)
         if new.size:
-            rows = _safe_indexing(X, new)
+            rows = self.view_(take_rows(X, new))
             log_odds = np.mean([model.log_odds(rows) for model in self.fold_models_], axis=0)
             log_ratio[new] = self._to_log_ratio(log_odds)
         return log_ratio
@@ -177,7 +202,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         self, row_keys: np.ndarray, codes: np.ndarray
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         if isinstance(self.cv, Integral):
-            folds = deal(row_keys, codes, int(self.cv), self.random_state)
+            folds = deal(row_keys, codes, int(self.cv))
         else:
             rows = np.zeros((codes.size, 1))
             folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))
@@ -190,33 +215,12 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
                 )
         return folds
 
-    def _input_checks(self, X: Any) -> dict[str, Any]:
-        text = not sp.issparse(X) and np.asarray(X).dtype.kind in "USO"
-        return {
-            "dtype": None if text else "numeric",
-            "ensure_all_finite": False,  # the estimator knows what it can take
-        }
-
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """Check `X` (and `y`); the default model gets an array of numbers, or says what is not."""
-        if self.estimator is not None:
-            return self._validate(X, y, reset=reset, **self._input_checks(X))
-        if is_frame(X):
-            _refuse_columns_without_numbers(X)
-        try:
-            checked = self._validate(X, y, reset=reset, dtype=np.float64)
-            if not is_frame(X):
-                return checked
-            numbers = check_array(X, dtype=np.float64, estimator=self)
-        except ValueError as error:
-            if "NaN" not in str(error):
-                raise
-            raise ValueError(
-                f"{str(error).splitlines()[0]} The default ratio takes no missing values, even if "
-                "your model does. Impute them, or pass a classifier that takes them: "
-                "ratio=ClassifierRatio(HistGradientBoostingClassifier(), calibration='sigmoid')."
-            ) from error
-        return numbers if isinstance(y, str) else (numbers, checked[1])
+        if is_foreign(X):
+            X = to_numpy(X)
+        # an estimator of the user's knows itself what it can take
+        finite = "allow-nan" if self.estimator is None else False
+        return self._validate_table(X, y, reset=reset, ensure_all_finite=finite)
 
     def _check_parameters(self) -> None:
         if self.calibration not in (None, "sigmoid", "isotonic"):
@@ -239,38 +243,9 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = None if self.estimator is None else get_tags(self.estimator).input_tags
         tags.input_tags.sparse = True if inner is None else inner.sparse
-        tags.input_tags.allow_nan = False if inner is None else inner.allow_nan
+        tags.input_tags.string = inner is None or inner.string
+        tags.input_tags.allow_nan = True if inner is None else inner.allow_nan
         return tags
-
-
-def _refuse_columns_without_numbers(X: Any) -> None:
-    import narwhals as nw
-
-    schema = nw.from_native(X, eager_only=True).schema
-    others = [
-        name for name, kind in schema.items() if not (kind.is_numeric() or kind == nw.Boolean)
-    ]
-    if others:
-        raise ValueError(
-            f"The columns {others} hold no numbers, which the default ratio needs. Encode them in "
-            "the ratio: ratio=make_pipeline(ColumnTransformer(...), ClassifierRatio()), or pass a "
-            "classifier that takes them: ratio=ClassifierRatio(estimator=...)."
-        )
-
-
-def _default_models(X: Any) -> list[Pipeline]:
-    """Return the default model at every penalty."""
-    if sp.issparse(X):
-        features = [StandardScaler(with_mean=False)]
-    elif X.shape[1] <= MAX_PRODUCTS:
-        features = [StandardScaler(), PolynomialFeatures(2, include_bias=False), StandardScaler()]
-    else:
-        features = [StandardScaler(), FunctionTransformer(_with_squares), StandardScaler()]
-    return [make_pipeline(*features, LogisticRegression(C=C, max_iter=1000)) for C in PENALTIES]
-
-
-def _with_squares(X: np.ndarray) -> np.ndarray:
-    return np.hstack([X, X**2])
 
 
 def _fit_calibrator(method: str | None, log_odds: np.ndarray, codes: np.ndarray) -> Any:

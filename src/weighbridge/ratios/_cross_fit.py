@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.special import logit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_random_state
+
+from weighbridge.ratios._columns import take_rows
+from weighbridge.ratios._logistic import LinearLogOdds
 
 
 def deal(
-    row_keys: np.ndarray, codes: np.ndarray, n_folds: int, random_state: Any
+    row_keys: np.ndarray, codes: np.ndarray, n_folds: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Deal rows into folds, stratified by sample; equal rows stay together.
+    """Deal rows, in the order they come, into folds stratified by sample; equal rows stay together.
 
     Rows are repeated by a bootstrap, by oversampling or as whole-number weights, and a model that
     has seen a row's copy has seen the row. Values of categories are also equal rows, but many of
     them and in both samples: they are dealt singly, or no model would know a held-out category.
     """
-    group = np.unique(row_keys, return_inverse=True)[1]
+    group = _in_order_of_appearance(row_keys)
     has_source, has_target, size = _group_counts(group, codes)
     both = has_source & has_target
     if size[both].sum() > max(codes.size / 2, 5 * both.sum()):
         group = np.arange(codes.size)
         has_source, has_target, size = _group_counts(group, codes)
+        both = has_source & has_target
     rarest = int(min(has_source.sum(), has_target.sum()))
     if rarest < 2:
         raise ValueError(
@@ -35,17 +39,25 @@ def deal(
             "at least 2 rows of each sample, and a useful ratio some dozens."
         )
     n_folds = min(n_folds, rarest)
-    # source only, both, target only: each sample is one stretch, and a stretch reaches every fold
-    stratum = has_target * 1 + (has_target & ~has_source) * 1
-    shuffled = check_random_state(random_state).permutation(size.size)
-    in_turn = shuffled[np.argsort(stratum[shuffled], kind="stable")]
+    # what is in both samples first, then each sample by itself from there on: every sample reaches
+    # every fold, and the samples can change places
     fold_of_group = np.empty(size.size, dtype=int)
-    fold_of_group[in_turn] = np.arange(size.size) % n_folds
+    fold_of_group[both] = np.arange(both.sum()) % n_folds
+    for alone in (has_source & ~has_target, has_target & ~has_source):
+        fold_of_group[alone] = (both.sum() + np.arange(alone.sum())) % n_folds
     fold_of_row = fold_of_group[group]
     return [
         (np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold))
         for fold in range(n_folds)
     ]
+
+
+def _in_order_of_appearance(row_keys: np.ndarray) -> np.ndarray:
+    """Number the groups of equal rows in the order in which they first appear."""
+    _, first, group = np.unique(row_keys, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=int)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[group]
 
 
 def _group_counts(
@@ -57,31 +69,64 @@ def _group_counts(
     return n_target < size, n_target > 0, size
 
 
+class Family(Protocol):
+    """One model, or one model at several penalties, that can be fitted to rows."""
+
+    def fit_all(self, X: Any, codes: np.ndarray) -> list[Any]:
+        """Return the fitted models."""
+
+
+class Single:
+    """The family of one classifier or density ratio."""
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+
+    def fit_all(self, X: Any, codes: np.ndarray) -> list[Any]:
+        """Return a fitted copy."""
+        return [clone(self.estimator).fit(X, codes)]
+
+
 def cross_fit(
-    candidates: list[Any], X: Any, codes: np.ndarray, folds: list[tuple[np.ndarray, np.ndarray]]
-) -> tuple[list[Any], np.ndarray]:
-    """Fit each candidate on each fold; keep the one with the smallest held-out log loss.
+    family: Family,
+    X: Any,
+    codes: np.ndarray,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    n_jobs: int | None = None,
+) -> tuple[list[FoldModel], np.ndarray]:
+    """Fit a family on each fold; keep the member with the smallest held-out log loss.
 
     Returns its models, one per fold, and its out-of-fold log odds, as if every training fold had
     the sample sizes of the whole.
     """
-    log_odds = np.full((len(candidates), codes.size), np.nan)
-    models: list[list[Any]] = [[] for _ in candidates]
-    for train, test in folds:
-        rows, labels, held_out = _safe_indexing(X, train), codes[train], _safe_indexing(X, test)
-        for row, candidate in enumerate(candidates):
-            model = FoldModel(clone(candidate).fit(rows, labels), codes, labels)
-            log_odds[row, test] = model.log_odds(held_out)
-            models[row].append(model)
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_fold)(family, X, codes, train, test) for train, test in folds
+    )
+    log_odds = np.full((len(fitted[0][0]), codes.size), np.nan)
+    for (_, test), (_, held_out) in zip(folds, fitted, strict=True):
+        log_odds[:, test] = held_out
     missing = np.isnan(log_odds).any(axis=0)
     if missing.any():
         raise ValueError(
             f"Got a cv that leaves {missing.sum()} rows out of every test fold (or a classifier "
             "that returns NaN for them); each row needs a score from a model that did not see it."
         )
-    signed = np.where(codes == 1, log_odds, -log_odds)
-    best = int(np.argmin(np.logaddexp(0, -signed).mean(axis=1)))
-    return models[best], log_odds[best]
+    best = int(np.argmin([log_loss(member, codes) for member in log_odds]))
+    return [models[best] for models, _ in fitted], log_odds[best]
+
+
+def _fit_fold(
+    family: Family, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> tuple[list[FoldModel], np.ndarray]:
+    held_out = take_rows(X, test)
+    fitted = family.fit_all(take_rows(X, train), codes[train])
+    models = [FoldModel(model, codes, codes[train]) for model in fitted]
+    return models, np.array([model.log_odds(held_out) for model in models])
+
+
+def log_loss(log_odds: np.ndarray, codes: np.ndarray) -> float:
+    """Return the mean log loss of log odds."""
+    return float(np.logaddexp(0, np.where(codes == 1, -log_odds, log_odds)).mean())
 
 
 class FoldModel:
@@ -98,13 +143,18 @@ class FoldModel:
     """
 
     def __init__(self, estimator: Any, codes: np.ndarray, labels: np.ndarray):
-        refuse_class_weight(getattr(estimator, "best_estimator_", estimator))
+        if hasattr(estimator, "get_params"):
+            refuse_class_weight(getattr(estimator, "best_estimator_", estimator))
         self.estimator = estimator
         self.offset = log_prior_odds(codes) - log_prior_odds(labels)
         self.edge = smallest_probability(codes)
 
     def log_odds(self, X: Any) -> np.ndarray:
-        """Return the log odds of the target, exact for logistic regression."""
+        """Return the log odds of the target, exact for logistic regression and ratios."""
+        if isinstance(self.estimator, LinearLogOdds):
+            return self.estimator.log_odds(X) + self.offset
+        if hasattr(self.estimator, "log_prior_odds_"):  # a density ratio
+            return self.estimator.decision_function(X) + self.offset
         last = self.estimator
         while isinstance(last, Pipeline):
             last = last.steps[-1][1]

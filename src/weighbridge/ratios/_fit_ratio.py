@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._validation import is_frame
-from weighbridge.ratios._classifier import ClassifierRatio
+from weighbridge.ratios._auto import AutoRatio
 
 
 def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
@@ -25,7 +25,7 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
     X_target : same type, of shape (n_target, n_features)
         Target rows. Columns of data frames are matched by name, whatever their order.
     ratio : density ratio or pipeline that ends in one, optional
-        Not yet fitted; it is cloned. Default: `ClassifierRatio()`.
+        Not yet fitted; it is cloned. Default: `AutoRatio()`.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
     >>> ratio.score_samples(X).shape
     (500,)
     """
-    ratio = ClassifierRatio() if ratio is None else clone(check_ratio(ratio))
+    ratio = AutoRatio() if ratio is None else clone(check_ratio(ratio))
     if is_fitted(ratio):
         raise ValueError(
             f"Got ratio={type(ratio).__name__}, which is fitted already; use its score_samples "

@@ -1,0 +1,308 @@
+"""The density ratio that needs no tuning: a few candidates, one held-out score, one choice."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from weighbridge._namespace import is_foreign, to_numpy
+from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
+from weighbridge.ratios._blocks import in_blocks
+from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
+from weighbridge.ratios._columns import take_rows
+from weighbridge.ratios._cross_fit import (
+    Single,
+    cross_fit,
+    deal,
+    log_prior_odds,
+    refuse_class_weight,
+)
+from weighbridge.ratios._logistic import LogisticPath, can_be_squared
+from weighbridge.ratios._parameters import check_count
+from weighbridge.ratios._row_order import canonical_order
+from weighbridge.ratios._row_scores import RowScores
+from weighbridge.ratios._table import TableEncoder
+from weighbridge.ratios._ulsif import ULSIF
+from weighbridge.ratios._views import NumbersView, QuadraticView, TreesView, View
+
+# Trees look at every column at every split.
+MAX_TREE_COLUMNS = 1000
+
+
+class AutoRatio(DensityRatioMixin, BaseEstimator):
+    """Density ratio by the best of a few candidates, or none where no shift is found.
+
+    Logistic regression, linear and with squares and products; least squares importance fitting
+    (`ULSIF`); histogram gradient boosting, tempered. Each is cross-fitted, and the held-out log
+    ratios of all are compared by one score: the squared error of the relative ratio
+    ``r / (0.05 r + 0.95)``, which counts what a weight does and lets no single row decide. Among
+    the candidates within one standard error of the best the smoothest is chosen. If the best is
+    within two standard errors of the constant ratio, no shift is found, and the ratio is 1.
+
+    Parameters
+    ----------
+    candidates : list of (str, ratio or classifier) pairs, optional
+        From the smoothest to the most flexible, in place of the default candidates. The constant
+        ratio is always among them.
+    cv : int, default=5
+        Number of folds, stratified by sample.
+    max_rows : int, default=100_000
+        A sample with more rows is represented by so many of them, drawn at random; the others are
+        scored as new rows. None: all rows.
+    n_jobs : int, optional
+        Folds fitted in parallel, by joblib.
+    random_state : int, RandomState instance or None, default=0
+        Deals the folds, draws centres, splits for early stopping.
+
+    Attributes
+    ----------
+    chosen_ : str
+        Name of the chosen candidate, "constant" where no shift was found.
+    shift_found_ : bool
+        Whether any candidate beats the constant ratio.
+    table_ : CandidateTable
+        Scores of all candidates; print it.
+    n_rows_ : ndarray of shape (2,)
+        Numbers of source and target rows that the ratio was fitted to.
+
+    Notes
+    -----
+    The sharpest candidate is often not the best to weight by. On nearly separable samples boosting
+    has the best log loss of all, and weights that rest on a handful of rows; where the ratio jumps
+    only boosting sees it. The score and the rule above were chosen because they serve both: see
+    ``benchmarks/ratios.py``.
+
+    Rows seen in ``fit`` are scored by models that did not see them, and new rows by the mean of the
+    fold models, except for `ULSIF`, which is fitted to all rows once it is chosen: without a source
+    row itself it cannot know that there is one. Missing values, categories and wide tables are
+    taken as described in the guide; products are left out beyond 40 columns, squares and boosting
+    beyond 1,000; sparse tables have the linear and the `ULSIF` candidate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge import fit_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(0, 1, (1000, 3)), rng.normal(0.5, 1, (800, 3))
+    >>> ratio = fit_ratio(X, X_target)  # AutoRatio is the default
+    >>> ratio.chosen_
+    'linear'
+    >>> fit_ratio(X, rng.normal(0, 1, (800, 3))).shift_found_
+    False
+    """
+
+    def __init__(
+        self,
+        candidates: Any = None,
+        *,
+        cv: int = 5,
+        max_rows: int | None = 100_000,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        self.candidates = candidates
+        self.cv = cv
+        self.max_rows = max_rows
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> AutoRatio:
+        """Cross-fit every candidate, compare them, keep one.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Source and target rows.
+        y : array-like of shape (n_samples,)
+            0 for source rows, 1 for target rows; of any other two labels the larger is the target.
+
+        Returns
+        -------
+        AutoRatio
+            The fitted object.
+        """
+        self._check_parameters()
+        with whole_or_not_at_all(self):
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
+        X, y = self._checked_rows(X, y, reset=True)
+        classes, codes = self._coded(y)
+        self._keep_domains(classes, codes)
+        rng = check_random_state(self.random_state)
+        X, codes = self._some_rows(X, codes, rng)
+        self.n_rows_ = np.bincount(codes)
+        rows = RowScores(X)
+        folds = deal(rows.row_keys, codes, int(self.cv))
+        seed = int(rng.randint(2**31 - 1))
+        results = [
+            self._cross_fitted(candidate, X, codes, folds)
+            for candidate in self._candidates(X, codes, seed)
+        ]
+        self.table_ = choose(results, codes)
+        self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
+        self._keep(results[self.table_.names.index(self.chosen_)], X, codes, rows)
+
+    def _some_rows(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
+        """Bring the rows into a random order that does not depend on theirs; cut large samples."""
+        order = canonical_order(X)[rng.permutation(codes.size)]
+        if self.max_rows is not None:
+            kept = [order[codes[order] == code][: self.max_rows] for code in (0, 1)]
+            if kept[0].size + kept[1].size < codes.size:
+                mark = np.zeros(codes.size, dtype=bool)
+                mark[np.concatenate(kept)] = True
+                order = order[mark[order]]
+        return take_rows(X, order), codes[order]
+
+    def _candidates(self, X: Any, codes: np.ndarray, seed: int) -> list[Candidate]:
+        """Return the candidates, smoothest first."""
+        constant = Candidate("constant", None, View())
+        if self.candidates is not None:
+            own = [
+                Candidate(name, Single(model), View(), refit=hasattr(model, "score_samples"))
+                for name, model in self.candidates
+            ]
+            return [constant, *own]
+        encoder = TableEncoder().fit(X, codes)
+        numbers = NumbersView(encoder)
+        found = [constant, Candidate("linear", LogisticPath(), numbers)]
+        dense = not sp.issparse(X)
+        if dense and can_be_squared(numbers(take_rows(X, slice(0, 1)))):
+            found.append(Candidate("quadratic", LogisticPath(), QuadraticView(encoder).fit(X)))
+        found.append(Candidate("ulsif", Single(ULSIF(random_state=seed)), View(), refit=True))
+        if dense and X.shape[1] <= MAX_TREE_COLUMNS:
+            trees = Single(_boosting(encoder.categorical, seed))
+            found.append(Candidate("boosting", trees, TreesView(encoder), temper=True))
+        return found
+
+    def _cross_fitted(self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any) -> Scored:
+        started = time.perf_counter()
+        if candidate.family is None:
+            models, log_odds = [], np.full(codes.size, log_prior_odds(codes))
+        else:
+            seen = candidate.view(X)
+            models, log_odds = cross_fit(candidate.family, seen, codes, folds, self.n_jobs)
+        line = _tempering(log_odds, codes) if candidate.temper else (1.0, 0.0)
+        log_ratio = line[0] * log_odds + line[1] - log_prior_odds(codes)
+        return scored(candidate, models, line, log_ratio, codes, time.perf_counter() - started)
+
+    def _keep(self, result: Scored, X: Any, codes: np.ndarray, rows: RowScores) -> None:
+        """Keep what scores rows from now on."""
+        candidate = result.candidate
+        self.view_, self.line_, self.fold_models_ = candidate.view, result.line, result.models
+        self.refitted_, self.held_out_ = None, None
+        # the fold models' odds are those of the rows in fit, a ratio's are not
+        self.fitted_log_prior_odds_ = log_prior_odds(codes)
+        if candidate.refit:
+            self.refitted_ = clone(candidate.family.estimator).fit(X, codes)
+            self.fold_models_ = []
+        elif self.fold_models_:
+            rows.remember(result.log_ratio)
+            self.held_out_ = rows
+            self._warn_if_apart(result.log_ratio[codes == 0])
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the log density ratio; 0 everywhere where no shift was found.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``log p_target(x) - log p_source(x)``, estimated.
+        """
+        check_is_fitted(self)
+        X = self._checked_rows(X, reset=False)
+        if self.refitted_ is not None:
+            return self.refitted_.score_samples(X)
+        if not self.fold_models_:
+            return np.zeros(X.shape[0])
+        return in_blocks(
+            lambda block: take_rows(X, block), X.shape[0], 2 * X.shape[1] + 100, self._score_block
+        )
+
+    def _score_block(self, X: Any) -> np.ndarray:
+        log_ratio, new = self.held_out_.find(X)
+        if new.size:
+            seen = self.view_(take_rows(X, new))
+            log_odds = np.mean([model.log_odds(seen) for model in self.fold_models_], axis=0)
+            log_odds = self.line_[0] * log_odds + self.line_[1]
+            log_ratio[new] = log_odds - self.fitted_log_prior_odds_
+        return log_ratio
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "chosen_")
+
+    def _check_parameters(self) -> None:
+        check_count("cv", self.cv, 2)
+        if self.max_rows is not None:
+            check_count("max_rows", self.max_rows, 10)
+        if self.candidates is None:
+            return
+        pairs = isinstance(self.candidates, list | tuple) and all(
+            isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
+            for pair in self.candidates
+        )
+        names = [pair[0] for pair in self.candidates] if pairs else []
+        if not pairs or not names or "constant" in names or len(set(names)) < len(names):
+            raise ValueError(
+                f"Got candidates={self.candidates!r}, but expected a list of (name, model) pairs "
+                "with different names, none of them 'constant', which is always there."
+            )
+        for name, model in self.candidates:
+            if not (hasattr(model, "score_samples") or hasattr(model, "predict_proba")):
+                raise TypeError(
+                    f"Got candidate {name!r} of type {type(model).__name__}, but expected a "
+                    "density ratio or a classifier with predict_proba."
+                )
+            refuse_class_weight(model)
+
+    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        if is_foreign(X):
+            X = to_numpy(X)
+        finite = False if self.candidates is not None else "allow-nan"
+        return self._validate_table(X, y, reset=reset, ensure_all_finite=finite)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
+    """Return small trees that stop early: a ratio is smoother than most things trees learn."""
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05,
+        max_iter=500,
+        max_leaf_nodes=8,
+        l2_regularization=1.0,
+        early_stopping=True,
+        categorical_features=categorical if categorical.any() else None,
+        random_state=seed,
+    )
+
+
+def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
+    """Return slope and intercept that calibrate held-out log odds, where these are too sharp.
+
+    Odds that are not sharp enough stay as they are: sharper is not better for weights.
+    """
+    line = LogisticRegression(C=1e6).fit(log_odds[:, None], codes)
+    slope = float(line.coef_[0, 0])
+    if slope >= 1:
+        return 1.0, 0.0
+    return max(slope, 0.0), float(line.intercept_[0])

@@ -1,0 +1,133 @@
+"""Columns and rows of any table: arrays, sparse matrices, and data frames of every library."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from weighbridge._validation import is_frame
+
+
+def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
+    """Return the columns of a table: float64 with NaN, or text (dtype object) with None.
+
+    Numbers, booleans and dates are numbers; the rest is text even if it looks like numbers.
+    `is_text` says what the columns were when they were first read.
+    """
+    if is_frame(X):
+        columns = _frame_columns(X)
+    else:
+        columns = [_typed(column) for column in np.asarray(X).T]
+    if is_text is None:
+        return columns
+    return [
+        _as_text(column) if text else _as_numbers(column, j)
+        for j, (column, text) in enumerate(zip(columns, is_text, strict=True))
+    ]
+
+
+def column_labels(X: Any) -> list[str]:
+    """Return what identifies each column: its name, or its position in an array."""
+    if is_frame(X):
+        import narwhals as nw
+
+        return list(nw.from_native(X, eager_only=True).columns)
+    return [str(j) for j in range(X.shape[1])]
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of a table (a slice or positions), in its own container."""
+    if not is_frame(X):
+        return X[rows]
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return (frame[rows] if isinstance(rows, slice) else frame[rows, :]).to_native()
+
+
+def is_numeric_array(X: Any) -> bool:
+    """True for a dense array of numbers, which needs no look at single columns."""
+    return not sp.issparse(X) and not is_frame(X) and np.asarray(X).dtype.kind in "biuf"
+
+
+def holds_text(X: Any) -> bool:
+    """True for an array with text in it, whose columns are looked at one by one."""
+    if sp.issparse(X) or is_frame(X):
+        return False
+    kind = np.asarray(X).dtype.kind
+    return kind in "US" or (kind == "O" and any(isinstance(v, str) for v in np.asarray(X).flat))
+
+
+def unmasked(X: np.ma.MaskedArray) -> np.ndarray:
+    """Return a masked array as numbers with NaN, which is what masked values are here."""
+    return X.astype(np.float64).filled(np.nan)
+
+
+def _frame_columns(X: Any) -> list[np.ndarray]:
+    import narwhals as nw
+
+    columns = []
+    for series in nw.from_native(X, eager_only=True).iter_columns():
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            columns.append(_floats(series.cast(nw.Float64)))
+        elif series.dtype.is_temporal():
+            columns.append(_from_dates(series.to_numpy()))
+        elif series.dtype == nw.Object:
+            columns.append(_typed(series.to_numpy()))
+        else:
+            columns.append(_as_text(series.cast(nw.String).to_numpy()))
+    return columns
+
+
+def _floats(series: Any) -> np.ndarray:
+    """Return a float column with NaN where a value is missing."""
+    values = series.to_numpy()
+    if values.dtype == object:  # a library's own sign for a missing value
+        missing = series.is_null().to_numpy()
+        values = np.where(missing, np.nan, values)
+    return values.astype(np.float64)
+
+
+def _typed(column: np.ndarray) -> np.ndarray:
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64, copy=False)
+    if column.dtype.kind in "mM":
+        return _from_dates(column)
+    if column.dtype.kind == "O" and all(_is_number(value) or value is None for value in column):
+        return np.array([np.nan if value is None else float(value) for value in column])
+    return _as_text(column)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | np.bool_)
+
+
+def _from_dates(column: np.ndarray) -> np.ndarray:
+    if column.dtype.kind == "O":
+        column = column.astype("datetime64[us]")
+    return np.where(np.isnat(column), np.nan, column.astype(np.int64).astype(np.float64))
+
+
+def _as_text(column: np.ndarray) -> np.ndarray:
+    """Return text with None for a missing value; NaN is the only value unequal to itself."""
+    text = np.empty(column.size, dtype=object)
+    text[:] = [
+        None if value is None or value != value or str(value) in ("<NA>", "NaT") else str(value)
+        for value in column.tolist()
+    ]
+    return text
+
+
+def _as_numbers(column: np.ndarray, position: int) -> np.ndarray:
+    if column.dtype.kind != "O":
+        return column
+    missing = np.array([value is None for value in column])
+    if missing.all():
+        return np.full(column.size, np.nan)
+    raise ValueError(
+        f"Got text ({next(v for v in column if v is not None)!r}) in column {position} (counted "
+        "from 0), which held numbers in fit; convert it."
+    )

@@ -1,0 +1,97 @@
+"""Gaussian kernels between rows and a few centres, in blocks of rows, for any array library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from weighbridge._namespace import array_namespace, to_numpy
+from weighbridge.ratios._blocks import row_blocks
+
+# Ten bandwidths by default: twice the median distance, and down by steps of sqrt(2).
+N_BANDWIDTHS = 10
+WIDEST = 2.0
+
+
+def distinct_rows(rows: Any, n: int) -> tuple[Any, np.ndarray]:
+    """Return up to `n` different rows, the first ones of a sample in random order, and their places.
+
+    The same centre twice would only make a system of equations singular.
+    """
+    xp = array_namespace(rows)
+    first = rows[: 4 * n]
+    dense = first.toarray() if sp.issparse(first) else to_numpy(first)
+    kept = np.sort(np.unique(dense, axis=0, return_index=True)[1])[:n]
+    if sp.issparse(first):
+        return dense[kept], kept
+    return (first[kept] if xp is np else xp.stack([first[int(k), :] for k in kept])), kept
+
+
+def squared_distances(rows: Any, centres: Any) -> Any:
+    """Return squared distances, shape (n_rows, n_centres)."""
+    xp = array_namespace(rows, centres)
+    if sp.issparse(rows):
+        squares = np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1, 1)
+        distances = squares - 2 * (rows @ centres.T)
+    else:
+        distances = rows @ (-2 * centres.T)
+        distances += xp.sum(rows * rows, axis=1)[:, None]
+    distances += xp.sum(centres * centres, axis=1)[None, :]
+    if xp is np:
+        return np.maximum(distances, 0.0, out=distances)
+    return xp.where(distances > 0, distances, 0.0 * distances)
+
+
+def kernels(distances: Any, bandwidths: Sequence[float]) -> Iterator[Any]:
+    """Yield exp(-distance^2 / (2 bandwidth^2)) for each bandwidth.
+
+    A bandwidth smaller by sqrt(2) than the one before costs a squaring instead of an exponential.
+    What is yielded is overwritten by the next.
+    """
+    xp = array_namespace(distances)
+    before, kernel = None, None
+    for bandwidth in bandwidths:
+        if before is not None and abs(before / bandwidth / 2**0.5 - 1) < 1e-12:
+            kernel *= kernel
+        elif xp is np:
+            kernel = np.multiply(distances, -0.5 / bandwidth**2, out=kernel)
+            np.exp(kernel, out=kernel)
+        else:
+            kernel = xp.exp(distances * (-0.5 / bandwidth**2))
+        before = bandwidth
+        yield kernel
+
+
+def kernel_sums(
+    rows: Any, centres: Any, bandwidths: Sequence[float], gram: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return for each bandwidth the column sums of the kernel and, if asked, its Gram matrix.
+
+    One pass over the rows; sums over blocks are added up in float64.
+    """
+    n_centres, xp = centres.shape[0], array_namespace(rows, centres)
+    totals = np.zeros((len(bandwidths), n_centres))
+    grams = np.zeros((len(bandwidths), n_centres, n_centres)) if gram else None
+    for block in row_blocks(rows.shape[0], n_centres, cached=xp is np):
+        distances = squared_distances(rows[block], centres)
+        for j, kernel in enumerate(kernels(distances, bandwidths)):
+            totals[j] += to_numpy(xp.sum(kernel, axis=0))
+            if grams is not None:
+                grams[j] += to_numpy(kernel.T @ kernel)
+    return totals, grams
+
+
+def typical_distance(rows: Any, centres: Any) -> float:
+    """Return the median distance between some rows and the centres (1 if all are equal)."""
+    distances = to_numpy(squared_distances(rows[:1000], centres))
+    positive = distances[distances > 1e-12 * max(distances.max(), 1e-300)]
+    return float(np.sqrt(np.median(positive))) if positive.size else 1.0
+
+
+def default_bandwidths(source: Any, target: Any, centres: Any) -> np.ndarray:
+    """Return the grid of bandwidths, from the distances of both samples to the centres."""
+    median = (typical_distance(source, centres) + typical_distance(target, centres)) / 2
+    return WIDEST * median * 2.0 ** (-np.arange(N_BANDWIDTHS) / 2)

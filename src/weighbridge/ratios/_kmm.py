@@ -1,0 +1,236 @@
+"""Density ratio by kernel mean matching (KMM)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.exceptions import ConvergenceWarning
+
+from weighbridge.exceptions import OverlapWarning
+from weighbridge.ratios._blocks import row_blocks
+from weighbridge.ratios._box_qp import Box, Solution, solve_by_gradient, solve_by_piqp
+from weighbridge.ratios._kernel import distinct_rows, kernels, squared_distances, typical_distance
+from weighbridge.ratios._parameters import check_count, check_positive
+from weighbridge.ratios._two_sample import TwoSampleRatio
+
+# The smallest weight.
+FLOOR = 1e-3
+# The exact solver inverts matrices of n_source x n_source.
+MOST_EXACT = 1000
+# Share of the target's mean that the weighted source must reach.
+REACHED = 0.5
+
+
+class KMM(TwoSampleRatio):
+    """Density ratio by kernel mean matching.
+
+    Weights of the source rows that bring the mean of a Gaussian kernel's features closest to their
+    mean over the target. They lie between 0.001 and `bound`, and their mean within
+    `mean_tolerance` of 1; a small ridge makes them a function of x, which scores new rows too.
+
+    Parameters
+    ----------
+    bandwidth : float, optional
+        Of the kernel, in units of the standardised columns. Default: the median distance.
+    bound : float, default=1000.0
+        Largest weight.
+    mean_tolerance : float, default=0.01
+        How far the mean of the weights may be from 1.
+    ridge : float, default=0.001
+        Penalty on the mean of squared weights. The kernel's own scale is 1.
+    n_features : int, default=300
+        The kernel is expanded in its values at this many rows, half of them of each sample. With as
+        many rows or fewer this is exact; with more it bounds memory and time, and leaves no row
+        out.
+    solver : {"piqp", "gradient"}, optional
+        "piqp" is an interior-point solver, in the package of that name (``weighbridge[qp]``);
+        "gradient" an accelerated projected gradient. Both give the same weights. Default: piqp
+        where it is installed and the source has no more than 1,000 rows.
+    tol : float, default=1e-3
+        The gradient solver stops when no weight is further from its best value than about this.
+    max_iter : int, default=20000
+        Most of its steps; a `ConvergenceWarning` says when they were not enough.
+    random_state : int, RandomState instance or None, default=0
+        Draws the rows of the expansion.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        The bandwidth used.
+    n_iter_ : int
+        Steps of the solver.
+    reached_ : float
+        Share of the target's feature mean that the weighted source reaches; 1 is a perfect match.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge import fit_ratio
+    >>> from weighbridge.ratios import KMM
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(0, 1, (500, 1)), rng.normal(0.5, 1, (300, 1))
+    >>> weights = np.exp(fit_ratio(X, X_target, KMM()).score_samples(X))
+    >>> bool(abs(np.average(X[:, 0], weights=weights) - X_target.mean()) < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | None = None,
+        bound: float = 1000.0,
+        mean_tolerance: float = 0.01,
+        ridge: float = 1e-3,
+        n_features: int = 300,
+        solver: str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 20_000,
+        random_state: Any = 0,
+    ):
+        self.bandwidth = bandwidth
+        self.bound = bound
+        self.mean_tolerance = mean_tolerance
+        self.ridge = ridge
+        self.n_features = n_features
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        if self.bandwidth is not None:
+            check_positive("bandwidth", self.bandwidth)
+        for name in ("bound", "mean_tolerance", "ridge", "tol"):
+            check_positive(name, getattr(self, name))
+        if self.bound < 1:
+            raise ValueError(
+                f"Got bound={self.bound!r}, but weights of mean 1 need a bound of at least 1."
+            )
+        check_count("n_features", self.n_features, 2)
+        check_count("max_iter", self.max_iter, 1)
+        if self.solver not in (None, "piqp", "gradient"):
+            raise ValueError(
+                f"Got solver={self.solver!r}, but expected 'piqp', 'gradient' or None."
+            )
+        if self.solver == "piqp" and find_spec("piqp") is None:
+            raise ImportError(
+                "solver='piqp' needs the package piqp: pip install \"weighbridge[qp]\""
+            )
+
+    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
+        self._expand(source, target)
+        self.box_ = Box(FLOOR, float(self.bound), float(self.mean_tolerance))
+        features = _Features(self, source)
+        mean_target = _Features(self, target).transposed(np.ones(target.shape[0]))
+        solution = self._solve(features, mean_target)
+        self.n_iter_ = solution.n_iter
+        # the optimality conditions make a weight the clipped value of a function of x
+        residual = mean_target - features.transposed(solution.weights)
+        self.direction_ = residual / self.ridge
+        self.shift_ = self.box_.shift(features.product(self.direction_))
+        left = float(np.linalg.norm(residual) / max(np.linalg.norm(mean_target), 1e-300))
+        self.reached_ = 1 - left
+        if self.reached_ < REACHED:
+            warnings.warn(
+                f"WB302 the weighted source reaches {self.reached_:.0%} of the target's kernel "
+                "mean: almost no source row lies where the target is. Check that both samples have "
+                "the same columns in the same units, and whether one feature tells them apart; "
+                "with many columns, try a larger bandwidth.",
+                OverlapWarning,
+                stacklevel=4,
+            )
+
+    def _expand(self, source: Any, target: Any) -> None:
+        """Choose the rows whose kernels span the features, and the map onto orthonormal ones."""
+        half = self.n_features // 2
+        rows = [distinct_rows(part, half)[0] for part in (source, target)]
+        self.landmarks_ = np.unique(np.vstack(rows), axis=0)
+        self.bandwidth_ = (
+            (typical_distance(source, rows[1]) + typical_distance(target, rows[1])) / 2
+            if self.bandwidth is None
+            else float(self.bandwidth)
+        )
+        among = next(
+            kernels(squared_distances(self.landmarks_, self.landmarks_), [self.bandwidth_])
+        )
+        values, vectors = np.linalg.eigh(among)
+        kept = values > 1e-10 * values[-1]
+        self.whiten_ = vectors[:, kept] / np.sqrt(values[kept])
+
+    def _solve(self, features: _Features, mean_target: np.ndarray) -> Solution:
+        n = features.n
+        exact = self.solver is None and n <= MOST_EXACT and find_spec("piqp") is not None
+        if self.solver == "piqp" or exact:
+            solution = solve_by_piqp(features.all(), mean_target, self.ridge, self.box_)
+        else:
+            solution = solve_by_gradient(
+                features.product,
+                features.transposed,
+                mean_target,
+                features.largest_eigenvalue(),
+                self.ridge,
+                self.box_,
+                n,
+                self.tol,
+                self.max_iter,
+            )
+        if solution.error > self.tol:
+            warnings.warn(
+                f"KMM has not converged in {solution.n_iter} steps: a weight may be off by "
+                f"{solution.error:.1e} (tol={self.tol:g}). Raise max_iter, tol or ridge.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return solution
+
+    def _encode_rows(self, rows: Any) -> np.ndarray:
+        distances = squared_distances(rows, self.landmarks_)
+        return next(kernels(distances, [self.bandwidth_])) @ self.whiten_
+
+    def _log_ratio(self, rows: Any) -> np.ndarray:
+        values = _Features(self, rows).product(self.direction_) + self.shift_
+        return np.log(np.clip(values, self.box_.low, self.box_.high))
+
+
+class _Features:
+    """Kernel features Z of some rows: kept where they fit the working memory, else made anew."""
+
+    def __init__(self, kmm: KMM, rows: Any):
+        self.kmm, self.rows, self.n = kmm, rows, rows.shape[0]
+        self.width = kmm.landmarks_.shape[0]
+        self.kept: np.ndarray | None = None
+
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        if self.kept is not None:
+            yield slice(0, self.n), self.kept
+            return
+        for block in row_blocks(self.n, 2 * self.width):
+            yield block, self.kmm._encode_rows(self.rows[block])
+
+    def all(self) -> np.ndarray:
+        """Return all features."""
+        return np.concatenate([features for _, features in self._blocks()])
+
+    def keep(self) -> None:
+        """Keep the features if they fit a quarter of the working memory."""
+        if self.n * self.width * 8 <= get_config()["working_memory"] * 2**20 / 4:
+            self.kept = self.all()
+
+    def product(self, vector: np.ndarray) -> np.ndarray:
+        """Return Z v."""
+        return np.concatenate([features @ vector for _, features in self._blocks()])
+
+    def transposed(self, weights: np.ndarray) -> np.ndarray:
+        """Return Z'w / n."""
+        return sum(weights[block] @ features for block, features in self._blocks()) / self.n
+
+    def largest_eigenvalue(self) -> float:
+        """Return the largest eigenvalue of Z'Z / n, and keep Z for the steps to come."""
+        self.keep()
+        gram = sum(features.T @ features for _, features in self._blocks()) / self.n
+        return float(np.linalg.eigvalsh(gram)[-1])

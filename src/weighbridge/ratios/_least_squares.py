@@ -1,0 +1,87 @@
+"""Least squares importance fitting: solutions and selection scores from sums alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Eigen:
+    """A Gram matrix H = V diag(d) V', to be solved with h at many ridges at once."""
+
+    def __init__(self, H: np.ndarray, h: np.ndarray):
+        self.values, self.vectors = np.linalg.eigh(H)
+        # rounding makes the smallest ones negative
+        self.values = np.maximum(self.values, 0.0)
+        self.g = self.vectors.T @ h
+
+    def solve(self, ridges: np.ndarray, iterations: int) -> np.ndarray:
+        """Return V' theta for each ridge (in columns).
+
+        (H + ridge) theta_(j+1) = h + ridge theta_j, started at 0, has the sum of a geometric
+        series as its solution in the coordinates of V.
+        """
+        damped = ridges / (self.values[:, None] + ridges)
+        series = sum(damped**j for j in range(iterations))
+        return self.g[:, None] / (self.values[:, None] + ridges) * series
+
+
+def fold_scores(
+    H: np.ndarray,
+    h: np.ndarray,
+    sizes: tuple[np.ndarray, np.ndarray],
+    ridges: np.ndarray,
+    relative: float,
+    iterations: int,
+    H_target: np.ndarray | None,
+) -> np.ndarray:
+    """Return the held-out score of each ridge for one bandwidth, from the sums of each fold.
+
+    `H` (n_folds, b, b) and `h` (n_folds, b) are sums over the rows of a fold, `sizes` the numbers
+    of source and target rows in the folds. The score is theta'H theta / 2 - h'theta, smaller is
+    better: up to a constant, half the mean squared error of the ratio under the source (for
+    `relative` > 0 under the mixture).
+    """
+    n_source, n_target = sizes
+    scores = np.zeros(ridges.size)
+    for f in range(n_source.size):
+        rest = np.arange(n_source.size) != f
+        trained = _mixed(
+            H[rest].sum(axis=0) / n_source[rest].sum(),
+            None if H_target is None else H_target[rest].sum(axis=0) / n_target[rest].sum(),
+            relative,
+        )
+        held_out = _mixed(
+            H[f] / n_source[f], None if H_target is None else H_target[f] / n_target[f], relative
+        )
+        eigen = Eigen(trained, h[rest].sum(axis=0) / n_target[rest].sum())
+        theta = eigen.vectors @ eigen.solve(ridges, iterations)
+        quadratic = np.einsum("ir,ir->r", theta, held_out @ theta)
+        scores += quadratic / 2 - (h[f] / n_target[f]) @ theta
+    return scores / n_source.size
+
+
+def _mixed(H: np.ndarray, H_target: np.ndarray | None, relative: float) -> np.ndarray:
+    return H if H_target is None else (1 - relative) * H + relative * H_target
+
+
+def leave_one_out_scores(
+    kernel_source: np.ndarray, kernel_target: np.ndarray, ridges: np.ndarray
+) -> np.ndarray:
+    """Return the leave-one-out score of each ridge for one bandwidth, in closed form.
+
+    Row i of the source and row i of the target are left out together, for the first
+    ``min(n_source, n_target)`` rows of each; the rows must be in random order.
+    """
+    n, m = kernel_source.shape[0], kernel_target.shape[0]
+    pairs = min(n, m)
+    eigen = Eigen(kernel_source.T @ kernel_source / n, kernel_target.mean(axis=0))
+    Q, P = kernel_source[:pairs] @ eigen.vectors, kernel_target[:pairs] @ eigen.vectors
+    c = 1 / (eigen.values[:, None] + ridges * (n - 1) / n)
+    gc = eigen.g[:, None] * c
+    q, hy, hx = (Q * Q) @ c, Q @ gc, P @ gc
+    xy, xx = (P * Q) @ c, (P * P) @ c
+    left = n - q
+    factor = (n - 1) / (n * (m - 1))
+    at_source = factor * (m * (hy + q * hy / left) - (xy + q * xy / left))
+    at_target = factor * (m * (hx + xy * hy / left) - (xx + xy**2 / left))
+    return (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0)

@@ -1,0 +1,128 @@
+"""Density ratio by counting neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import log_expit
+from sklearn.neighbors import NearestNeighbors
+
+from weighbridge.ratios._blocks import row_blocks
+from weighbridge.ratios._columns import take_rows
+from weighbridge.ratios._parameters import check_count
+from weighbridge.ratios._row_scores import RowScores
+from weighbridge.ratios._two_sample import TwoSampleRatio
+
+# Neighbourhoods tried by default; none larger than a quarter of the smaller sample.
+SIZES = (5, 10, 20, 40, 80, 160, 320)
+# So many made-up neighbours, in the proportion of the sample sizes, keep a ratio from being 0.
+MADE_UP = 2.0
+
+
+class NearestNeighbourRatio(TwoSampleRatio):
+    """Density ratio by counting source and target rows among the nearest neighbours.
+
+    Among the k nearest rows of the stacked samples, the number of target rows over the number of
+    source rows, divided by the same for the whole samples. A row seen in ``fit`` is not its own
+    neighbour.
+
+    Parameters
+    ----------
+    n_neighbours : int, optional
+        Default: the size, among 5, 10, 20, ..., 320, with the smallest leave-one-out log loss.
+    n_jobs : int, optional
+        Processes or threads of the search for neighbours.
+
+    Attributes
+    ----------
+    n_neighbours_ : int
+        The number used.
+
+    Notes
+    -----
+    Two made-up neighbours, in the proportion of the sample sizes, are added to the counts: the
+    ratio is never 0 or infinite, and falls back to 1 with few neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge import fit_ratio
+    >>> from weighbridge.ratios import NearestNeighbourRatio
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(0, 1, (2000, 1)), rng.normal(0.5, 1, (1000, 1))
+    >>> ratio = fit_ratio(X, X_target, NearestNeighbourRatio())
+    >>> bool(np.corrcoef(ratio.score_samples(X), X[:, 0])[0, 1] > 0.9)
+    True
+    """
+
+    def __init__(self, *, n_neighbours: int | None = None, n_jobs: int | None = None):
+        self.n_neighbours = n_neighbours
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        if self.n_neighbours is not None:
+            check_count("n_neighbours", self.n_neighbours, 1)
+
+    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
+        rows = sp.vstack([source, target]) if sp.issparse(source) else np.vstack([source, target])
+        rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+        codes = np.repeat([0, 1], [source.shape[0], target.shape[0]])
+        self.held_out_ = RowScores(rows)
+        # equal rows (categories) are one neighbour that counts as many
+        _, first, place = np.unique(self.held_out_.row_keys, return_index=True, return_inverse=True)
+        distinct = rows[first]
+        self.counts_ = np.column_stack([np.bincount(place, weights=codes == k) for k in (0, 1)])
+        self.made_up_ = MADE_UP * np.bincount(codes) / codes.size
+        sizes = self._sizes(codes)
+        self.search_ = NearestNeighbors(n_jobs=self.n_jobs).fit(distinct)
+        log_odds = self._left_out_log_odds(distinct, sizes)[codes, place]
+        signed = np.where(codes[:, None] == 1, log_odds, -log_odds)
+        best = int(np.argmin(-log_expit(signed).mean(axis=0)))
+        self.n_neighbours_ = int(sizes[best])
+        self.held_out_.remember(log_odds[:, best] - self.log_prior_odds_)
+
+    def _sizes(self, codes: np.ndarray) -> np.ndarray:
+        if self.n_neighbours is not None:
+            return np.array([min(int(self.n_neighbours), codes.size - 1)])
+        most = max(np.bincount(codes).min() // 4, 1)
+        return np.array([size for size in SIZES if size <= most] or [most])
+
+    def _left_out_log_odds(self, distinct: Any, sizes: np.ndarray) -> np.ndarray:
+        """Return log odds, shape (2, n_distinct, n_sizes), without one row of either sample."""
+        log_odds = np.empty((2, distinct.shape[0], sizes.size))
+        for block in self._blocks(distinct, sizes):
+            own = np.arange(block.start, block.stop)
+            neighbours = self._neighbours(distinct[block], sizes[-1] + 1)
+            counts = self.counts_[neighbours]
+            for code in (0, 1):
+                left = counts.copy()
+                left[..., code] -= neighbours == own[:, None]
+                log_odds[code, block] = self._log_odds(left, sizes)
+        return log_odds
+
+    def _log_ratio(self, rows: Any) -> np.ndarray:
+        """Return the log ratio; without the row itself where it was seen in ``fit``."""
+        log_ratio, new = self.held_out_.find(rows)
+        size = np.array([self.n_neighbours_])
+        for block in self._blocks(new, size):
+            neighbours = self._neighbours(take_rows(rows, new[block]), size[-1])
+            log_odds = self._log_odds(self.counts_[neighbours], size)[:, 0]
+            log_ratio[new[block]] = log_odds - self.log_prior_odds_
+        return log_ratio
+
+    def _blocks(self, rows: Any, sizes: np.ndarray) -> Any:
+        return row_blocks(rows.shape[0], 8 * (int(sizes[-1]) + 1))
+
+    def _neighbours(self, rows: Any, size: int) -> np.ndarray:
+        n_neighbors = min(int(size), self.counts_.shape[0])
+        return self.search_.kneighbors(rows, n_neighbors, return_distance=False)
+
+    def _log_odds(self, counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return log odds for each size, from counts (n_rows, n_neighbours, 2) in order."""
+        sums = np.cumsum(counts, axis=1)
+        enough = sums.sum(axis=2)[:, :, None] >= sizes
+        last = np.where(enough.any(axis=1), enough.argmax(axis=1), counts.shape[1] - 1)
+        counted = np.take_along_axis(sums, last[:, :, None], axis=1) + self.made_up_
+        return np.log(counted[..., 1]) - np.log(counted[..., 0])

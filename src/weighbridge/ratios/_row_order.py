@@ -1,0 +1,66 @@
+"""An order of rows that depends on what they hold, not on how they came.
+
+Random choices (folds, centres) are made in this order, so that a table in another row order, with
+its named columns in another order, or in other units gets the same answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from weighbridge.ratios._columns import column_labels, is_numeric_array, read_columns
+
+
+def canonical_order(X: Any) -> np.ndarray:
+    """Return the positions of the rows, sorted by a generic projection of their columns."""
+    labels = column_labels(X)
+    direction = column_direction(labels)
+    if sp.issparse(X):
+        X = sp.csc_array(X, dtype=np.float64)
+        largest = abs(X).max(axis=0).toarray().ravel()
+        return np.argsort(X @ (direction / np.where(largest > 0, largest, 1.0)), kind="stable")
+    if is_numeric_array(X):
+        columns = list(np.asarray(X, dtype=np.float64).T)
+    else:
+        columns = [
+            _text_as_number(column) if column.dtype == object else column
+            for column in read_columns(X)
+        ]
+    projection = np.zeros(X.shape[0])
+    # named columns are added in the order of their names: sums in another order differ in last bits
+    for j in np.argsort(labels) if labels and not labels[0].isdigit() else range(len(columns)):
+        projection += direction[j] * _ranked_size(columns[j])
+    return np.argsort(projection, kind="stable")
+
+
+def text_code(text: str) -> int:
+    """Return a 48-bit number made from a text, the same in every process."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest())
+
+
+def column_direction(labels: list[str]) -> np.ndarray:
+    """Return a number between 1 and 2 for each column, made from its label."""
+    return np.array([1 + text_code(label) / 2**48 for label in labels])
+
+
+def _ranked_size(column: np.ndarray) -> np.ndarray:
+    """Map a column to [0, 1] by its range, missing values to 2: the same in any unit."""
+    known = np.isfinite(column)
+    if not known.any():
+        return np.full(column.size, 2.0)
+    low, high = column[known].min(), column[known].max()
+    width = high / 2 - low / 2  # no overflow
+    if width == 0:
+        return np.where(known, 0.0, 2.0)
+    return np.where(known, (column / 2 - low / 2) / width, 2.0)
+
+
+def _text_as_number(column: np.ndarray) -> np.ndarray:
+    missing = np.array([value is None for value in column])
+    distinct, codes = np.unique(np.where(missing, "", column).astype(str), return_inverse=True)
+    numbers = np.array([text_code(text) for text in distinct], dtype=np.float64)
+    return np.where(missing, np.nan, numbers[codes])

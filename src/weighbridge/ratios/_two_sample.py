@@ -1,0 +1,143 @@
+"""Ratios computed from two samples of standardised numbers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from weighbridge._namespace import array_namespace, is_foreign, to_numpy
+from weighbridge.ratios._array_encoder import (
+    ArrayEncoder,
+    canonical_array_order,
+    checked_array,
+    take,
+)
+from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
+from weighbridge.ratios._blocks import row_blocks
+from weighbridge.ratios._columns import take_rows
+from weighbridge.ratios._row_order import canonical_order
+from weighbridge.ratios._table import TableEncoder
+
+
+class TwoSampleRatio(DensityRatioMixin, BaseEstimator):
+    """A ratio whose algorithm sees two matrices of standardised numbers.
+
+    A concrete class checks its parameters, computes the ratio from the matrices (rows in an order
+    that is random, yet the same for the same table however its rows are ordered), and evaluates it
+    at blocks of rows.
+    """
+
+    _other_arrays = False  # can it compute with arrays of other libraries, on their device?
+    _takes_sparse = True
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense, before any work."""
+
+    @abstractmethod
+    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
+        """Compute the ratio from the rows of the two samples."""
+
+    @abstractmethod
+    def _log_ratio(self, rows: Any) -> Any:
+        """Return the log ratio at a block of rows."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Estimate the ratio.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Source and target rows.
+        y : array-like of shape (n_samples,)
+            0 for source rows, 1 for target rows; of any other two labels the larger is the target.
+
+        Returns
+        -------
+        density ratio
+            The fitted object.
+        """
+        self._check_parameters()
+        with whole_or_not_at_all(self):
+            X, y = self._checked_rows(X, y, reset=True)
+            classes, codes = self._coded(y)
+            self._keep_domains(classes, codes)
+            foreign = is_foreign(X)
+            self.encoder_ = (ArrayEncoder() if foreign else TableEncoder()).fit(X, codes)
+            rng = check_random_state(getattr(self, "random_state", None))
+            order = canonical_array_order(X) if foreign else canonical_order(X)
+            order = order[rng.permutation(order.size)]
+            source, target = (
+                self.encoder_.numbers((take if foreign else take_rows)(X, order[codes[order] == k]))
+                for k in (0, 1)
+            )
+            self._fit_samples(source, target, rng)
+            self._warn_if_apart(to_numpy(self._log_ratio_of_source(source)))
+        return self
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log density ratio at the rows of `X`, in blocks of rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``log p_target(x) - log p_source(x)``, estimated.
+        """
+        check_is_fitted(self)
+        X = self._checked_rows(X, reset=False)
+        return self._in_blocks(X, lambda rows: self._log_ratio(self.encoder_.numbers(rows)))
+
+    def _log_ratio_of_source(self, source: Any) -> Any:
+        """Return the log ratio at the source rows of ``fit``."""
+        return self._in_blocks(source, self._log_ratio)
+
+    def _in_blocks(self, X: Any, function: Any) -> Any:
+        """Apply a function to blocks of rows and put the results together."""
+        xp = array_namespace(X)
+        width = max(X.shape[1], 256)
+        cut = take_rows if xp is np else (lambda X, block: X[block, :])
+        return xp.concat(
+            [function(cut(X, block)) for block in row_blocks(X.shape[0], width)] or [xp.zeros(0)]
+        )
+
+    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        if is_foreign(X) and self._other_arrays:
+            return self._checked_array(X, y, reset)
+        if is_foreign(X):
+            X = to_numpy(X)
+        if sp.issparse(X) and not self._takes_sparse:
+            raise TypeError(
+                f"Sparse data was passed for X, but dense data is required: {type(self).__name__} "
+                "works on dense columns. Use X.toarray(), or a ratio that takes sparse rows: "
+                "AutoRatio, ClassifierRatio, ULSIF, KLIEP, KMM or NearestNeighbourRatio."
+            )
+        return self._validate_table(X, y, reset=reset, ensure_all_finite="allow-nan")
+
+    def _checked_array(self, X: Any, y: Any, reset: bool) -> Any:
+        X = checked_array(X, type(self).__name__)
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return X if isinstance(y, str) else (X, to_numpy(y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.string = True
+        return tags
