@@ -76,17 +76,22 @@ def no_shift(n, rng, n_columns=5):
     return X, X_target, np.zeros(n)
 
 
-def steps(n, rng, high=1.8):
-    """Uniform on four columns; the ratio is `high` or 2 - `high`, in blocks that trees can see.
+def steps(n_columns, high=1.8):
+    """Uniform; the ratio is `high` or 2 - `high`, in blocks.
 
     It is high where either column 0 is in its middle half or column 1 in its upper half, not both.
-    No column by itself, no square and no product of two columns tells the samples apart.
+    No column by itself, no square and no product of two columns tells the samples apart. With 4
+    columns trees, neighbours and narrow kernels can; with 8 hardly any but trees.
     """
-    X = rng.random((n, 4))
-    proposals = rng.random((8 * n, 4))
-    kept = rng.random(8 * n) * high < np.exp(_log_steps(proposals, high))
-    X_target = proposals[kept][:n]  # 8 n proposals leave fewer than n once in an eternity
-    return X, X_target, _log_steps(X, high)
+
+    def draw(n, rng):
+        X = rng.random((n, n_columns))
+        proposals = rng.random((8 * n, n_columns))
+        kept = rng.random(8 * n) * high < np.exp(_log_steps(proposals, high))
+        X_target = proposals[kept][:n]  # 8 n proposals leave fewer than n once in an eternity
+        return X, X_target, _log_steps(X, high)
+
+    return draw
 
 
 def one_hot(codes, n_categories=3):
@@ -119,5 +124,6 @@ PROBLEMS = {
     "noise columns": noise_columns,
     "no shift": no_shift,
     "nearly separable": mean_shift(5, length=3.0),
-    "steps": steps,
+    "steps, 4 columns": steps(4),
+    "steps, 8 columns": steps(8),
 }

@@ -14,7 +14,16 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from weighbridge import ImportanceWeighted
-from weighbridge.ratios import ClassifierRatio, KnownRatio
+from weighbridge.ratios import (
+    KLIEP,
+    KMM,
+    ULSIF,
+    AutoRatio,
+    ClassifierRatio,
+    GaussianRatio,
+    KnownRatio,
+    NearestNeighbourRatio,
+)
 from weighbridge.weighting import RIWERM, Geodesic
 
 
@@ -89,9 +98,19 @@ RATIOS = [
     ClassifierRatio(),
     ClassifierRatio(LogisticRegression(), calibration="sigmoid"),
     ClassifierRatio(RandomForestClassifier(n_estimators=20, random_state=0), cv=3),
+    ULSIF(),
+    ULSIF(relative=0.2, iterations=3),
+    KLIEP(),
+    KMM(solver="gradient"),
+    GaussianRatio(),
+    GaussianRatio(shared=True),
+    NearestNeighbourRatio(),
+    AutoRatio(),
 ]
 
 
+# the blobs of these checks hardly overlap
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
 @parametrize_with_checks(RATIOS)
 def test_ratios(estimator, check):
     check(estimator)

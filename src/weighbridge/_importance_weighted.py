@@ -172,7 +172,8 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(estimator, name))
             elif hasattr(self, name):
                 delattr(self, name)
-        if _is_estimated(ratio) and log_cap > 0:
+        # a ratio that was fitted here has said so itself
+        if X_target is None and _is_estimated(ratio) and log_cap > 0:
             warn_if_apart(log_scale, stacklevel=3)
         warn_if_untrustworthy(delivered, own, log_cap, stacklevel=3)
         return self

@@ -1,4 +1,4 @@
-"""Standardised numbers from arrays of other libraries (torch, cupy), without leaving their device."""
+"""Standardised numbers from arrays of other libraries (torch, cupy), on their own device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from weighbridge._namespace import array_namespace, device_of, to_numpy
-from weighbridge.ratios._row_order import column_direction
 
 
 class ArrayEncoder:
@@ -56,9 +55,7 @@ def canonical_array_order(X: Any) -> np.ndarray:
     low, high = xp.min(X, axis=0), xp.max(X, axis=0)
     width = high - low
     scaled = (X - low) / xp.where(width > 0, width, xp.ones_like(width))
-    labels = [str(j) for j in range(X.shape[1])]
-    direction = xp.asarray(column_direction(labels), dtype=xp.float64, device=device_of(xp, X))
-    return np.argsort(to_numpy(scaled @ direction), kind="stable")
+    return np.argsort(to_numpy(scaled @ (1 + xp.mean(scaled, axis=0))), kind="stable")
 
 
 def take(X: Any, rows: np.ndarray) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
@@ -19,6 +19,7 @@ from weighbridge.ratios._blocks import in_blocks
 from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import (
+    FoldModel,
     Single,
     cross_fit,
     deal,
@@ -35,6 +36,10 @@ from weighbridge.ratios._views import NumbersView, QuadraticView, TreesView, Vie
 
 # Trees look at every column at every split.
 MAX_TREE_COLUMNS = 1000
+# With fewer rows of a sample trees have nothing to split.
+MIN_TREE_ROWS = 50
+# A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
+ROWS_PER_COEFFICIENT = 20
 
 
 class AutoRatio(DensityRatioMixin, BaseEstimator):
@@ -45,7 +50,7 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
     ratios of all are compared by one score: the squared error of the relative ratio
     ``r / (0.05 r + 0.95)``, which counts what a weight does and lets no single row decide. Among
     the candidates within one standard error of the best the smoothest is chosen. If the best is
-    within two standard errors of the constant ratio, no shift is found, and the ratio is 1.
+    within 2.5 standard errors of the constant ratio, no shift is found, and the ratio is 1.
 
     Parameters
     ----------
@@ -81,10 +86,12 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
     ``benchmarks/ratios.py``.
 
     Rows seen in ``fit`` are scored by models that did not see them, and new rows by the mean of the
-    fold models, except for `ULSIF`, which is fitted to all rows once it is chosen: without a source
-    row itself it cannot know that there is one. Missing values, categories and wide tables are
+    fold models. Two candidates are fitted to all rows once they are chosen: `ULSIF`, which cannot
+    know that there is a source row without it, and the linear one, where both samples have at least
+    20 rows for each coefficient. Missing values, categories and wide tables are
     taken as described in the guide; products are left out beyond 40 columns, squares and boosting
-    beyond 1,000; sparse tables have the linear and the `ULSIF` candidate.
+    beyond 1,000, boosting with fewer than 50 rows of a sample; sparse tables have the linear and
+    the `ULSIF` candidate.
 
     Examples
     --------
@@ -174,12 +181,14 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
             return [constant, *own]
         encoder = TableEncoder().fit(X, codes)
         numbers = NumbersView(encoder)
-        found = [constant, Candidate("linear", LogisticPath(), numbers)]
+        first = numbers(take_rows(X, slice(0, 1)))
+        plain = np.bincount(codes).min() >= ROWS_PER_COEFFICIENT * (first.shape[1] + 1)
+        found = [constant, Candidate("linear", LogisticPath(), numbers, refit=plain)]
         dense = not sp.issparse(X)
-        if dense and can_be_squared(numbers(take_rows(X, slice(0, 1)))):
+        if dense and can_be_squared(first):
             found.append(Candidate("quadratic", LogisticPath(), QuadraticView(encoder).fit(X)))
         found.append(Candidate("ulsif", Single(ULSIF(random_state=seed)), View(), refit=True))
-        if dense and X.shape[1] <= MAX_TREE_COLUMNS:
+        if dense and X.shape[1] <= MAX_TREE_COLUMNS and np.bincount(codes).min() >= MIN_TREE_ROWS:
             trees = Single(_boosting(encoder.categorical, seed))
             found.append(Candidate("boosting", trees, TreesView(encoder), temper=True))
         return found
@@ -187,28 +196,31 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
     def _cross_fitted(self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any) -> Scored:
         started = time.perf_counter()
         if candidate.family is None:
-            models, log_odds = [], np.full(codes.size, log_prior_odds(codes))
+            models: list[FoldModel] = []
+            log_odds, member = np.full(codes.size, log_prior_odds(codes)), 0
         else:
             seen = candidate.view(X)
-            models, log_odds = cross_fit(candidate.family, seen, codes, folds, self.n_jobs)
+            models, log_odds, member = cross_fit(candidate.family, seen, codes, folds, self.n_jobs)
         line = _tempering(log_odds, codes) if candidate.temper else (1.0, 0.0)
         log_ratio = line[0] * log_odds + line[1] - log_prior_odds(codes)
-        return scored(candidate, models, line, log_ratio, codes, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return scored(candidate, models, member, line, log_ratio, codes, seconds)
 
     def _keep(self, result: Scored, X: Any, codes: np.ndarray, rows: RowScores) -> None:
         """Keep what scores rows from now on."""
         candidate = result.candidate
         self.view_, self.line_, self.fold_models_ = candidate.view, result.line, result.models
-        self.refitted_, self.held_out_ = None, None
-        # the fold models' odds are those of the rows in fit, a ratio's are not
+        self.held_out_ = None
         self.fitted_log_prior_odds_ = log_prior_odds(codes)
+        if candidate.family is None:
+            return
         if candidate.refit:
-            self.refitted_ = clone(candidate.family.estimator).fit(X, codes)
-            self.fold_models_ = []
-        elif self.fold_models_:
-            rows.remember(result.log_ratio)
-            self.held_out_ = rows
-            self._warn_if_apart(result.log_ratio[codes == 0])
+            fitted = candidate.family.fit_all(candidate.view(X), codes)[result.member]
+            self.fold_models_ = [FoldModel(fitted, codes, codes)]
+            return
+        rows.remember(result.log_ratio)
+        self.held_out_ = rows
+        self._warn_if_apart(result.log_ratio[codes == 0])
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log density ratio; 0 everywhere where no shift was found.
@@ -225,8 +237,6 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._checked_rows(X, reset=False)
-        if self.refitted_ is not None:
-            return self.refitted_.score_samples(X)
         if not self.fold_models_:
             return np.zeros(X.shape[0])
         return in_blocks(
@@ -234,7 +244,10 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
         )
 
     def _score_block(self, X: Any) -> np.ndarray:
-        log_ratio, new = self.held_out_.find(X)
+        if self.held_out_ is None:
+            log_ratio, new = np.empty(X.shape[0]), np.arange(X.shape[0])
+        else:
+            log_ratio, new = self.held_out_.find(X)
         if new.size:
             seen = self.view_(take_rows(X, new))
             log_odds = np.mean([model.log_odds(seen) for model in self.fold_models_], axis=0)

@@ -17,7 +17,7 @@ from weighbridge.ratios._views import View
 RELATIVE = 0.05
 # Standard errors of a difference in score: toward a smoother candidate, and toward no shift at all.
 TOWARD_SMOOTHER = 1.0
-TOWARD_CONSTANT = 2.0
+TOWARD_CONSTANT = 2.5
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Scored:
-    """A cross-fitted candidate: its fold models, held-out log ratios, and the score's summands."""
+    """A cross-fitted candidate: fold models, held-out log ratios, summands of the score."""
 
     candidate: Candidate
     models: list[Any]
+    member: int
     line: tuple[float, float]
     log_ratio: np.ndarray
     at_source: np.ndarray
@@ -55,6 +56,7 @@ class Scored:
 def scored(
     candidate: Candidate,
     models: list[Any],
+    member: int,
     line: tuple[float, float],
     log_ratio: np.ndarray,
     codes: np.ndarray,
@@ -74,6 +76,7 @@ def scored(
     return Scored(
         candidate,
         models,
+        member,
         line,
         log_ratio,
         (1 - RELATIVE) / 2 * at_source**2,
@@ -138,7 +141,7 @@ class CandidateTable:
             said = f"shift found: the ratio is {self.chosen}, the smoothest within one standard "
             said += "error of the best score"
         else:
-            said = "no shift found: no candidate beats the constant ratio by two standard errors"
+            said = "no shift found: no candidate beats the constant ratio by 2.5 standard errors"
         head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
         lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'worth':>9}{'s':>7}"]
         for row in range(len(self.names)):

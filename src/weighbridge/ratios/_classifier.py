@@ -135,7 +135,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         rows = RowScores(X)
         folds = self._folds(rows.row_keys, codes)
         family, self.view_ = self._family(X, codes)
-        models, log_odds = cross_fit(family, self.view_(X), codes, folds)
+        models, log_odds, _ = cross_fit(family, self.view_(X), codes, folds)
         calibrator = _fit_calibrator(self.calibration, log_odds, codes)
         self.fold_models_, self.calibrator_ = models, calibrator
         self.edge_ = smallest_probability(codes)

@@ -17,10 +17,7 @@ def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
     Numbers, booleans and dates are numbers; the rest is text even if it looks like numbers.
     `is_text` says what the columns were when they were first read.
     """
-    if is_frame(X):
-        columns = _frame_columns(X)
-    else:
-        columns = [_typed(column) for column in np.asarray(X).T]
+    columns = _frame_columns(X) if is_frame(X) else [_typed(c) for c in np.asarray(X).T]
     if is_text is None:
         return columns
     return [
@@ -61,7 +58,7 @@ def holds_text(X: Any) -> bool:
     return kind in "US" or (kind == "O" and any(isinstance(v, str) for v in np.asarray(X).flat))
 
 
-def unmasked(X: np.ma.MaskedArray) -> np.ndarray:
+def unmasked(X: Any) -> np.ndarray:
     """Return a masked array as numbers with NaN, which is what masked values are here."""
     return X.astype(np.float64).filled(np.nan)
 

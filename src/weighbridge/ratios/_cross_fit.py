@@ -93,11 +93,11 @@ def cross_fit(
     codes: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
     n_jobs: int | None = None,
-) -> tuple[list[FoldModel], np.ndarray]:
+) -> tuple[list[FoldModel], np.ndarray, int]:
     """Fit a family on each fold; keep the member with the smallest held-out log loss.
 
-    Returns its models, one per fold, and its out-of-fold log odds, as if every training fold had
-    the sample sizes of the whole.
+    Returns its models, one per fold, its out-of-fold log odds, as if every training fold had the
+    sample sizes of the whole, and which member it is.
     """
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(_fit_fold)(family, X, codes, train, test) for train, test in folds
@@ -112,7 +112,7 @@ def cross_fit(
             "that returns NaN for them); each row needs a score from a model that did not see it."
         )
     best = int(np.argmin([log_loss(member, codes) for member in log_odds]))
-    return [models[best] for models, _ in fitted], log_odds[best]
+    return [models[best] for models, _ in fitted], log_odds[best], best
 
 
 def _fit_fold(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ WIDEST = 2.0
 
 
 def distinct_rows(rows: Any, n: int) -> tuple[Any, np.ndarray]:
-    """Return up to `n` different rows, the first ones of a sample in random order, and their places.
+    """Return up to `n` different rows, the first of a sample in random order, and their places.
 
     The same centre twice would only make a system of equations singular.
     """
@@ -45,14 +45,15 @@ def squared_distances(rows: Any, centres: Any) -> Any:
     return xp.where(distances > 0, distances, 0.0 * distances)
 
 
-def kernels(distances: Any, bandwidths: Sequence[float]) -> Iterator[Any]:
+def kernels(distances: Any, bandwidths: Any) -> Iterator[Any]:
     """Yield exp(-distance^2 / (2 bandwidth^2)) for each bandwidth.
 
     A bandwidth smaller by sqrt(2) than the one before costs a squaring instead of an exponential.
     What is yielded is overwritten by the next.
     """
     xp = array_namespace(distances)
-    before, kernel = None, None
+    before: float | None = None
+    kernel: Any = None
     for bandwidth in bandwidths:
         if before is not None and abs(before / bandwidth / 2**0.5 - 1) < 1e-12:
             kernel *= kernel
@@ -66,7 +67,7 @@ def kernels(distances: Any, bandwidths: Sequence[float]) -> Iterator[Any]:
 
 
 def kernel_sums(
-    rows: Any, centres: Any, bandwidths: Sequence[float], gram: bool
+    rows: Any, centres: Any, bandwidths: Any, gram: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return for each bandwidth the column sums of the kernel and, if asked, its Gram matrix.
 

@@ -112,7 +112,7 @@ class KLIEP(TwoSampleRatio):
         )
         means = kernel_sums(source, self.centres_, self.bandwidths_, gram=False)[0]
         means /= source.shape[0]
-        usable = (means > SMALLEST_MEAN).all(axis=1)
+        usable = np.all(means > SMALLEST_MEAN, axis=1)
         if not usable.any():
             raise ValueError(
                 f"No source row is near the target at any of the bandwidths {self.bandwidths_}: "

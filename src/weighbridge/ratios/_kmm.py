@@ -133,7 +133,7 @@ class KMM(TwoSampleRatio):
         residual = mean_target - features.transposed(solution.weights)
         self.direction_ = residual / self.ridge
         self.shift_ = self.box_.shift(features.product(self.direction_))
-        left = float(np.linalg.norm(residual) / max(np.linalg.norm(mean_target), 1e-300))
+        left = float(np.linalg.norm(residual) / (np.linalg.norm(mean_target) or 1.0))
         self.reached_ = 1 - left
         if self.reached_ < REACHED:
             warnings.warn(

@@ -99,7 +99,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
             for code in (0, 1):
                 left = counts.copy()
                 left[..., code] -= neighbours == own[:, None]
-                log_odds[code, block] = self._log_odds(left, sizes)
+                log_odds[code, block] = self._log_odds(np.maximum(left, 0.0), sizes)
         return log_odds
 
     def _log_ratio(self, rows: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ def check_count(name: str, value: Any, least: int) -> None:
 
 def check_positive(name: str, value: Any) -> None:
     """Refuse what is no positive number."""
-    if not np.isscalar(value) or not np.isreal(value) or not 0 < value < np.inf:
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise ValueError(f"Got {name}={value!r}, but expected a positive number.")
 
 

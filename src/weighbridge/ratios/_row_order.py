@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge.ratios._columns import column_labels, is_numeric_array, read_columns
+from weighbridge.ratios._columns import is_numeric_array, read_columns
 
 
 def canonical_order(X: Any) -> np.ndarray:
-    """Return the positions of the rows, sorted by a generic projection of their columns."""
-    labels = column_labels(X)
-    direction = column_direction(labels)
+    """Return the positions of the rows, sorted by a generic projection of their columns.
+
+    Each column is scaled to [0, 1] and counts 1 plus its mean, which tells columns apart without
+    regard to their names and places.
+    """
     if sp.issparse(X):
         X = sp.csc_array(X, dtype=np.float64)
         largest = abs(X).max(axis=0).toarray().ravel()
-        return np.argsort(X @ (direction / np.where(largest > 0, largest, 1.0)), kind="stable")
+        scale = 1 / np.where(largest > 0, largest, 1.0)
+        direction = 1 + np.asarray(X.mean(axis=0)).ravel() * scale
+        return np.argsort(X @ (direction * scale), kind="stable")
     if is_numeric_array(X):
         columns = list(np.asarray(X, dtype=np.float64).T)
     else:
@@ -31,9 +35,9 @@ def canonical_order(X: Any) -> np.ndarray:
             for column in read_columns(X)
         ]
     projection = np.zeros(X.shape[0])
-    # named columns are added in the order of their names: sums in another order differ in last bits
-    for j in np.argsort(labels) if labels and not labels[0].isdigit() else range(len(columns)):
-        projection += direction[j] * _ranked_size(columns[j])
+    for column in columns:
+        scaled = _within_range(column)
+        projection += (1 + scaled.mean()) * scaled
     return np.argsort(projection, kind="stable")
 
 
@@ -42,12 +46,7 @@ def text_code(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest())
 
 
-def column_direction(labels: list[str]) -> np.ndarray:
-    """Return a number between 1 and 2 for each column, made from its label."""
-    return np.array([1 + text_code(label) / 2**48 for label in labels])
-
-
-def _ranked_size(column: np.ndarray) -> np.ndarray:
+def _within_range(column: np.ndarray) -> np.ndarray:
     """Map a column to [0, 1] by its range, missing values to 2: the same in any unit."""
     known = np.isfinite(column)
     if not known.any():

@@ -76,7 +76,7 @@ class TableEncoder:
         return np.arange(n_numbers + len(self.levels)) >= n_numbers
 
     def _split(self, X: Any, first: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the numbers as one matrix and the text columns, named columns sorted by name."""
+        """Return the numbers as one matrix and the text columns."""
         if is_numeric_array(X):
             X = np.array(X, dtype=np.float64)
             if first:
@@ -86,16 +86,12 @@ class TableEncoder:
         columns = read_columns(X, None if first else self.is_text)
         if first:
             self.is_text = [column.dtype == object for column in columns]
-            # what has no name keeps its place
-            by_name = not all(label.isdigit() for label in self.labels)
-            places = range(len(columns))
-            self.order = sorted(places, key=lambda j: self.labels[j]) if by_name else list(places)
-        number_places = [j for j in self.order if not self.is_text[j]]
+        number_places = [j for j in range(len(columns)) if not self.is_text[j]]
         numbers = np.empty((X.shape[0], len(number_places)))
         for k, j in enumerate(number_places):
             numbers[:, k] = columns[j]
         _refuse_infinite(numbers, [self.labels[j] for j in number_places])
-        return numbers, [columns[j] for j in self.order if self.is_text[j]]
+        return numbers, [columns[j] for j in range(len(columns)) if self.is_text[j]]
 
     def _centre_and_scale(
         self, numbers: np.ndarray, codes: np.ndarray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,6 +24,8 @@ from weighbridge.ratios._two_sample import TwoSampleRatio
 RIDGES = np.logspace(-4, 0, 10)
 # The smallest ratio: kernel sums with signed coefficients can fall below 0, a density ratio cannot.
 FLOOR = 1e-3
+# The share of target rows that alone may set the largest ratio.
+COMMON = 0.9
 # Samples up to this size are scored by leaving one out, larger ones by five folds.
 MOST_LEFT_OUT = 1000
 
@@ -69,14 +72,17 @@ class ULSIF(TwoSampleRatio):
     coef_ : ndarray of shape (n_centres,)
         Coefficients of the kernels, of either sign.
     largest_ : float
-        Largest ratio at the source rows of ``fit``.
+        Largest ratio that any row gets, see the notes.
 
     Notes
     -----
     The ratio is never smaller than 0.001: a sum of kernels with negative coefficients can fall
     below 0, a density ratio cannot. (Forcing the coefficients themselves to be positive triples the
-    error.) At new rows it is never larger than at the source rows seen in ``fit``, beyond which
-    nothing was learned about the source.
+    error.) Nor is it larger than at the source rows seen in ``fit`` or, if that is more, than at 90
+    percent of the target rows: further out no source row says how rare the source is there, and
+    the sum of kernels can take any value. The weights of the source rows in ``fit`` are not
+    touched by this. A ratio that averages more than 1 over the source is divided by its average; one
+    that averages less is left as it is, so that samples without overlap can be told.
 
     Columns are standardised; missing values and categories are taken as described in the guide.
     Arrays of other libraries (torch, cupy) are computed where they are.
@@ -158,7 +164,13 @@ class ULSIF(TwoSampleRatio):
         eigen = Eigen(H[j], h[j])
         self.coef_ = eigen.vectors @ eigen.solve(self.ridges_[[k]], self.iterations)[:, 0]
         self.largest_ = np.inf
-        self.largest_ = float(np.exp(np.max(to_numpy(self._log_ratio(source)))))
+        at_source, at_target = (
+            np.exp(to_numpy(self._log_ratio(rows))) for rows in (source, target)
+        )
+        mean = (1 - self.relative) * at_source.mean() + self.relative * at_target.mean()
+        scale = max(float(mean), 1.0)
+        self.coef_ /= scale
+        self.largest_ = float(max(at_source.max(), np.quantile(at_target, COMMON))) / scale
 
     def _leave_one_out(
         self, source: Any, target: Any, places: np.ndarray
@@ -248,8 +260,7 @@ def _sums_by_fold(
     """
     edges = np.linspace(0, rows.shape[0], n_folds + 1).astype(int)
     sums = [
-        kernel_sums(rows[start:end], centres, bandwidths, gram)
-        for start, end in zip(edges[:-1], edges[1:], strict=True)
+        kernel_sums(rows[start:end], centres, bandwidths, gram) for start, end in pairwise(edges)
     ]
     totals = np.array([total for total, _ in sums])
     return np.diff(edges), totals, np.array([matrix for _, matrix in sums]) if gram else None
