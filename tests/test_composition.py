@@ -190,13 +190,13 @@ def test_a_frozen_ratio_keeps_the_whole_target_in_every_fold():
         assert fit.log_ratio_.size == 60
     # and the ratio itself saw all 180 rows, split 90 to 90
     assert ratio.log_prior_odds_ == 0
-    assert ratio.held_out_.known.size == 180
+    assert ratio.n_rows_.sum() == 180
 
 
 def test_fit_itself_never_cuts_the_target():
     data = make_gaussian_shift(90, 90, random_state=0)
     model = ImportanceWeighted(Ridge()).fit(data.X, data.y, X_target=data.X_target)
-    assert model.ratio_.held_out_.known.size == 180
+    assert model.ratio_.n_rows_.sum() == 180
 
 
 def test_target_through_a_pipeline_is_transformed_under_routing(data):

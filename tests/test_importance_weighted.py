@@ -39,7 +39,7 @@ from sklearn.tree import DecisionTreeRegressor
 from weighbridge import Geodesic, ImportanceWeighted, fit_ratio
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.ratios import ClassifierRatio, KnownRatio
+from weighbridge.ratios import AutoRatio, ClassifierRatio, KnownRatio
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, mean_one
 
 TILT = KnownRatio(lambda X: 0.5 * np.asarray(X)[:, 0])
@@ -114,7 +114,7 @@ def test_raw_weights_of_the_paper_on_request():
 def test_default_is_the_full_estimated_ratio():
     data = make_gaussian_shift(400, 300, random_state=0)
     model = ImportanceWeighted(LinearRegression()).fit(data.X, data.y, X_target=data.X_target)
-    assert isinstance(model.ratio_, ClassifierRatio)
+    assert isinstance(model.ratio_, AutoRatio)
     np.testing.assert_allclose(model.weights_, mean_one(model.ratio_.score_samples(data.X)))
     # the line fitted for N(1, 1) is steeper than the one fitted for N(0, 1)
     assert model.estimator_.coef_[0] > LinearRegression().fit(data.X, data.y).coef_[0] + 0.4
@@ -401,9 +401,10 @@ def test_samples_that_do_not_overlap_are_announced(distance):
     # scaled to mean 1, a ratio that is equally tiny everywhere would look like no shift at all
     X, y = _regression(300)
     model = ImportanceWeighted(Ridge(), weighting=RIWERM(0.8))
-    with pytest.warns(OverlapWarning, match=r"WB302 the estimated ratio averages \d\.\de-\d+"):
+    with pytest.warns(OverlapWarning, match="WB302"):
         model.fit(X, y, X_target=X[::-1] + distance)
-    frozen = FrozenEstimator(fit_ratio(X, X + distance))
+    with pytest.warns(OverlapWarning, match="WB302"):
+        frozen = FrozenEstimator(fit_ratio(X, X + distance))
     with pytest.warns(OverlapWarning, match="WB302"):
         ImportanceWeighted(Ridge(), frozen, weighting=RIWERM(0.8)).fit(X, y)
 

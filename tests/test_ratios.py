@@ -36,6 +36,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge import Geodesic
 from weighbridge.datasets import make_gaussian_shift
+from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import ClassifierRatio, KnownRatio, fit_ratio
 from weighbridge.ratios._cross_fit import deal
 from weighbridge.ratios._row_scores import RowScores
@@ -263,7 +264,8 @@ def test_calibration_repairs_overconfident_odds(calibration):
 def test_certain_probabilities_stay_finite():
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(50, 1)), rng.normal(size=(50, 1)) + 100
-    ratio = fit_ratio(X, X_target, ClassifierRatio(DecisionTreeClassifier()))
+    with pytest.warns(OverlapWarning, match="WB302"):
+        ratio = fit_ratio(X, X_target, ClassifierRatio(DecisionTreeClassifier()))
     # 100 rows cannot show a probability closer to 0 than 1/200
     np.testing.assert_allclose(ratio.score_samples(X), np.log(1 / 199))
 
@@ -291,10 +293,10 @@ def test_same_seed_same_bits():
 def test_wide_and_sparse_data_with_the_default_model():
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(300, 60)), rng.normal(size=(300, 60)) + 0.2
-    wide = fit_ratio(X, X_target)
-    assert wide.estimators_[0][-1].n_features_in_ == 120
+    wide = fit_ratio(X, X_target, ClassifierRatio())
+    assert wide.estimators_[0].coef.size == 120  # columns and squares, no products
     dense = (rng.random((300, 30)) < 0.1).astype(float), (rng.random((200, 30)) < 0.2).astype(float)
-    ratio = fit_ratio(*(sp.csr_array(part) for part in dense))
+    ratio = fit_ratio(*(sp.csr_array(part) for part in dense), ClassifierRatio())
     scores = ratio.score_samples(sp.csr_array(dense[0]))
     assert scores.mean() < ratio.score_samples(sp.csc_array(dense[1])).mean()
     np.testing.assert_allclose(ratio.score_samples(sp.coo_array(dense[0])), scores)
@@ -411,13 +413,12 @@ def test_copies_of_a_row_stay_in_one_fold():
 @given(
     st.lists(st.integers(0, 9), min_size=2, max_size=15),
     st.lists(st.integers(0, 9), min_size=2, max_size=15),
-    st.integers(0, 3),
 )
-def test_every_training_fold_has_both_samples_and_every_row_is_held_out_once(source, target, seed):
+def test_every_training_fold_has_both_samples_and_every_row_is_held_out_once(source, target):
     codes = np.repeat([0, 1], [len(source), len(target)])
     keys = np.array(source + target, dtype=np.uint64)
     try:
-        folds = deal(keys, codes, 5, seed)
+        folds = deal(keys, codes, 5)
     except ValueError:
         assert min(len(set(source)), len(set(target))) == 1
         return
@@ -429,7 +430,7 @@ def test_every_training_fold_has_both_samples_and_every_row_is_held_out_once(sou
 
 def test_folds_are_stratified_by_sample():
     codes = np.repeat([0, 1], [400, 100])
-    for train, test in deal(np.arange(500, dtype=np.uint64), codes, 5, 0):
+    for train, test in deal(np.arange(500, dtype=np.uint64), codes, 5):
         assert codes[train].sum() == 80
         assert codes[test].sum() == 20
 
@@ -500,7 +501,7 @@ def test_columns_whose_labels_are_not_text_are_matched_too():
     rng = np.random.default_rng(0)
     X, X_target = (
         pd.DataFrame(rng.normal(size=(100, 2))),
-        pd.DataFrame(rng.normal([0, 3], 1, (90, 2))),
+        pd.DataFrame(rng.normal([0, 1], 1, (90, 2))),
     )
     expected = fit_ratio(X, X_target).score_samples(X)
     np.testing.assert_array_equal(fit_ratio(X, X_target[[1, 0]]).score_samples(X), expected)
@@ -535,17 +536,16 @@ def test_frames_with_text_and_missing_values(library):
         model = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=20)
         scores = fit_ratio(X, X_target, ClassifierRatio(model)).score_samples(X)
         assert scores[X["site"] == "n"].mean() > scores[X["site"] == "s"].mean() + 1
-    with pytest.raises(ValueError, match=r"columns \['site'\] hold no numbers.*ColumnTransformer"):
-        fit_ratio(X, X_target)
-    with pytest.raises(ValueError, match=r"missing values, even if your model does.*sigmoid"):
-        fit_ratio(pd.DataFrame({"x": [1.0, np.nan, 3.0]}), pd.DataFrame({"x": [1.0, 2.0, 3.0]}))
+    scores = fit_ratio(X, X_target, ClassifierRatio()).score_samples(X)
+    north = X["site"].to_numpy() == "n"
+    assert scores[north].mean() > scores[~north].mean() + 1
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 def test_categories_that_only_one_sample_has(library):
     rng = np.random.default_rng(0)
     X = library.DataFrame({"x": rng.normal(size=80), "city": ["oslo", "lima"] * 40})
-    X_target = library.DataFrame({"x": rng.normal(size=60), "city": ["oslo", "paris", "rome"] * 20})
+    X_target = library.DataFrame({"x": rng.normal(size=60), "city": ["oslo", "lima", "rome"] * 20})
     if library is pd:
         X, X_target = X.astype({"city": "category"}), X_target.astype({"city": "category"})
         model = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=5)
@@ -592,7 +592,7 @@ def test_fit_ratio_clones_what_it_is_given():
         (np.zeros((5, 2)), np.ones((1, 2)), "X_target with 1 sample "),
         (np.zeros((5, 2)), np.ones((5, 3)), "X with 2 columns and X_target with 3"),
         (np.zeros(5), np.ones((5, 1)), "got 1D array instead for X"),
-        (np.full((5, 1), np.nan), np.ones((5, 1)), "NaN"),
+        (np.full((5, 1), np.inf), np.ones((5, 1)), "infinity"),
         (pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"b": [1, 2]}), r"missing \['a'\], unexpected"),
     ],
 )
@@ -650,7 +650,9 @@ def test_classifier_ratio_refuses(ratio, error, message):
 
 def test_leave_one_out_and_tiny_samples():
     X, y = np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 0, 1, 1, 1])
-    assert ClassifierRatio(cv=LeaveOneOut()).fit(X, y).score_samples(X).shape == (8,)
-    assert len(ClassifierRatio(cv=np.int64(5)).fit(X, y).estimators_) == 3
+    with pytest.warns(OverlapWarning, match="WB302"):
+        assert ClassifierRatio(cv=LeaveOneOut()).fit(X, y).score_samples(X).shape == (8,)
+    with pytest.warns(OverlapWarning, match="WB302"):
+        assert len(ClassifierRatio(cv=np.int64(5)).fit(X, y).estimators_) == 3
     with pytest.raises(ValueError, match="at least 2 rows of each sample"):
         ClassifierRatio().fit(X[:6], y[:6])

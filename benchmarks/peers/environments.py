@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from itertools import count
@@ -46,6 +47,7 @@ class Package:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 self.problem = f"not installed: {_last_line(done.stderr)}"
+                shutil.rmtree(environment, ignore_errors=True)  # half of one would pass for whole
                 return
 
     def versions(self):

@@ -15,6 +15,8 @@ FEW_ROWS = 20
 FEW_FOR_TAIL = 250
 # The mean of an estimated ratio over the source sample; 1 if all is well.
 APART = 0.1
+# Share of target rows whose ratio exceeds by far that of every source row.
+OUTSIDE = 1 / 3
 
 
 def effective_sample_size(weights: np.ndarray) -> float:
@@ -73,6 +75,19 @@ def warn_if_apart(log_mean_ratio: float, stacklevel: int) -> None:
             "rows, where a density ratio averages 1: almost no source row lies where the target "
             "is. Check that X and X_target have the same columns in the same units (the wrapper "
             "goes outside a pipeline), and whether one feature (an id, a date) tells them apart.",
+            OverlapWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_if_outside(share: float, stacklevel: int) -> None:
+    """Warn when many target rows have a far larger ratio than any source row."""
+    if share > OUTSIDE:
+        warnings.warn(
+            f"WB302 {share:.0%} of the target rows have a far larger ratio than any source row: no "
+            "source row lies where they are, and no weights can stand for them. Check that X and "
+            "X_target have the same columns in the same units, and whether one feature (an id, a "
+            "date) tells them apart.",
             OverlapWarning,
             stacklevel=stacklevel,
         )

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 from weighbridge.ratios._blocks import in_blocks
 from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
 from weighbridge.ratios._columns import take_rows
@@ -26,6 +24,7 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
+from weighbridge.ratios._estimated import EstimatedRatio
 from weighbridge.ratios._logistic import LogisticPath, can_be_squared
 from weighbridge.ratios._parameters import check_count
 from weighbridge.ratios._row_order import canonical_order
@@ -42,15 +41,16 @@ MIN_TREE_ROWS = 50
 ROWS_PER_COEFFICIENT = 20
 
 
-class AutoRatio(DensityRatioMixin, BaseEstimator):
+class AutoRatio(EstimatedRatio):
     """Density ratio by the best of a few candidates, or none where no shift is found.
 
     Logistic regression, linear and with squares and products; least squares importance fitting
     (`ULSIF`); histogram gradient boosting, tempered. Each is cross-fitted, and the held-out log
     ratios of all are compared by one score: the squared error of the relative ratio
     ``r / (0.05 r + 0.95)``, which counts what a weight does and lets no single row decide. Among
-    the candidates within one standard error of the best the smoothest is chosen. If the best is
-    within 2.5 standard errors of the constant ratio, no shift is found, and the ratio is 1.
+    the candidates within one standard error of the best the smoothest is chosen. If none of them
+    tells the samples apart, by a log loss that beats the constant ratio's by two standard errors,
+    no shift is found, and the ratio is 1.
 
     Parameters
     ----------
@@ -121,27 +121,7 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> AutoRatio:
-        """Cross-fit every candidate, compare them, keep one.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Source and target rows.
-        y : array-like of shape (n_samples,)
-            0 for source rows, 1 for target rows; of any other two labels the larger is the target.
-
-        Returns
-        -------
-        AutoRatio
-            The fitted object.
-        """
-        self._check_parameters()
-        with whole_or_not_at_all(self):
-            self._fit(X, y)
-        return self
-
-    def _fit(self, X: Any, y: Any) -> None:
+    def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
         self._keep_domains(classes, codes)
@@ -157,7 +137,9 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
         ]
         self.table_ = choose(results, codes)
         self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
-        self._keep(results[self.table_.names.index(self.chosen_)], X, codes, rows)
+        kept = results[self.table_.names.index(self.chosen_)]
+        self._keep(kept, X, codes, rows)
+        return kept.log_ratio[codes == 0], kept.log_ratio[codes == 1]
 
     def _some_rows(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
         """Bring the rows into a random order that does not depend on theirs; cut large samples."""
@@ -220,7 +202,6 @@ class AutoRatio(DensityRatioMixin, BaseEstimator):
             return
         rows.remember(result.log_ratio)
         self.held_out_ = rows
-        self._warn_if_apart(result.log_ratio[codes == 0])
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log density ratio; 0 everywhere where no shift was found.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -18,7 +18,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from weighbridge._overlap import warn_if_apart
 from weighbridge._validation import is_frame
 from weighbridge.ratios._columns import holds_text, unmasked
 from weighbridge.ratios._cross_fit import log_prior_odds
@@ -43,6 +42,10 @@ class DensityRatioMixin(ClassifierMixin, ABC):
     ``log p_target(x) - log p_source(x)``. The classifier methods follow from it, so that
     scikit-learn stratifies folds by sample and AUC or log loss compare any two ratios.
     """
+
+    _log_far = np.log(
+        2
+    )  # a target row whose log ratio exceeds all of the source by more is outside
 
     @abstractmethod
     def score_samples(self, X: Any) -> np.ndarray:
@@ -70,11 +73,6 @@ class DensityRatioMixin(ClassifierMixin, ABC):
                 "each sample, and a useful one some dozens."
             )
         return classes, codes
-
-    def _warn_if_apart(self, source_log_ratio: np.ndarray) -> None:
-        """Warn when the ratio just estimated is almost 0 at the source rows."""
-        log_mean = logsumexp(source_log_ratio) - np.log(source_log_ratio.size)
-        warn_if_apart(float(log_mean), stacklevel=4)
 
     def _keep_domains(self, classes: np.ndarray, codes: np.ndarray) -> None:
         """Store the labels and the log odds of the sample sizes, once all else has succeeded."""

@@ -10,14 +10,15 @@ from scipy.special import logsumexp
 from sklearn.metrics import roc_auc_score
 
 from weighbridge._overlap import effective_sample_size
-from weighbridge.ratios._cross_fit import Family, log_loss, log_prior_odds
+from weighbridge.ratios._cross_fit import Family, log_prior_odds, row_log_losses
 from weighbridge.ratios._views import View
 
 # The score is that of the ratio r / (a r + 1 - a), which no row can take beyond 1 / a.
 RELATIVE = 0.05
-# Standard errors of a difference in score: toward a smoother candidate, and toward no shift at all.
+# Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,
+# below which there is no shift.
 TOWARD_SMOOTHER = 1.0
-TOWARD_CONSTANT = 2.5
+TOWARD_CONSTANT = 2.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Scored:
     log_ratio: np.ndarray
     at_source: np.ndarray
     at_target: np.ndarray
-    log_loss: float
+    log_losses: np.ndarray
     auc: float
     worth: float
     seconds: float
@@ -81,7 +82,7 @@ def scored(
         log_ratio,
         (1 - RELATIVE) / 2 * at_source**2,
         RELATIVE / 2 * at_target**2 - at_target,
-        log_loss(log_odds, codes),
+        row_log_losses(log_odds, codes),
         float(roc_auc_score(codes, log_ratio)),
         effective_sample_size(np.exp(source - source.max())),
         seconds,
@@ -141,7 +142,8 @@ class CandidateTable:
             said = f"shift found: the ratio is {self.chosen}, the smoothest within one standard "
             said += "error of the best score"
         else:
-            said = "no shift found: no candidate beats the constant ratio by 2.5 standard errors"
+            said = "no shift found: no candidate's log loss beats that of a constant ratio by two "
+            said += "standard errors"
         head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
         lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'worth':>9}{'s':>7}"]
         for row in range(len(self.names)):
@@ -155,25 +157,36 @@ class CandidateTable:
 
 
 def choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
-    """Choose the smoothest candidate that is not worse than the best; the first is the constant."""
-    best = min(results, key=lambda result: result.score)
+    """Choose the smoothest candidate that is not worse than the best; the first is the constant.
+
+    Whether there is a shift at all is asked of the log loss, which few rows cannot dominate: the
+    score, which is about weights, has a wide margin where the samples are far apart.
+    """
+    constant, others = results[0], results[1:]
+    found = any(_gain(constant, other) > TOWARD_CONSTANT for other in others)
+    best = min(others, key=lambda result: result.score)
     differences = [result.score - best.score for result in results]
     errors = [_standard_error(result, best) for result in results]
-    limits = [TOWARD_CONSTANT] + [TOWARD_SMOOTHER] * (len(results) - 1)
-    near = [d <= k * e for d, k, e in zip(differences, limits, errors, strict=True)]
-    chosen = near.index(True)
+    near = [d <= TOWARD_SMOOTHER * e for d, e in zip(differences, errors, strict=True)]
+    chosen = near.index(True, 1) if found else 0
     return CandidateTable(
         names=[result.candidate.name for result in results],
         chosen=results[chosen].candidate.name,
-        shift_found=chosen > 0,
+        shift_found=found,
         scores=[result.score for result in results],
         differences=differences,
         standard_errors=errors,
-        log_losses=[result.log_loss for result in results],
+        log_losses=[float(result.log_losses.mean()) for result in results],
         aucs=[result.auc for result in results],
         worth=[result.worth for result in results],
         seconds=[result.seconds for result in results],
     )
+
+
+def _gain(constant: Scored, other: Scored) -> float:
+    """Return the gain in held-out log loss over the constant ratio, in its standard errors."""
+    gain = constant.log_losses - other.log_losses
+    return float(gain.mean() / max(gain.std(), 1e-12) * np.sqrt(gain.size))
 
 
 def _standard_error(one: Scored, other: Scored) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge._validation import is_frame
-from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 from weighbridge.ratios._blocks import in_blocks
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import (
@@ -28,6 +27,7 @@ from weighbridge.ratios._cross_fit import (
     refuse_class_weight,
     smallest_probability,
 )
+from weighbridge.ratios._estimated import EstimatedRatio
 from weighbridge.ratios._logistic import LogisticPath
 from weighbridge.ratios._row_order import canonical_order
 from weighbridge.ratios._row_scores import RowScores
@@ -35,7 +35,7 @@ from weighbridge.ratios._table import TableEncoder
 from weighbridge.ratios._views import QuadraticView, TreesView, View
 
 
-class ClassifierRatio(DensityRatioMixin, BaseEstimator):
+class ClassifierRatio(EstimatedRatio):
     """Density ratio from a probabilistic classifier of source against target rows.
 
     The odds of the target, divided by the odds of the sample sizes, estimate
@@ -105,27 +105,7 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         self.calibration = calibration
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ClassifierRatio:
-        """Fit one classifier per fold, and score each row by the one that did not see it.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Source and target rows.
-        y : array-like of shape (n_samples,)
-            0 for source rows, 1 for target rows; of any other two labels the larger is the target.
-
-        Returns
-        -------
-        ClassifierRatio
-            The fitted object.
-        """
-        self._check_parameters()
-        with whole_or_not_at_all(self):
-            self._fit(X, y)
-        return self
-
-    def _fit(self, X: Any, y: Any) -> None:
+    def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
         if isinstance(self.cv, Integral):  # another splitter may rely on the order of the rows
@@ -141,9 +121,9 @@ class ClassifierRatio(DensityRatioMixin, BaseEstimator):
         self.edge_ = smallest_probability(codes)
         self._keep_domains(classes, codes)
         log_ratio = self._to_log_ratio(log_odds)
-        self._warn_if_apart(log_ratio[codes == 0])
         rows.remember(log_ratio)
         self.held_out_ = rows
+        return log_ratio[codes == 0], log_ratio[codes == 1]
 
     def _family(self, X: Any, codes: np.ndarray) -> tuple[Family, View]:
         """Return the models to fit, and what they see of the table."""

@@ -83,8 +83,12 @@ class Single:
         self.estimator = estimator
 
     def fit_all(self, X: Any, codes: np.ndarray) -> list[Any]:
-        """Return a fitted copy."""
-        return [clone(self.estimator).fit(X, codes)]
+        """Return a fitted copy; the warnings of a ratio are for whoever chooses it."""
+        model = clone(self.estimator)
+        if hasattr(model, "_estimate"):
+            model._estimate(X, codes)
+            return [model]
+        return [model.fit(X, codes)]
 
 
 def cross_fit(
@@ -111,7 +115,7 @@ def cross_fit(
             f"Got a cv that leaves {missing.sum()} rows out of every test fold (or a classifier "
             "that returns NaN for them); each row needs a score from a model that did not see it."
         )
-    best = int(np.argmin([log_loss(member, codes) for member in log_odds]))
+    best = int(np.argmin([row_log_losses(member, codes).mean() for member in log_odds]))
     return [models[best] for models, _ in fitted], log_odds[best], best
 
 
@@ -124,9 +128,9 @@ def _fit_fold(
     return models, np.array([model.log_odds(held_out) for model in models])
 
 
-def log_loss(log_odds: np.ndarray, codes: np.ndarray) -> float:
-    """Return the mean log loss of log odds."""
-    return float(np.logaddexp(0, np.where(codes == 1, -log_odds, log_odds)).mean())
+def row_log_losses(log_odds: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the log loss of each row."""
+    return np.logaddexp(0, np.where(codes == 1, -log_odds, log_odds))
 
 
 class FoldModel:

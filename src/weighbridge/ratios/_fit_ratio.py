@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._validation import is_frame
 from weighbridge.ratios._auto import AutoRatio
+from weighbridge.ratios._columns import unmasked
 
 
 def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
@@ -119,7 +120,8 @@ def _same_labels(X: Any, X_target: Any) -> Any:
 
 
 def _aligned_arrays(X: Any, X_target: Any) -> list[Any]:
-    parts = [part if sp.issparse(part) else np.asarray(part) for part in (X, X_target)]
+    masked = [unmasked(p) if isinstance(p, np.ma.MaskedArray) else p for p in (X, X_target)]
+    parts = [part if sp.issparse(part) else np.asarray(part) for part in masked]
     for name, part in zip(("X", "X_target"), parts, strict=True):
         if part.ndim != 2:
             raise ValueError(

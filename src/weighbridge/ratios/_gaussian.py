@@ -64,7 +64,8 @@ class GaussianRatio(TwoSampleRatio):
         centred = [sample - mean for sample, mean in zip(samples, self.means_, strict=True)]
         if self.shared:
             # both samples count alike, however many rows they have
-            scaled = [part * np.sqrt(len(source) / len(part)) for part in centred]
+            rows = len(source) + len(target)
+            scaled = [part * np.sqrt(rows / (2 * len(part))) for part in centred]
             centred = [np.concatenate(scaled)] * 2
         shapes = [_Normal(part) for part in (centred[:1] * 2 if self.shared else centred)]
         self.normals_ = shapes

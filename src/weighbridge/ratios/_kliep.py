@@ -79,6 +79,8 @@ class KLIEP(TwoSampleRatio):
     1.0
     """
 
+    _log_far = np.log(1000)  # many target rows are centres, where the ratio is highest
+
     def __init__(
         self,
         *,
@@ -148,6 +150,8 @@ class KLIEP(TwoSampleRatio):
             return
         fold_of_row = np.arange(target.shape[0]) % n_folds
         fold_of_centre = fold_of_row[places]
+        if places.size < min(self.n_centres, target.shape[0]):
+            fold_of_centre[:] = -1  # few different rows (categories): each is in other folds too
         for j in np.flatnonzero(usable):
             whole = _Likelihood(target, self.centres_, self.bandwidths_[j], means[j])
             held_out = 0.0

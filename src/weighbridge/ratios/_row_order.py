@@ -31,7 +31,7 @@ def canonical_order(X: Any) -> np.ndarray:
         columns = list(np.asarray(X, dtype=np.float64).T)
     else:
         columns = [
-            _text_as_number(column) if column.dtype == object else column
+            text_as_number(column) if column.dtype == object else column
             for column in read_columns(X)
         ]
     projection = np.zeros(X.shape[0])
@@ -58,7 +58,8 @@ def _within_range(column: np.ndarray) -> np.ndarray:
     return np.where(known, (column / 2 - low / 2) / width, 2.0)
 
 
-def _text_as_number(column: np.ndarray) -> np.ndarray:
+def text_as_number(column: np.ndarray) -> np.ndarray:
+    """Replace each text by a number made from it, a missing one by NaN."""
     missing = np.array([value is None for value in column])
     distinct, codes = np.unique(np.where(missing, "", column).astype(str), return_inverse=True)
     numbers = np.array([text_code(text) for text in distinct], dtype=np.float64)

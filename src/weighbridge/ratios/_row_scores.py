@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._validation import is_frame
+from weighbridge.ratios._columns import read_columns
+from weighbridge.ratios._row_order import text_as_number
 
 # A matrix product gives a row other last bits when it comes in another batch. Numbers with
 # decimals count as equal within COARSE of their column's spread, or FAINT of the largest spread:
@@ -28,8 +27,8 @@ class RowScores:
     """
 
     def __init__(self, X: Any):
-        columns = _columns(X)
-        self.is_text = [columns is not None and _is_text(columns[j]) for j in range(X.shape[1])]
+        columns = None if sp.issparse(X) else read_columns(X)
+        self.is_text = None if columns is None else [c.dtype == object for c in columns]
         numbers = self._numbers(columns)
         self.centre, self.spread = _centre_and_spread(numbers, self.is_text)
         self.row_keys = self._exact(X, numbers)
@@ -49,7 +48,7 @@ class RowScores:
 
     def find(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the value of each row, and the positions of rows that were never seen."""
-        numbers = self._numbers(_columns(X))
+        numbers = self._numbers(None if sp.issparse(X) else read_columns(X, self.is_text))
         value, new = _look_up(self.known, self.value, self._exact(X, numbers))
         coarse = self._coarse(numbers) if new.size else None
         if coarse is None or not self.coarse_known.size:
@@ -61,10 +60,7 @@ class RowScores:
         """Return the columns as numbers, text by a number made from it."""
         if columns is None:
             return None
-        return [
-            _text_as_number(column) if text else np.asarray(column, dtype=np.float64)
-            for column, text in zip(columns, self.is_text, strict=True)
-        ]
+        return [text_as_number(c) if c.dtype == object else c for c in columns]
 
     def _exact(self, X: Any, numbers: list[np.ndarray] | None) -> np.ndarray:
         """Return a 64-bit key for each row: a sum over columns in which zero counts nothing."""
@@ -95,30 +91,12 @@ def _look_up(
     return value[place], np.flatnonzero(known[place] != keys)
 
 
-def _columns(X: Any) -> list[np.ndarray] | None:
-    """Return the columns of `X`; None for a sparse matrix."""
-    if sp.issparse(X):
-        return None
-    if is_frame(X):
-        import narwhals as nw
-
-        return [column.to_numpy() for column in nw.from_native(X, eager_only=True).iter_columns()]
-    return list(np.asarray(X).T)
-
-
-def _is_text(column: np.ndarray) -> bool:
-    """Numbers, booleans and dates are numbers; the rest is text even if it looks like numbers."""
-    if column.dtype.kind == "O":
-        return not all(isinstance(value, Real) for value in column)
-    return column.dtype.kind not in "biufM"
-
-
 def _centre_and_spread(
-    numbers: list[np.ndarray] | None, is_text: list[bool]
+    numbers: list[np.ndarray] | None, is_text: list[bool] | None
 ) -> tuple[list[float], list[float]]:
     """Return median and spread of each column with decimals; (0, 0) for whole numbers and text."""
-    if numbers is None:
-        return [0.0] * len(is_text), [0.0] * len(is_text)
+    if numbers is None or is_text is None:
+        return [], []
     centre, spread = [], []
     for column, text in zip(numbers, is_text, strict=True):
         finite = column[np.isfinite(column)]
@@ -149,11 +127,3 @@ def _mix(numbers: np.ndarray, column: Any) -> np.ndarray:
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed = mixed ^ (mixed >> np.uint64(31))
     return np.where(numbers == 0, np.uint64(0), mixed)
-
-
-def _text_as_number(column: np.ndarray) -> np.ndarray:
-    """Replace each value by a number made from its text; the same in every process."""
-    distinct, codes = np.unique(np.asarray(column, dtype=object).astype(str), return_inverse=True)
-    digests = [hashlib.blake2b(text.encode(), digest_size=6).digest() for text in distinct]
-    numbers = np.array([1 + int.from_bytes(digest) for digest in digests], dtype=np.float64)
-    return numbers[codes]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from weighbridge._validation import is_frame
 from weighbridge.ratios._columns import column_labels, is_numeric_array, read_columns
 
 # Categories rarer than this share one level; so do those beyond the most frequent ones.
@@ -30,25 +31,22 @@ class TableEncoder:
     def fit(self, X: Any, codes: np.ndarray) -> TableEncoder:
         """Learn scales and levels from the rows of both samples (codes 0 and 1)."""
         self.labels = column_labels(X)
-        if sp.issparse(X):
-            self.is_text = [False] * X.shape[1]
-            self.centre = np.zeros(X.shape[1])
+        self.sparse = sp.issparse(X)
+        if self.sparse:
             self.scale = _sparse_scale(X, codes)
-            self.gappy, self.levels = np.zeros(X.shape[1], dtype=bool), []
             return self
         numbers, texts = self._split(X, first=True)
         self.gappy = np.isnan(numbers).any(axis=0)
         self.centre, self.scale = self._centre_and_scale(numbers, codes)
+        self.varies = self.scale > 0
         self.levels = [_frequent_levels(text) for text in texts]
         return self
 
     def numbers(self, X: Any) -> Any:
         """Return the rows as standardised numbers without gaps."""
-        if sp.issparse(X):
-            return sp.csr_array(X, dtype=np.float64) @ sp.dia_array(
-                (np.where(self.scale > 0, self.scale, 0.0)[None, :], [0]),
-                shape=(X.shape[1], X.shape[1]),
-            )
+        if self.sparse:
+            rows = sp.csr_array(X, dtype=np.float64)
+            return rows @ sp.dia_array((self.scale[None, :], [0]), shape=(self.scale.size,) * 2)
         numbers, texts = self._split(X)
         gaps = np.isnan(numbers)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -56,10 +54,9 @@ class TableEncoder:
         standard[gaps] = 0.0
         # kernels of rows this far away are 0; squares stay finite
         np.clip(standard, -1e100, 1e100, out=standard)
-        if not self.gappy.any() and not self.levels:
-            return standard
-        marks = gaps[:, self.gappy].astype(np.float64)
-        return np.hstack([standard, marks, *self._one_hot(texts)])
+        blocks = [standard[:, self.varies], gaps[:, self.gappy].astype(np.float64)]
+        encoded = np.hstack([*blocks, *self._one_hot(texts)])
+        return encoded if encoded.shape[1] else np.zeros((X.shape[0], 1))
 
     def for_trees(self, X: Any) -> np.ndarray:
         """Return numbers as they are, with NaN, then a code for each category; trees take both."""
@@ -77,21 +74,27 @@ class TableEncoder:
 
     def _split(self, X: Any, first: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the numbers as one matrix and the text columns."""
+        if sp.issparse(X):
+            X = X.toarray()
         if is_numeric_array(X):
             X = np.array(X, dtype=np.float64)
             if first:
-                self.is_text = [False] * X.shape[1]
+                self.is_text, self.number_labels = [False] * X.shape[1], self.labels
             _refuse_infinite(X, self.labels)
             return X, []
         columns = read_columns(X, None if first else self.is_text)
         if first:
             self.is_text = [column.dtype == object for column in columns]
-        number_places = [j for j in range(len(columns)) if not self.is_text[j]]
+            # named columns in the order of their names: trees break ties by place
+            named = is_frame(X)
+            self.order = np.argsort(self.labels) if named else np.arange(len(columns))
+        number_places = [j for j in self.order if not self.is_text[j]]
+        self.number_labels = [self.labels[j] for j in number_places]
         numbers = np.empty((X.shape[0], len(number_places)))
         for k, j in enumerate(number_places):
             numbers[:, k] = columns[j]
-        _refuse_infinite(numbers, [self.labels[j] for j in number_places])
-        return numbers, [columns[j] for j in range(len(columns)) if self.is_text[j]]
+        _refuse_infinite(numbers, self.number_labels)
+        return numbers, [columns[j] for j in self.order if self.is_text[j]]
 
     def _centre_and_scale(
         self, numbers: np.ndarray, codes: np.ndarray
@@ -137,7 +140,7 @@ class TableEncoder:
         width = np.asarray(high - low)
         bad = suspect[(width > 0) & (deviation[suspect] > MAX_SPREAD * width)]
         if bad.size:
-            label = [self.labels[j] for j in range(len(self.labels)) if not self.is_text[j]][bad[0]]
+            label = self.number_labels[bad[0]]
             raise ValueError(
                 f"Column {label!r} holds values so far from its others that these cannot be told "
                 "apart beside them (standard deviation over quartile range exceeds 1e8). Remove "

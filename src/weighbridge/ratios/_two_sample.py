@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,27 +17,23 @@ from weighbridge.ratios._array_encoder import (
     checked_array,
     take,
 )
-from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
+from weighbridge.ratios._estimated import EstimatedRatio
 from weighbridge.ratios._row_order import canonical_order
 from weighbridge.ratios._table import TableEncoder
 
 
-class TwoSampleRatio(DensityRatioMixin, BaseEstimator):
+class TwoSampleRatio(EstimatedRatio):
     """A ratio whose algorithm sees two matrices of standardised numbers.
 
-    A concrete class checks its parameters, computes the ratio from the matrices (rows in an order
+    A concrete class computes the ratio from the matrices (rows in an order
     that is random, yet the same for the same table however its rows are ordered), and evaluates it
     at blocks of rows.
     """
 
     _other_arrays = False  # can it compute with arrays of other libraries, on their device?
     _takes_sparse = True
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense, before any work."""
 
     @abstractmethod
     def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
@@ -48,38 +43,25 @@ class TwoSampleRatio(DensityRatioMixin, BaseEstimator):
     def _log_ratio(self, rows: Any) -> Any:
         """Return the log ratio at a block of rows."""
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Estimate the ratio.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Source and target rows.
-        y : array-like of shape (n_samples,)
-            0 for source rows, 1 for target rows; of any other two labels the larger is the target.
-
-        Returns
-        -------
-        density ratio
-            The fitted object.
-        """
-        self._check_parameters()
-        with whole_or_not_at_all(self):
-            X, y = self._checked_rows(X, y, reset=True)
-            classes, codes = self._coded(y)
-            self._keep_domains(classes, codes)
-            foreign = is_foreign(X)
-            self.encoder_ = (ArrayEncoder() if foreign else TableEncoder()).fit(X, codes)
-            rng = check_random_state(getattr(self, "random_state", None))
-            order = canonical_array_order(X) if foreign else canonical_order(X)
-            order = order[rng.permutation(order.size)]
-            source, target = (
-                self.encoder_.numbers((take if foreign else take_rows)(X, order[codes[order] == k]))
-                for k in (0, 1)
-            )
-            self._fit_samples(source, target, rng)
-            self._warn_if_apart(to_numpy(self._log_ratio_of_source(source)))
-        return self
+    def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        X, y = self._checked_rows(X, y, reset=True)
+        classes, codes = self._coded(y)
+        self._keep_domains(classes, codes)
+        foreign = is_foreign(X)
+        self.encoder_ = (ArrayEncoder() if foreign else TableEncoder()).fit(X, codes)
+        rng = check_random_state(getattr(self, "random_state", 0))
+        order = canonical_array_order(X) if foreign else canonical_order(X)
+        order = order[rng.permutation(order.size)]
+        source, target = (
+            self.encoder_.numbers((take if foreign else take_rows)(X, order[codes[order] == k]))
+            for k in (0, 1)
+        )
+        self._fit_samples(source, target, rng)
+        at_source, at_target = (
+            self._plain_log_ratio(to_numpy(self._in_blocks(rows, self._log_ratio)))
+            for rows in (source, target)
+        )
+        return at_source, at_target
 
     def score_samples(self, X: Any) -> Any:
         """Return the log density ratio at the rows of `X`, in blocks of rows.
@@ -98,9 +80,9 @@ class TwoSampleRatio(DensityRatioMixin, BaseEstimator):
         X = self._checked_rows(X, reset=False)
         return self._in_blocks(X, lambda rows: self._log_ratio(self.encoder_.numbers(rows)))
 
-    def _log_ratio_of_source(self, source: Any) -> Any:
-        """Return the log ratio at the source rows of ``fit``."""
-        return self._in_blocks(source, self._log_ratio)
+    def _plain_log_ratio(self, log_ratio: np.ndarray) -> np.ndarray:
+        """Return log p_target - log p_source from what is estimated."""
+        return log_ratio
 
     def _in_blocks(self, X: Any, function: Any) -> Any:
         """Apply a function to blocks of rows and put the results together."""

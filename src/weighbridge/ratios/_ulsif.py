@@ -81,8 +81,8 @@ class ULSIF(TwoSampleRatio):
     error.) Nor is it larger than at the source rows seen in ``fit`` or, if that is more, than at 90
     percent of the target rows: further out no source row says how rare the source is there, and
     the sum of kernels can take any value. The weights of the source rows in ``fit`` are not
-    touched by this. A ratio that averages more than 1 over the source is divided by its average; one
-    that averages less is left as it is, so that samples without overlap can be told.
+    touched by this. A ratio that averages more than 1 over the source is divided by its average;
+    one that averages less is left as it is, so that samples without overlap can be told.
 
     Columns are standardised; missing values and categories are taken as described in the guide.
     Arrays of other libraries (torch, cupy) are computed where they are.
@@ -235,11 +235,14 @@ class ULSIF(TwoSampleRatio):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""
-        log_ratio = self.score_samples(X)
-        if self.relative > 0:  # from the relative ratio q back to (1 - a) q / (1 - a q)
-            rest = np.maximum(-np.expm1(log_ratio + np.log(self.relative)), FLOOR)
-            log_ratio = log_ratio + np.log1p(-self.relative) - np.log(rest)
-        return log_ratio + self.log_prior_odds_
+        return self._plain_log_ratio(to_numpy(self.score_samples(X))) + self.log_prior_odds_
+
+    def _plain_log_ratio(self, log_ratio: np.ndarray) -> np.ndarray:
+        if self.relative == 0:
+            return log_ratio
+        # from the relative ratio q back to (1 - a) q / (1 - a q)
+        rest = np.maximum(-np.expm1(log_ratio + np.log(self.relative)), FLOOR)
+        return log_ratio + np.log1p(-self.relative) - np.log(rest)
 
 
 def _without_itself(sums: np.ndarray, n_target: int) -> np.ndarray:
