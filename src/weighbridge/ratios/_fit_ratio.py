@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._namespace import array_namespace, is_foreign
 from weighbridge._validation import is_frame
 from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._columns import unmasked
@@ -90,7 +91,9 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
             f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "
             "columns cannot be matched. Pass both as data frames, or both as arrays."
         )
-    if is_frame(X):
+    if is_foreign(X) and is_foreign(X_target):
+        parts = _aligned_foreign(X, X_target)
+    elif is_frame(X):
         parts = _aligned_frames(X, X_target)
     else:
         parts = _aligned_arrays(X, _same_labels(X, X_target))
@@ -117,6 +120,17 @@ def _same_labels(X: Any, X_target: Any) -> Any:
             "must have the same features."
         )
     return X_target[labels]
+
+
+def _aligned_foreign(X: Any, X_target: Any) -> list[Any]:
+    """Return arrays of another library as they are: they are stacked where they live."""
+    array_namespace(X, X_target)  # of one library
+    if X.ndim != 2 or X_target.ndim != 2 or X.shape[1] != X_target.shape[1]:
+        raise ValueError(
+            f"Got X of shape {tuple(X.shape)} and X_target of shape {tuple(X_target.shape)}; both "
+            "must have two dimensions, rows and columns, and the same columns."
+        )
+    return [X, X_target]
 
 
 def _aligned_arrays(X: Any, X_target: Any) -> list[Any]:
@@ -183,6 +197,8 @@ def _stack(parts: list[Any]) -> Any:
         return sp.vstack([sp.csr_array(part) for part in parts], format="csr")
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
+    if is_foreign(parts[0]):
+        return array_namespace(*parts).concat(parts)
     import narwhals as nw
 
     source, target = parts

@@ -46,7 +46,7 @@ class GaussianRatio(TwoSampleRatio):
     >>> X, X_target = rng.normal(0, 1, (2000, 1)), rng.normal(1, 1, (1000, 1))
     >>> ratio = fit_ratio(X, X_target, GaussianRatio(shared=True))
     >>> ratio.score_samples([[0.0], [0.5], [1.0]]).round(1)  # truth: -0.5, 0, 0.5
-    array([-0.4,  0.1,  0.6])
+    array([-0.5,  0. ,  0.5])
     """
 
     _takes_sparse = False

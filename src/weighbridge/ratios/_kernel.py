@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def distinct_rows(rows: Any, n: int) -> tuple[Any, np.ndarray]:
     The same centre twice would only make a system of equations singular.
     """
     xp = array_namespace(rows)
-    first = rows[: 4 * n]
+    first = rows[: min(4 * n, rows.shape[0]), :]
     dense = first.toarray() if sp.issparse(first) else to_numpy(first)
     kept = np.sort(np.unique(dense, axis=0, return_index=True)[1])[:n]
     if sp.issparse(first):
@@ -54,7 +54,7 @@ def kernels(distances: Any, bandwidths: Any) -> Iterator[Any]:
     xp = array_namespace(distances)
     before: float | None = None
     kernel: Any = None
-    for bandwidth in bandwidths:
+    for bandwidth in map(float, bandwidths):
         if before is not None and abs(before / bandwidth / 2**0.5 - 1) < 1e-12:
             kernel *= kernel
         elif xp is np:
@@ -66,28 +66,33 @@ def kernels(distances: Any, bandwidths: Any) -> Iterator[Any]:
         yield kernel
 
 
-def kernel_sums(
-    rows: Any, centres: Any, bandwidths: Any, gram: bool
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return for each bandwidth the column sums of the kernel and, if asked, its Gram matrix.
+def kernel_sums(rows: Any, centres: Any, bandwidths: Any) -> np.ndarray:
+    """Return the column sums of the kernel, shape (n_bandwidths, n_centres).
 
     One pass over the rows; sums over blocks are added up in float64.
     """
-    n_centres, xp = centres.shape[0], array_namespace(rows, centres)
-    totals = np.zeros((len(bandwidths), n_centres))
-    grams = np.zeros((len(bandwidths), n_centres, n_centres)) if gram else None
-    for block in row_blocks(rows.shape[0], n_centres, cached=xp is np):
-        distances = squared_distances(rows[block], centres)
+    xp = array_namespace(rows, centres)
+    return _summed(rows, centres, bandwidths, lambda kernel: xp.sum(kernel, axis=0))
+
+
+def kernel_grams(rows: Any, centres: Any, bandwidths: Any) -> np.ndarray:
+    """Return the Gram matrices of the kernel, shape (n_bandwidths, n_centres, n_centres)."""
+    return _summed(rows, centres, bandwidths, lambda kernel: kernel.T @ kernel)
+
+
+def _summed(rows: Any, centres: Any, bandwidths: Any, summary: Callable[[Any], Any]) -> np.ndarray:
+    xp = array_namespace(rows, centres)
+    sums: list[Any] = [0.0] * len(bandwidths)
+    for block in row_blocks(rows.shape[0], centres.shape[0], cached=xp is np):
+        distances = squared_distances(rows[block, :], centres)
         for j, kernel in enumerate(kernels(distances, bandwidths)):
-            totals[j] += to_numpy(xp.sum(kernel, axis=0))
-            if grams is not None:
-                grams[j] += to_numpy(kernel.T @ kernel)
-    return totals, grams
+            sums[j] = sums[j] + summary(kernel)
+    return np.array([to_numpy(part) for part in sums])
 
 
 def typical_distance(rows: Any, centres: Any) -> float:
     """Return the median distance between some rows and the centres (1 if all are equal)."""
-    distances = to_numpy(squared_distances(rows[:1000], centres))
+    distances = to_numpy(squared_distances(rows[: min(500, rows.shape[0]), :], centres))
     positive = distances[distances > 1e-12 * max(distances.max(), 1e-300)]
     return float(np.sqrt(np.median(positive))) if positive.size else 1.0
 

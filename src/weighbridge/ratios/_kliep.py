@@ -112,7 +112,7 @@ class KLIEP(TwoSampleRatio):
             if self.bandwidths is None
             else np.sort(np.asarray(self.bandwidths, dtype=float))[::-1]
         )
-        means = kernel_sums(source, self.centres_, self.bandwidths_, gram=False)[0]
+        means = kernel_sums(source, self.centres_, self.bandwidths_)
         means /= source.shape[0]
         usable = np.all(means > SMALLEST_MEAN, axis=1)
         if not usable.any():

@@ -14,54 +14,23 @@ class Eigen:
         self.values = np.maximum(self.values, 0.0)
         self.g = self.vectors.T @ h
 
-    def solve(self, ridges: np.ndarray, iterations: int) -> np.ndarray:
-        """Return V' theta for each ridge (in columns).
+    def coefficients(self, ridges: np.ndarray, iterations: int) -> np.ndarray:
+        """Return theta for each ridge (in columns).
 
         (H + ridge) theta_(j+1) = h + ridge theta_j, started at 0, has the sum of a geometric
         series as its solution in the coordinates of V.
         """
         damped = ridges / (self.values[:, None] + ridges)
         series = sum(damped**j for j in range(iterations))
-        return self.g[:, None] / (self.values[:, None] + ridges) * series
+        return self.vectors @ (self.g[:, None] / (self.values[:, None] + ridges) * series)
 
 
-def fold_scores(
-    H: np.ndarray,
-    h: np.ndarray,
-    sizes: tuple[np.ndarray, np.ndarray],
-    ridges: np.ndarray,
-    relative: float,
-    iterations: int,
-    H_target: np.ndarray | None,
-) -> np.ndarray:
-    """Return the held-out score of each ridge for one bandwidth, from the sums of each fold.
+def score(theta: np.ndarray, H: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Return theta'H theta / 2 - h'theta for each column of theta, smaller is better.
 
-    `H` (n_folds, b, b) and `h` (n_folds, b) are sums over the rows of a fold, `sizes` the numbers
-    of source and target rows in the folds. The score is theta'H theta / 2 - h'theta, smaller is
-    better: up to a constant, half the mean squared error of the ratio under the source (for
-    `relative` > 0 under the mixture).
+    Up to a constant, half the mean squared error of the ratio on the rows of H and h.
     """
-    n_source, n_target = sizes
-    scores = np.zeros(ridges.size)
-    for f in range(n_source.size):
-        rest = np.arange(n_source.size) != f
-        trained = _mixed(
-            H[rest].sum(axis=0) / n_source[rest].sum(),
-            None if H_target is None else H_target[rest].sum(axis=0) / n_target[rest].sum(),
-            relative,
-        )
-        held_out = _mixed(
-            H[f] / n_source[f], None if H_target is None else H_target[f] / n_target[f], relative
-        )
-        eigen = Eigen(trained, h[rest].sum(axis=0) / n_target[rest].sum())
-        theta = eigen.vectors @ eigen.solve(ridges, iterations)
-        quadratic = np.einsum("ir,ir->r", theta, held_out @ theta)
-        scores += quadratic / 2 - (h[f] / n_target[f]) @ theta
-    return scores / n_source.size
-
-
-def _mixed(H: np.ndarray, H_target: np.ndarray | None, relative: float) -> np.ndarray:
-    return H if H_target is None else (1 - relative) * H + relative * H_target
+    return np.einsum("ir,ir->r", theta, H @ theta) / 2 - h @ theta
 
 
 def leave_one_out_scores(

@@ -108,22 +108,25 @@ class TableEncoder:
             self.halved = np.ones(0)
             return np.zeros(0), np.zeros(0)
         known = ~np.isnan(numbers)
-        largest = np.max(np.abs(numbers), axis=0, where=known, initial=0.0)
+        largest = np.nan_to_num(np.fmax.reduce(np.abs(numbers), axis=0))
         self.halved = np.ldexp(1.0, np.clip(-np.frexp(largest)[1], -1000, 1000))
         near_one = numbers * self.halved
         means, squares = [], []
+        near_one[~known] = 0.0
         for code in (0, 1):
             part, there = near_one[codes == code], known[codes == code]
             n = np.maximum(there.sum(axis=0), 1)
-            mean = np.sum(part, axis=0, where=there) / n
+            mean = part.sum(axis=0) / n
             means.append(np.where(there.any(axis=0), mean, np.nan))
-            squares.append(np.sum((part - mean) ** 2, axis=0, where=there) / n)
+            part -= mean
+            part *= there
+            squares.append(np.einsum("ij,ij->j", part, part) / n)
         means = [np.where(np.isnan(a), b, a) for a, b in (means, means[::-1])]
         centre = np.nan_to_num((means[0] + means[1]) / 2)
         variance = (squares[0] + squares[1]) / 2 + (means[0] - means[1]) ** 2 / 4
-        low = np.min(near_one, axis=0, where=known, initial=np.inf)
-        high = np.max(near_one, axis=0, where=known, initial=-np.inf)
-        constant = ~(low < high)
+        lowest = np.fmin.reduce(numbers, axis=0)
+        highest = np.fmax.reduce(numbers, axis=0)
+        constant = ~(lowest < highest)
         deviation = np.sqrt(np.where(constant, 1.0, variance))
         self._refuse_outliers(near_one, known, np.where(constant, 0.0, deviation))
         return centre, np.where(constant, 0.0, 1 / deviation)
@@ -131,7 +134,7 @@ class TableEncoder:
     def _refuse_outliers(
         self, near_one: np.ndarray, known: np.ndarray, deviation: np.ndarray
     ) -> None:
-        step = max(1, near_one.shape[0] // 10_000)
+        step = max(1, near_one.shape[0] // 2000)
         few = np.where(known, near_one, np.nan)[::step]
         suspect = np.flatnonzero(deviation > 0)
         few = few[:, suspect]

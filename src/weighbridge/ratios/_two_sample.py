@@ -36,8 +36,10 @@ class TwoSampleRatio(EstimatedRatio):
     _takes_sparse = True
 
     @abstractmethod
-    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
-        """Compute the ratio from the rows of the two samples."""
+    def _fit_samples(
+        self, source: Any, target: Any, rng: np.random.RandomState
+    ) -> tuple[Any, Any] | None:
+        """Compute the ratio from the rows of the two samples; return its logarithm if known."""
 
     @abstractmethod
     def _log_ratio(self, rows: Any) -> Any:
@@ -56,11 +58,10 @@ class TwoSampleRatio(EstimatedRatio):
             self.encoder_.numbers((take if foreign else take_rows)(X, order[codes[order] == k]))
             for k in (0, 1)
         )
-        self._fit_samples(source, target, rng)
-        at_source, at_target = (
-            self._plain_log_ratio(to_numpy(self._in_blocks(rows, self._log_ratio)))
-            for rows in (source, target)
-        )
+        known = self._fit_samples(source, target, rng)
+        if known is None:
+            known = tuple(self._in_blocks(rows, self._log_ratio) for rows in (source, target))
+        at_source, at_target = (self._plain_log_ratio(to_numpy(values)) for values in known)
         return at_source, at_target
 
     def score_samples(self, X: Any) -> Any:

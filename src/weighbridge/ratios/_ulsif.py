@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
@@ -13,11 +14,12 @@ from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._kernel import (
     default_bandwidths,
     distinct_rows,
+    kernel_grams,
     kernel_sums,
     kernels,
     squared_distances,
 )
-from weighbridge.ratios._least_squares import Eigen, fold_scores, leave_one_out_scores
+from weighbridge.ratios._least_squares import Eigen, leave_one_out_scores, score
 from weighbridge.ratios._parameters import check_count, check_positive_grid
 from weighbridge.ratios._two_sample import TwoSampleRatio
 
@@ -96,7 +98,7 @@ class ULSIF(TwoSampleRatio):
     >>> X, X_target = rng.normal(0, 1, (2000, 1)), rng.normal(0.5, 1, (1000, 1))
     >>> ratio = fit_ratio(X, X_target, ULSIF())
     >>> np.exp(ratio.score_samples([[0.0], [0.25], [1.0]])).round(1)  # truth: 0.9, 1, 1.5
-    array([0.9, 1. , 1.4])
+    array([1. , 1. , 1.3])
     """
 
     _other_arrays = True
@@ -145,7 +147,7 @@ class ULSIF(TwoSampleRatio):
     def _has_closed_form(self) -> bool:
         return self.relative == 0 and self.iterations == 1
 
-    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
+    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> tuple[Any, Any]:
         self.centres_, places = distinct_rows(target, self.n_centres)
         self.bandwidths_ = (
             default_bandwidths(source, target, self.centres_)
@@ -162,15 +164,21 @@ class ULSIF(TwoSampleRatio):
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
         self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
         eigen = Eigen(H[j], h[j])
-        self.coef_ = eigen.vectors @ eigen.solve(self.ridges_[[k]], self.iterations)[:, 0]
-        self.largest_ = np.inf
-        at_source, at_target = (
-            np.exp(to_numpy(self._log_ratio(rows))) for rows in (source, target)
-        )
-        mean = (1 - self.relative) * at_source.mean() + self.relative * at_target.mean()
+        self.coef_ = eigen.coefficients(self.ridges_[[k]], self.iterations)[:, 0]
+        return self._bounded(*(to_numpy(self._sum_of_kernels(part)) for part in (source, target)))
+
+    def _bounded(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scale and bound the ratio, given its values at the two samples; return its logarithms."""
+        mean = (1 - self.relative) * np.maximum(source, FLOOR).mean()
+        mean += self.relative * np.maximum(target, FLOOR).mean()
         scale = max(float(mean), 1.0)
         self.coef_ /= scale
-        self.largest_ = float(max(at_source.max(), np.quantile(at_target, COMMON))) / scale
+        largest = max(source.max(), np.quantile(target, COMMON)) / scale
+        self.largest_ = max(float(largest), FLOOR)
+        if self.relative > 0:
+            self.largest_ = min(self.largest_, 1 / self.relative)
+        source, target = (np.clip(part / scale, FLOOR, self.largest_) for part in (source, target))
+        return np.log(source), np.log(target)
 
     def _leave_one_out(
         self, source: Any, target: Any, places: np.ndarray
@@ -194,44 +202,43 @@ class ULSIF(TwoSampleRatio):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Score every candidate on held-out folds; return H and h for each bandwidth."""
         n_folds = min(n_folds, source.shape[0], target.shape[0])
-        both = self.relative > 0
-        source_sums = _sums_by_fold(source, self.centres_, self.bandwidths_, n_folds, gram=True)
-        target_sums = _sums_by_fold(target, self.centres_, self.bandwidths_, n_folds, gram=both)
-        sizes = source_sums[0], target_sums[0]
-        H_source, h, H_target = source_sums[2], target_sums[1], target_sums[2]
-        fold_of_centre = np.searchsorted(np.cumsum(sizes[1]), places, side="right")
-        h[fold_of_centre, :, np.arange(places.size)] += _without_itself(
-            h.sum(axis=0), target.shape[0]
-        ).T
-        self.scores_ = np.array(
-            [
-                fold_scores(
-                    H_source[:, j],
-                    h[:, j],
-                    sizes,
-                    self.ridges_,
-                    self.relative,
-                    self.iterations,
-                    H_target[:, j] if both else None,
+        at = self.centres_, self.bandwidths_, n_folds
+        source_sizes, H = _sums_by_fold(kernel_grams, source, *at)
+        target_sizes, h = _sums_by_fold(kernel_sums, target, *at)
+        fold_of_centre = np.searchsorted(np.cumsum(target_sizes), places, side="right")
+        correction = _without_itself(h.sum(axis=0), target.shape[0])
+        h[fold_of_centre, :, np.arange(places.size)] += correction.T
+        # means over the rest of the folds and over the fold itself
+        H_rest, H_fold = _means_without_and_within(H, source_sizes)
+        h_rest, h_fold = _means_without_and_within(h, target_sizes)
+        H_mean, h_mean = H.sum(axis=0) / source.shape[0], h.sum(axis=0) / target.shape[0]
+        if self.relative > 0:
+            a = self.relative
+            G = _sums_by_fold(kernel_grams, target, *at)[1]
+            G_rest, G_fold = _means_without_and_within(G, target_sizes)
+            H_rest, H_fold = (1 - a) * H_rest + a * G_rest, (1 - a) * H_fold + a * G_fold
+            H_mean = (1 - a) * H_mean + a * G.sum(axis=0) / target.shape[0]
+        self.scores_ = np.zeros((len(self.bandwidths_), self.ridges_.size))
+        for fold in range(n_folds):
+            for j in range(len(self.bandwidths_)):
+                theta = Eigen(H_rest[fold, j], h_rest[fold, j]).coefficients(
+                    self.ridges_, self.iterations
                 )
-                for j in range(len(self.bandwidths_))
-            ]
-        )
-        H = H_source.sum(axis=0) / source.shape[0]
-        if both:
-            H = (1 - self.relative) * H + self.relative * H_target.sum(axis=0) / target.shape[0]
-        return H, h.sum(axis=0) / target.shape[0]
+                self.scores_[j] += score(theta, H_fold[fold, j], h_fold[fold, j]) / n_folds
+        return H_mean, h_mean
 
-    def _log_ratio(self, rows: Any) -> Any:
+    def _sum_of_kernels(self, rows: Any) -> Any:
         xp = array_namespace(rows)
         coef = self.coef_ if xp is np else _like(xp, self.coef_, self.centres_)
         parts = []
         for block in row_blocks(rows.shape[0], self.centres_.shape[0], cached=xp is np):
-            distances = squared_distances(rows[block], self.centres_)
+            distances = squared_distances(rows[block, :], self.centres_)
             parts.append(next(kernels(distances, [self.bandwidth_])) @ coef)
-        ratio = xp.concat(parts)
-        largest = min(self.largest_, 1 / self.relative if self.relative > 0 else np.inf)
-        return xp.log(xp.clip(ratio, FLOOR, max(largest, FLOOR)))
+        return xp.concat(parts)
+
+    def _log_ratio(self, rows: Any) -> Any:
+        xp = array_namespace(rows)
+        return xp.log(xp.clip(self._sum_of_kernels(rows), FLOOR, self.largest_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""
@@ -255,18 +262,22 @@ def _without_itself(sums: np.ndarray, n_target: int) -> np.ndarray:
 
 
 def _sums_by_fold(
-    rows: Any, centres: Any, bandwidths: np.ndarray, n_folds: int, gram: bool
-) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Return fold sizes, column sums (n_folds, n_bandwidths, b) and Gram matrices.
+    summed: Callable[..., np.ndarray], rows: Any, centres: Any, bandwidths: Any, n_folds: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fold sizes, and the sums of each fold.
 
     The rows are in random order: a fold is a stretch of them.
     """
     edges = np.linspace(0, rows.shape[0], n_folds + 1).astype(int)
-    sums = [
-        kernel_sums(rows[start:end], centres, bandwidths, gram) for start, end in pairwise(edges)
-    ]
-    totals = np.array([total for total, _ in sums])
-    return np.diff(edges), totals, np.array([matrix for _, matrix in sums]) if gram else None
+    sums = [summed(rows[start:end, :], centres, bandwidths) for start, end in pairwise(edges)]
+    return np.diff(edges), np.array(sums)
+
+
+def _means_without_and_within(sums: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each fold the mean over all other folds, and that over the fold."""
+    shape = (-1,) + (1,) * (sums.ndim - 1)
+    rest = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes).reshape(shape)
+    return rest, sums / sizes.reshape(shape)
 
 
 def _like(xp: Any, values: np.ndarray, array: Any) -> Any:
