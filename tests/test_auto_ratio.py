@@ -1,0 +1,219 @@
+"""AutoRatio: which candidate it chooses, what it says, and what it refuses."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+
+from weighbridge import ImportanceWeighted, fit_ratio
+from weighbridge.exceptions import OverlapWarning
+from weighbridge.ratios import ULSIF, AutoRatio, GaussianRatio, KnownRatio
+
+
+def error(log_ratio, true):
+    """Squared error of mean-one weights, as a share of the mean square of the true ones."""
+    weights, true = np.exp(log_ratio - log_ratio.max()), np.exp(true - true.max())
+    weights, true = weights / weights.mean(), true / true.mean()
+    return np.mean((weights - true) ** 2) / np.mean(true**2)
+
+
+def mean_shift(n, d=8, norm=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    mu = np.full(d, norm / np.sqrt(d))
+    return rng.normal(size=(n, d)), rng.normal(size=(n, d)) + mu, lambda X: X @ mu
+
+
+def steps(n, d=4, seed=0):
+    """The ratio is 1.8 or 0.2 by an exclusive or of two columns: products cannot follow it."""
+    rng = np.random.default_rng(seed)
+
+    def ratio(X):
+        return np.where((X[:, 0] > 0.5) ^ (X[:, 1] > 0.3), 1.8, 0.2)
+
+    X, pool = rng.random((n, d)), rng.random((5 * n, d))
+    return X, pool[rng.random(5 * n) * 1.8 < ratio(pool)][:n], lambda X: np.log(ratio(X))
+
+
+def two_bumps(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X, X_target = rng.normal(size=(n, 1)) * 1.5, rng.normal(size=(n, 1)) * 0.4
+    X_target += rng.choice([-1.2, 1.2], size=(n, 1))
+
+    def log_ratio(X):
+        bumps = [-0.5 * ((X[:, 0] - c) / 0.4) ** 2 for c in (-1.2, 1.2)]
+        return np.logaddexp(*bumps) + 0.5 * (X[:, 0] / 1.5) ** 2
+
+    return X, X_target, log_ratio
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (mean_shift(1000), {"linear"}),
+        (steps(1500), {"boosting"}),
+        (two_bumps(1500), {"ulsif", "boosting"}),
+    ],
+    ids=["mean shift", "steps", "two bumps"],
+)
+def test_the_candidate_that_can_follow_the_ratio_is_chosen(problem, expected):
+    X, X_target, true = problem
+    ratio = fit_ratio(X, X_target)
+    assert ratio.chosen_ in expected
+    assert error(ratio.score_samples(X), true(X)) < 0.15
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+def test_sharper_is_not_better_on_nearly_separable_samples():
+    # boosting knows the samples apart; its weights rest on a handful of rows
+    X, X_target, true = mean_shift(2000, d=5, norm=3.0)
+    ratio = fit_ratio(X, X_target)
+    assert ratio.chosen_ in {"linear", "quadratic"}
+    losses = {}
+    for name, used in [("auto", FrozenEstimator(ratio)), ("true", KnownRatio(true))]:
+        fitted = ImportanceWeighted(LinearRegression(), used).fit(X, X[:, 0] ** 2)
+        losses[name] = np.mean((fitted.predict(X_target) - X_target[:, 0] ** 2) ** 2)
+    assert losses["auto"] < 1.3 * losses["true"]
+
+
+@pytest.mark.parametrize("n", [100, 500])
+def test_no_shift_is_said_when_there_is_none(n):
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        ratio = fit_ratio(rng.normal(size=(n, 3)), rng.normal(size=(n, 3)))
+        found.append(ratio.shift_found_)
+        assert str(ratio.table_).startswith("shift" if ratio.shift_found_ else "no shift found")
+        if not ratio.shift_found_:
+            assert ratio.chosen_ == "constant"
+            np.testing.assert_array_equal(ratio.score_samples(rng.normal(size=(5, 3))), 0.0)
+    assert sum(found) <= 2
+
+
+@pytest.mark.slow
+def test_no_shift_in_at_least_ninety_of_a_hundred_seeds():
+    found = 0
+    for seed in range(100):
+        rng = np.random.default_rng(1000 + seed)
+        found += fit_ratio(rng.normal(size=(500, 5)), rng.normal(size=(500, 5))).shift_found_
+    assert found <= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "bar"), [(500, 0.06), (2000, 0.03), (10_000, 0.015), (50_000, 0.01)])
+def test_error_of_the_weights_of_a_mean_shift(n, bar):
+    errors = []
+    for seed in range(10):
+        X, X_target, true = mean_shift(n, seed=seed)
+        errors.append(error(fit_ratio(X, X_target).score_samples(X), true(X)))
+    assert np.mean(errors) <= bar
+
+
+def test_the_table_says_it_all():
+    X, X_target, _ = mean_shift(400)
+    table = fit_ratio(X, X_target).table_
+    assert table.names == ["constant", "linear", "quadratic", "ulsif", "boosting"]
+    best = int(np.argmin(table.scores[1:])) + 1
+    assert table.differences[best] == 0
+    assert table.aucs[0] == 0.5
+    assert table.worth[0] == pytest.approx(400)
+    lines = str(table).splitlines()
+    assert len(lines) == 7
+    assert [line.startswith("*") for line in lines].count(True) == 1
+
+
+def test_the_score_prefers_the_true_ratio():
+    # the score is a proper one: the truth beats sharper, flatter and shifted versions of itself
+    X, X_target, true = mean_shift(20_000, d=1)
+    from weighbridge.ratios._candidates import Candidate, scored
+    from weighbridge.ratios._views import View
+
+    codes = np.repeat([0, 1], 20_000)
+    log_ratio = true(np.vstack([X, X_target])) - 0.5
+    scores = {}
+    for name, values in [
+        ("true", log_ratio), ("sharper", 1.4 * log_ratio), ("flatter", 0.6 * log_ratio),
+        ("upside down", -log_ratio), ("flat", 0 * log_ratio),
+    ]:  # fmt: skip
+        candidate = Candidate(name, None, View())
+        scores[name] = scored(candidate, [], 0, (1.0, 0.0), values, codes, 0.0).score
+    assert min(scores, key=scores.get) == "true"
+    assert max(scores, key=scores.get) == "upside down"
+
+
+def test_own_candidates():
+    X, X_target, true = mean_shift(500, d=3)
+    own = [
+        ("normal", GaussianRatio(shared=True)),
+        ("forest", RandomForestClassifier(random_state=0)),
+    ]
+    ratio = fit_ratio(X, X_target, AutoRatio(own))
+    assert ratio.table_.names == ["constant", "normal", "forest"]
+    assert ratio.chosen_ == "normal"
+    assert error(ratio.score_samples(X), true(X)) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("candidates", "exception", "message"),
+    [
+        ([], ValueError, r"candidates=\[\], but expected a list of \(name, model\) pairs"),
+        ([ULSIF()], ValueError, "pairs"),
+        ([("constant", ULSIF())], ValueError, "none of them 'constant'"),
+        ([("a", ULSIF()), ("a", ULSIF())], ValueError, "different names"),
+        ([("svc", LinearSVC())], TypeError, "candidate 'svc' of type LinearSVC"),
+        ([("lr", LogisticRegression(class_weight="balanced"))], ValueError, "class_weight"),
+    ],
+)
+def test_candidates_that_make_no_sense(candidates, exception, message):
+    with pytest.raises(exception, match=message):
+        fit_ratio(np.eye(9), np.eye(9), AutoRatio(candidates))
+
+
+def test_large_samples_are_represented_by_some_of_their_rows():
+    X, X_target, true = mean_shift(3000, d=2)
+    ratio = fit_ratio(X, X_target, AutoRatio(max_rows=500))
+    assert ratio.n_rows_.tolist() == [500, 500]
+    assert error(ratio.score_samples(X), true(X)) < 0.05
+    # the odds are those of all rows
+    both = np.vstack([X, X_target[:1000]])
+    unequal = fit_ratio(X, X_target[:1000], AutoRatio(max_rows=500))
+    assert unequal.predict_proba(both)[:, 1].mean() == pytest.approx(0.25, abs=0.03)
+    assert np.exp(unequal.score_samples(X)).mean() == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+def test_wide_tables_leave_some_candidates_out():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(80, 1200)), rng.normal(size=(70, 1200)) + 0.15
+    ratio = fit_ratio(X, X_target)
+    assert ratio.table_.names == ["constant", "linear", "ulsif"]
+    assert ratio.shift_found_
+
+
+def test_a_fitted_ratio_can_be_pickled():
+    X, X_target, _ = steps(800)
+    ratio = fit_ratio(X, X_target)
+    copy = pickle.loads(pickle.dumps(ratio))
+    np.testing.assert_array_equal(copy.score_samples(X), ratio.score_samples(X))
+
+
+def test_it_is_the_default_of_the_wrapper_and_settable_from_there():
+    X, X_target, _ = mean_shift(200, d=2)
+    model = ImportanceWeighted(LinearRegression()).set_params(ratio__cv=3)
+    assert isinstance(model.ratio, AutoRatio)
+    model.fit(X, X[:, 0], X_target=X_target)
+    assert model.ratio_.table_.chosen == model.ratio_.chosen_
+
+
+def test_categories_that_only_the_target_has():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=300), "city": rng.choice(["oslo", "lima"], 300)})
+    X_target = pd.DataFrame({"x": rng.normal(size=300), "city": rng.choice(["oslo", "rome"], 300)})
+    with pytest.warns(OverlapWarning, match="WB302 [45]"):  # half of the target is in rome
+        ratio = fit_ratio(X, X_target)
+    log_ratio = ratio.score_samples(X)
+    assert log_ratio[X["city"] == "oslo"].mean() > log_ratio[X["city"] == "lima"].mean() + 1
