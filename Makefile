@@ -57,8 +57,9 @@ format: $(VENV)/.lint ## rewrite the code in house style
 docs: $(VENV)/.docs ## build the site into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/.test ## benchmarks, with a JSON of figures and versions
+bench: $(VENV)/.test ## benchmarks, peers included (an hour), with a JSON of figures and versions
 	$(BIN)/python -m benchmarks.log_weight
+	$(BIN)/python -m benchmarks.ratios
 
 clean:           ## remove everything that was built
 	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo .*_cache
