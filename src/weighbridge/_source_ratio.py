@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from weighbridge._namespace import to_numpy
 from weighbridge.weighting import Geodesic, log_mean
 
 
 def source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None) -> np.ndarray:
     """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value."""
-    log_ratio = np.asarray(ratio.score_samples(X), dtype=float)
+    log_ratio = to_numpy(ratio.score_samples(X)).astype(float)
     used = log_ratio if own is None else log_ratio[own > 0]
     missing = np.isnan(used).sum()
     if missing:

@@ -88,10 +88,12 @@ class AutoRatio(EstimatedRatio):
     Rows seen in ``fit`` are scored by models that did not see them, and new rows by the mean of the
     fold models. Two candidates are fitted to all rows once they are chosen: `ULSIF`, which cannot
     know that there is a source row without it, and the linear one, where both samples have at least
-    20 rows for each coefficient. Missing values, categories and wide tables are
-    taken as described in the guide; products are left out beyond 40 columns, squares and boosting
-    beyond 1,000, boosting with fewer than 50 rows of a sample; sparse tables have the linear and
-    the `ULSIF` candidate.
+    20 rows for each coefficient.
+
+    Missing values and categories are taken as described in the guide. Products are left out beyond
+    40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
+    boosting with fewer than 50 rows of a sample; sparse tables have the linear and the `ULSIF`
+    candidate.
 
     Examples
     --------

@@ -47,10 +47,11 @@ class ClassifierRatio(EstimatedRatio):
     ----------
     estimator : classifier with ``predict_proba``, optional
         Default: logistic regression on standardised columns, their squares and products (squares
-        only beyond 40 columns, neither beyond 1,000 or with sparse `X`), its penalty chosen by
-        held-out log loss; missing values and categories are taken as described in the guide.
+        only beyond 40 columns or where products exceed half of scikit-learn's working memory,
+        neither beyond 1,000 columns or with sparse `X`), its penalty chosen by held-out log loss;
+        missing values and categories are taken as described in the guide.
         ``HistGradientBoostingClassifier`` gets the columns of a data frame as they are: numbers
-        with their gaps, and text as categories.
+        with their gaps, and text as categories (unless its ``categorical_features`` are named).
     cv : int or splitter, default=5
         Folds for cross-fitting. With an integer they are stratified by sample, equal rows stay
         together (unless most of them are in both samples, as with categories), and there are
@@ -129,7 +130,7 @@ class ClassifierRatio(EstimatedRatio):
         """Return the models to fit, and what they see of the table."""
         if self.estimator is None:
             return LogisticPath(), QuadraticView(TableEncoder().fit(X, codes)).fit(X)
-        if not (is_frame(X) and isinstance(self.estimator, HistGradientBoostingClassifier)):
+        if not (is_frame(X) and _leaves_categories_to_us(self.estimator)):
             return Single(self.estimator), View()
         encoder = TableEncoder().fit(X, codes)
         trees = clone(self.estimator).set_params(categorical_features=encoder.categorical)
@@ -226,6 +227,14 @@ class ClassifierRatio(EstimatedRatio):
         tags.input_tags.string = inner is None or inner.string
         tags.input_tags.allow_nan = True if inner is None else inner.allow_nan
         return tags
+
+
+def _leaves_categories_to_us(estimator: Any) -> bool:
+    """True for histogram gradient boosting whose categorical columns were not named."""
+    if not isinstance(estimator, HistGradientBoostingClassifier):
+        return False
+    named = estimator.categorical_features
+    return named is None or (isinstance(named, str) and named == "from_dtype")
 
 
 def _fit_calibrator(method: str | None, log_odds: np.ndarray, codes: np.ndarray) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.linear_model import LogisticRegression
 
 # Inverse penalties, strongest penalty first; each fit starts from the one before.
@@ -43,10 +44,13 @@ class LogisticPath:
 
 
 class Quadratic:
-    """Columns with their squares and products, standardised; squares only with many columns."""
+    """Columns with their squares and products, standardised; squares only where these are many."""
 
     def fit(self, X: np.ndarray) -> Quadratic:
         """Learn the scales of the features."""
+        n, d = X.shape
+        numbers = get_config()["working_memory"] * 2**20 / 8 / 2
+        self.products = d <= MAX_PRODUCTS and n * d * (d + 3) / 2 <= numbers
         features = self._features(X)
         self.centre = features.mean(axis=0)
         deviation = features.std(axis=0)
@@ -64,7 +68,7 @@ class Quadratic:
 
     def _features(self, X: np.ndarray) -> np.ndarray:
         d = X.shape[1]
-        if d > MAX_PRODUCTS:
+        if not self.products:
             return np.hstack([X, X**2])
         left, right = np.triu_indices(d)
         features = np.empty((X.shape[0], d + left.size))
