@@ -2,11 +2,11 @@
 Estimating a density ratio
 ==========================
 
-Two samples of one column whose ratio is known, so that every estimate can be seen next to the truth.
+Two samples of one column whose ratio is known: every estimate can be seen next to the truth.
 """
 
 # %%
-# The target has two bumps on top of a wide source: a ratio that no straight line or parabola follows.
+# The target has two bumps on top of a wide source: no straight line or parabola follows the ratio.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm

@@ -55,7 +55,7 @@ def canonical_array_order(X: Any) -> np.ndarray:
     low, high = xp.min(X, axis=0), xp.max(X, axis=0)
     width = high - low
     scaled = (X - low) / xp.where(width > 0, width, xp.ones_like(width))
-    return np.argsort(to_numpy(scaled @ (1 + xp.mean(scaled, axis=0))), kind="stable")
+    return np.argsort(to_numpy(scaled @ (1 + xp.mean(scaled, axis=0))))
 
 
 def take(X: Any, rows: np.ndarray) -> Any:

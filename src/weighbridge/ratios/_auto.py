@@ -131,7 +131,7 @@ class AutoRatio(EstimatedRatio):
         X, codes = self._some_rows(X, codes, rng)
         self.n_rows_ = np.bincount(codes)
         rows = RowScores(X)
-        folds = deal(rows.row_keys, codes, int(self.cv))
+        folds = deal(rows.group, codes, int(self.cv))
         seed = int(rng.randint(2**31 - 1))
         results = [
             self._cross_fitted(candidate, X, codes, folds)

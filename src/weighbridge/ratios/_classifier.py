@@ -114,7 +114,7 @@ class ClassifierRatio(EstimatedRatio):
             order = canonical_order(X)[rng.permutation(codes.size)]
             X, codes = take_rows(X, order), codes[order]
         rows = RowScores(X)
-        folds = self._folds(rows.row_keys, codes)
+        folds = self._folds(rows.group, codes)
         family, self.view_ = self._family(X, codes)
         models, log_odds, _ = cross_fit(family, self.view_(X), codes, folds)
         calibrator = _fit_calibrator(self.calibration, log_odds, codes)
@@ -179,11 +179,9 @@ class ClassifierRatio(EstimatedRatio):
             log_odds = logit(np.clip(probability, self.edge_, 1 - self.edge_))
         return log_odds - self.log_prior_odds_
 
-    def _folds(
-        self, row_keys: np.ndarray, codes: np.ndarray
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(self, group: np.ndarray, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         if isinstance(self.cv, Integral):
-            folds = deal(row_keys, codes, int(self.cv))
+            folds = deal(group, codes, int(self.cv))
         else:
             rows = np.zeros((codes.size, 1))
             folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))

@@ -16,16 +16,15 @@ from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._logistic import LinearLogOdds
 
 
-def deal(
-    row_keys: np.ndarray, codes: np.ndarray, n_folds: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Deal rows, in the order they come, into folds stratified by sample; equal rows stay together.
+def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Deal rows, in the order they come, into folds stratified by sample; groups stay together.
 
-    Rows are repeated by a bootstrap, by oversampling or as whole-number weights, and a model that
-    has seen a row's copy has seen the row. Values of categories are also equal rows, but many of
-    them and in both samples: they are dealt singly, or no model would know a held-out category.
+    A group is a number from 0 on, the same for equal rows. Rows are repeated by a bootstrap, by
+    oversampling or as whole-number weights, and a model that has seen a row's copy has seen the
+    row. Values of categories are also equal rows, but many of them and in both samples: they are
+    dealt singly, or no model would know a held-out category.
     """
-    group = _in_order_of_appearance(row_keys)
+    group = _in_order_of_appearance(group)
     has_source, has_target, size = _group_counts(group, codes)
     both = has_source & has_target
     if size[both].sum() > max(codes.size / 2, 5 * both.sum()):
@@ -52,11 +51,15 @@ def deal(
     ]
 
 
-def _in_order_of_appearance(row_keys: np.ndarray) -> np.ndarray:
-    """Number the groups of equal rows in the order in which they first appear."""
-    _, first, group = np.unique(row_keys, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=int)
-    rank[np.argsort(first)] = np.arange(first.size)
+def _in_order_of_appearance(group: np.ndarray) -> np.ndarray:
+    """Number the groups of equal rows anew, in the order in which they first appear."""
+    n_groups = int(group.max()) + 1
+    if n_groups == group.size:  # all rows differ
+        return np.arange(n_groups)
+    first = np.full(n_groups, group.size)
+    np.minimum.at(first, group, np.arange(group.size))
+    rank = np.empty(n_groups, dtype=int)
+    rank[np.argsort(first)] = np.arange(n_groups)
     return rank[group]
 
 
@@ -115,7 +118,8 @@ def cross_fit(
             f"Got a cv that leaves {missing.sum()} rows out of every test fold (or a classifier "
             "that returns NaN for them); each row needs a score from a model that did not see it."
         )
-    best = int(np.argmin([row_log_losses(member, codes).mean() for member in log_odds]))
+    losses = [row_log_losses(m, codes).mean() for m in log_odds] if len(log_odds) > 1 else [0.0]
+    best = int(np.argmin(losses))
     return [models[best] for models, _ in fitted], log_odds[best], best
 
 
@@ -147,8 +151,8 @@ class FoldModel:
     """
 
     def __init__(self, estimator: Any, codes: np.ndarray, labels: np.ndarray):
-        if hasattr(estimator, "get_params"):
-            refuse_class_weight(getattr(estimator, "best_estimator_", estimator))
+        if hasattr(estimator, "best_estimator_"):  # a search may have chosen them
+            refuse_class_weight(estimator.best_estimator_)
         self.estimator = estimator
         self.offset = log_prior_odds(codes) - log_prior_odds(labels)
         self.edge = smallest_probability(codes)

@@ -71,7 +71,9 @@ class NearestNeighbourRatio(TwoSampleRatio):
         codes = np.repeat([0, 1], [source.shape[0], target.shape[0]])
         self.held_out_ = RowScores(rows)
         # equal rows (categories) are one neighbour that counts as many
-        _, first, place = np.unique(self.held_out_.row_keys, return_index=True, return_inverse=True)
+        place = self.held_out_.group
+        first = np.empty(place.max() + 1, dtype=int)
+        first[place] = np.arange(place.size)
         distinct = rows[first]
         self.counts_ = np.column_stack([np.bincount(place, weights=codes == k) for k in (0, 1)])
         self.made_up_ = MADE_UP * np.bincount(codes) / codes.size

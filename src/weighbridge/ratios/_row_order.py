@@ -26,7 +26,7 @@ def canonical_order(X: Any) -> np.ndarray:
         largest = abs(X).max(axis=0).toarray().ravel()
         scale = 1 / np.where(largest > 0, largest, 1.0)
         direction = 1 + np.asarray(X.mean(axis=0)).ravel() * scale
-        return np.argsort(X @ (direction * scale), kind="stable")
+        return np.argsort(X @ (direction * scale))
     if is_numeric_array(X):
         columns = list(np.asarray(X, dtype=np.float64).T)
     else:
@@ -38,7 +38,7 @@ def canonical_order(X: Any) -> np.ndarray:
     for column in columns:
         scaled = _within_range(column)
         projection += (1 + scaled.mean()) * scaled
-    return np.argsort(projection, kind="stable")
+    return np.argsort(projection)
 
 
 def text_code(text: str) -> int:

@@ -31,29 +31,40 @@ class RowScores:
         self.is_text = None if columns is None else [c.dtype == object for c in columns]
         numbers = self._numbers(columns)
         self.centre, self.spread = _centre_and_spread(numbers, self.is_text)
-        self.row_keys = self._exact(X, numbers)
+        self.known, self.group = sorted_groups(self._exact(X, numbers))
         self.coarse_row_keys = self._coarse(numbers)
 
     def remember(self, values: np.ndarray) -> None:
         """Keep one value for each row given at birth."""
-        self.known, first, place = np.unique(self.row_keys, return_index=True, return_inverse=True)
-        self.value = np.bincount(place, weights=values) / np.bincount(place)
+        self.value = np.bincount(self.group, weights=values) / np.bincount(self.group)
+        if self.coarse_row_keys is not None:
+            of_group = np.empty(self.known.size, dtype=self.coarse_row_keys.dtype)
+            of_group[self.group] = self.coarse_row_keys
+            self.coarse_row_keys = of_group
+        del self.group
+
+    def _coarse_table(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coarse keys that only one row has, and their values; made when needed."""
         if self.coarse_row_keys is not None:
             keys, owner, count = np.unique(
-                self.coarse_row_keys[first], return_index=True, return_counts=True
+                self.coarse_row_keys, return_index=True, return_counts=True
             )
             alone = count == 1  # no other row is so near
             self.coarse_known, self.coarse_value = keys[alone], self.value[owner[alone]]
-        del self.row_keys, self.coarse_row_keys
+            self.coarse_row_keys = None
+        return self.coarse_known, self.coarse_value
 
     def find(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the value of each row, and the positions of rows that were never seen."""
         numbers = self._numbers(None if sp.issparse(X) else read_columns(X, self.is_text))
         value, new = _look_up(self.known, self.value, self._exact(X, numbers))
         coarse = self._coarse(numbers) if new.size else None
-        if coarse is None or not self.coarse_known.size:
+        if coarse is None:
             return value, new
-        value[new], still_new = _look_up(self.coarse_known, self.coarse_value, coarse[new])
+        known, known_value = self._coarse_table()
+        if not known.size:
+            return value, new
+        value[new], still_new = _look_up(known, known_value, coarse[new])
         return value, new[still_new]
 
     def _numbers(self, columns: list[np.ndarray] | None) -> list[np.ndarray] | None:
@@ -84,6 +95,16 @@ class RowScores:
         return _sum_of_keys(coarse)
 
 
+def sorted_groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different keys, sorted, and for each row the place of its key among them."""
+    order = np.argsort(keys)
+    in_order = keys[order]
+    starts = np.concatenate([[True], in_order[1:] != in_order[:-1]])
+    place = np.empty(keys.size, dtype=int)
+    place[order] = np.cumsum(starts) - 1
+    return in_order[starts], place
+
+
 def _look_up(
     known: np.ndarray, value: np.ndarray, keys: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -104,7 +125,8 @@ def _centre_and_spread(
             centre.append(0.0)
             spread.append(0.0)
         else:
-            low, middle, high = np.percentile(finite, [10, 50, 90])
+            few = finite[:: max(1, finite.size // 2000)]
+            low, middle, high = np.percentile(few, [10, 50, 90])
             centre.append(float(middle))
             spread.append(float(high - low) or float(np.ptp(finite)))
     return centre, spread
