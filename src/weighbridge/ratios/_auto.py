@@ -10,11 +10,10 @@ import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.ratios._blocks import in_blocks
 from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
+from weighbridge.ratios._classifier import family_and_view
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import (
     FoldModel,
@@ -159,7 +158,11 @@ class AutoRatio(EstimatedRatio):
         constant = Candidate("constant", None, View())
         if self.candidates is not None:
             own = [
-                Candidate(name, Single(model), View(), refit=hasattr(model, "score_samples"))
+                Candidate(
+                    name,
+                    *family_and_view(model, X, codes),
+                    refit=hasattr(model, "score_samples"),
+                )
                 for name, model in self.candidates
             ]
             return [constant, *own]
@@ -205,28 +208,9 @@ class AutoRatio(EstimatedRatio):
         rows.remember(result.log_ratio)
         self.held_out_ = rows
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Return the log density ratio; 0 everywhere where no shift was found.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            ``log p_target(x) - log p_source(x)``, estimated.
-        """
-        check_is_fitted(self)
-        X = self._checked_rows(X, reset=False)
-        if not self.fold_models_:
-            return np.zeros(X.shape[0])
-        return in_blocks(
-            lambda block: take_rows(X, block), X.shape[0], 2 * X.shape[1] + 100, self._score_block
-        )
-
     def _score_block(self, X: Any) -> np.ndarray:
+        if not self.fold_models_:  # the constant
+            return np.zeros(X.shape[0])
         if self.held_out_ is None:
             log_ratio, new = np.empty(X.shape[0]), np.arange(X.shape[0])
         else:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
 from sklearn import get_config
 
 # On a CPU a block of this many numbers stays in the cache from one step to the next.
@@ -23,13 +21,3 @@ def row_blocks(n_rows: int, width: int, cached: bool = False) -> Iterator[slice]
     size = max(1, int(numbers / max(width, 1)))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
-
-
-def in_blocks(
-    take: Callable[[slice], Any], n_rows: int, width: int, function: Callable[[Any], np.ndarray]
-) -> np.ndarray:
-    """Return one number for each row, computed block by block; `take` reads a block."""
-    values = np.empty(n_rows)
-    for block in row_blocks(n_rows, width):
-        values[block] = function(take(block))
-    return values

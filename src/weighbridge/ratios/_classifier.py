@@ -13,11 +13,9 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge._validation import is_frame
-from weighbridge.ratios._blocks import in_blocks
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import (
     Family,
@@ -130,30 +128,7 @@ class ClassifierRatio(EstimatedRatio):
         """Return the models to fit, and what they see of the table."""
         if self.estimator is None:
             return LogisticPath(), QuadraticView(TableEncoder().fit(X, codes)).fit(X)
-        if not (is_frame(X) and _leaves_categories_to_us(self.estimator)):
-            return Single(self.estimator), View()
-        encoder = TableEncoder().fit(X, codes)
-        trees = clone(self.estimator).set_params(categorical_features=encoder.categorical)
-        return Single(trees), TreesView(encoder)
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Return the log density ratio; out-of-fold at rows that were seen in ``fit``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            ``log p_target(x) - log p_source(x)``, estimated.
-        """
-        check_is_fitted(self)
-        X = self._checked_rows(X, reset=False)
-        return in_blocks(
-            lambda block: take_rows(X, block), X.shape[0], 2 * X.shape[1] + 100, self._score_block
-        )
+        return family_and_view(self.estimator, X, codes)
 
     def _score_block(self, X: Any) -> np.ndarray:
         log_ratio, new = self.held_out_.find(X)
@@ -225,6 +200,15 @@ class ClassifierRatio(EstimatedRatio):
         tags.input_tags.string = inner is None or inner.string
         tags.input_tags.allow_nan = True if inner is None else inner.allow_nan
         return tags
+
+
+def family_and_view(estimator: Any, X: Any, codes: np.ndarray) -> tuple[Single, View]:
+    """Return a model of the user's, and what it sees of the table: trees get our categories."""
+    if not (is_frame(X) and _leaves_categories_to_us(estimator)):
+        return Single(estimator), View()
+    encoder = TableEncoder().fit(X, codes)
+    trees = clone(estimator).set_params(categorical_features=encoder.categorical)
+    return Single(trees), TreesView(encoder)
 
 
 def _leaves_categories_to_us(estimator: Any) -> bool:

@@ -161,11 +161,11 @@ class FoldModel:
         """Return the log odds of the target, exact for logistic regression and ratios."""
         if isinstance(self.estimator, LinearLogOdds):
             return self.estimator.log_odds(X) + self.offset
-        if hasattr(self.estimator, "log_prior_odds_"):  # a density ratio
-            return self.estimator.decision_function(X) + self.offset
         last = self.estimator
         while isinstance(last, Pipeline):
             last = last.steps[-1][1]
+        if hasattr(last, "log_prior_odds_"):  # a density ratio
+            return self.estimator.decision_function(X) + self.offset
         if isinstance(last, LogisticRegression | LogisticRegressionCV):
             return np.asarray(self.estimator.decision_function(X), dtype=float) + self.offset
         probability = np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]

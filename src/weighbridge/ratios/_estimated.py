@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._namespace import array_namespace
 from weighbridge._overlap import APART, warn_if_apart, warn_if_outside
 from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
+from weighbridge.ratios._blocks import row_blocks
+from weighbridge.ratios._columns import take_rows
 
 
 class EstimatedRatio(DensityRatioMixin, BaseEstimator):
@@ -47,6 +51,37 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             at_source, at_target = self._estimate(X, y)
             self._warn_if_apart(at_source, at_target)
         return self
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log density ratio at the rows of `X`, computed in blocks of rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``log p_target(x) - log p_source(x)``, estimated.
+        """
+        check_is_fitted(self)
+        return self._in_blocks(self._checked_rows(X, reset=False), self._score_block)
+
+    @abstractmethod
+    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Check rows and columns; with `reset` learn the columns."""
+
+    @abstractmethod
+    def _score_block(self, X: Any) -> Any:
+        """Return the log ratio at some checked rows."""
+
+    def _in_blocks(self, X: Any, function: Any) -> Any:
+        """Apply a function to blocks of rows and put the results together."""
+        xp = array_namespace(X)
+        cut = take_rows if xp is np else (lambda X, block: X[block, :])
+        blocks = row_blocks(X.shape[0], max(2 * X.shape[1], 256))
+        return xp.concat([function(cut(X, block)) for block in blocks])
 
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         """Warn when the log ratio just estimated says that the samples hardly overlap."""

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._namespace import array_namespace, is_foreign, to_numpy
+from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge.ratios._array_encoder import (
     ArrayEncoder,
     canonical_array_order,
     checked_array,
     take,
 )
-from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._estimated import EstimatedRatio
 from weighbridge.ratios._row_order import canonical_order
@@ -64,35 +62,12 @@ class TwoSampleRatio(EstimatedRatio):
         at_source, at_target = (self._plain_log_ratio(to_numpy(values)) for values in known)
         return at_source, at_target
 
-    def score_samples(self, X: Any) -> Any:
-        """Return the log density ratio at the rows of `X`, in blocks of rows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            ``log p_target(x) - log p_source(x)``, estimated.
-        """
-        check_is_fitted(self)
-        X = self._checked_rows(X, reset=False)
-        return self._in_blocks(X, lambda rows: self._log_ratio(self.encoder_.numbers(rows)))
+    def _score_block(self, X: Any) -> Any:
+        return self._log_ratio(self.encoder_.numbers(X))
 
     def _plain_log_ratio(self, log_ratio: np.ndarray) -> np.ndarray:
         """Return log p_target - log p_source from what is estimated."""
         return log_ratio
-
-    def _in_blocks(self, X: Any, function: Any) -> Any:
-        """Apply a function to blocks of rows and put the results together."""
-        xp = array_namespace(X)
-        width = max(X.shape[1], 256)
-        cut = take_rows if xp is np else (lambda X, block: X[block, :])
-        return xp.concat(
-            [function(cut(X, block)) for block in row_blocks(X.shape[0], width)] or [xp.zeros(0)]
-        )
 
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if is_foreign(X) and self._other_arrays:
