@@ -5,9 +5,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from weighbridge import ImportanceWeighted, fit_ratio
@@ -155,6 +158,23 @@ def test_own_candidates():
     assert ratio.table_.names == ["constant", "normal", "forest"]
     assert ratio.chosen_ == "normal"
     assert error(ratio.score_samples(X), true(X)) < 0.05
+
+
+def test_own_candidates_take_text_and_pipelines():
+    rng = np.random.default_rng(0)
+    X, X_target = (
+        pd.DataFrame({"x": rng.normal(size=300), "city": rng.choice(["a", "b"], 300, p=[p, 1 - p])})
+        for p in (0.7, 0.3)
+    )
+    encode = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
+    own = [
+        ("encoded", make_pipeline(encode, ULSIF())),
+        ("trees", HistGradientBoostingClassifier(max_leaf_nodes=4, early_stopping=True)),
+    ]
+    ratio = fit_ratio(X, X_target, AutoRatio(own))
+    assert ratio.shift_found_
+    log_ratio = ratio.score_samples(X)
+    assert log_ratio[X["city"] == "b"].mean() > log_ratio[X["city"] == "a"].mean() + 1
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,9 @@ def _frame_columns(X: Any) -> list[np.ndarray]:
         elif series.dtype == nw.Object:
             columns.append(_typed(series.to_numpy()))
         else:
-            columns.append(_as_text(series.cast(nw.String).to_numpy()))
+            # some versions of pandas turn a missing value into the text "None"
+            text = _as_text(series.cast(nw.String).to_numpy())
+            columns.append(np.where(series.is_null().to_numpy(), None, text))
     return columns
 
 
