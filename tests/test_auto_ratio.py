@@ -197,7 +197,7 @@ def test_large_samples_are_represented_by_some_of_their_rows():
     X, X_target, true = mean_shift(3000, d=2)
     ratio = fit_ratio(X, X_target, AutoRatio(max_rows=500))
     assert ratio.n_rows_.tolist() == [500, 500]
-    assert error(ratio.score_samples(X), true(X)) < 0.05
+    assert error(ratio.score_samples(X), true(X)) < 0.1
     # the odds are those of all rows
     both = np.vstack([X, X_target[:1000]])
     unequal = fit_ratio(X, X_target[:1000], AutoRatio(max_rows=500))

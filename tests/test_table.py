@@ -80,7 +80,7 @@ def test_columns_of_every_kind_are_read_alike():
 
 def test_text_where_numbers_were_is_refused():
     encoder = TableEncoder().fit(np.eye(4), np.array([0, 1, 0, 1]))
-    with pytest.raises(ValueError, match=r"Got text \('high'\) in column 0.*held numbers in fit"):
+    with pytest.raises(ValueError, match=r"Got text \('high'\) in column '0'.*held numbers in fit"):
         encoder.numbers(np.array([["high", 1, 2, 3]], dtype=object))
 
 

@@ -12,6 +12,7 @@ from weighbridge import fit_ratio
 from weighbridge.geodesic import log_weight
 from weighbridge.ratios import ULSIF
 from weighbridge.ratios._least_squares import Eigen, leave_one_out_scores, score
+from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._ulsif import FLOOR
 
 
@@ -50,13 +51,11 @@ def test_leave_one_out_in_closed_form_equals_brute_force(n, m, b, ridge, seed):
 def test_scores_of_folds_equal_brute_force(relative, iterations):
     X, X_target = samples(103, 57)
     ratio = fit_ratio(X, X_target, ULSIF(relative, n_centres=6, cv=3, iterations=iterations))
-    shuffled = _as_seen(ratio, X, X_target)
+    rows = _as_seen(ratio, X, X_target)
     expected = np.zeros_like(ratio.scores_)
     for j, bandwidth in enumerate(ratio.bandwidths_):
-        source, target = (_kernel(part, ratio.centres_, bandwidth) for part in shuffled)
-        alone = [
-            np.flatnonzero((shuffled[1] == centre).all(axis=1))[0] for centre in ratio.centres_
-        ]
+        source, target = (_kernel(part, ratio.centres_, bandwidth) for part in rows)
+        alone = [np.flatnonzero((rows[1] == centre).all(axis=1))[0] for centre in ratio.centres_]
         gram_of_target = target.copy()
         for k, row in enumerate(alone):  # a centre's own row says nothing about it
             target[row, k] = np.delete(target[:, k], row).mean()
@@ -75,12 +74,9 @@ def test_scores_of_folds_equal_brute_force(relative, iterations):
 
 def _as_seen(ratio, X, X_target):
     """The standardised rows, in the order in which the ratio dealt them into folds."""
-    from weighbridge.ratios._row_order import canonical_order
-
     both, codes = np.vstack([X, X_target]), np.repeat([0, 1], [len(X), len(X_target)])
-    order = canonical_order(both)
-    order = order[np.random.RandomState(0).permutation(order.size)]
-    return [ratio.encoder_.numbers(both[order[codes[order] == k]]) for k in (0, 1)]
+    places = shuffled(both, codes, np.random.RandomState(0))
+    return [ratio.encoder_.numbers(both[rows]) for rows in places]
 
 
 def _kernel(rows, centres, bandwidth):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -15,8 +16,10 @@ FEW_ROWS = 20
 FEW_FOR_TAIL = 250
 # The mean of an estimated ratio over the source sample; 1 if all is well.
 APART = 0.1
-# Share of target rows whose ratio exceeds by far that of every source row.
+# Share of target rows whose ratio exceeds by far that of every source row; with fewer source rows
+# than this the largest of their ratios is anything.
 OUTSIDE = 1 / 3
+FEW_FOR_LARGEST = 30
 
 
 def effective_sample_size(weights: np.ndarray) -> float:
@@ -64,6 +67,14 @@ def pareto_threshold(n: int) -> float:
     return min(1 - 1 / math.log10(n), 0.7) if n > 10 else 0.0
 
 
+def users_line() -> int:
+    """Return the stacklevel, seen from a function that warns, of the line outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("weighbridge."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def warn_if_apart(log_mean_ratio: float, stacklevel: int) -> None:
     """Warn when an estimated ratio is almost 0 on the whole source sample.
 
@@ -73,8 +84,9 @@ def warn_if_apart(log_mean_ratio: float, stacklevel: int) -> None:
         warnings.warn(
             f"WB302 the estimated ratio averages {math.exp(log_mean_ratio):.1e} on the source "
             "rows, where a density ratio averages 1: almost no source row lies where the target "
-            "is. Check that X and X_target have the same columns in the same units (the wrapper "
-            "goes outside a pipeline), and whether one feature (an id, a date) tells them apart.",
+            "is. Check that X and X_target have the same columns in the same units (an "
+            "ImportanceWeighted model goes outside a pipeline), and whether one feature (an id, a "
+            "date) tells them apart.",
             OverlapWarning,
             stacklevel=stacklevel,
         )

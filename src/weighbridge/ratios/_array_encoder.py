@@ -27,6 +27,11 @@ class ArrayEncoder:
         self.scale = xp.where(constant, 0 * one, 1 / xp.sqrt(xp.where(constant, one, variance)))
         return self
 
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.scale.shape[0])
+
     def numbers(self, X: Any) -> Any:
         """Return the rows as standardised numbers."""
         return (X - self.centre) * self.scale

@@ -26,7 +26,7 @@ from weighbridge.ratios._cross_fit import (
 from weighbridge.ratios._estimated import EstimatedRatio
 from weighbridge.ratios._logistic import LogisticPath, can_be_squared
 from weighbridge.ratios._parameters import check_count
-from weighbridge.ratios._row_order import canonical_order
+from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._row_scores import RowScores
 from weighbridge.ratios._table import TableEncoder
 from weighbridge.ratios._ulsif import ULSIF
@@ -34,8 +34,9 @@ from weighbridge.ratios._views import NumbersView, QuadraticView, TreesView, Vie
 
 # Trees look at every column at every split.
 MAX_TREE_COLUMNS = 1000
-# With fewer rows of a sample trees have nothing to split.
+# With fewer rows of a sample trees have nothing to split, and kernels no rows to hold out.
 MIN_TREE_ROWS = 50
+MIN_KERNEL_ROWS = 10
 # A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
 ROWS_PER_COEFFICIENT = 20
 
@@ -91,8 +92,8 @@ class AutoRatio(EstimatedRatio):
 
     Missing values and categories are taken as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
-    boosting with fewer than 50 rows of a sample; sparse tables have the linear and the `ULSIF`
-    candidate.
+    boosting with fewer than 50 rows of a sample, `ULSIF` with fewer than 10; sparse tables have the
+    linear and the `ULSIF` candidate.
 
     Examples
     --------
@@ -140,17 +141,13 @@ class AutoRatio(EstimatedRatio):
         self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
         kept = results[self.table_.names.index(self.chosen_)]
         self._keep(kept, X, codes, rows)
-        return kept.log_ratio[codes == 0], kept.log_ratio[codes == 1]
+        refitted = kept.candidate.refit
+        log_ratio = self._in_blocks(X, self._score_block) if refitted else kept.log_ratio
+        return log_ratio[codes == 0], log_ratio[codes == 1]
 
     def _some_rows(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
         """Bring the rows into a random order that does not depend on theirs; cut large samples."""
-        order = canonical_order(X)[rng.permutation(codes.size)]
-        if self.max_rows is not None:
-            kept = [order[codes[order] == code][: self.max_rows] for code in (0, 1)]
-            if kept[0].size + kept[1].size < codes.size:
-                mark = np.zeros(codes.size, dtype=bool)
-                mark[np.concatenate(kept)] = True
-                order = order[mark[order]]
+        order = np.concatenate([rows[: self.max_rows] for rows in shuffled(X, codes, rng)])
         return take_rows(X, order), codes[order]
 
     def _candidates(self, X: Any, codes: np.ndarray, seed: int) -> list[Candidate]:
@@ -174,8 +171,10 @@ class AutoRatio(EstimatedRatio):
         dense = not sp.issparse(X)
         if dense and can_be_squared(first):
             found.append(Candidate("quadratic", LogisticPath(), QuadraticView(encoder).fit(X)))
-        found.append(Candidate("ulsif", Single(ULSIF(random_state=seed)), View(), refit=True))
-        if dense and X.shape[1] <= MAX_TREE_COLUMNS and np.bincount(codes).min() >= MIN_TREE_ROWS:
+        fewest = np.bincount(codes).min()
+        if fewest >= MIN_KERNEL_ROWS:
+            found.append(Candidate("ulsif", Single(ULSIF(random_state=seed)), View(), refit=True))
+        if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
             trees = Single(_boosting(encoder.categorical, seed))
             found.append(Candidate("boosting", trees, TreesView(encoder), temper=True))
         return found
@@ -242,12 +241,24 @@ class AutoRatio(EstimatedRatio):
                 "with different names, none of them 'constant', which is always there."
             )
         for name, model in self.candidates:
+            if isinstance(model, type):
+                raise TypeError(
+                    f"Got the class {model.__name__} for candidate {name!r}, but expected an "
+                    f"object: write {model.__name__}()."
+                )
             if not (hasattr(model, "score_samples") or hasattr(model, "predict_proba")):
                 raise TypeError(
                     f"Got candidate {name!r} of type {type(model).__name__}, but expected a "
                     "density ratio or a classifier with predict_proba."
                 )
+            if getattr(model, "relative", 0):
+                raise ValueError(
+                    f"Got candidate {name!r} with relative={model.relative!r}, which estimates "
+                    "another function than the others; candidates are plain ratios (relative=0)."
+                )
             refuse_class_weight(model)
+            if isinstance(model, EstimatedRatio):
+                model._check_parameters()
 
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if is_foreign(X):

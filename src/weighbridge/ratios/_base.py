@@ -43,10 +43,6 @@ class DensityRatioMixin(ClassifierMixin, ABC):
     scikit-learn stratifies folds by sample and AUC or log loss compare any two ratios.
     """
 
-    _log_far = np.log(
-        2
-    )  # a target row whose log ratio exceeds all of the source by more is outside
-
     @abstractmethod
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the log density ratio at the rows of `X`."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.metrics import roc_auc_score
 
-from weighbridge._overlap import effective_sample_size
+from weighbridge._overlap import OUTSIDE, effective_sample_size
 from weighbridge.ratios._cross_fit import Family, log_prior_odds, row_log_losses
 from weighbridge.ratios._views import View
 
@@ -93,7 +93,7 @@ def _relative(log_ratio: np.ndarray) -> np.ndarray:
     return 1 / (RELATIVE + (1 - RELATIVE) * np.exp(-np.maximum(log_ratio, -700.0)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CandidateTable:
     """How the candidates for a density ratio compare; ``str`` gives a table.
 
@@ -115,6 +115,9 @@ class CandidateTable:
         Effective number of source rows under the held-out ratio.
     seconds : list of float
         Time of cross-fitting.
+    outside : float
+        Share of target rows whose ratio exceeds twice that of every source row, by the chosen
+        candidate.
 
     Examples
     --------
@@ -136,14 +139,20 @@ class CandidateTable:
     aucs: list[float]
     worth: list[float]
     seconds: list[float]
+    outside: float
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if self.shift_found:
             said = f"shift found: the ratio is {self.chosen}, the smoothest within one standard "
             said += "error of the best score"
         else:
             said = "no shift found: no candidate's log loss beats that of a constant ratio by two "
             said += "standard errors"
+        if self.outside > OUTSIDE:
+            said += (
+                f"\n{self.outside:.0%} of the target rows lie where no source row is: no weights "
+            )
+            said += "can stand for them"
         head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
         lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'worth':>9}{'s':>7}"]
         for row in range(len(self.names)):
@@ -169,6 +178,7 @@ def choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
     errors = [_standard_error(result, best) for result in results]
     near = [d <= TOWARD_SMOOTHER * e for d, e in zip(differences, errors, strict=True)]
     chosen = near.index(True, 1) if found else 0
+    at_source, at_target = (results[chosen].log_ratio[codes == code] for code in (0, 1))
     return CandidateTable(
         names=[result.candidate.name for result in results],
         chosen=results[chosen].candidate.name,
@@ -180,6 +190,7 @@ def choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
         aucs=[result.auc for result in results],
         worth=[result.worth for result in results],
         seconds=[result.seconds for result in results],
+        outside=float(np.mean(at_target > at_source.max() + np.log(2))),
     )
 
 

@@ -27,7 +27,7 @@ from weighbridge.ratios._cross_fit import (
 )
 from weighbridge.ratios._estimated import EstimatedRatio
 from weighbridge.ratios._logistic import LogisticPath
-from weighbridge.ratios._row_order import canonical_order
+from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._row_scores import RowScores
 from weighbridge.ratios._table import TableEncoder
 from weighbridge.ratios._views import QuadraticView, TreesView, View
@@ -108,8 +108,7 @@ class ClassifierRatio(EstimatedRatio):
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
         if isinstance(self.cv, Integral):  # another splitter may rely on the order of the rows
-            rng = check_random_state(self.random_state)
-            order = canonical_order(X)[rng.permutation(codes.size)]
+            order = np.concatenate(shuffled(X, codes, check_random_state(self.random_state)))
             X, codes = take_rows(X, order), codes[order]
         rows = RowScores(X)
         folds = self._folds(rows.group, codes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -9,6 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from weighbridge._validation import is_frame
+
+# Dates and durations are counted in days.
+MICROSECONDS = 86_400e6
 
 
 def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
@@ -21,8 +26,8 @@ def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
     if is_text is None:
         return columns
     return [
-        _as_text(column) if text else _as_numbers(column, j)
-        for j, (column, text) in enumerate(zip(columns, is_text, strict=True))
+        _as_text(column) if text else _as_numbers(column, label)
+        for column, text, label in zip(columns, is_text, column_labels(X), strict=True)
     ]
 
 
@@ -70,14 +75,17 @@ def _frame_columns(X: Any) -> list[np.ndarray]:
     for series in nw.from_native(X, eager_only=True).iter_columns():
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             columns.append(_floats(series.cast(nw.Float64)))
-        elif series.dtype.is_temporal():
-            columns.append(_from_dates(series.to_numpy()))
-        elif series.dtype == nw.Object:
+        elif series.dtype in (nw.Datetime, nw.Date):
+            columns.append(_floats(series.dt.timestamp("us").cast(nw.Float64)) / MICROSECONDS)
+        elif series.dtype == nw.Duration:
+            columns.append(_floats(series.dt.total_microseconds().cast(nw.Float64)) / MICROSECONDS)
+        elif series.dtype in (nw.Object, nw.Unknown):
             columns.append(_typed(series.to_numpy()))
         else:
             # some versions of pandas turn a missing value into the text "None"
             text = _as_text(series.cast(nw.String).to_numpy())
-            columns.append(np.where(series.is_null().to_numpy(), None, text))
+            text[series.is_null().to_numpy()] = None
+            columns.append(text)
     return columns
 
 
@@ -95,38 +103,51 @@ def _typed(column: np.ndarray) -> np.ndarray:
         return column.astype(np.float64, copy=False)
     if column.dtype.kind in "mM":
         return _from_dates(column)
-    if column.dtype.kind == "O" and all(_is_number(value) or value is None for value in column):
-        return np.array([np.nan if value is None else float(value) for value in column])
+    if column.dtype.kind == "O" and all(_is_number(v) or _is_missing(v) for v in column):
+        return np.array([np.nan if _is_missing(value) else float(value) for value in column])
+    if column.dtype.kind == "O" and all(isinstance(v, date) or _is_missing(v) for v in column):
+        dates = [None if _is_missing(value) else value for value in column]
+        return _from_dates(np.array(dates, dtype="datetime64[us]"))
     return _as_text(column)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real | np.bool_)
+    return isinstance(value, Real | Decimal | np.bool_)
 
 
 def _from_dates(column: np.ndarray) -> np.ndarray:
-    if column.dtype.kind == "O":
-        column = column.astype("datetime64[us]")
-    return np.where(np.isnat(column), np.nan, column.astype(np.int64).astype(np.float64))
+    """Return dates or durations as days, whatever their unit."""
+    column = column.astype(f"{column.dtype.kind}8[us]")
+    days = column.astype(np.int64).astype(np.float64) / MICROSECONDS
+    return np.where(np.isnat(column), np.nan, days)
 
 
 def _as_text(column: np.ndarray) -> np.ndarray:
-    """Return text with None for a missing value; NaN is the only value unequal to itself."""
+    """Return text with None for a missing value."""
     text = np.empty(column.size, dtype=object)
-    text[:] = [
-        None if value is None or value != value or str(value) in ("<NA>", "NaT") else str(value)
-        for value in column.tolist()
-    ]
+    text[:] = [None if _is_missing(value) else _written(value) for value in column.tolist()]
     return text
 
 
-def _as_numbers(column: np.ndarray, position: int) -> np.ndarray:
+def _written(value: Any) -> str:
+    """Return a value as text; a whole number has no decimals, whatever its type."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    """True for None, NaN, and the signs of other libraries (which compare with nothing)."""
+    if isinstance(value, float):
+        return value != value
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
     if column.dtype.kind != "O":
         return column
     missing = np.array([value is None for value in column])
     if missing.all():
         return np.full(column.size, np.nan)
     raise ValueError(
-        f"Got text ({next(v for v in column if v is not None)!r}) in column {position} (counted "
-        "from 0), which held numbers in fit; convert it."
+        f"Got text ({next(v for v in column if v is not None)!r}) in column {label!r}, which held "
+        "numbers in fit; convert it."
     )

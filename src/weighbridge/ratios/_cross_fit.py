@@ -24,7 +24,7 @@ def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.nd
     row. Values of categories are also equal rows, but many of them and in both samples: they are
     dealt singly, or no model would know a held-out category.
     """
-    group = _in_order_of_appearance(group)
+    group = in_order_of_appearance(group)
     has_source, has_target, size = _group_counts(group, codes)
     both = has_source & has_target
     if size[both].sum() > max(codes.size / 2, 5 * both.sum()):
@@ -51,7 +51,7 @@ def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.nd
     ]
 
 
-def _in_order_of_appearance(group: np.ndarray) -> np.ndarray:
+def in_order_of_appearance(group: np.ndarray) -> np.ndarray:
     """Number the groups of equal rows anew, in the order in which they first appear."""
     n_groups = int(group.max()) + 1
     if n_groups == group.size:  # all rows differ

@@ -11,7 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._namespace import array_namespace
-from weighbridge._overlap import APART, warn_if_apart, warn_if_outside
+from weighbridge._overlap import (
+    APART,
+    FEW_FOR_LARGEST,
+    users_line,
+    warn_if_apart,
+    warn_if_outside,
+)
 from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
@@ -22,6 +28,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
 
     # a target row whose log ratio exceeds all those of the source by more lies outside
     _log_far = np.log(2)
+    _width = 1000  # numbers that scoring one row takes
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -46,6 +53,12 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         density ratio
             The fitted object.
         """
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {y.shape} instead: y says "
+                "which rows of X are source (0) and target (1). Two samples go into fit_ratio(X, "
+                "X_target)."
+            )
         self._check_parameters()
         with whole_or_not_at_all(self):
             at_source, at_target = self._estimate(X, y)
@@ -80,14 +93,16 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         """Apply a function to blocks of rows and put the results together."""
         xp = array_namespace(X)
         cut = take_rows if xp is np else (lambda X, block: X[block, :])
-        blocks = row_blocks(X.shape[0], max(2 * X.shape[1], 256))
+        if X.shape[0] == 0:
+            return xp.zeros(0)
+        blocks = row_blocks(X.shape[0], max(2 * X.shape[1], self._width))
         return xp.concat([function(cut(X, block)) for block in blocks])
 
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         """Warn when the log ratio just estimated says that the samples hardly overlap."""
         log_mean = float(logsumexp(at_source) - np.log(at_source.size))
+        share = float((at_target > at_source.max() + self._log_far).mean())
         if log_mean < np.log(APART):
-            warn_if_apart(log_mean, stacklevel=4)
-        else:
-            share = (at_target > at_source.max() + self._log_far).mean()
-            warn_if_outside(float(share), stacklevel=4)
+            warn_if_apart(log_mean, stacklevel=users_line())
+        elif at_source.size >= FEW_FOR_LARGEST:
+            warn_if_outside(share, stacklevel=users_line())

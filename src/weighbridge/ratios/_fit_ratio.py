@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from weighbridge._namespace import array_namespace, is_foreign
 from weighbridge._validation import is_frame
 from weighbridge.ratios._auto import AutoRatio
-from weighbridge.ratios._columns import unmasked
+from weighbridge.ratios._columns import MICROSECONDS, unmasked
 
 
 def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
@@ -56,6 +56,10 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
 
 def check_ratio(ratio: Any) -> Any:
     """Refuse what is no density ratio, and say what was probably meant."""
+    if isinstance(ratio, type):
+        raise TypeError(
+            f"Got the class {ratio.__name__}, but expected an object: write {ratio.__name__}()."
+        )
     if hasattr(ratio, "score_samples") and hasattr(ratio, "get_params"):
         return ratio
     name = type(ratio).__name__
@@ -63,6 +67,8 @@ def check_ratio(ratio: Any) -> Any:
         remedy = f"A classifier becomes a ratio by ClassifierRatio({name}())."
     elif isinstance(ratio, np.ndarray | list):
         remedy = "A ratio is a function of x; weights that you have already go into sample_weight."
+    elif isinstance(ratio, str):
+        remedy = "Pass an object, e.g. weighbridge.ratios.ULSIF()."
     elif callable(ratio) and not hasattr(ratio, "get_params"):
         remedy = "A function of X that returns log ratios becomes a ratio by KnownRatio(function)."
     else:
@@ -86,6 +92,9 @@ def is_fitted(ratio: Any) -> bool:
 
 def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
     """Put the two samples on top of each other; the labels are 0 for source, 1 for target."""
+    for name, part in (("X", X), ("X_target", X_target)):
+        if part is None:
+            raise TypeError(f"Got {name}=None; a density ratio needs rows of both samples.")
     if is_frame(X) != is_frame(X_target):
         raise TypeError(
             f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "
@@ -97,6 +106,8 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
         parts = _aligned_frames(X, X_target)
     else:
         parts = _aligned_arrays(X, _same_labels(X, X_target))
+    if parts[0].shape[1] == 0:
+        raise ValueError("Got X without columns; a density ratio needs at least one feature.")
     sizes = [part.shape[0] for part in parts]
     for name, size in zip(("X", "X_target"), sizes, strict=True):
         if size < 2:
@@ -134,8 +145,7 @@ def _aligned_foreign(X: Any, X_target: Any) -> list[Any]:
 
 
 def _aligned_arrays(X: Any, X_target: Any) -> list[Any]:
-    masked = [unmasked(p) if isinstance(p, np.ma.MaskedArray) else p for p in (X, X_target)]
-    parts = [part if sp.issparse(part) else np.asarray(part) for part in masked]
+    parts = [_as_array(part) for part in (X, X_target)]
     for name, part in zip(("X", "X_target"), parts, strict=True):
         if part.ndim != 2:
             raise ValueError(
@@ -154,6 +164,18 @@ def _aligned_arrays(X: Any, X_target: Any) -> list[Any]:
             f"{parts[1].dtype}); convert them to the same type."
         )
     return parts
+
+
+def _as_array(part: Any) -> Any:
+    if sp.issparse(part):
+        return part
+    if isinstance(part, np.ma.MaskedArray):
+        return unmasked(part)
+    array = np.asarray(part)
+    # NumPy would turn the numbers of a list of lists into text beside text
+    if array.dtype.kind in "US" and not isinstance(part, np.ndarray):
+        array = np.asarray(part, dtype=object)
+    return array
 
 
 def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
@@ -179,17 +201,37 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
         left, right = source[name].dtype, target[name].dtype
         if left == right:
             continue
-        numeric = [dtype.is_numeric() or dtype == nw.Boolean for dtype in (left, right)]
-        if numeric[0] != numeric[1]:
+        empty = [int(part[name].null_count()) == len(part) for part in (source, target)]
+        if any(empty):  # a column without a value has the type of the other
+            source = source.with_columns(nw.col(name).cast(right)) if empty[0] else source
+            target = target.with_columns(nw.col(name).cast(left)) if not empty[0] else target
+            continue
+        kinds = [_kind(dtype) for dtype in (left, right)]
+        if kinds[0] != kinds[1]:
             raise TypeError(
                 f"Got column {name!r} as {left} in X and as {right} in X_target; it must be "
-                "numbers in both or text in both."
+                "numbers in both, dates in both or text in both. Convert one (dates in text: "
+                "pandas.to_datetime or polars' str.to_datetime)."
             )
-        casts[name] = nw.Float64 if numeric[0] else nw.String
+        column = nw.col(name)
+        if kinds[0] == "dates":  # other units or time zones
+            casts[name] = column.dt.timestamp("us").cast(nw.Float64) / MICROSECONDS
+        else:
+            casts[name] = column.cast(nw.Float64 if kinds[0] == "numbers" else nw.String)
     if casts:
-        changes = [nw.col(name).cast(dtype) for name, dtype in casts.items()]
-        source, target = source.with_columns(*changes), target.with_columns(*changes)
+        source = source.with_columns(*casts.values())
+        target = target.with_columns(*casts.values())
     return [source, target]
+
+
+def _kind(dtype: Any) -> str:
+    import narwhals as nw
+
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "numbers"
+    if dtype == nw.Duration:
+        return "durations"
+    return "dates" if dtype.is_temporal() else "text"
 
 
 def _stack(parts: list[Any]) -> Any:

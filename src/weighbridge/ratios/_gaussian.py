@@ -66,10 +66,10 @@ class GaussianRatio(TwoSampleRatio):
             # both samples count alike, however many rows they have
             rows = len(source) + len(target)
             scaled = [part * np.sqrt(rows / (2 * len(part))) for part in centred]
-            centred = [np.concatenate(scaled)] * 2
-        shapes = [_Normal(part) for part in (centred[:1] * 2 if self.shared else centred)]
-        self.normals_ = shapes
-        self.shrinkage_ = np.array([shape.shrinkage for shape in shapes])
+            self.normals_ = [_Normal(np.concatenate(scaled))] * 2
+        else:
+            self.normals_ = [_Normal(part) for part in centred]
+        self.shrinkage_ = np.array([normal.shrinkage for normal in self.normals_])
 
     def _log_ratio(self, rows: np.ndarray) -> np.ndarray:
         source, target = (

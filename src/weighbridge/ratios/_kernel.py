@@ -10,6 +10,8 @@ import scipy.sparse as sp
 
 from weighbridge._namespace import array_namespace, to_numpy
 from weighbridge.ratios._blocks import row_blocks
+from weighbridge.ratios._cross_fit import in_order_of_appearance
+from weighbridge.ratios._row_scores import RowScores
 
 # Ten bandwidths by default: twice the median distance, and down by steps of sqrt(2).
 N_BANDWIDTHS = 10
@@ -23,10 +25,11 @@ def distinct_rows(rows: Any, n: int) -> tuple[Any, np.ndarray]:
     """
     xp = array_namespace(rows)
     first = rows[: min(4 * n, rows.shape[0]), :]
-    dense = first.toarray() if sp.issparse(first) else to_numpy(first)
-    kept = np.sort(np.unique(dense, axis=0, return_index=True)[1])[:n]
     if sp.issparse(first):
-        return dense[kept], kept
+        group = in_order_of_appearance(RowScores(first).group)
+        kept = np.sort(np.unique(group, return_index=True)[1])[:n]
+        return first[kept].toarray(), kept
+    kept = np.sort(np.unique(to_numpy(first), axis=0, return_index=True)[1])[:n]
     return (first[kept] if xp is np else xp.stack([first[int(k), :] for k in kept])), kept
 
 

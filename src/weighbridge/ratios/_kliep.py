@@ -12,7 +12,9 @@ from scipy.optimize import nnls
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 
+from weighbridge._overlap import users_line
 from weighbridge.ratios._blocks import row_blocks
+from weighbridge.ratios._cross_fit import in_order_of_appearance
 from weighbridge.ratios._kernel import (
     default_bandwidths,
     distinct_rows,
@@ -21,6 +23,7 @@ from weighbridge.ratios._kernel import (
     squared_distances,
 )
 from weighbridge.ratios._parameters import check_count, check_positive, check_positive_grid
+from weighbridge.ratios._row_scores import RowScores
 from weighbridge.ratios._two_sample import TwoSampleRatio
 
 # Candidates need not be solved as exactly as the final ratio.
@@ -136,7 +139,7 @@ class KLIEP(TwoSampleRatio):
                 f"KLIEP has not converged in {self.n_iter_} steps: its mean log ratio may still "
                 f"rise by {self.gap_:.1e} (tol={self.tol:g}). Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=users_line(),
             )
         self.coef_ = mixture / means[best]
 
@@ -145,13 +148,16 @@ class KLIEP(TwoSampleRatio):
     ) -> None:
         """Score each bandwidth by target rows that were left out, as rows and as centres."""
         n_folds = min(int(self.cv), target.shape[0], self.centres_.shape[0])
-        if n_folds < 2:  # one centre only: every bandwidth gives a constant multiple of one kernel
-            self.scores_[usable] = 0.0
+        if n_folds < 2:  # copies of one target row: the narrower, the nearer to that row
+            self.scores_[usable] = -self.bandwidths_[usable]
             return
-        fold_of_row = np.arange(target.shape[0]) % n_folds
-        fold_of_centre = fold_of_row[places]
-        if places.size < min(self.n_centres, target.shape[0]):
-            fold_of_centre[:] = -1  # few different rows (categories): each is in other folds too
+        group = in_order_of_appearance(RowScores(target).group)
+        n_different = int(group.max()) + 1
+        if 5 * n_different < target.shape[0]:  # categories: each value is in other folds too
+            fold_of_row, fold_of_centre = np.arange(group.size) % n_folds, np.full(places.size, -1)
+        else:
+            fold_of_row = group % n_folds
+            fold_of_centre = fold_of_row[places]
         for j in np.flatnonzero(usable):
             whole = _Likelihood(target, self.centres_, self.bandwidths_[j], means[j])
             held_out = 0.0
@@ -185,23 +191,32 @@ class _Likelihood:
     each step where they do not.
     """
 
-    def __init__(self, rows: Any, centres: Any, bandwidth: float, means: np.ndarray):
+    def __init__(
+        self,
+        rows: Any,
+        centres: Any,
+        bandwidth: float,
+        means: np.ndarray,
+        kept: np.ndarray | None = None,
+    ):
         self.rows, self.centres, self.bandwidth, self.means = rows, centres, bandwidth, means
-        self.kept: np.ndarray | None = None
-        if rows.shape[0] * centres.shape[0] * 8 <= get_config()["working_memory"] * 2**20 / 4:
+        self.kept = kept
+        if kept is None and self._fits():
             self.kept = np.concatenate(list(self._blocks()))
+
+    def _fits(self) -> bool:
+        numbers = self.rows.shape[0] * self.centres.shape[0]
+        return numbers * 8 <= get_config()["working_memory"] * 2**20 / 4
 
     def part(self, rows: np.ndarray, centres: np.ndarray) -> _Likelihood:
         """Return the likelihood of some rows and centres only (marked by booleans)."""
-        smaller = _Likelihood.__new__(_Likelihood)
-        smaller.rows, smaller.centres = self.rows[rows], self.centres[centres]
-        smaller.bandwidth, smaller.means = self.bandwidth, self.means[centres]
-        smaller.kept = None if self.kept is None else self.kept[rows][:, centres]
-        return smaller
+        kept = None if self.kept is None else self.kept[rows][:, centres]
+        chosen = self.rows[rows], self.centres[centres], self.bandwidth, self.means[centres]
+        return _Likelihood(*chosen, kept)
 
     def _blocks(self) -> Iterator[np.ndarray]:
-        if getattr(self, "kept", None) is not None:
-            yield self.kept  # type: ignore[misc]
+        if self.kept is not None:
+            yield self.kept
             return
         for block in row_blocks(self.rows.shape[0], self.centres.shape[0], cached=True):
             distances = squared_distances(self.rows[block], self.centres)

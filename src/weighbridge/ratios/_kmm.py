@@ -11,6 +11,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 
+from weighbridge._overlap import users_line
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._box_qp import Box, Solution, solve_by_gradient, solve_by_piqp
@@ -135,15 +136,19 @@ class KMM(TwoSampleRatio):
         self.shift_ = self.box_.shift(features.product(self.direction_))
         left = float(np.linalg.norm(residual) / (np.linalg.norm(mean_target) or 1.0))
         self.reached_ = 1 - left
-        if self.reached_ < REACHED:
-            warnings.warn(
-                f"WB302 the weighted source reaches {self.reached_:.0%} of the target's kernel "
-                "mean: almost no source row lies where the target is. Check that both samples have "
-                "the same columns in the same units, and whether one feature tells them apart; "
-                "with many columns, try a larger bandwidth.",
-                OverlapWarning,
-                stacklevel=4,
-            )
+
+    def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
+        if self.reached_ >= REACHED:
+            super()._warn_if_apart(at_source, at_target)
+            return
+        warnings.warn(
+            f"WB302 the weighted source reaches {max(self.reached_, 0):.0%} of the target's kernel "
+            "mean: almost no source row lies where the target is. Check that both samples have "
+            "the same columns in the same units, and whether one feature tells them apart; with "
+            "many columns, try a larger bandwidth.",
+            OverlapWarning,
+            stacklevel=users_line(),
+        )
 
     def _expand(self, source: Any, target: Any) -> None:
         """Choose the rows whose kernels span the features, and the map onto orthonormal ones."""
@@ -184,7 +189,7 @@ class KMM(TwoSampleRatio):
                 f"KMM has not converged in {solution.n_iter} steps: a weight may be off by "
                 f"{solution.error:.1e} (tol={self.tol:g}). Raise max_iter, tol or ridge.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=users_line(),
             )
         return solution
 

@@ -96,12 +96,12 @@ class NearestNeighbourRatio(TwoSampleRatio):
         log_odds = np.empty((2, distinct.shape[0], sizes.size))
         for block in self._blocks(distinct, sizes):
             own = np.arange(block.start, block.stop)
-            neighbours = self._neighbours(distinct[block], sizes[-1] + 1)
+            neighbours, distances = self._neighbours(distinct[block], sizes[-1] + 1)
             counts = self.counts_[neighbours]
             for code in (0, 1):
                 left = counts.copy()
                 left[..., code] -= neighbours == own[:, None]
-                log_odds[code, block] = self._log_odds(np.maximum(left, 0.0), sizes)
+                log_odds[code, block] = self._log_odds(np.maximum(left, 0.0), distances, sizes)
         return log_odds
 
     def _log_ratio(self, rows: Any) -> np.ndarray:
@@ -109,22 +109,35 @@ class NearestNeighbourRatio(TwoSampleRatio):
         log_ratio, new = self.held_out_.find(rows)
         size = np.array([self.n_neighbours_])
         for block in self._blocks(new, size):
-            neighbours = self._neighbours(take_rows(rows, new[block]), size[-1])
-            log_odds = self._log_odds(self.counts_[neighbours], size)[:, 0]
+            neighbours, distances = self._neighbours(take_rows(rows, new[block]), size[-1])
+            log_odds = self._log_odds(self.counts_[neighbours], distances, size)[:, 0]
             log_ratio[new[block]] = log_odds - self.log_prior_odds_
         return log_ratio
 
     def _blocks(self, rows: Any, sizes: np.ndarray) -> Any:
         return row_blocks(rows.shape[0], 8 * (int(sizes[-1]) + 1))
 
-    def _neighbours(self, rows: Any, size: int) -> np.ndarray:
-        n_neighbors = min(int(size), self.counts_.shape[0])
-        return self.search_.kneighbors(rows, n_neighbors, return_distance=False)
+    def _neighbours(self, rows: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest different rows and their distances, a few more than asked for."""
+        n_neighbors = min(int(size) + 8 + int(size) // 8, self.counts_.shape[0])
+        distances, neighbours = self.search_.kneighbors(rows, n_neighbors)
+        return neighbours, distances
 
-    def _log_odds(self, counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return log odds for each size, from counts (n_rows, n_neighbours, 2) in order."""
+    def _log_odds(self, counts: np.ndarray, distances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return log odds for each size, from counts (n_rows, n_neighbours, 2) in order.
+
+        All neighbours as far as the last one that is needed count: rounding decides which comes
+        first.
+        """
         sums = np.cumsum(counts, axis=1)
-        enough = sums.sum(axis=2)[:, :, None] >= sizes
-        last = np.where(enough.any(axis=1), enough.argmax(axis=1), counts.shape[1] - 1)
-        counted = np.take_along_axis(sums, last[:, :, None], axis=1) + self.made_up_
-        return np.log(counted[..., 1]) - np.log(counted[..., 0])
+        total = sums.sum(axis=2)
+        last_column = counts.shape[1] - 1
+        log_odds = np.empty((counts.shape[0], sizes.size))
+        for k, size in enumerate(sizes):
+            enough = total >= size
+            needed = np.where(enough.any(axis=1), enough.argmax(axis=1), last_column)
+            reach = np.take_along_axis(distances, needed[:, None], axis=1) * (1 + 1e-9)
+            last = (distances <= reach).sum(axis=1) - 1
+            counted = np.take_along_axis(sums, last[:, None, None], axis=1)[:, 0] + self.made_up_
+            log_odds[:, k] = np.log(counted[:, 1]) - np.log(counted[:, 0])
+        return log_odds

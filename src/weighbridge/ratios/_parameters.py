@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+# Squares of smaller numbers underflow.
+SMALLEST = 1e-100
+
 
 def check_count(name: str, value: Any, least: int) -> None:
     """Refuse what is no whole number of at least `least`."""
@@ -16,7 +19,7 @@ def check_count(name: str, value: Any, least: int) -> None:
 
 def check_positive(name: str, value: Any) -> None:
     """Refuse what is no positive number."""
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+    if not isinstance(value, Real) or not SMALLEST <= float(value) < np.inf:
         raise ValueError(f"Got {name}={value!r}, but expected a positive number.")
 
 
@@ -28,7 +31,8 @@ def check_positive_grid(name: str, values: Any) -> None:
         numbers = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         numbers = np.array([])
-    if numbers.ndim != 1 or numbers.size == 0 or not ((numbers > 0) & np.isfinite(numbers)).all():
+    usable = (numbers >= SMALLEST) & np.isfinite(numbers)
+    if numbers.ndim != 1 or numbers.size == 0 or not usable.all():
         raise ValueError(
             f"Got {name}={values!r}, but expected a sequence of positive numbers, or None."
         )

@@ -7,26 +7,47 @@ its named columns in another order, or in other units gets the same answer.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge.ratios._columns import is_numeric_array, read_columns
+from weighbridge._validation import is_frame
+from weighbridge.ratios._columns import column_labels, is_numeric_array, read_columns
+
+# Columns that break a tie; different rows that agree in so many are left as they came.
+MOST_KEYS = 100
+
+
+def shuffled(X: Any, codes: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, ...]:
+    """Return the positions of the source rows and of the target rows, each in a random order.
+
+    The samples are shuffled alike and apart, so that they can change places.
+    """
+    order, seed = canonical_order(X), int(rng.randint(2**31 - 1))
+    return shuffled_samples(order, codes, seed)
+
+
+def shuffled_samples(order: np.ndarray, codes: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
+    """Return the positions of source and target rows, shuffled from a given order."""
+    samples = [order[codes[order] == code] for code in (0, 1)]
+    return tuple(s[np.random.RandomState(seed).permutation(s.size)] for s in samples)
 
 
 def canonical_order(X: Any) -> np.ndarray:
     """Return the positions of the rows, sorted by a generic projection of their columns.
 
     Each column is scaled to [0, 1] and counts 1 plus its mean, which tells columns apart without
-    regard to their names and places.
+    regard to their names and places. Rows with the same projection are sorted by their columns, in
+    the order of the names where these have any.
     """
     if sp.issparse(X):
         X = sp.csc_array(X, dtype=np.float64)
         largest = abs(X).max(axis=0).toarray().ravel()
         scale = 1 / np.where(largest > 0, largest, 1.0)
         direction = 1 + np.asarray(X.mean(axis=0)).ravel() * scale
-        return np.argsort(X @ (direction * scale))
+        return _sorted(X @ (direction * scale), lambda j, rows: X[:, [j]].toarray()[rows, 0], X)
     if is_numeric_array(X):
         columns = list(np.asarray(X, dtype=np.float64).T)
     else:
@@ -38,7 +59,23 @@ def canonical_order(X: Any) -> np.ndarray:
     for column in columns:
         scaled = _within_range(column)
         projection += (1 + scaled.mean()) * scaled
-    return np.argsort(projection)
+    return _sorted(projection, lambda j, rows: columns[j][rows], X)
+
+
+def _sorted(projection: np.ndarray, values: Callable[[Any, Any], np.ndarray], X: Any) -> np.ndarray:
+    """Sort by the projection, to nine decimals, and rows that tie by their columns."""
+    rounded = np.rint(projection * 1e9)
+    order = np.argsort(rounded)
+    same = rounded[order][1:] == rounded[order][:-1]
+    tied = np.concatenate([[False], same]) | np.concatenate([same, [False]])
+    if not tied.any():
+        return order
+    labels = column_labels(X)
+    by_name = np.argsort(labels) if is_frame(X) else np.arange(len(labels))
+    rows = np.sort(order[tied])
+    keys = [values(j, rows) for j in by_name[:MOST_KEYS][::-1]]
+    order[tied] = rows[np.lexsort([*keys, rounded[rows]])]
+    return order
 
 
 def text_code(text: str) -> int:

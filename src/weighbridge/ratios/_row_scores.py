@@ -14,7 +14,7 @@ from weighbridge.ratios._row_order import text_as_number
 # decimals count as equal within COARSE of their column's spread, or FAINT of the largest spread:
 # a column that is smaller than that may be nothing but such bits.
 _COARSE = 2.0**-20
-_FAINT = 1e-9
+_FAINT = 1e-10
 
 
 class RowScores:

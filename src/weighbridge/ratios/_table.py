@@ -30,6 +30,7 @@ class TableEncoder:
 
     def fit(self, X: Any, codes: np.ndarray) -> TableEncoder:
         """Learn scales and levels from the rows of both samples (codes 0 and 1)."""
+        self.is_text: list[bool] = []
         self.labels = column_labels(X)
         self.sparse = sp.issparse(X)
         if self.sparse:
@@ -45,8 +46,7 @@ class TableEncoder:
     def numbers(self, X: Any) -> Any:
         """Return the rows as standardised numbers without gaps."""
         if self.sparse:
-            rows = sp.csr_array(X, dtype=np.float64)
-            return rows @ sp.dia_array((self.scale[None, :], [0]), shape=(self.scale.size,) * 2)
+            return _finite_sparse(X) @ _diagonal(self.scale)
         numbers, texts = self._split(X)
         gaps = np.isnan(numbers)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -72,15 +72,24 @@ class TableEncoder:
         n_numbers = self.scale.size
         return np.arange(n_numbers + len(self.levels)) >= n_numbers
 
+    @property
+    def width(self) -> int:
+        """Number of columns of `numbers`."""
+        if self.sparse:
+            return self.scale.size
+        return int(self.varies.sum() + self.gappy.sum() + sum(len(v) for v in self.levels))
+
     def _split(self, X: Any, first: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the numbers as one matrix and the text columns."""
         if sp.issparse(X):
             X = X.toarray()
-        if is_numeric_array(X):
+        if is_numeric_array(X) and (first or not any(self.is_text)):
             X = np.array(X, dtype=np.float64)
             if first:
                 self.is_text, self.number_labels = [False] * X.shape[1], self.labels
-            _refuse_infinite(X, self.labels)
+                self.order = np.arange(X.shape[1])
+            X = X[:, self.order]  # a frame in fit, its numbers now
+            _refuse_infinite(X, self.number_labels)
             return X, []
         columns = read_columns(X, None if first else self.is_text)
         if first:
@@ -166,7 +175,8 @@ def _frequent_levels(text: np.ndarray) -> np.ndarray:
     """Return the levels that have a column of their own, sorted."""
     levels, counts = np.unique(_with_missing(text), return_counts=True)
     by_count = np.argsort(-counts, kind="stable")[:MAX_LEVELS]
-    kept = by_count[counts[by_count] >= min(RARE, counts.max())]
+    least = min(RARE, max(2, text.size // 10))  # a handful of rows has no room for rare levels
+    kept = by_count[counts[by_count] >= least]
     others = [_OTHERS] if kept.size < levels.size else []
     return np.sort(np.append(levels[kept], others).astype(str))
 
@@ -189,12 +199,10 @@ def _level_codes(text: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def _sparse_scale(X: Any, codes: np.ndarray) -> np.ndarray:
-    X = sp.csr_array(X, dtype=np.float64)
-    if not np.isfinite(X.data).all():
-        raise ValueError(
-            "Got a sparse matrix with NaN or infinite values; a sparse table has no place for "
-            "missing values. Impute them."
-        )
+    X = _finite_sparse(X)
+    largest = abs(X).max(axis=0).toarray().ravel()
+    near_one = np.ldexp(1.0, np.clip(-np.frexp(largest)[1], -1000, 1000))
+    X = X @ _diagonal(near_one)
     moments = []
     for code in (0, 1):
         part = X[codes == code]
@@ -202,8 +210,22 @@ def _sparse_scale(X: Any, codes: np.ndarray) -> np.ndarray:
         moments.append((mean, np.asarray(part.multiply(part).mean(axis=0)).ravel() - mean**2))
     (mean_s, var_s), (mean_t, var_t) = moments
     variance = np.maximum((var_s + var_t) / 2, 0) + (mean_s - mean_t) ** 2 / 4
-    noise = 1e-12 * np.maximum(mean_s**2, mean_t**2)
-    return np.where(variance > noise, 1 / np.sqrt(np.where(variance > noise, variance, 1)), 0.0)
+    varies = variance > 1e-12 * np.maximum(mean_s**2, mean_t**2)
+    return np.where(varies, near_one / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+
+
+def _finite_sparse(X: Any) -> Any:
+    X = sp.csr_array(X, dtype=np.float64)
+    if not np.isfinite(X.data).all():
+        raise ValueError(
+            "Got a sparse matrix with NaN or infinite values; a sparse table has no place for "
+            "missing values. Impute them."
+        )
+    return X
+
+
+def _diagonal(values: np.ndarray) -> Any:
+    return sp.dia_array((values[None, :], [0]), shape=(values.size, values.size))
 
 
 def _refuse_infinite(numbers: np.ndarray, labels: list[str]) -> None:

@@ -18,7 +18,7 @@ from weighbridge.ratios._array_encoder import (
 )
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._estimated import EstimatedRatio
-from weighbridge.ratios._row_order import canonical_order
+from weighbridge.ratios._row_order import canonical_order, shuffled_samples
 from weighbridge.ratios._table import TableEncoder
 
 
@@ -51,11 +51,11 @@ class TwoSampleRatio(EstimatedRatio):
         self.encoder_ = (ArrayEncoder() if foreign else TableEncoder()).fit(X, codes)
         rng = check_random_state(getattr(self, "random_state", 0))
         order = canonical_array_order(X) if foreign else canonical_order(X)
-        order = order[rng.permutation(order.size)]
+        places = shuffled_samples(order, codes, int(rng.randint(2**31 - 1)))
         source, target = (
-            self.encoder_.numbers((take if foreign else take_rows)(X, order[codes[order] == k]))
-            for k in (0, 1)
+            self.encoder_.numbers((take if foreign else take_rows)(X, rows)) for rows in places
         )
+        self._width = max(self.encoder_.width, 256)
         known = self._fit_samples(source, target, rng)
         if known is None:
             known = tuple(self._in_blocks(rows, self._log_ratio) for rows in (source, target))
