@@ -42,21 +42,26 @@ ratios = {
     "KLIEP": fit_ratio(X, X_target, KLIEP()),
     "KMM": fit_ratio(X, X_target, KMM()),
     "NearestNeighbourRatio": fit_ratio(X, X_target, NearestNeighbourRatio()),
-    "ClassifierRatio (quadratic)": fit_ratio(X, X_target, ClassifierRatio()),
     "ULSIF(relative=0.5)": fit_ratio(X, X_target, ULSIF(relative=0.5)),
+    "ClassifierRatio (quadratic)": fit_ratio(X, X_target, ClassifierRatio()),
     "GaussianRatio": fit_ratio(X, X_target, GaussianRatio()),
 }
 figure, axes = plt.subplots(2, 4, figsize=(11, 5), sharex=True, sharey=True, layout="constrained")
 for axis, (name, ratio) in zip(axes.flat, ratios.items(), strict=True):
     aim = true / (0.5 * true + 0.5) if "relative" in name else true
-    axis.plot(x, aim, color="0.6", linewidth=3, label="truth")
+    label = "true relative ratio" if "relative" in name else "true ratio"
+    axis.plot(x, aim, color="0.6", linewidth=3, label=label)
     axis.plot(x, np.exp(ratio.score_samples(x)), color="#0b62a8", label="estimate")
     axis.set_title(name, fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)
-axes[0, 0].legend(frameon=False)
-axes[0, 0].set_ylim(0, 4)
+for axis in (axes[0, 0], axes[1, 1]):
+    axis.legend(frameon=False, loc="upper center", fontsize=8)
+axes[0, 0].set_ylim(0, 5)
+figure.supxlabel("x")
+figure.supylabel("ratio")
 plt.show()
 
 # %%
-# The two on the lower right end could not do better: a parabola in log space has one bump. The
-# relative ratio aims at another curve, bounded by 2, the weight of ``Geodesic(lam=0.5, alpha=3)``.
+# The last two cannot do better: a parabola in log space has one bump. The relative ratio aims at
+# another curve, bounded by 2, the weight of ``Geodesic(lam=0.5, alpha=3)``. The two curves of ULSIF
+# differ because their kernels sit at other target rows, drawn with another seed.

@@ -174,8 +174,8 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
                 delattr(self, name)
         # a ratio that was fitted here has said so itself
         if X_target is None and _is_estimated(ratio) and log_cap > 0:
-            warn_if_apart(log_scale, stacklevel=3)
-        warn_if_untrustworthy(delivered, own, log_cap, stacklevel=3)
+            warn_if_apart(log_scale)
+        warn_if_untrustworthy(delivered, own, log_cap)
         return self
 
     def set_params(self, **params: Any) -> ImportanceWeighted:

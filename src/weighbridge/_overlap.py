@@ -75,7 +75,7 @@ def users_line() -> int:
     return level
 
 
-def warn_if_apart(log_mean_ratio: float, stacklevel: int) -> None:
+def warn_if_apart(log_mean_ratio: float) -> None:
     """Warn when an estimated ratio is almost 0 on the whole source sample.
 
     Scaling it to mean 1 afterwards would hide that the samples have nothing in common.
@@ -88,11 +88,11 @@ def warn_if_apart(log_mean_ratio: float, stacklevel: int) -> None:
             "ImportanceWeighted model goes outside a pipeline), and whether one feature (an id, a "
             "date) tells them apart.",
             OverlapWarning,
-            stacklevel=stacklevel,
+            stacklevel=users_line(),
         )
 
 
-def warn_if_outside(share: float, stacklevel: int) -> None:
+def warn_if_outside(share: float) -> None:
     """Warn when many target rows have a far larger ratio than any source row."""
     if share > OUTSIDE:
         warnings.warn(
@@ -101,13 +101,11 @@ def warn_if_outside(share: float, stacklevel: int) -> None:
             "X_target have the same columns in the same units, and whether one feature (an id, a "
             "date) tells them apart.",
             OverlapWarning,
-            stacklevel=stacklevel,
+            stacklevel=users_line(),
         )
 
 
-def warn_if_untrustworthy(
-    weights: np.ndarray, own: np.ndarray | None, log_cap: float, stacklevel: int
-) -> None:
+def warn_if_untrustworthy(weights: np.ndarray, own: np.ndarray | None, log_cap: float) -> None:
     """Warn when few rows carry the weights, or a weight without a useful cap has a heavy tail.
 
     `weights` include the user's `own`, which may be uneven without any lack of overlap.
@@ -119,10 +117,10 @@ def warn_if_untrustworthy(
             f"WB303 the weights are worth {ess:.1f} of {weights.size} rows, and the largest "
             f"carries {weights.max() / weights.sum():.0%} of the total: a few rows decide the fit. "
             "Move toward the unweighted model (a smaller lam, or alpha > 1, which caps every "
-            "weight: RIWERM(0.8) caps them at 5), or check whether one feature alone tells the "
+            "weight: RIWERM(0.8) caps them at 5, before they are scaled to mean 1), or check whether one feature alone tells the "
             "samples apart, and that the ratio is on the log scale.",
             OverlapWarning,
-            stacklevel=stacklevel,
+            stacklevel=users_line(),
         )
         return
     # A cap below n/20 guarantees 20 effective rows. The shape of a tail is a guess with few rows,
@@ -138,5 +136,5 @@ def warn_if_untrustworthy(
             "quite another fit. Use alpha > 1, which caps every weight, a smaller lam, or more "
             "source rows where the target lies.",
             OverlapWarning,
-            stacklevel=stacklevel,
+            stacklevel=users_line(),
         )

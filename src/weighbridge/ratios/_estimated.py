@@ -14,7 +14,6 @@ from weighbridge._namespace import array_namespace
 from weighbridge._overlap import (
     APART,
     FEW_FOR_LARGEST,
-    users_line,
     warn_if_apart,
     warn_if_outside,
 )
@@ -103,6 +102,6 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         log_mean = float(logsumexp(at_source) - np.log(at_source.size))
         share = float((at_target > at_source.max() + self._log_far).mean())
         if log_mean < np.log(APART):
-            warn_if_apart(log_mean, stacklevel=users_line())
+            warn_if_apart(log_mean)
         elif at_source.size >= FEW_FOR_LARGEST:
-            warn_if_outside(share, stacklevel=users_line())
+            warn_if_outside(share)
