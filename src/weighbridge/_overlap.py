@@ -117,8 +117,9 @@ def warn_if_untrustworthy(weights: np.ndarray, own: np.ndarray | None, log_cap: 
             f"WB303 the weights are worth {ess:.1f} of {weights.size} rows, and the largest "
             f"carries {weights.max() / weights.sum():.0%} of the total: a few rows decide the fit. "
             "Move toward the unweighted model (a smaller lam, or alpha > 1, which caps every "
-            "weight: RIWERM(0.8) caps them at 5, before they are scaled to mean 1), or check whether one feature alone tells the "
-            "samples apart, and that the ratio is on the log scale.",
+            "weight: RIWERM(0.8) caps them at 5, before they are scaled to mean 1), or check "
+            "whether one feature alone tells the samples apart, and that the ratio is on the log "
+            "scale.",
             OverlapWarning,
             stacklevel=users_line(),
         )

@@ -23,16 +23,27 @@ MOST_KEYS = 100
 def shuffled(X: Any, codes: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, ...]:
     """Return the positions of the source rows and of the target rows, each in a random order.
 
-    The samples are shuffled alike and apart, so that they can change places.
+    The samples can change places without a change of their order.
     """
     order, seed = canonical_order(X), int(rng.randint(2**31 - 1))
     return shuffled_samples(order, codes, seed)
 
 
 def shuffled_samples(order: np.ndarray, codes: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
-    """Return the positions of source and target rows, shuffled from a given order."""
-    samples = [order[codes[order] == code] for code in (0, 1)]
-    return tuple(s[np.random.RandomState(seed).permutation(s.size)] for s in samples)
+    """Return the positions of source and target rows, shuffled from a given order.
+
+    Each sample has a shuffle of its own: with one for both, rows of equal rank would share a fold,
+    and training and held-out folds the same chance deviations. Which has which is decided by the
+    order of the rows, not by what the samples are called.
+    """
+    in_order = codes[order]
+    samples = [order[in_order == code] for code in (0, 1)]
+    mean_place = [np.flatnonzero(in_order == code).mean() for code in (0, 1)]
+    lower = int(mean_place[1] < mean_place[0])
+    return tuple(
+        sample[np.random.RandomState(seed + (code == lower)).permutation(sample.size)]
+        for code, sample in enumerate(samples)
+    )
 
 
 def canonical_order(X: Any) -> np.ndarray:
