@@ -401,8 +401,12 @@ def test_samples_that_do_not_overlap_are_announced(distance):
     # scaled to mean 1, a ratio that is equally tiny everywhere would look like no shift at all
     X, y = _regression(300)
     model = ImportanceWeighted(Ridge(), weighting=RIWERM(0.8))
-    with pytest.warns(OverlapWarning, match="WB302"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         model.fit(X, y, X_target=X[::-1] + distance)
+    assert {warning.category for warning in caught} == {OverlapWarning}
+    assert sum("WB302" in str(warning.message) for warning in caught) == 1
+    assert all(warning.filename == __file__ for warning in caught)
     with pytest.warns(OverlapWarning, match="WB302"):
         frozen = FrozenEstimator(fit_ratio(X, X + distance))
     with pytest.warns(OverlapWarning, match="WB30[23]"):  # by its mean, or by its few rows

@@ -16,8 +16,8 @@ FEW_ROWS = 20
 FEW_FOR_TAIL = 250
 # The mean of an estimated ratio over the source sample; 1 if all is well.
 APART = 0.1
-# Share of target rows whose ratio exceeds by far that of every source row; with fewer source rows
-# than this the largest of their ratios is anything.
+# Share of target rows whose ratio exceeds by far that of next to all source rows; with fewer source
+# rows than this the largest of their ratios are anything.
 OUTSIDE = 1 / 3
 FEW_FOR_LARGEST = 30
 
@@ -92,12 +92,23 @@ def warn_if_apart(log_mean_ratio: float) -> None:
         )
 
 
+def outside_share(at_source: np.ndarray, at_target: np.ndarray, log_far: float) -> float:
+    """Return the share of target rows whose log ratio exceeds the source's by far.
+
+    The source's is the fifth largest: a few rows on the wrong side are no overlap.
+    """
+    rank = min(5, max(1, at_source.size // 20))
+    largest = np.partition(at_source, -rank)[-rank]
+    return float((at_target > largest + log_far).mean())
+
+
 def warn_if_outside(share: float) -> None:
-    """Warn when many target rows have a far larger ratio than any source row."""
+    """Warn when many target rows have a far larger ratio than next to all source rows."""
     if share > OUTSIDE:
         warnings.warn(
-            f"WB302 {share:.0%} of the target rows have a far larger ratio than any source row: no "
-            "source row lies where they are, and no weights can stand for them. Check that X and "
+            f"WB302 {share:.0%} of the target rows have a far larger ratio than all but a few "
+            "source rows: hardly any source row lies where they are, and no weights can stand for "
+            "them. Check that X and "
             "X_target have the same columns in the same units, and whether one feature (an id, a "
             "date) tells them apart.",
             OverlapWarning,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.metrics import roc_auc_score
 
-from weighbridge._overlap import OUTSIDE, effective_sample_size
+from weighbridge._overlap import OUTSIDE, effective_sample_size, outside_share
 from weighbridge.ratios._cross_fit import Family, log_prior_odds, row_log_losses
 from weighbridge.ratios._views import View
 
@@ -116,8 +116,8 @@ class CandidateTable:
     seconds : list of float
         Time of cross-fitting.
     outside : float
-        Share of target rows whose ratio exceeds twice that of every source row, by the chosen
-        candidate.
+        Share of target rows whose ratio exceeds twice that of all but a few source rows, by the
+        chosen candidate.
 
     Examples
     --------
@@ -149,9 +149,7 @@ class CandidateTable:
             said = "no shift found: no candidate's log loss beats that of a constant ratio by two "
             said += "standard errors"
         if self.outside > OUTSIDE:
-            said += (
-                f"\n{self.outside:.0%} of the target rows lie where no source row is: no weights "
-            )
+            said += f"\n{self.outside:.0%} of the target rows lie where hardly any source row is: no weights "
             said += "can stand for them"
         head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
         lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'worth':>9}{'s':>7}"]
@@ -190,7 +188,7 @@ def choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
         aucs=[result.auc for result in results],
         worth=[result.worth for result in results],
         seconds=[result.seconds for result in results],
-        outside=float(np.mean(at_target > at_source.max() + np.log(2))),
+        outside=outside_share(at_source, at_target, np.log(2)),
     )
 
 

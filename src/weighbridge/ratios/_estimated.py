@@ -14,6 +14,7 @@ from weighbridge._namespace import array_namespace
 from weighbridge._overlap import (
     APART,
     FEW_FOR_LARGEST,
+    outside_share,
     warn_if_apart,
     warn_if_outside,
 )
@@ -100,7 +101,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         """Warn when the log ratio just estimated says that the samples hardly overlap."""
         log_mean = float(logsumexp(at_source) - np.log(at_source.size))
-        share = float((at_target > at_source.max() + self._log_far).mean())
+        share = outside_share(at_source, at_target, self._log_far)
         if log_mean < np.log(APART):
             warn_if_apart(log_mean)
         elif at_source.size >= FEW_FOR_LARGEST:
