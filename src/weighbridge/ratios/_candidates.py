@@ -149,8 +149,8 @@ class CandidateTable:
             said = "no shift found: no candidate's log loss beats that of a constant ratio by two "
             said += "standard errors"
         if self.outside > OUTSIDE:
-            said += f"\n{self.outside:.0%} of the target rows lie where hardly any source row is: no weights "
-            said += "can stand for them"
+            said += f"\n{self.outside:.0%} of the target rows lie where hardly any source row is: "
+            said += "no weights can stand for them"
         head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
         lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'worth':>9}{'s':>7}"]
         for row in range(len(self.names)):
