@@ -48,9 +48,10 @@ class AutoRatio(EstimatedRatio):
     (`ULSIF`); histogram gradient boosting, tempered. Each is cross-fitted, and the held-out log
     ratios of all are compared by one score: the squared error of the relative ratio
     ``r / (0.05 r + 0.95)``, which counts what a weight does and lets no single row decide. Among
-    the candidates within one standard error of the best the smoothest is chosen. If none of them
-    tells the samples apart, by a log loss that beats the constant ratio's by two standard errors,
-    no shift is found, and the ratio is 1.
+    the candidates within one standard error of the best the smoothest is chosen; the quadratic one
+    counts only if its log loss is smaller than that of the linear one, which it contains. If none
+    of them tells the samples apart, by a log loss that beats the constant ratio's by two standard
+    errors, no shift is found, and the ratio is 1.
 
     Parameters
     ----------
@@ -170,7 +171,8 @@ class AutoRatio(EstimatedRatio):
         found = [constant, Candidate("linear", LogisticPath(), numbers, refit=plain)]
         dense = not sp.issparse(X)
         if dense and can_be_squared(first):
-            found.append(Candidate("quadratic", LogisticPath(), QuadraticView(encoder).fit(X)))
+            squares = QuadraticView(encoder).fit(X)
+            found.append(Candidate("quadratic", LogisticPath(), squares, extends="linear"))
         fewest = np.bincount(codes).min()
         if fewest >= MIN_KERNEL_ROWS:
             found.append(Candidate("ulsif", Single(ULSIF(random_state=seed)), View(), refit=True))

@@ -30,6 +30,7 @@ class Candidate:
     view: View
     temper: bool = False
     refit: bool = False
+    extends: str | None = None  # the candidate that this one contains
 
 
 @dataclass(frozen=True)
@@ -167,14 +168,23 @@ def choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
     """Choose the smoothest candidate that is not worse than the best; the first is the constant.
 
     Whether there is a shift at all is asked of the log loss, which few rows cannot dominate: the
-    score, which is about weights, has a wide margin where the samples are far apart.
+    score, which is about weights, has a wide margin where the samples are far apart. For the same
+    reason a candidate that contains another one must have the smaller log loss to count.
     """
     constant, others = results[0], results[1:]
     found = any(_gain(constant, other) > TOWARD_CONSTANT for other in others)
-    best = min(others, key=lambda result: result.score)
+    losses = {result.candidate.name: result.log_losses.mean() for result in results}
+    counts = [
+        result.candidate.extends is None
+        or losses[result.candidate.name] < losses[result.candidate.extends]
+        for result in results
+    ]
+    best = min((r for r, c in zip(results[1:], counts[1:], strict=True) if c), key=_score)
     differences = [result.score - best.score for result in results]
     errors = [_standard_error(result, best) for result in results]
-    near = [d <= TOWARD_SMOOTHER * e for d, e in zip(differences, errors, strict=True)]
+    near = [
+        c and d <= TOWARD_SMOOTHER * e for c, d, e in zip(counts, differences, errors, strict=True)
+    ]
     chosen = near.index(True, 1) if found else 0
     at_source, at_target = (results[chosen].log_ratio[codes == code] for code in (0, 1))
     return CandidateTable(
@@ -190,6 +200,10 @@ def choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
         seconds=[result.seconds for result in results],
         outside=outside_share(at_source, at_target, np.log(2)),
     )
+
+
+def _score(result: Scored) -> float:
+    return result.score
 
 
 def _gain(constant: Scored, other: Scored) -> float:
