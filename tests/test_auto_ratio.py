@@ -13,22 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
+from shift import mean_error, mean_shift, weight_error
 from weighbridge import ImportanceWeighted, fit_ratio
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import ULSIF, AutoRatio, GaussianRatio, KnownRatio
-
-
-def error(log_ratio, true):
-    """Squared error of mean-one weights, as a share of the mean square of the true ones."""
-    weights, true = np.exp(log_ratio - log_ratio.max()), np.exp(true - true.max())
-    weights, true = weights / weights.mean(), true / true.mean()
-    return np.mean((weights - true) ** 2) / np.mean(true**2)
-
-
-def mean_shift(n, d=8, norm=1.0, seed=0):
-    rng = np.random.default_rng(seed)
-    mu = np.full(d, norm / np.sqrt(d))
-    return rng.normal(size=(n, d)), rng.normal(size=(n, d)) + mu, lambda X: X @ mu
 
 
 def steps(n, d=4, seed=0):
@@ -67,7 +55,7 @@ def test_the_candidate_that_can_follow_the_ratio_is_chosen(problem, expected):
     X, X_target, true = problem
     ratio = fit_ratio(X, X_target)
     assert ratio.chosen_ in expected
-    assert error(ratio.score_samples(X), true(X)) < 0.15
+    assert weight_error(ratio.score_samples(X), true(X)) < 0.15
 
 
 @pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
@@ -111,11 +99,7 @@ def test_no_shift_in_at_least_ninety_of_a_hundred_seeds(d):
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "bar"), [(500, 0.06), (2000, 0.03), (10_000, 0.015), (50_000, 0.01)])
 def test_error_of_the_weights_of_a_mean_shift(n, bar):
-    errors = []
-    for seed in range(10):
-        X, X_target, true = mean_shift(n, seed=seed)
-        errors.append(error(fit_ratio(X, X_target).score_samples(X), true(X)))
-    assert np.mean(errors) <= bar
+    assert mean_error(AutoRatio(), n) <= bar
 
 
 def test_the_table_says_it_all():
@@ -159,7 +143,7 @@ def test_own_candidates():
     ratio = fit_ratio(X, X_target, AutoRatio(own))
     assert ratio.table_.names == ["constant", "normal", "forest"]
     assert ratio.chosen_ == "normal"
-    assert error(ratio.score_samples(X), true(X)) < 0.05
+    assert weight_error(ratio.score_samples(X), true(X)) < 0.05
 
 
 def test_own_candidates_take_text_and_pipelines():
@@ -199,7 +183,7 @@ def test_large_samples_are_represented_by_some_of_their_rows():
     X, X_target, true = mean_shift(3000, d=2)
     ratio = fit_ratio(X, X_target, AutoRatio(max_rows=500))
     assert ratio.n_rows_.tolist() == [500, 500]
-    assert error(ratio.score_samples(X), true(X)) < 0.1
+    assert weight_error(ratio.score_samples(X), true(X)) < 0.1
     # the odds are those of all rows
     both = np.vstack([X, X_target[:1000]])
     unequal = fit_ratio(X, X_target[:1000], AutoRatio(max_rows=500))
