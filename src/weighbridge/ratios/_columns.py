@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from weighbridge._validation import is_frame
 
-# Dates and durations are counted in days.
-MICROSECONDS = 86_400e6
+# Dates and durations are counted in days, of so many microseconds.
+DAY = 86_400e6
 
 
 def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
@@ -76,9 +76,9 @@ def _frame_columns(X: Any) -> list[np.ndarray]:
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             columns.append(_floats(series.cast(nw.Float64)))
         elif series.dtype in (nw.Datetime, nw.Date):
-            columns.append(_floats(series.dt.timestamp("us").cast(nw.Float64)) / MICROSECONDS)
+            columns.append(_floats(series.dt.timestamp("us").cast(nw.Float64)) / DAY)
         elif series.dtype == nw.Duration:
-            columns.append(_floats(series.dt.total_microseconds().cast(nw.Float64)) / MICROSECONDS)
+            columns.append(_floats(series.dt.total_microseconds().cast(nw.Float64)) / DAY)
         elif series.dtype in (nw.Object, nw.Unknown):
             columns.append(_typed(series.to_numpy()))
         else:
@@ -118,7 +118,7 @@ def _is_number(value: Any) -> bool:
 def _from_dates(column: np.ndarray) -> np.ndarray:
     """Return dates or durations as days, whatever their unit."""
     column = column.astype(f"{column.dtype.kind}8[us]")
-    days = column.astype(np.int64).astype(np.float64) / MICROSECONDS
+    days = column.astype(np.int64).astype(np.float64) / DAY
     return np.where(np.isnat(column), np.nan, days)
 
 

@@ -164,9 +164,8 @@ class FoldModel:
         last = self.estimator
         while isinstance(last, Pipeline):
             last = last.steps[-1][1]
-        if hasattr(last, "log_prior_odds_"):  # a density ratio
-            return self.estimator.decision_function(X) + self.offset
-        if isinstance(last, LogisticRegression | LogisticRegressionCV):
+        is_ratio = hasattr(last, "log_prior_odds_")
+        if is_ratio or isinstance(last, LogisticRegression | LogisticRegressionCV):
             return np.asarray(self.estimator.decision_function(X), dtype=float) + self.offset
         probability = np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
         return logit(np.clip(probability, self.edge, 1 - self.edge)) + self.offset

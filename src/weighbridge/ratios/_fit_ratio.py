@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from weighbridge._namespace import array_namespace, is_foreign
 from weighbridge._validation import is_frame
 from weighbridge.ratios._auto import AutoRatio
-from weighbridge.ratios._columns import MICROSECONDS, unmasked
+from weighbridge.ratios._columns import DAY, unmasked
 
 
 def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
@@ -213,15 +213,22 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
                 "numbers in both, dates in both or text in both. Convert one (dates in text: "
                 "pandas.to_datetime or polars' str.to_datetime)."
             )
-        column = nw.col(name)
-        if kinds[0] == "dates":  # other units or time zones
-            casts[name] = column.dt.timestamp("us").cast(nw.Float64) / MICROSECONDS
-        else:
-            casts[name] = column.cast(nw.Float64 if kinds[0] == "numbers" else nw.String)
+        casts[name] = _common(nw.col(name), kinds[0])
     if casts:
         source = source.with_columns(*casts.values())
         target = target.with_columns(*casts.values())
     return [source, target]
+
+
+def _common(column: Any, kind: str) -> Any:
+    """Bring a column to one type, unit and time zone."""
+    import narwhals as nw
+
+    if kind == "dates":
+        return column.dt.timestamp("us").cast(nw.Float64) / DAY
+    if kind == "durations":
+        return column.dt.total_microseconds().cast(nw.Float64) / DAY
+    return column.cast(nw.Float64 if kind == "numbers" else nw.String)
 
 
 def _kind(dtype: Any) -> str:
@@ -231,7 +238,7 @@ def _kind(dtype: Any) -> str:
         return "numbers"
     if dtype == nw.Duration:
         return "durations"
-    return "dates" if dtype.is_temporal() else "text"
+    return "dates" if dtype in (nw.Datetime, nw.Date) else "text"
 
 
 def _stack(parts: list[Any]) -> Any:

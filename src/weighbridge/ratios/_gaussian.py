@@ -58,7 +58,7 @@ class GaussianRatio(TwoSampleRatio):
         if not isinstance(self.shared, bool | np.bool_):
             raise ValueError(f"Got shared={self.shared!r}, but expected True or False.")
 
-    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
+    def _fit_samples(self, source: Any, target: Any) -> None:
         samples = [source, target]
         self.means_ = np.array([sample.mean(axis=0) for sample in samples])
         centred = [sample - mean for sample, mean in zip(samples, self.means_, strict=True)]

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from weighbridge._namespace import array_namespace, to_numpy
 from weighbridge.ratios._blocks import row_blocks
-from weighbridge.ratios._cross_fit import in_order_of_appearance
 from weighbridge.ratios._row_scores import RowScores
 
 # Ten bandwidths by default: twice the median distance, and down by steps of sqrt(2).
@@ -26,8 +25,7 @@ def distinct_rows(rows: Any, n: int) -> tuple[Any, np.ndarray]:
     xp = array_namespace(rows)
     first = rows[: min(4 * n, rows.shape[0]), :]
     if sp.issparse(first):
-        group = in_order_of_appearance(RowScores(first).group)
-        kept = np.sort(np.unique(group, return_index=True)[1])[:n]
+        kept = np.sort(np.unique(RowScores(first).group, return_index=True)[1])[:n]
         return first[kept].toarray(), kept
     kept = np.sort(np.unique(to_numpy(first), axis=0, return_index=True)[1])[:n]
     return (first[kept] if xp is np else xp.stack([first[int(k), :] for k in kept])), kept
@@ -100,7 +98,9 @@ def typical_distance(rows: Any, centres: Any) -> float:
     return float(np.sqrt(np.median(positive))) if positive.size else 1.0
 
 
-def default_bandwidths(source: Any, target: Any, centres: Any) -> np.ndarray:
-    """Return the grid of bandwidths, from the distances of both samples to the centres."""
+def bandwidth_grid(own: Any, source: Any, target: Any, centres: Any) -> np.ndarray:
+    """Return the bandwidths given, or a grid from the distances to the centres; widest first."""
+    if own is not None:
+        return np.sort(np.asarray(own, dtype=float))[::-1]
     median = (typical_distance(source, centres) + typical_distance(target, centres)) / 2
     return WIDEST * median * 2.0 ** (-np.arange(N_BANDWIDTHS) / 2)

@@ -16,7 +16,7 @@ from weighbridge._overlap import users_line
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._cross_fit import in_order_of_appearance
 from weighbridge.ratios._kernel import (
-    default_bandwidths,
+    bandwidth_grid,
     distinct_rows,
     kernel_sums,
     kernels,
@@ -108,13 +108,9 @@ class KLIEP(TwoSampleRatio):
         check_count("max_iter", self.max_iter, 1)
         check_positive("tol", self.tol)
 
-    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
+    def _fit_samples(self, source: Any, target: Any) -> None:
         self.centres_, places = distinct_rows(target, self.n_centres)
-        self.bandwidths_ = (
-            default_bandwidths(source, target, self.centres_)
-            if self.bandwidths is None
-            else np.sort(np.asarray(self.bandwidths, dtype=float))[::-1]
-        )
+        self.bandwidths_ = bandwidth_grid(self.bandwidths, source, target, self.centres_)
         means = kernel_sums(source, self.centres_, self.bandwidths_)
         means /= source.shape[0]
         usable = np.all(means > SMALLEST_MEAN, axis=1)
@@ -163,8 +159,6 @@ class KLIEP(TwoSampleRatio):
             held_out = 0.0
             for fold in range(n_folds):
                 rest = fold_of_centre != fold
-                if not rest.any():
-                    continue
                 part = whole.part(fold_of_row != fold, rest)
                 mixture, _, _ = _maximise(part, CANDIDATE_TOLERANCE, self.max_iter)
                 held_out += whole.part(fold_of_row == fold, rest).log_ratio(mixture).sum()

@@ -123,7 +123,7 @@ class KMM(TwoSampleRatio):
                 "solver='piqp' needs the package piqp: pip install \"weighbridge[qp]\""
             )
 
-    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
+    def _fit_samples(self, source: Any, target: Any) -> None:
         self._expand(source, target)
         self.box_ = Box(FLOOR, float(self.bound), float(self.mean_tolerance))
         features = _Features(self, source)

@@ -65,7 +65,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
         if self.n_neighbours is not None:
             check_count("n_neighbours", self.n_neighbours, 1)
 
-    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> None:
+    def _fit_samples(self, source: Any, target: Any) -> None:
         rows = sp.vstack([source, target]) if sp.issparse(source) else np.vstack([source, target])
         rows = sp.csr_array(rows) if sp.issparse(rows) else rows
         codes = np.repeat([0, 1], [source.shape[0], target.shape[0]])

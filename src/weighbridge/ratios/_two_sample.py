@@ -34,9 +34,7 @@ class TwoSampleRatio(EstimatedRatio):
     _takes_sparse = True
 
     @abstractmethod
-    def _fit_samples(
-        self, source: Any, target: Any, rng: np.random.RandomState
-    ) -> tuple[Any, Any] | None:
+    def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any] | None:
         """Compute the ratio from the rows of the two samples; return its logarithm if known."""
 
     @abstractmethod
@@ -56,7 +54,7 @@ class TwoSampleRatio(EstimatedRatio):
             self.encoder_.numbers((take if foreign else take_rows)(X, rows)) for rows in places
         )
         self._width = max(self.encoder_.width, 256)
-        known = self._fit_samples(source, target, rng)
+        known = self._fit_samples(source, target)
         if known is None:
             known = tuple(self._in_blocks(rows, self._log_ratio) for rows in (source, target))
         at_source, at_target = (self._plain_log_ratio(to_numpy(values)) for values in known)

@@ -12,7 +12,7 @@ import numpy as np
 from weighbridge._namespace import array_namespace, to_numpy
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._kernel import (
-    default_bandwidths,
+    bandwidth_grid,
     distinct_rows,
     kernel_grams,
     kernel_sums,
@@ -147,13 +147,9 @@ class ULSIF(TwoSampleRatio):
     def _has_closed_form(self) -> bool:
         return self.relative == 0 and self.iterations == 1
 
-    def _fit_samples(self, source: Any, target: Any, rng: np.random.RandomState) -> tuple[Any, Any]:
+    def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any]:
         self.centres_, places = distinct_rows(target, self.n_centres)
-        self.bandwidths_ = (
-            default_bandwidths(source, target, self.centres_)
-            if self.bandwidths is None
-            else np.sort(np.asarray(self.bandwidths, dtype=float))[::-1]
-        )
+        self.bandwidths_ = bandwidth_grid(self.bandwidths, source, target, self.centres_)
         self.ridges_ = RIDGES if self.ridges is None else np.asarray(self.ridges, dtype=float)
         largest = max(source.shape[0], target.shape[0])
         small = self._has_closed_form() and largest <= MOST_LEFT_OUT
