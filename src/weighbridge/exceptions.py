@@ -1,6 +1,6 @@
 """Warnings that weighbridge raises; the code at the start of a message names the finding."""
 
-__all__ = ["OverlapWarning", "WeightWarning"]
+__all__ = ["OverlapWarning", "SearchWarning", "WeightWarning"]
 
 
 class WeightWarning(UserWarning):
@@ -34,4 +34,16 @@ class OverlapWarning(WeightWarning):
     ...     _ = ImportanceWeighted(Ridge(), ratio).fit(X, X[:, 0])
     >>> issubclass(caught[0].category, OverlapWarning)
     True
+    """
+
+
+class SearchWarning(UserWarning):
+    """A search for (lam, alpha) did not go as planned: it was interrupted, or candidates failed.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from weighbridge.exceptions import SearchWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", SearchWarning)
     """

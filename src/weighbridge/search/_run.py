@@ -1,0 +1,149 @@
+"""The one loop behind all searches: a search is only its proposals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from math import nan
+from typing import TypeAlias
+
+import numpy as np
+
+from weighbridge.exceptions import SearchWarning
+from weighbridge.search._evaluation import Evaluation, FloatArray, Objective
+from weighbridge.search._journal import Journal
+from weighbridge.search._point import Point
+from weighbridge.search._result import SearchResult, weighted_mean
+
+# A batch of points, or of evaluations that someone else has made already; what is sent back is
+# all evaluations so far.
+Proposals: TypeAlias = Generator[Sequence[Point | Evaluation], list[Evaluation], None]
+Progress: TypeAlias = Callable[[Evaluation, int, int, float], object]
+
+
+def run(
+    objective: Objective,
+    proposals: Proposals,
+    planned: int,
+    *,
+    journal: Journal | None = None,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """Evaluate what is proposed, no model twice, and collect the result."""
+    units = _check_units(objective.unit_weights)
+    evaluations: list[Evaluation] = []
+    best = nan
+    interrupted = False
+    try:
+        with closing(_evaluations(objective, proposals, units, journal)) as stream:
+            for evaluation in stream:
+                evaluations.append(evaluation)
+                if progress is None:
+                    continue
+                if evaluation.losses is not None:
+                    best = float(np.fmin(best, weighted_mean(evaluation.losses, units).value))
+                progress(evaluation, len(evaluations), planned, best)
+    except KeyboardInterrupt:
+        if all(evaluation.failed for evaluation in evaluations):
+            raise
+        interrupted = True
+        warnings.warn(
+            f"The search was interrupted after {len(evaluations)} of {planned} evaluations; the "
+            "result is the best of these.",
+            SearchWarning,
+            stacklevel=3,
+        )
+    _check_successes(evaluations)
+    return SearchResult(tuple(evaluations), units, interrupted)
+
+
+def _evaluations(
+    objective: Objective, proposals: Proposals, units: FloatArray, journal: Journal | None
+) -> Generator[Evaluation, None, None]:
+    """Drive the proposals; yield every evaluation when it is finished and recorded."""
+    known = {} if journal is None else journal.open(objective.fingerprint)
+    done: dict[Point, Evaluation] = {}
+    with closing(proposals):
+        batch = next(proposals, None)
+        while batch is not None:
+            known |= {each.point: each for each in batch if isinstance(each, Evaluation)}
+            points = [each.point if isinstance(each, Evaluation) else each for each in batch]
+            new = [point for point in dict.fromkeys(points) if point not in done]
+            missing = [point for point in new if point not in known]
+            with closing(_fresh(objective, missing, units)) as fresh:
+                for point in new:
+                    if point in known:
+                        done[point] = _checked(known[point], point, units)
+                    else:
+                        done[point] = next(fresh)
+                        if journal is not None:
+                            journal.append(done[point])
+                    yield done[point]
+            try:
+                batch = proposals.send(list(done.values()))
+            except StopIteration:
+                return
+
+
+def _fresh(
+    objective: Objective, points: Sequence[Point], units: FloatArray
+) -> Generator[Evaluation, None, None]:
+    """Ask the objective for all the points in one call; each is computed when it is taken."""
+    answers: Iterator[Evaluation] = iter(objective.evaluate(points) if points else ())
+    try:
+        for point in points:
+            answer = next(answers, None)
+            if answer is None:
+                raise RuntimeError(
+                    f"The objective returned fewer evaluations than the {len(points)} points it "
+                    "was given; it must return one for each, those that fail included."
+                )
+            yield _checked(answer, point, units)
+    finally:
+        close = getattr(answers, "close", None)  # lets a parallel objective stop its workers
+        if close is not None:
+            close()
+
+
+def _checked(evaluation: Evaluation, point: Point, units: FloatArray) -> Evaluation:
+    """Return the evaluation with its losses as an array, or as failed if they are no numbers."""
+    if evaluation.point != point:
+        raise RuntimeError(
+            f"The objective returned an evaluation of {evaluation.point} where that of {point} was "
+            "due; it must keep the order of the points."
+        )
+    if evaluation.losses is None or evaluation.error is not None:
+        return replace(evaluation, losses=None, error=evaluation.error or "no losses, no message")
+    losses = np.asarray(evaluation.losses, dtype=np.float64)
+    if losses.shape != units.shape:
+        raise RuntimeError(
+            f"The objective returned losses of shape {losses.shape} at {point}, but has "
+            f"{units.size} unit weights; it must return one loss for each."
+        )
+    if not np.isfinite(losses).all() and (bad := int((~np.isfinite(losses[units > 0])).sum())):
+        message = f"{bad} of {losses.size} losses are NaN or infinite"
+        return replace(evaluation, losses=None, error=message)
+    return evaluation if losses is evaluation.losses else replace(evaluation, losses=losses)
+
+
+def _check_units(unit_weights: FloatArray) -> FloatArray:
+    units = np.asarray(unit_weights, dtype=np.float64)
+    if units.ndim != 1 or not (np.isfinite(units).all() and (units >= 0).all() and units.any()):
+        raise ValueError(
+            f"Got unit weights of shape {units.shape} from the objective, but needed a finite "
+            "number of at least 0 for each unit, not all of them 0."
+        )
+    return units
+
+
+def _check_successes(evaluations: Sequence[Evaluation]) -> None:
+    if evaluations and all(evaluation.failed for evaluation in evaluations):
+        point, message = evaluations[0].point, evaluations[0].error
+        raise RuntimeError(
+            f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
+            f"alpha={point.alpha:g}) with: {message}. Where every weighting fails the cause is "
+            "seldom the weights: fit the estimator by itself, on the same rows and without "
+            "weights, and correct what it reports."
+        )

@@ -1,0 +1,558 @@
+"""Points, results and the loop that all searches share."""
+
+import json
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+
+from weighbridge.exceptions import SearchWarning
+from weighbridge.geodesic import log_weight
+from weighbridge.search import (
+    BayesianSearch,
+    Bounds,
+    Evaluation,
+    GridSearch,
+    OptunaSearch,
+    Point,
+    SearchResult,
+    canonical,
+    expected_improvement,
+    named_points,
+)
+
+SEARCHES = [
+    GridSearch(lam=4, alpha=2),
+    BayesianSearch(n_evaluations=8),
+    BayesianSearch(n_evaluations=8, coordinates="plain"),
+    OptunaSearch(n_evaluations=8, random_state=0),
+]
+IDS = ["grid", "hellinger", "plain", "optuna"]
+all_searches = pytest.mark.parametrize("search", SEARCHES, ids=IDS)
+
+
+class Bowl:
+    """Losses of 30 units around a bowl; remembers what it was asked."""
+
+    fingerprint = "bowl"
+
+    def __init__(self, *, fail=(), stop=None, lowest=(0.4, 2.0), log_ratio=None):
+        rng = np.random.default_rng(0)
+        self.log_ratio = rng.normal(size=60) if log_ratio is None else log_ratio
+        self.unit_weights = rng.uniform(size=30)
+        self.unit_weights[:3] = 0
+        self.noise = rng.normal(size=(2, 30)) / 20
+        self.lowest, self.fail, self.stop = lowest, fail, stop
+        self.calls, self.asked, self.closed = [], [], 0
+
+    def evaluate(self, points):
+        self.calls.append(list(points))
+        try:
+            for point in points:
+                self.asked.append(point)
+                if self.stop is not None and len(self.asked) == self.stop:
+                    raise KeyboardInterrupt
+                yield self.evaluation(point)
+        finally:
+            self.closed += 1
+
+    def evaluation(self, point):
+        if callable(self.fail) and self.fail(point):
+            return Evaluation(point, None, error=f"no fit at lam {point.lam:g}", seconds=0.5)
+        lam, alpha = self.lowest
+        loss = (point.lam - lam) ** 2 + 0.1 * (point.alpha - alpha) ** 2
+        return Evaluation(point, loss + point.lam * self.noise[0] + self.noise[1], seconds=0.25)
+
+
+def points_of(result):
+    return [evaluation.point for evaluation in result.evaluations]
+
+
+bounds_pairs = st.tuples(st.floats(-20, 20), st.floats(-20, 20)).map(lambda pair: (*sorted(pair),))
+lam_pairs = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(lambda pair: (*sorted(pair),))
+all_bounds = st.builds(Bounds, lam=st.one_of(st.just((0.0, 1.0)), lam_pairs), alpha=bounds_pairs)
+
+
+@given(all_bounds, st.floats(0, 1), st.floats(0, 1))
+def test_a_canonical_point_is_the_same_model_within_the_bounds(bounds, across, up):
+    # canonical is idempotent, keeps the weights, and stays inside
+    lam = min(bounds.lam[0] + across * (bounds.lam[1] - bounds.lam[0]), bounds.lam[1])
+    alpha = min(bounds.alpha[0] + up * (bounds.alpha[1] - bounds.alpha[0]), bounds.alpha[1])
+    point = canonical((lam, alpha), bounds)
+    s = np.array([-2.0, 0.1, 3.0])
+    assert canonical(point, bounds) == point
+    assert point in bounds
+    np.testing.assert_array_equal(log_weight(s, *point), log_weight(s, lam, alpha))
+
+
+@given(all_bounds)
+def test_named_points_are_within_the_bounds_and_no_model_twice(bounds):
+    points = named_points(bounds)
+    assert all(point in bounds for point in points)
+    assert len(set(points)) == len(points)
+    for lam in (0.0, 1.0):
+        assert (lam in [point.lam for point in points]) == (bounds.lam[0] <= lam <= bounds.lam[1])
+
+
+def test_named_points():
+    assert named_points() == [(0, 1), (1, 1), (0.8, 3), (0.5, 1)]
+    # ERM and IWERM are the same models at every alpha; the others exist at their own alpha only
+    assert named_points(Bounds(alpha=(2, 4))) == [(0, 2), (1, 2), (0.8, 3)]
+    assert named_points(Bounds(alpha=(-1, 0))) == [(0, 0), (1, 0)]
+    assert named_points(Bounds(alpha=(-1, 3))) == named_points()
+    assert named_points(Bounds(lam=(0.1, 0.9))) == [(0.8, 3), (0.5, 1)]
+    assert named_points(Bounds(lam=(0.3, 0.3), alpha=(1, 1))) == []
+
+
+def test_a_negative_zero_is_zero():
+    assert str(canonical((-0.0, -0.0), Bounds(alpha=(-1, 1)))) == "Point(lam=0.0, alpha=1.0)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"lam": (1, 0)}, r"lam=\(1, 0\) as bounds, which are reversed.*mean \(0, 1\)"),
+        ({"alpha": (3, 1)}, r"alpha=\(3, 1\) as bounds, which are reversed.*mean \(1, 3\)"),
+        ({"lam": (-0.1, 1)}, r"lam=\(-0.1, 1.0\).*within \[0, 1\]"),
+        ({"lam": (0, 1.5)}, r"within \[0, 1\]"),
+        ({"alpha": (1, np.inf)}, "alpha=.*must be finite"),
+        ({"alpha": (np.nan, 1)}, "alpha=.*must be finite"),
+        ({"alpha": 3}, "alpha=3 as bounds, but expected two numbers"),
+        ({"lam": (0, 0.5, 1)}, "expected two numbers"),
+        ({"lam": ("a", "b")}, "expected two numbers"),
+    ],
+)
+def test_bounds_that_make_no_sense(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Bounds(**arguments)
+
+
+# Expected improvement ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("z", [-37, -30, -12.5, -5, -1, -1e-3, 0, 0.3, 2, 9, 40])
+@pytest.mark.parametrize(("best", "sd"), [(0.0, 1.0), (3.0, 1e-3), (-7.0, 250.0)])
+def test_expected_improvement_is_the_integral(z, best, sd):
+    # E[max(best - Y, 0)] by quadrature with 50 digits, at the very numbers the function is given;
+    # the density at best is taken out, since quadrature knows absolute errors only
+    mean = best - z * sd
+    with mpmath.workdps(50):
+        m, s, top = (mpmath.mpf(float(value)) for value in (mean, sd, best))
+        edge = (top - m) / s
+        width = 1 / max(1, abs(edge)) if edge < 0 else mpmath.mpf(1)
+        nodes = [width * step for step in (0, 1, 3, 8, 20, 50, 100)]
+        if edge >= 0:  # the mass lies around edge
+            nodes = sorted({*nodes, *(edge + step for step in range(-8, 9, 2) if edge + step > 0)})
+            whole = mpmath.quad(lambda gap: gap * mpmath.npdf(edge - gap), nodes)
+        else:
+            whole = mpmath.quad(lambda gap: gap * mpmath.exp(edge * gap - gap**2 / 2), nodes)
+            whole *= mpmath.npdf(edge)
+        truth = float(s * whole)
+    assert expected_improvement(mean, sd, best) == pytest.approx(truth, rel=1e-10, abs=0)
+
+
+def test_expected_improvement_of_a_known_value():
+    assert expected_improvement([1.0, 3.0, 2.0], 0.0, 2.0).tolist() == [1.0, 0.0, 0.0]
+    assert expected_improvement(1.0, 5e-324, 2.0) == 1.0
+    assert expected_improvement(2.0, 5e-324, 1.0) == 0.0
+    with pytest.raises(ValueError, match=r"sd=-1.0, but a standard deviation"):
+        expected_improvement(0.0, -1.0, 0.0)
+
+
+@given(st.floats(-5, 5), st.floats(0, 5), st.floats(0, 5), st.floats(-5, 5))
+def test_expected_improvement_grows_with_uncertainty(mean, first, second, best):
+    low, high = sorted((first, second))
+    less, more = expected_improvement(mean, [low, high], best)
+    assert 0 <= less <= more * (1 + 1e-10)
+    assert less >= best - mean - 1e-12
+
+
+def test_the_logarithm_orders_where_the_improvement_underflows():
+    from weighbridge.search._expected_improvement import log_expected_improvement
+
+    z = np.array([-2e3, -1e3, -250, -201, -199, -50, -2, -1, -0.9, 0, 3])
+    value = log_expected_improvement(-z, 1.0, 0.0)
+    with mpmath.workdps(60):
+        exact = [
+            mpmath.log(mpmath.npdf(t) + t * mpmath.erfc(-t / mpmath.sqrt(2)) / 2)
+            for t in z.tolist()
+            if t >= -250
+        ]
+    np.testing.assert_allclose(value[2:], [float(each) for each in exact], rtol=1e-10)
+    assert (np.diff(value) > 0).all()
+
+
+# Results ----------------------------------------------------------------------------------------
+
+
+losses_and_weights = st.integers(2, 12).flatmap(
+    lambda n: st.tuples(
+        arrays(float, (2, n), elements=st.floats(-10, 10)),
+        arrays(float, n, elements=st.one_of(st.just(0.0), st.floats(0.01, 5))),
+    )
+)
+
+
+@given(losses_and_weights)
+def test_a_difference_is_the_paired_formula(drawn):
+    (first, second), u = drawn
+    used = [i for i in range(u.size) if u[i] > 0]
+    if len(used) < 2:
+        return
+    result = SearchResult((Evaluation(Point(0, 1), first), Evaluation(Point(1, 1), second)), u)
+    delta = [first[i] - second[i] for i in used]
+    total = sum(u[i] for i in used)
+    mean = sum(u[i] * d for i, d in zip(used, delta, strict=True)) / total
+    square = sum(u[i] ** 2 * (d - mean) ** 2 for i, d in zip(used, delta, strict=True))
+    n = len(used)
+    found = result.difference(0, 1)
+    assert found.value == pytest.approx(mean, rel=1e-9, abs=1e-12)
+    assert found.standard_error == pytest.approx(
+        np.sqrt(n / (n - 1) * square) / total, rel=1e-6, abs=1e-7
+    )
+    # the difference of two values, and the other way round
+    assert found.value == pytest.approx(result.values[0] - result.values[1], rel=1e-9, abs=1e-12)
+    assert result.difference(1, 0).value == -found.value
+    assert result.difference(0, 0) == (0, 0)
+
+
+def test_the_standard_error_with_equal_weights_is_the_usual_one():
+    losses = np.random.default_rng(0).normal(size=50)
+    result = SearchResult((Evaluation(Point(0, 1), losses),), np.full(50, 7.0))
+    assert result.values[0] == pytest.approx(losses.mean(), rel=1e-12)
+    assert result.standard_errors[0] == pytest.approx(losses.std(ddof=1) / np.sqrt(50), rel=1e-12)
+
+
+def test_the_standard_error_is_that_of_repeated_draws():
+    # Monte Carlo: over redrawn units the weighted mean scatters by the standard error it reports
+    rng = np.random.default_rng(0)
+    u = rng.exponential(size=200)
+    results = [
+        SearchResult((Evaluation(Point(0, 1), rng.normal(size=200)),), u) for _ in range(2000)
+    ]
+    scatter = np.std([result.values[0] for result in results])
+    reported = np.sqrt(np.mean([result.standard_errors[0] ** 2 for result in results]))
+    assert scatter == pytest.approx(reported, rel=4 / np.sqrt(2 * 2000))
+
+
+def small_result(**changes):
+    evaluations = (
+        Evaluation(Point(0.0, 1.0), np.array([3.0, 1.0, 2.0, 50.0]), seconds=1.0),
+        Evaluation(Point(1.0, 1.0), None, error="singular", seconds=2.0),
+        Evaluation(Point(0.8, 3.0), np.array([2.0, 1.0, 1.5, 0.0]), seconds=3.0),
+        Evaluation(Point(0.5, 1.0), np.array([1.5, 1.0, 2.0, 0.0]), seconds=4.0),
+    )
+    return SearchResult(evaluations, np.array([1.0, 1.0, 1.0, 0.0]), **changes)
+
+
+def test_a_result_with_a_failure_and_a_tie():
+    result = small_result()
+    np.testing.assert_allclose(result.values, [2.0, np.nan, 1.5, 1.5])
+    assert result.best == (0.5, 1.0)  # of equal values the smaller lam, nearer to no weights
+    assert result.best_index == 3
+    np.testing.assert_allclose(result.best_so_far, [2.0, 2.0, 1.5, 1.5])
+    assert result.failures == [((1.0, 1.0), "singular")]
+    assert result.seconds.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert result.points.tolist() == [[0.0, 1.0], [1.0, 1.0], [0.8, 3.0], [0.5, 1.0]]
+    # the difference of ERM to the best is .5, with a standard error of .5
+    assert result.not_worse(z=1.01).tolist() == [True, False, True, True]
+    assert result.not_worse(z=0.99).tolist() == [False, False, True, True]
+
+
+def test_index_of():
+    result = small_result()
+    assert result.index_of((0.8, 3.0)) == 2
+    assert result.index_of(Point(1.0, 2.5)) == 1  # lam = 1 is one model
+    with pytest.raises(ValueError, match=r"lam=0.8, alpha=1.0, which is not among the 4"):
+        result.index_of((0.8, 1.0))
+
+
+def test_a_failed_candidate_cannot_be_compared():
+    with pytest.raises(ValueError, match=r"candidate 1, .*failed \(singular\)"):
+        small_result().difference(0, 1)
+    only = SearchResult((small_result().evaluations[1],), np.ones(1))
+    with pytest.raises(ValueError, match="no candidate with a value among 1"):
+        only.best_index  # noqa: B018
+    assert only.to_dict()["best"] is None
+    assert "failed" in str(only)
+
+
+def test_to_dict_is_json():
+    content = small_result(interrupted=True).to_dict()
+    text = json.dumps(content, allow_nan=False)
+    assert json.loads(text) == content
+    assert content["values"] == [2.0, None, 1.5, 1.5]
+    assert content["failures"] == [{"lam": 1.0, "alpha": 1.0, "message": "singular"}]
+    assert content["best"] == {"lam": 0.5, "alpha": 1.0}
+    assert content["interrupted"] is True
+    assert set(content) == {
+        "points", "values", "standard_errors", "seconds", "failures", "best", "interrupted"
+    }  # fmt: skip
+
+
+def test_the_table_shows_the_best_and_both_ends():
+    lines = str(small_result()).splitlines()
+    assert lines[0].split() == ["lam", "alpha", "value", "std.", "error"]
+    table = {tuple(line.split()[:2]): line for line in lines[1:-1]}
+    assert table["0.5", "1"].endswith("best")
+    assert table["0", "1"].endswith("ERM")
+    assert table["1", "1"].endswith("IWERM, failed")
+    assert lines[-1] == "4 evaluations, 1 failed"
+    assert str(small_result(interrupted=True)).endswith("interrupted")
+
+
+def test_one_unit_has_no_standard_error():
+    evaluations = [Evaluation(Point(lam, 1), np.array([lam])) for lam in (0.0, 1.0)]
+    result = SearchResult(tuple(evaluations), np.ones(1))
+    assert np.isnan(result.standard_errors).all()
+    assert result.not_worse().tolist() == [True, False]
+
+
+# The loop ---------------------------------------------------------------------------------------
+
+
+@all_searches
+def test_named_points_come_first_and_no_model_is_evaluated_twice(search):
+    objective = Bowl()
+    result = search(objective)
+    assert points_of(result)[:4] == named_points()
+    assert points_of(result) == objective.asked
+    assert len(set(objective.asked)) == len(objective.asked)
+    assert sum(point.lam in (0, 1) for point in objective.asked) == 2
+    assert not result.interrupted
+
+
+@all_searches
+def test_the_same_objective_gives_the_same_points(search):
+    first, second = search(Bowl()), clone(search)(Bowl())
+    assert points_of(first) == points_of(second)
+    np.testing.assert_array_equal(first.values, second.values)
+
+
+@all_searches
+def test_bounds_are_kept(search):
+    bounds = Bounds(lam=(0.2, 0.7), alpha=(-1, 2))
+    result = search(Bowl(lowest=(0.9, 5)), bounds)
+    assert all(point in bounds for point in points_of(result))
+    assert points_of(result)[0] == (0.5, 1.0)
+
+
+@all_searches
+def test_a_fixed_parameter_stays_fixed(search):
+    result = search(Bowl(), Bounds(alpha=(3, 3)))
+    assert set(result.points[:, 1]) == {3.0}
+    assert points_of(result)[:3] == [(0, 3), (1, 3), (0.8, 3)]
+
+
+@all_searches
+def test_a_single_point_is_evaluated_once(search):
+    objective = Bowl()
+    result = search(objective, Bounds(lam=(0.3, 0.3), alpha=(2, 2)))
+    assert objective.asked == [(0.3, 2.0)]
+    assert result.best == (0.3, 2.0)
+
+
+@all_searches
+def test_candidates_that_fail_are_recorded_and_passed_over(search):
+    objective = Bowl(fail=lambda point: point.lam > 0.6)
+    result = search(objective)
+    assert ((1.0, 1.0), "no fit at lam 1") in result.failures
+    assert result.best.lam <= 0.6
+    assert np.isnan(result.values).sum() == len(result.failures)
+    assert len(set(objective.asked)) == len(objective.asked)
+
+
+@all_searches
+def test_if_all_fail_the_error_shows_the_first(search):
+    with pytest.raises(
+        RuntimeError, match=r"All \d+ candidates failed.*no fit at lam 0.*by itself"
+    ):
+        search(Bowl(fail=lambda point: True))
+
+
+@all_searches
+def test_losses_that_are_not_finite_are_failures(search):
+    class Broken(Bowl):
+        def evaluation(self, point):
+            fine = super().evaluation(point)
+            fine.losses[0] = np.nan  # a unit of weight 0 does not matter
+            if point.lam == 1:
+                fine.losses[5] = np.inf
+            return fine
+
+    result = search(Broken())
+    assert result.failures == [((1.0, 1.0), "1 of 30 losses are NaN or infinite")]
+    assert np.isfinite(result.standard_errors).sum() == len(result.points) - 1
+
+
+@all_searches
+def test_an_interrupt_after_a_success_ends_the_search(search):
+    objective = Bowl(stop=3)
+    with pytest.warns(SearchWarning, match="interrupted after 2 of"):
+        result = search(objective)
+    assert result.interrupted
+    assert points_of(result) == named_points()[:2]
+    assert objective.closed == len(objective.calls)
+
+
+@all_searches
+@pytest.mark.parametrize("fail", [(), lambda point: True], ids=["at once", "after failures"])
+def test_an_interrupt_before_any_success_goes_on(search, fail):
+    with pytest.raises(KeyboardInterrupt):
+        search(Bowl(stop=3 if fail else 1, fail=fail))
+
+
+@all_searches
+def test_an_interrupt_in_the_report_closes_the_objective(search):
+    objective = Bowl()
+
+    def stop_at_two(evaluation, done, planned, best):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(SearchWarning, match="interrupted after 2"):
+        search(objective, progress=stop_at_two)
+    assert objective.closed == len(objective.calls)
+
+
+@all_searches
+def test_progress_is_told_of_every_evaluation(search):
+    told = []
+    result = search(
+        Bowl(fail=lambda point: point.lam == 0), progress=lambda *report: told.append(report)
+    )
+    evaluations, done, planned, best = zip(*told, strict=True)
+    assert evaluations == result.evaluations
+    assert list(done) == list(range(1, len(done) + 1))
+    assert set(planned) == {len(done)}
+    np.testing.assert_array_equal(best, result.best_so_far)  # NaN before the first success
+
+
+@all_searches
+@pytest.mark.parametrize(
+    ("units", "message"),
+    [
+        (np.zeros(30), "not all of them 0"),
+        (np.full(30, -1.0), "at least 0"),
+        (np.full(30, np.nan), "finite"),
+        (np.ones((30, 1)), r"shape \(30, 1\)"),
+    ],
+)
+def test_unit_weights_are_checked(search, units, message):
+    objective = Bowl()
+    objective.unit_weights = units
+    with pytest.raises(ValueError, match=message):
+        search(objective)
+    assert objective.asked == []
+
+
+class Disorderly(Bowl):
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def evaluate(self, points):
+        return iter(self.answer(list(points), self))
+
+
+@all_searches
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda points, bowl: [], "fewer evaluations than the"),
+        (lambda points, bowl: [bowl.evaluation(Point(0.1, 1.1))], "must keep the order"),
+        (
+            lambda points, bowl: [Evaluation(points[0], np.ones(3))],
+            r"shape \(3,\).*30 unit weights",
+        ),
+    ],
+)
+def test_an_objective_that_breaks_its_contract(search, answer, message):
+    with pytest.raises(RuntimeError, match=message):
+        search(Disorderly(answer))
+
+
+def test_a_failure_without_a_message():
+    def answer(points, bowl):
+        return [Evaluation(points[0], None), *(bowl.evaluation(point) for point in points[1:])]
+
+    assert GridSearch()(Disorderly(answer)).failures == [((0, 1), "no losses, no message")]
+
+
+@pytest.mark.parametrize("make", [BayesianSearch, OptunaSearch])
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (1, "n_evaluations=1, but no weights and one weighting are the least"),
+        (0, "give 2 or more"),
+        (2.5, "n_evaluations=2.5, but expected a whole number"),
+        (True, "expected a whole number"),
+    ],
+)
+def test_a_budget_that_compares_nothing(make, number, message):
+    with pytest.raises(ValueError, match=message):
+        make(number)(Bowl())
+
+
+@pytest.mark.parametrize("make", [BayesianSearch, OptunaSearch])
+@pytest.mark.parametrize("number", [2, 3, 4, 5, 7])
+def test_the_budget_is_spent_and_kept(make, number):
+    assert points_of(make(number, random_state=0)(Bowl()))[:4] == named_points()[:number]
+    assert len(make(number, random_state=0)(Bowl()).points) == number
+
+
+# The grid ---------------------------------------------------------------------------------------
+
+
+def test_the_grid_is_one_call():
+    objective = Bowl()
+    GridSearch()(objective)
+    assert len(objective.calls) == 1
+    # 9 inner lam by 3 alpha, ERM, IWERM; both other named points lie on the grid
+    assert len(objective.asked) == 9 * 3 + 2
+    assert {point.lam for point in objective.asked} == {round(i / 10, 1) for i in range(11)}
+
+
+def test_a_grid_of_given_values():
+    points = GridSearch(lam=[0.25, 0], alpha=np.array([2.0]))(Bowl()).points.tolist()
+    assert points == [[0, 1], [1, 1], [0.8, 3], [0.5, 1], [0.25, 2]]
+    single = GridSearch(lam=1, alpha=1).points(Bounds(lam=(0.1, 0.2), alpha=(2, 2.5)))
+    assert single == [(0.1, 2.0)]
+
+
+def test_the_grid_finds_its_best():
+    result = GridSearch(lam=21, alpha=5)(Bowl())
+    brute = [
+        float(np.average(each.losses, weights=Bowl().unit_weights)) for each in result.evaluations
+    ]
+    assert result.best_index == int(np.argmin(brute))
+    np.testing.assert_allclose(result.values, brute, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"lam": 0}, "lam=0, but a grid has at least 1 value of lam"),
+        ({"alpha": -2}, "alpha=-2, but a grid has at least"),
+        ({"lam": []}, r"lam=\[\], but expected how many values of lam"),
+        ({"alpha": "many"}, "alpha='many', but expected how many"),
+        ({"alpha": 2.5}, "alpha=2.5, but expected how many"),
+        ({"lam": True}, "lam=True, but expected"),
+        ({"lam": [0.1, 1.1]}, r"lam=1.1 in the grid, which is outside the bounds \(0.0, 1.0\)"),
+        ({"alpha": [np.nan]}, "alpha=nan in the grid"),
+    ],
+)
+def test_a_grid_that_makes_no_sense(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        GridSearch(**arguments)(Bowl())
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=IDS)
+def test_searches_are_made_of_parameters(search):
+    # stored as they came, cloned and shown like any scikit-learn object
+    assert clone(search).get_params() == search.get_params()
+    assert type(search).__name__ in repr(search)
