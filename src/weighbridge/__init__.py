@@ -4,8 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weighbridge import datasets, exceptions, geodesic, ratios, scoring, weighting
+    from weighbridge import (
+        criteria,
+        datasets,
+        exceptions,
+        geodesic,
+        plotting,
+        ratios,
+        scoring,
+        search,
+        weighting,
+    )
     from weighbridge._importance_weighted import ImportanceWeighted
+    from weighbridge._importance_weighted_cv import ImportanceWeightedCV
     from weighbridge.ratios import fit_ratio
     from weighbridge.scoring import iw_scorer
     from weighbridge.weighting import Geodesic
@@ -15,19 +26,24 @@ __version__ = "0.1.0"
 __all__ = [
     "Geodesic",
     "ImportanceWeighted",
+    "ImportanceWeightedCV",
+    "criteria",
     "datasets",
     "exceptions",
     "fit_ratio",
     "geodesic",
     "iw_scorer",
+    "plotting",
     "ratios",
     "scoring",
+    "search",
     "weighting",
 ]
 
 _HOME = {
     "Geodesic": "weighbridge.weighting",
     "ImportanceWeighted": "weighbridge._importance_weighted",
+    "ImportanceWeightedCV": "weighbridge._importance_weighted_cv",
     "fit_ratio": "weighbridge.ratios",
     "iw_scorer": "weighbridge.scoring",
 }

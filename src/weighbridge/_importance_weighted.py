@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
 from weighbridge._overlap import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
@@ -22,23 +17,13 @@ from weighbridge._source_ratio import (
     weighting_or_default,
 )
 from weighbridge._validation import check_sample_weight
+from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
 from weighbridge.geodesic import log_weight_bounds
-from weighbridge.ratios import AutoRatio, KnownRatio, fit_ratio
-from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
+from weighbridge.ratios import AutoRatio
 from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 
-def _estimator_has(attribute: str) -> Any:
-    """Offer a method exactly where the inner estimator has it."""
-
-    def check(self: Any) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), attribute)
-        return True
-
-    return check
-
-
-class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
+class ImportanceWeighted(WeightedEstimator):
     """Any scikit-learn estimator, fitted for a target distribution it has no labels of.
 
     The labelled source rows are weighted so that they stand for the target sample
@@ -116,8 +101,7 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    # A request that the caller need not repeat: the target sample is always wanted.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_target": True}
+    _defaults: ClassVar[dict[str, Any]] = {"ratio": AutoRatio, "weighting": Geodesic}
 
     def __init__(
         self, estimator: Any, ratio: Any = None, *, weighting: Any = None, normalize: bool = True
@@ -167,159 +151,12 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
 
         self.estimator_, self.ratio_ = estimator, ratio
         self.log_ratio_, self.weights_, self.ess_ = log_ratio, weights, ess
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-            elif hasattr(self, name):
-                delattr(self, name)
+        self._copy_features()
         # a ratio that was fitted here has said so itself
-        if X_target is None and _is_estimated(ratio) and log_cap > 0:
+        if X_target is None and is_estimated(ratio) and log_cap > 0:
             warn_if_apart(log_scale)
         warn_if_untrustworthy(delivered, own, log_cap)
         return self
-
-    def set_params(self, **params: Any) -> ImportanceWeighted:
-        """Set parameters, nested ones by ``__``, also those of the default weighting and ratio.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters and their values.
-
-        Returns
-        -------
-        ImportanceWeighted
-            The object itself.
-        """
-        for name, default in (("weighting", Geodesic), ("ratio", AutoRatio)):
-            nested = any(key.startswith(f"{name}__") for key in params)
-            if nested and params.get(name, getattr(self, name)) is None:
-                params = {**params, name: default()}  # what None stands for
-        return super().set_params(**params)
-
-    def _fitted_ratio(self, X: Any, X_target: Any) -> Any:
-        ratio = None if self.ratio is None else clone(check_ratio(self.ratio))
-        ready = ratio is not None and is_fitted(ratio)
-        if ready and X_target is not None:
-            raise ValueError(
-                f"Got X_target although the ratio ({type(ratio).__name__}) is already fitted: the "
-                "target sample is used once, to fit the ratio. Leave X_target out, or pass a "
-                "ratio that is not fitted."
-            )
-        if ready:
-            return ratio
-        if X_target is None and self.ratio is not None and is_fitted(self.ratio):
-            raise ValueError(
-                f"Got no target sample, and a ratio ({type(ratio).__name__}) that is fitted but "
-                "not frozen: every clone forgets its fit. Wrap it: "
-                "ratio=sklearn.frozen.FrozenEstimator(ratio)."
-            )
-        if X_target is None:
-            raise ValueError(
-                "Got no target sample. Pass it to fit (X_target=...), or construct the estimator "
-                "with a ratio that needs none: ratio=sklearn.frozen.FrozenEstimator(fit_ratio(X, "
-                "X_target)) or weighbridge.ratios.KnownRatio(...)."
-            )
-        return fit_ratio(X, X_target, ratio)
-
-    def _delegate(self, method: str, *args: Any) -> Any:
-        check_is_fitted(self)
-        return getattr(self.estimator_, method)(*args)
-
-    @available_if(_estimator_has("predict"))
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict with the fitted inner estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The predictions.
-        """
-        return self._delegate("predict", X)
-
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict class probabilities with the fitted inner estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            The probabilities.
-        """
-        return self._delegate("predict_proba", X)
-
-    @available_if(_estimator_has("predict_log_proba"))
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Predict logarithms of class probabilities with the fitted inner estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Their logarithms.
-        """
-        return self._delegate("predict_log_proba", X)
-
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the decision function of the fitted inner estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray
-            Its values.
-        """
-        return self._delegate("decision_function", X)
-
-    @available_if(_estimator_has("score"))
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the inner estimator's own score, not weighted toward the target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in the score.
-
-        Returns
-        -------
-        float
-            Accuracy, R squared, or what else the inner estimator scores by.
-        """
-        check_is_fitted(self)
-        if sample_weight is None:
-            return self.estimator_.score(X, y)
-        return self.estimator_.score(X, y, sample_weight=sample_weight)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """Class labels of the fitted inner classifier."""
-        return self.estimator_.classes_
-
-    def __sklearn_tags__(self) -> Any:
-        return deepcopy(get_tags(self.estimator))
 
 
 def _log_cap(weighting: Any) -> float:
@@ -327,13 +164,6 @@ def _log_cap(weighting: Any) -> float:
     if not isinstance(weighting, Geodesic):
         return np.inf
     return float(np.max(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
-
-
-def _is_estimated(ratio: Any) -> bool:
-    """False for known ratios, which may lack their constant."""
-    while isinstance(ratio, Pipeline | FrozenEstimator):
-        ratio = ratio.steps[-1][1] if isinstance(ratio, Pipeline) else ratio.estimator
-    return not isinstance(ratio, KnownRatio)
 
 
 def _raw_weights(log_weight: np.ndarray) -> np.ndarray:

@@ -92,12 +92,14 @@ def warn_if_apart(log_mean_ratio: float) -> None:
         )
 
 
-def outside_share(at_source: np.ndarray, at_target: np.ndarray, log_far: float) -> float:
+def outside_share(
+    at_source: np.ndarray, at_target: np.ndarray, log_far: float, rank: int = 5
+) -> float:
     """Return the share of target rows whose log ratio exceeds the source's by far.
 
     The source's is the fifth largest: a few rows on the wrong side are no overlap.
     """
-    rank = min(5, max(1, at_source.size // 20))
+    rank = min(rank, max(1, at_source.size // 20))
     largest = np.partition(at_source, -rank)[-rank]
     return float((at_target > largest + log_far).mean())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -21,6 +21,17 @@ from weighbridge._overlap import (
 from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
+
+
+class Outside(NamedTuple):
+    """Shares of the target rows that lie outside the source, by two measures.
+
+    Their ratio is far larger than those of all source rows but the `most` extreme few, or of all
+    but a single one.
+    """
+
+    of_most: float
+    of_all: float
 
 
 class EstimatedRatio(DensityRatioMixin, BaseEstimator):
@@ -102,6 +113,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         """Warn when the log ratio just estimated says that the samples hardly overlap."""
         log_mean = float(logsumexp(at_source) - np.log(at_source.size))
         share = outside_share(at_source, at_target, self._log_far)
+        self._outside = Outside(share, outside_share(at_source, at_target, self._log_far, rank=2))
         if log_mean < np.log(APART):
             warn_if_apart(log_mean)
         elif at_source.size >= FEW_FOR_LARGEST:

@@ -1,0 +1,144 @@
+"""From evaluated candidates to the one, or the few, that the final model is made of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
+
+from weighbridge.criteria._objective import CandidateObjective
+from weighbridge.criteria._row_loss import RowLoss
+from weighbridge.search import Difference, SearchResult
+from weighbridge.search._result import weighted_mean
+
+FloatArray = npt.NDArray[np.float64]
+
+ANSWERS = ("stack", "guard", "argmin")
+# Standard errors by which weights must beat no weights, where overlap is enough: chosen by the
+# selection benchmark, where 0 harms on real sets and 1 gives away gains.
+_GUARD = 0.5
+# Where it is thin: the share of the loss without weights that they must save.
+_THIN_GAIN = 0.5
+# Weight of the constraint that shares add up to 1, against errors of size 1.
+_SUM_TO_ONE = 1e4
+# Smaller shares are noise, and would each cost a fit.
+_SMALLEST_SHARE = 0.01
+# Candidates to stack, besides the best.
+_MANY = 12
+
+
+class Answer(NamedTuple):
+    """Which candidates the final model is made of, and with what shares."""
+
+    indices: list[int]
+    shares: FloatArray
+
+
+class _Proposal(NamedTuple):
+    """An answer, the loss without weights, and the paired gain over it."""
+
+    answer: Answer
+    loss_without: float
+    gain: Difference
+
+
+def form_answer(
+    kind: str, objective: CandidateObjective, result: SearchResult, *, thin: bool
+) -> Answer:
+    """Turn a search result into candidates and shares.
+
+    "argmin" is the candidate with the smallest loss, whatever it is. The two others fall back to
+    no weights unless their gain over it, paired row by row, is worth it: "guard" takes the same
+    candidate, "stack" averages a dozen with the shares that minimise the loss of the averaged
+    held-out predictions. Where overlap is `thin`, few rows make the gain, and it must be large.
+    """
+    if kind == "argmin":
+        return _single(result.best_index)
+    none = result.index_of((0.0, 1.0))
+    if result.evaluations[none].failed:
+        return _single(result.best_index)
+    loss = objective.row_loss
+    if kind == "stack" and loss is not None:
+        proposal = _stack(objective, loss, result, none)
+    else:
+        gain = result.difference(none, result.best_index)
+        proposal = _Proposal(_single(result.best_index), float(result.values[none]), gain)
+    value, error = proposal.gain
+    needed = max(error, _THIN_GAIN * proposal.loss_without) if thin else _GUARD * error
+    return proposal.answer if value > needed else _single(none)
+
+
+def _single(index: int) -> Answer:
+    return Answer([index], np.ones(1))
+
+
+def _stack(
+    objective: CandidateObjective, loss: RowLoss, result: SearchResult, none: int
+) -> _Proposal:
+    chosen = finalists(result)
+    predictions = objective.predictions([result.evaluations[index] for index in chosen])
+    rows, held = objective.rows, objective.held_rows
+    truth, weights = rows.codes[held], rows.unit_weights[held]
+    shares = stack_shares(predictions, truth, weights)
+    kept = shares >= _SMALLEST_SHARE
+    shares = np.where(kept, shares, 0.0) / shares[kept].sum()
+    without = loss.loss(truth, predictions[chosen.index(none)])
+    together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
+    answer = Answer([index for index, keep in zip(chosen, kept, strict=True) if keep], shares[kept])
+    return _Proposal(
+        answer, weighted_mean(without, weights).value, weighted_mean(without - together, weights)
+    )
+
+
+def stack_shares(predictions: FloatArray, truth: np.ndarray, weights: FloatArray) -> FloatArray:
+    """Shares, at least 0 and adding up to 1, of the average with the least squared error.
+
+    `predictions` has one row for each candidate; of classes, one more axis with their
+    probabilities, whose squared error is the Brier score.
+    """
+    error = predictions - truth if predictions.ndim == 2 else predictions.copy()
+    if predictions.ndim == 3:
+        error[:, np.arange(truth.size), truth] -= 1
+        error = error.transpose(0, 2, 1)
+    flat = (error * np.sqrt(weights / weights.sum())).reshape(len(error), -1)
+    return simplex_minimum(flat @ flat.T)
+
+
+def simplex_minimum(costs: FloatArray) -> FloatArray:
+    """Minimise ``shares' costs shares`` over shares that are at least 0 and add up to 1.
+
+    `costs` is positive semi-definite. Non-negative least squares with the sum as one more, heavy
+    equation.
+    """
+    size = len(costs)
+    scale = np.trace(costs) / size
+    if not scale > 0:  # all predictions are perfect
+        return np.eye(size)[0]
+    root = np.linalg.cholesky(costs / scale + _SUM_TO_ONE + 1e-9 * np.eye(size))
+    shares, _ = nnls(root.T, np.linalg.solve(root, np.full(size, _SUM_TO_ONE)))
+    return np.asarray(shares / shares.sum())
+
+
+def finalists(result: SearchResult) -> list[int]:
+    """Pick candidates that span the family: the named ones, the best, an even spread of others.
+
+    Neighbours on a fine surface are one model for all purposes; a stack of all would be slow.
+    """
+    good = [index for index, value in enumerate(result.values) if np.isfinite(value)]
+    chosen = list(dict.fromkeys([*good[:4], result.best_index]))  # named points come first
+    rest = [index for index in good if index not in chosen]
+    step = max(1, -(-len(rest) // max(1, _MANY - len(chosen))))
+    return sorted({*chosen, *rest[::step]})
+
+
+def check_answer(kind: Any, lam_bounds: tuple[float, float]) -> None:
+    """Refuse an answer that does not exist, or that cannot be formed within the bounds."""
+    if kind not in ANSWERS:
+        raise ValueError(f"Got answer={kind!r}, but expected one of {', '.join(ANSWERS)}.")
+    if kind != "argmin" and lam_bounds[0] > 0:
+        raise ValueError(
+            f"Got lam_bounds={lam_bounds}, which exclude lam = 0, with answer={kind!r}, which "
+            "compares with no weights; start the bounds at 0, or use answer='argmin'."
+        )

@@ -1,0 +1,292 @@
+"""An estimator fitted with importance weights that are chosen for it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples, column_or_1d
+
+from weighbridge._answers import check_answer, form_answer
+from weighbridge._average import average_model
+from weighbridge._overlap import effective_sample_size, users_line
+from weighbridge._overlap_state import Overlap, overlap_state, warn_of_overlap
+from weighbridge._pass_weights import fit_with_weights, weight_parameter
+from weighbridge._progress import ProgressLine
+from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
+from weighbridge._validation import check_sample_weight
+from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge.criteria import CrossValidation, LeaveOneOut
+from weighbridge.criteria._binned_objective import MANY_ROWS
+from weighbridge.criteria._linear_design import has_closed_form
+from weighbridge.exceptions import SearchWarning
+from weighbridge.search import BayesianSearch, Bounds, GridSearch, Journal, SearchResult
+from weighbridge.weighting import Geodesic, mean_one
+
+
+class ImportanceWeightedCV(WeightedEstimator):
+    """Any scikit-learn estimator, fitted for a target distribution with weights chosen for it.
+
+    The tuned twin of `ImportanceWeighted`: (lam, alpha) is searched by a held-out loss that stands
+    for the target, and weights are used only where they are worth it. Where the gain over no
+    weights is within noise, or the two samples hardly overlap, the answer is no weights.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Regressor or classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in
+        one. The wrapper goes outside the pipeline.
+    ratio : density ratio, optional
+        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
+        already fitted and frozen, or known, needs no ``X_target`` in ``fit``.
+    criterion : criterion, optional
+        What a weighting is judged by, see `weighbridge.criteria`. Default: the cheapest that is
+        valid, `LeaveOneOut` for linear, ridge, binary logistic and Poisson regression (and
+        pipelines of fixed transformers that end in one) up to 20,000 rows, else `CrossValidation`.
+    search : search, optional
+        Which weightings are tried, see `weighbridge.search`. Default: a grid where all candidates
+        are solved together (the models above), else 15 evaluations of `BayesianSearch`.
+    lam_bounds, alpha_bounds : (float, float)
+        Where to search; default lam in [0, 1], alpha in [1, 3].
+    answer : {"stack", "guard", "argmin"}, default="stack"
+        How the answer is formed of the candidates. "stack": the average of a few models whose
+        held-out predictions together lose least. "guard": the single best one. Both fall back to
+        no weights unless they gain more than half a standard error over it, and where overlap is
+        thin, unless they halve its loss. "argmin": the single best one, without any guard.
+    journal : path, optional
+        File that keeps every finished evaluation. A search that was killed goes on from there; a
+        journal of other data, another estimator or another criterion is refused.
+    n_jobs : int, optional
+        Fits in parallel, by joblib and its backends; the result does not depend on it.
+    random_state : int, RandomState instance or None
+        Seed of folds, search, and of all parts of the estimator that have none.
+    verbose : int, optional
+        0 is silent, 1 shows progress. Default: progress on a terminal once a search takes longer
+        than two seconds.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted inner estimator, or the average of several.
+    best_weighting_ : Geodesic
+        The chosen weighting; of a stack that with the largest share.
+    mixture_ : list of (Geodesic, float)
+        All weightings that `estimator_` is made of, with their shares.
+    search_result_ : SearchResult
+        The whole surface: every candidate with its loss, standard error and time, those that
+        failed, and which cannot be told apart from the best.
+    overlap_ : {"enough", "thin", "none"}
+        How far the source rows cover the target.
+    ratio_ : density ratio
+        The fitted ratio.
+    log_ratio_ : ndarray of shape (n_samples,)
+        Log density ratio at the source rows, with mean-1 ratio.
+    weights_ : ndarray of shape (n_samples,)
+        Importance weight of each source row under `best_weighting_`, with mean 1.
+    ess_ : float
+        Effective sample size of these weights, times ``sample_weight``.
+    n_features_in_ : int
+        Number of features, where the inner estimator knows it.
+    feature_names_in_ : ndarray
+        Names of the features, where the inner estimator knows them.
+
+    See Also
+    --------
+    ImportanceWeighted : The same with a weighting of your own choice.
+    weighbridge.plotting.BridgeDisplay : A picture of the search.
+
+    Notes
+    -----
+    The loss of the chosen weighting in `search_result_` is the smallest of many, and flatters it.
+    A `weighbridge.exceptions.OverlapWarning` (WB304) says when overlap is too thin to choose by.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge import ImportanceWeightedCV
+    >>> from weighbridge.datasets import make_quadratic
+    >>> data = make_quadratic(random_state=0)
+    >>> model = ImportanceWeightedCV(LinearRegression(), random_state=0)
+    >>> model = model.fit(data.X, data.y, X_target=data.X_target)
+    >>> plain = LinearRegression().fit(data.X, data.y)
+    >>> data.problem.mse(model.estimator_) < 0.1 * data.problem.mse(plain)
+    True
+    >>> model.best_weighting_.lam > 0.5
+    True
+
+    The paper's procedure, with all its variance:
+
+    >>> from weighbridge.criteria import HoldOut
+    >>> from weighbridge.search import BayesianSearch
+    >>> from weighbridge.weighting import IWERM
+    >>> model = ImportanceWeightedCV(
+    ...     LinearRegression(),
+    ...     criterion=HoldOut(validation=IWERM()),
+    ...     search=BayesianSearch(25, coordinates="plain"),
+    ...     answer="argmin",
+    ...     random_state=0,
+    ... ).fit(data.X, data.y, X_target=data.X_target)
+    >>> len(model.search_result_.evaluations)
+    25
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        ratio: Any = None,
+        *,
+        criterion: Any = None,
+        search: Any = None,
+        lam_bounds: tuple[float, float] = (0.0, 1.0),
+        alpha_bounds: tuple[float, float] = (1.0, 3.0),
+        answer: str = "stack",
+        journal: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int | None = None,
+    ):
+        self.estimator = estimator
+        self.ratio = ratio
+        self.criterion = criterion
+        self.search = search
+        self.lam_bounds = lam_bounds
+        self.alpha_bounds = alpha_bounds
+        self.answer = answer
+        self.journal = journal
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None
+    ) -> ImportanceWeightedCV:
+        """Estimate the ratio, choose the weighting, fit the inner estimator with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Source rows.
+        y : array-like of shape (n_samples,)
+            Labels of the source rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Own weights of the source rows. They multiply the weights in fitting and in validation,
+            and 0 leaves a row out; the ratio itself compares the two samples as they are.
+        X_target : array-like of shape (n_target, n_features), optional
+            Target rows, without labels. Required unless `ratio` is fitted or known.
+
+        Returns
+        -------
+        ImportanceWeightedCV
+            The fitted object.
+        """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: it has "
+                "the labels of the source rows."
+            )
+        y = column_or_1d(y, warn=True)
+        bounds = Bounds(self.lam_bounds, self.alpha_bounds)
+        check_answer(self.answer, bounds.lam)
+        fold_seed, search_seed, estimator_seed = _seeds(self.random_state)
+        estimator = seeded(clone(self.estimator), estimator_seed)
+        weight_parameter(estimator)  # fail before the work, not after it
+        own = check_sample_weight(sample_weight, _num_samples(X))
+        ratio = self._fitted_ratio(X, X_target)
+        log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, own), own)
+        overlap = overlap_state(ratio, log_ratio, own)
+        # what the estimator refuses, whatever the weights, it refuses here in its own words
+        unweighted = fit_with_weights(
+            clone(estimator), X, y, np.ones(log_ratio.size) if own is None else own
+        )
+        criterion, search = self._route(estimator, y, search_seed)
+        objective = criterion.objective(
+            estimator, X, y, log_ratio, own, n_jobs=self.n_jobs, random_state=fold_seed
+        )
+        if self.answer != "argmin" and (overlap is Overlap.NONE or _is_constant(log_ratio, own)):
+            result = GridSearch(lam=[0.0], alpha=1)(objective, Bounds((0, 0), bounds.alpha))
+        else:
+            result = self._searched(search, objective, bounds)
+        answer = form_answer(self.answer, objective, result, thin=overlap is not Overlap.ENOUGH)
+        weightings = [Geodesic(*result.evaluations[index].point) for index in answer.indices]
+        weights = [mean_one(source_log_weight(each, log_ratio, own), own) for each in weightings]
+        models = [
+            fit_with_weights(clone(estimator), X, y, each if own is None else own * each)
+            if weighting.lam > 0
+            else unweighted
+            for weighting, each in zip(weightings, weights, strict=True)
+        ]
+
+        largest = int(np.argmax(answer.shares))
+        self.estimator_, self.ratio_ = average_model(models, answer.shares), ratio
+        self.log_ratio_, self.search_result_ = log_ratio, result
+        self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
+        self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
+        self.overlap_ = overlap.value
+        delivered = self.weights_ if own is None else own * self.weights_
+        self.ess_ = effective_sample_size(delivered)
+        self._copy_features()
+        weighted = any(weighting.lam > 0 for weighting in weightings)
+        warn_of_overlap(overlap, weighted=weighted)
+        return self
+
+    def _searched(self, search: Any, objective: Any, bounds: Bounds) -> SearchResult:
+        line = ProgressLine(self.verbose)
+        journal = None if self.journal is None else Journal(self.journal)
+        try:
+            result: SearchResult = search(objective, bounds, journal=journal, progress=line)
+        finally:
+            line.close()
+        if result.failures:
+            point, message = result.failures[0]
+            warnings.warn(
+                f"{len(result.failures)} of {len(result.evaluations)} candidates failed and were "
+                f"left out, the first (lam={point.lam:g}, alpha={point.alpha:g}) with: {message}. "
+                "search_result_.failures has all of them.",
+                SearchWarning,
+                stacklevel=users_line(),
+            )
+        return result
+
+    def _route(self, estimator: Any, y: Any, seed: int) -> tuple[Any, Any]:
+        """Return criterion and search: the cheapest that are valid, where the user names none."""
+        solved_together = has_closed_form(estimator, y)
+        criterion, search = self.criterion, self.search
+        if criterion is None:
+            few = _num_samples(y) < MANY_ROWS
+            criterion = LeaveOneOut() if solved_together and few else CrossValidation()
+        if search is None:
+            search = GridSearch(21, 5) if solved_together else BayesianSearch(random_state=seed)
+        return criterion, search
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
+        return tags
+
+
+def _is_constant(log_ratio: np.ndarray, own: np.ndarray | None) -> bool:
+    """True where no shift was found: all weightings are one."""
+    used = log_ratio if own is None else log_ratio[own > 0]
+    return bool(used.min() == used.max())
+
+
+def _seeds(random_state: Any) -> list[int]:
+    """Return seeds for the folds, the search and the estimator."""
+    rng = check_random_state(random_state)
+    return [int(rng.randint(2**31 - 1)) for _ in range(3)]
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Give every part of an estimator that has no seed one: candidates differ by weights only."""
+    rng = np.random.RandomState(seed)
+    unset = {
+        name: int(rng.randint(2**31 - 1))
+        for name, value in sorted(estimator.get_params(deep=True).items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    }
+    return estimator.set_params(**unset)

@@ -1,0 +1,82 @@
+"""Is there enough overlap to choose a weighting by? Known before any model is fitted."""
+
+from __future__ import annotations
+
+import warnings
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from weighbridge._overlap import FEW_ROWS, effective_sample_size, users_line
+from weighbridge.exceptions import OverlapWarning
+
+# Share of the target rows outside the source from which on overlap is thin, and there is none.
+# Both by the selection benchmark: every task with broken overlap is thin in every draw, and no
+# other but the toy problem with 100 rows, where weighting wins nevertheless.
+THIN = 0.5
+NONE = 0.95
+
+
+class Overlap(Enum):
+    """How far the source sample covers the target."""
+
+    ENOUGH = "enough"
+    THIN = "thin"
+    NONE = "none"
+
+
+def overlap_state(ratio: Any, log_ratio: np.ndarray, own: np.ndarray | None) -> Overlap:
+    """Judge by the share of target rows outside the source; by effective rows if it is not known.
+
+    Parameters
+    ----------
+    ratio : fitted density ratio
+        An estimated one remembers how many target rows lay outside, also when it is frozen.
+    log_ratio : ndarray of shape (n_samples,)
+        Log ratio at the source rows.
+    own : ndarray of shape (n_samples,) or None
+        Own weights of the rows.
+
+    Returns
+    -------
+    Overlap
+        The judgement.
+    """
+    while isinstance(ratio, Pipeline | FrozenEstimator):
+        ratio = ratio.steps[-1][1] if isinstance(ratio, Pipeline) else ratio.estimator
+    outside = getattr(ratio, "_outside", None)
+    if outside is not None:
+        if outside.of_all > NONE:
+            return Overlap.NONE
+        return Overlap.THIN if outside.of_most > THIN else Overlap.ENOUGH
+    weights = np.exp(log_ratio - log_ratio.max())
+    total = log_ratio.size if own is None else effective_sample_size(own)
+    ess = effective_sample_size(weights if own is None else own * weights)
+    return Overlap.THIN if ess < min(FEW_ROWS, total / 2) else Overlap.ENOUGH
+
+
+def warn_of_overlap(overlap: Overlap, *, weighted: bool) -> None:
+    """Say that no weights are used although there is shift, or that they rest on few rows."""
+    if overlap is Overlap.ENOUGH:
+        return
+    where = "nearly all target rows lie" if overlap is Overlap.NONE else "much of the target lies"
+    if weighted:
+        consequence = (
+            "A weighting was chosen nevertheless, because it at least halves the loss on the "
+            "source rows that are nearest to the target; it rests on very few of them."
+        )
+    else:
+        consequence = (
+            "The model is fitted without weights: where samples hardly overlap, weights do more "
+            "harm than good, and no held-out loss can tell. answer='argmin' takes the best weights "
+            "all the same."
+        )
+    warnings.warn(
+        f"WB304 {where} where there are hardly any source rows. {consequence} Look for a feature "
+        "that tells the samples apart (an id, a date), or label rows of the target.",
+        OverlapWarning,
+        stacklevel=users_line(),
+    )

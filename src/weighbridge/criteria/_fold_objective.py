@@ -1,0 +1,227 @@
+"""Held-out folds: any estimator, any metric of scikit-learn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
+
+from weighbridge._pass_weights import fit_with_weights
+from weighbridge.criteria._objective import CandidateObjective, Outcome
+from weighbridge.criteria._row_loss import RowLoss, respond, row_loss
+from weighbridge.criteria._rows import SourceRows
+from weighbridge.criteria._shared_work import share_work
+from weighbridge.search import Evaluation
+
+FloatArray = npt.NDArray[np.float64]
+Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+# Tables of all folds are kept up to this many numbers; beyond, they are cut anew for each fit.
+_KEPT_NUMBERS = 60_000_000
+
+
+class Fold(NamedTuple):
+    """One split, ready to fit: rows to fit on and rows to score.
+
+    `is_kernel` says that `X` and `X_held` are kernels with the rows to fit on.
+    """
+
+    X: Any
+    y: np.ndarray
+    own: FloatArray | None
+    X_held: Any
+    y_held: np.ndarray
+    held_weights: FloatArray
+    is_kernel: bool = False
+
+    def without(self, zero: npt.NDArray[np.bool_]) -> Fold:
+        """Leave rows of a kernel out of the fit."""
+        rest = np.flatnonzero(~zero)
+        return self._replace(
+            X=self.X[np.ix_(rest, rest)],
+            y=self.y[rest],
+            own=None if self.own is None else self.own[rest],
+            X_held=self.X_held[:, rest],
+        )
+
+
+class FoldResult(NamedTuple):
+    """What one fit gave: held-out predictions, or a score, or an error."""
+
+    prediction: Any = None
+    score: float | None = None
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class FoldObjective(CandidateObjective):
+    """Fits each candidate on the folds and scores it on the rows held out.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any that takes weights.
+    rows : SourceRows
+        The source rows.
+    splits : list of (train, test) row numbers
+        The folds, the same for all candidates.
+    scoring : str or scorer
+        What to score by.
+    n_jobs : int or None
+        Fits in parallel, by joblib.
+    identity : list
+        What else the values depend on.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        rows: SourceRows,
+        splits: list[Split],
+        scoring: Any,
+        *,
+        n_jobs: int | None,
+        identity: list[Any],
+    ) -> None:
+        super().__init__(rows, [estimator, scoring, splits, *identity])
+        self.splits = splits
+        self.n_jobs = n_jobs
+        self.loss = row_loss(scoring, estimator)
+        self._scorer = None if self.loss is not None else get_scorer(scoring)
+        self._shared = share_work(estimator, rows.X)
+        self._kept: dict[int, Fold] = {}
+        self._keep = _size(self._shared.X) * len(splits) <= _KEPT_NUMBERS
+
+    @property
+    def held_rows(self) -> npt.NDArray[np.intp]:
+        """Row numbers of the held-out rows, fold after fold."""
+        return np.concatenate([test for _, test in self.splits])
+
+    @property
+    def unit_weights(self) -> FloatArray:
+        """Validation weights of held-out rows, or of whole folds where a metric is no row mean."""
+        weights = self.rows.unit_weights
+        if self.loss is not None:
+            return weights[self.held_rows]
+        return np.array([weights[test].sum() for _, test in self.splits])
+
+    @property
+    def row_loss(self) -> RowLoss | None:
+        """What a held-out prediction costs, where the metric is a mean over rows."""
+        return self.loss
+
+    def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
+        """Held-out predictions, one row for each candidate; fitted again where they were lost.
+
+        A study that another process took part in remembers losses only.
+        """
+        lost = [each.point for each in evaluations if each.predictions is None]
+        if self.loss is None or not lost:
+            return super().predictions(evaluations)
+        again = {each.point: each for each in self.evaluate(lost)}
+        return super().predictions([again.get(each.point, each) for each in evaluations])
+
+    def outcomes(self, weights: FloatArray) -> Iterator[Outcome]:
+        """Fit every candidate on every fold, in parallel over both."""
+        jobs = (
+            delayed(fit_fold)(
+                self._shared.estimator,
+                self._fold(number),
+                row[self.splits[number][0]],
+                self.loss if self.loss is not None else self._scorer,
+                self.rows.classes,
+            )
+            for row in weights
+            for number in range(len(self.splits))
+        )
+        results = iter(Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs))
+        for _ in weights:
+            yield self._joined([next(results) for _ in self.splits])
+
+    def _joined(self, parts: list[FoldResult]) -> Outcome:
+        seconds = sum(part.seconds for part in parts)
+        error = next((part.error for part in parts if part.error is not None), None)
+        if error is not None:
+            return Outcome(error=error, seconds=seconds)
+        predictions = None
+        if self.loss is None:
+            losses = np.array([part.score for part in parts], dtype=float)
+        else:
+            predictions = np.concatenate([part.prediction for part in parts])
+            losses = self.loss.loss(self.rows.codes[self.held_rows], predictions)
+        if not np.isfinite(losses).all():
+            what = "rows" if self.loss is not None else "folds"
+            bad = f"{int((~np.isfinite(losses)).sum())} of {losses.size} held-out {what}"
+            return Outcome(error=f"ValueError: the loss of {bad} is not finite", seconds=seconds)
+        return Outcome(losses, predictions, seconds=seconds)
+
+    def _fold(self, number: int) -> Fold:
+        if number in self._kept:
+            return self._kept[number]
+        train, test = self.splits[number]
+        rows = self.rows
+        fold = Fold(
+            self._shared.part(train, train),
+            rows.y[train],
+            None if rows.own is None else rows.own[train],
+            self._shared.part(test, train),
+            rows.y[test],
+            rows.unit_weights[test],
+            self._shared.is_kernel,
+        )
+        if self._keep:
+            self._kept[number] = fold
+        return fold
+
+
+def _size(X: Any) -> int:
+    """Count the numbers of a table; of one that does not say, none."""
+    return int(np.prod(getattr(X, "shape", (0,))))
+
+
+def fit_fold(
+    estimator: Any, fold: Fold, weights: FloatArray, metric: Any, classes: np.ndarray | None
+) -> FoldResult:
+    """Fit on one fold with weights of mean 1, and predict or score the rows held out.
+
+    Linear algebra runs on one thread: how many there are depends on the number of jobs, and the
+    last bits of a matrix product depend on the number of threads.
+    """
+    begun = time.perf_counter()
+    with _threads().limit(limits=1, user_api="blas"):
+        try:
+            prediction, score = _fit_fold(estimator, fold, weights, metric, classes)
+        except Exception as error:  # noqa: BLE001 - any estimator may fail in any way
+            message = f"{type(error).__name__}: {error}"
+            return FoldResult(error=message, seconds=time.perf_counter() - begun)
+    return FoldResult(prediction, score, seconds=time.perf_counter() - begun)
+
+
+@cache
+def _threads() -> Any:
+    """Look for the linear algebra libraries once a process: it takes longer than a small fit."""
+    return ThreadpoolController()
+
+
+def _fit_fold(
+    estimator: Any, fold: Fold, weights: FloatArray, metric: Any, classes: np.ndarray | None
+) -> tuple[Any, float | None]:
+    if not weights.any():
+        raise ValueError("every row that is left to fit on has weight 0")
+    scaled = weights / np.average(weights, weights=fold.own)
+    if fold.is_kernel and not scaled.all():
+        # libsvm drops rows of weight 0 and then reads the wrong columns of a precomputed kernel
+        fold, scaled = fold.without(scaled == 0), scaled[scaled > 0]
+    model = clone(estimator)
+    fit_with_weights(model, fold.X, fold.y, scaled if fold.own is None else scaled * fold.own)
+    if isinstance(metric, RowLoss):
+        return respond(model, fold.X_held, metric.response, classes), None
+    return None, -float(metric(model, fold.X_held, fold.y_held, sample_weight=fold.held_weights))

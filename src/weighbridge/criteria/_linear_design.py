@@ -1,0 +1,225 @@
+"""Which estimators are linear models that all candidates can be solved for at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from weighbridge.criteria._families import Family, Logistic, Normal, Poisson
+
+FloatArray = npt.NDArray[np.float64]
+
+# None of them looks at the labels or at weights, so their output is the same for all candidates.
+_FIXED_FEATURES = (
+    StandardScaler,
+    MinMaxScaler,
+    MaxAbsScaler,
+    RobustScaler,
+    PCA,
+    SimpleImputer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    KBinsDiscretizer,
+)
+CLOSED_FORMS = (
+    "LinearRegression, Ridge, LogisticRegression with two classes and without an l1 penalty, "
+    "PoissonRegressor, or a pipeline that ends in one after scalers, encoders and other "
+    "transformers that ignore the labels"
+)
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A linear model read off an estimator: features as they are, family and penalty.
+
+    `strength` multiplies half the squared norm of the coefficients, without the intercept;
+    `per_weight` says that it is multiplied by the total weight as well.
+    """
+
+    features: FloatArray
+    y: FloatArray
+    family: Family
+    strength: float
+    per_weight: bool
+    fit_intercept: bool
+
+    def design(self) -> LinearDesign:
+        """Scale the columns, and centre them where there is an intercept: better conditioned."""
+        scale = column_scale(self.features, self.fit_intercept)
+        if not self.fit_intercept:
+            return LinearDesign(self.features / scale, self.strength / scale**2, self)
+        features = np.empty((len(self.features), scale.size + 1))
+        np.subtract(self.features, self.features.mean(axis=0), out=features[:, :-1])
+        features[:, :-1] /= scale
+        features[:, -1] = 1.0
+        return LinearDesign(features, np.append(self.strength / scale**2, 0.0), self)
+
+
+@dataclass(frozen=True)
+class LinearDesign:
+    """Minimise ``sum w loss(y, features beta) + beta' diag(penalty) beta / 2``."""
+
+    features: FloatArray
+    penalty: FloatArray
+    model: LinearModel
+
+
+def column_scale(features: FloatArray, centred: bool) -> FloatArray:
+    """Return standard deviations of the columns, or root mean squares; 1 for those without any."""
+    size = np.sqrt(np.square(features).mean(axis=0))
+    scale = np.asarray(features.std(axis=0) if centred else size)
+    # a constant column has a standard deviation of its rounding
+    scale[~(scale > 1e-14 * size)] = 1.0
+    return scale
+
+
+def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
+    """Read a linear model off an estimator, or say which estimators are ones.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted; transformers of a pipeline are fitted here, on all rows.
+    X, y : array-like
+        The source rows.
+
+    Returns
+    -------
+    LinearModel
+        Features after the transformers, labels as numbers.
+    """
+    *steps, last = _steps(estimator)
+    family, strength, per_weight = _read(last)
+    for step in steps:
+        X = clone(step).fit_transform(X)
+    features = X.toarray() if issparse(X) else np.asarray(X, dtype=float)
+    if features.ndim != 2 or not np.isfinite(features).all():
+        raise ValueError(
+            f"Got features of shape {features.shape} with missing or infinite values; a linear "
+            "model needs a table of numbers."
+        )
+    return LinearModel(
+        features, _labels(y, family), family, strength, per_weight, bool(last.fit_intercept)
+    )
+
+
+def closed_form_family(estimator: Any) -> Family | None:
+    """Return the family of an estimator that `linear_model` reads, data permitting, else None."""
+    try:
+        return _read(_steps(estimator)[-1])[0]
+    except TypeError:
+        return None
+
+
+def has_closed_form(estimator: Any, y: Any) -> bool:
+    """True where all candidates can be solved together for these labels."""
+    family = closed_form_family(estimator)
+    if isinstance(family, Logistic):
+        return bool(np.unique(np.asarray(y)).size == 2)
+    return family is not None
+
+
+def fixed_steps(estimator: Any) -> list[Any] | None:
+    """Return the steps of a pipeline whose transformers ignore labels and weights, else None."""
+    try:
+        return _steps(estimator)
+    except TypeError:
+        return None
+
+
+def _steps(estimator: Any) -> list[Any]:
+    """Return the steps of a pipeline, flat; refuse transformers that may look at labels."""
+    if not isinstance(estimator, Pipeline):
+        return [estimator]
+    steps: list[Any] = []
+    for _, step in estimator.steps[:-1]:
+        if step is None or step == "passthrough":
+            continue
+        if not _is_fixed(step):
+            raise TypeError(
+                f"Got a pipeline with {type(step).__name__}, whose output may depend on the labels "
+                f"or on weights; the closed form takes {CLOSED_FORMS}."
+            )
+        steps.append(step)
+    return steps + _steps(estimator.steps[-1][1])
+
+
+def _is_fixed(step: Any) -> bool:
+    if isinstance(step, ColumnTransformer):
+        parts = [part for _, part, _ in step.transformers] + [step.remainder]
+    elif isinstance(step, FeatureUnion):
+        parts = [part for _, part in step.transformer_list]
+    elif isinstance(step, Pipeline):
+        parts = [part for _, part in step.steps]
+    else:
+        return isinstance(step, _FIXED_FEATURES)
+    return all(isinstance(part, str) or _is_fixed(part) for part in parts)
+
+
+def _read(model: Any) -> tuple[Family, float, bool]:
+    """Return the family, the penalty and whether it grows with the total weight."""
+    kind = type(model)
+    if kind is LinearRegression and not model.positive:
+        return Normal(), 0.0, False
+    if kind is Ridge and not model.positive and np.ndim(model.alpha) == 0:
+        return Normal(), float(model.alpha), False
+    if kind is LogisticRegression and _is_plain_logistic(model):
+        return Logistic(), 1 / float(model.C) if _has_penalty(model) else 0.0, False
+    if kind is PoissonRegressor:
+        return Poisson(), float(model.alpha), True
+    raise TypeError(f"Got {model!r}, but the closed form takes {CLOSED_FORMS}.")
+
+
+def _has_penalty(model: Any) -> bool:
+    return getattr(model, "penalty", "l2") is not None and np.isfinite(model.C)
+
+
+def _is_plain_logistic(model: Any) -> bool:
+    """True where only the squared norm is penalised, not the intercept, and classes count alike."""
+    return (
+        getattr(model, "penalty", "l2") in (None, "l2", "deprecated")
+        and not getattr(model, "l1_ratio", None)
+        and model.class_weight is None
+        and not model.dual
+        and not (model.solver == "liblinear" and model.fit_intercept)
+    )
+
+
+def _labels(y: np.ndarray, family: Family) -> FloatArray:
+    """Labels as numbers; two classes become 0 and 1."""
+    if isinstance(family, Poisson) and (y < 0).any():
+        raise ValueError(
+            f"Got a negative label ({y.min():g}); PoissonRegressor needs labels of 0 or more."
+        )
+    if not isinstance(family, Logistic):
+        return y.astype(float)
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size != 2:
+        raise ValueError(
+            f"Got {classes.size} classes; the closed form of LogisticRegression takes two. Use "
+            "criteria.CrossValidation() for more."
+        )
+    return codes.astype(float)

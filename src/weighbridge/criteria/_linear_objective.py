@@ -1,0 +1,182 @@
+"""Closed forms for linear models: leave-one-out and the information criterion."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weighbridge.criteria._candidate_weights import candidate_weights
+from weighbridge.criteria._families import Normal
+from weighbridge.criteria._linear_design import linear_model
+from weighbridge.criteria._linear_fits import CandidateSolver, LinearFits
+from weighbridge.criteria._objective import CandidateObjective, Outcome
+from weighbridge.criteria._row_loss import RowLoss
+from weighbridge.criteria._rows import SourceRows
+from weighbridge.search import Evaluation
+
+FloatArray = npt.NDArray[np.float64]
+
+# A row with a weighted leverage this close to 1 is all there is to determine its own prediction.
+_OWN_ROW = 1e-9
+
+
+class LinearObjective(CandidateObjective):
+    """Fits all candidates of a linear model together and scores them by a formula.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A linear model, see `linear_model`.
+    rows : SourceRows
+        The source rows.
+    identity : list
+        What else the values depend on.
+    """
+
+    def __init__(self, estimator: Any, rows: SourceRows, identity: list[Any]) -> None:
+        super().__init__(rows, [estimator, *identity])
+        self.design = linear_model(estimator, rows.X, rows.y).design()
+        self._solver = CandidateSolver(self.design)
+
+    # why a loss may not exist
+    no_loss: str
+
+    @property
+    def unit_weights(self) -> FloatArray:
+        """Validation weights of the rows."""
+        return self.rows.unit_weights
+
+    @abstractmethod
+    def row_losses(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
+        """Score fits under `weights`, one loss for each candidate and row."""
+
+    def outcomes(self, weights: FloatArray) -> Iterator[Outcome]:
+        """Fit and score candidates in blocks."""
+        step = self._solver.block
+        for start in range(0, len(weights), step):
+            begun = time.perf_counter()
+            block = weights[start : start + step]
+            delivered = block if self.rows.own is None else block * self.rows.own
+            losses = self.row_losses(delivered, self._solver.fit(delivered))
+            seconds = (time.perf_counter() - begun) / len(block)
+            for row in losses:
+                good = bool(np.isfinite(row).all())
+                yield Outcome(row, seconds=seconds) if good else self._undetermined(seconds)
+
+    def _undetermined(self, seconds: float) -> Outcome:
+        return Outcome(error=f"ValueError: {self.no_loss}", seconds=seconds)
+
+
+class LeaveOneOutObjective(LinearObjective):
+    """Leave-one-out: exact for squared error, one Newton step for other families.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A linear model.
+    rows : SourceRows
+        The source rows.
+    loss : RowLoss
+        What a held-out prediction costs.
+    identity : list
+        What else the values depend on.
+    """
+
+    no_loss = (
+        "a single row determines its own prediction under these weights, so that its held-out loss "
+        "does not exist"
+    )
+
+    def __init__(
+        self, estimator: Any, rows: SourceRows, loss: RowLoss, identity: list[Any]
+    ) -> None:
+        super().__init__(estimator, rows, identity)
+        self.loss = loss
+
+    def row_losses(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
+        """Score the predictions of each row by the fit without it."""
+        held_out = self._held_out(weights, fits)
+        family = self.design.model.family
+        if self.loss.scoring == family.scoring == "neg_mean_squared_error":
+            held_out -= self.design.model.y
+            return np.square(held_out, out=held_out)
+        if self.loss.scoring == family.scoring == "neg_log_loss":
+            return family.loss(self.design.model.y, held_out)
+        prediction = family.response(held_out)
+        return np.stack([self.loss.loss(self.rows.codes, one) for one in prediction])
+
+    @property
+    def row_loss(self) -> RowLoss:
+        """What a held-out prediction costs."""
+        return self.loss
+
+    def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
+        """Held-out predictions of a few candidates; they are not kept, but computed again."""
+        points = [evaluation.point for evaluation in evaluations]
+        weights = candidate_weights(self.log_ratio, points, self.rows.own)
+        delivered = weights if self.rows.own is None else weights * self.rows.own
+        return self.design.model.family.response(
+            self._held_out(delivered, self._solver.fit(delivered))
+        )
+
+    def _held_out(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
+        """``eta + q w l' / (1 - q w l'')``: the linear predictor of each row without that row."""
+        slope, curvature = self.design.model.family.derivatives(self.design.model.y, fits.eta)
+        pull = fits.spread * weights
+        rest = 1 - pull * curvature
+        rest[rest < _OWN_ROW] = np.nan
+        pull *= slope
+        pull /= rest
+        pull += fits.eta
+        return pull
+
+
+class InformationObjective(LinearObjective):
+    """The information criterion IC_GW, divided by twice the number of rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A linear model.
+    rows : SourceRows
+        The source rows; their validation weights must be the ratio itself.
+    identity : list
+        What else the values depend on.
+    """
+
+    no_loss = "the fit leaves no residuals under these weights, and a variance of 0 no likelihood"
+
+    def row_losses(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
+        """Negative log likelihood of each row, plus its share of the penalty."""
+        if isinstance(self.design.model.family, Normal):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return self._normal(weights, fits)
+        family, y = self.design.model.family, self.design.model.y
+        slope, _ = family.derivatives(y, fits.eta)
+        return family.loss(y, fits.eta) + weights * slope**2 * fits.spread
+
+    def _normal(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
+        """The variance is a parameter too: ``g' H^-1 g`` with one more row and column in H.
+
+        H is ``[[A / s2, d], [d', c / (2 s2^2)]]``; d is 0 without a ridge penalty, and is taken
+        care of by a Schur complement with one.
+        """
+        residual = self.design.model.y - fits.eta
+        total = weights.sum(axis=1)
+        s2 = np.einsum("kn,kn->k", weights, residual**2) / total
+        ratio = residual**2 / s2[:, None]
+        loss = (ratio + np.log(2 * np.pi * s2)[:, None]) / 2
+        # in units of s2: g = (-e x / s2, (1 - ratio) / (2 s2))
+        cross = fits.coef * self._solver.penalty(weights) / s2[:, None] ** 2
+        towards = np.einsum("kij,kj->ki", fits.inverse, cross)  # A^-1 d
+        corner = total / (2 * s2**2) - s2 * np.einsum("ki,ki->k", cross, towards)
+        gradient = -residual / s2[:, None]
+        left = (1 - ratio) / (2 * s2[:, None])
+        left = left - s2[:, None] * gradient * (towards @ self.design.features.T)
+        penalty = weights * (gradient**2 * s2[:, None] * fits.spread + left**2 / corner[:, None])
+        return np.asarray(loss + penalty)

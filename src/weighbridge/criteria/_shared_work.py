@@ -1,0 +1,116 @@
+"""Work that all candidates share: one kernel matrix, one binning."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR
+
+from weighbridge.criteria._linear_design import fixed_steps
+from weighbridge.criteria._rows import table_rows
+
+# One kernel matrix of so many rows takes 200 MB.
+_KERNEL_ROWS = 5_000
+_KERNELS = {
+    "linear": (),
+    "rbf": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+}
+
+
+class Shared(NamedTuple):
+    """An estimator and rows that give the same fits for less work.
+
+    `is_kernel` says that `X` is the kernel matrix of the rows.
+    """
+
+    estimator: Any
+    X: Any
+    is_kernel: bool = False
+
+    def part(self, rows: np.ndarray, fitted_on: np.ndarray) -> Any:
+        """Return the rows, as an estimator fitted on `fitted_on` takes them."""
+        if self.is_kernel:
+            return self.X[np.ix_(rows, fitted_on)]
+        return table_rows(self.X, rows)
+
+
+def share_work(estimator: Any, X: Any) -> Shared:
+    """Do once what every fit would repeat.
+
+    Support vector machines and kernel ridge get a precomputed kernel (its ``gamma="scale"`` taken
+    from all rows, as in the final fit). Histogram boosting gets columns of at most `max_bins`
+    values: it would form the bins again for every fit, with weighted quantiles that take longer
+    than the trees.
+    """
+    kernel = _with_kernel(estimator, X)
+    if kernel is not None:
+        return kernel
+    if isinstance(estimator, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
+        binned = _binned(estimator, X)
+        if binned is not None:
+            return Shared(estimator, binned)
+    return Shared(estimator, X)
+
+
+def _with_kernel(estimator: Any, X: Any) -> Shared | None:
+    steps = fixed_steps(estimator)
+    if steps is None or not isinstance(steps[-1], SVC | SVR | NuSVC | NuSVR | KernelRidge):
+        return None
+    *transformers, machine = steps
+    if machine.kernel not in _KERNELS:
+        return None
+    for step in transformers:
+        X = clone(step).fit_transform(X)
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[0] > _KERNEL_ROWS:
+        return None
+    X = X.astype(float)
+    if not np.isfinite(X).all():
+        return None  # the estimator's own words are better
+    parameters = {name: getattr(machine, name) for name in _KERNELS[machine.kernel]}
+    if "gamma" in parameters:
+        parameters["gamma"] = _gamma(parameters["gamma"], X)
+    matrix = pairwise_kernels(X, metric=machine.kernel, **parameters)
+    return Shared(clone(machine).set_params(kernel="precomputed"), matrix, is_kernel=True)
+
+
+def _gamma(gamma: Any, X: np.ndarray) -> Any:
+    """Return the number that "scale" and "auto" stand for; None is kernel ridge's own default."""
+    if gamma == "scale":
+        variance = X.var()
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    return 1.0 / X.shape[1] if gamma == "auto" else gamma
+
+
+def _binned(estimator: Any, X: Any) -> np.ndarray | None:
+    """Replace the values of each column by the middle of their quantile bin.
+
+    Only for plain tables of numbers; columns that have few values stay as they are.
+    """
+    plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
+    if not plain or X.shape[0] <= estimator.max_bins:
+        return None
+    if estimator.categorical_features not in (None, "from_dtype"):
+        return None
+    binned: np.ndarray = np.empty(X.shape, dtype=X.dtype)
+    for index in range(X.shape[1]):
+        binned[:, index] = _bin_column(X[:, index], estimator.max_bins)
+    return binned
+
+
+def _bin_column(column: np.ndarray, max_bins: int) -> np.ndarray:
+    known = column[~np.isnan(column)]
+    if known.size == 0 or np.unique(known).size <= max_bins:
+        return column
+    inner = np.linspace(0, 1, max_bins + 1)[1:-1]
+    edges = np.unique(np.quantile(known, inner, method="inverted_cdf"))
+    # each value stands for the largest of its bin; the last bin for the largest of all
+    highest = np.append(edges, known.max())
+    place = np.searchsorted(edges, column)
+    return np.where(np.isnan(column), np.nan, highest[place])

@@ -1,0 +1,567 @@
+"""ImportanceWeightedCV: it wins where weights matter, stays away elsewhere, loses nothing."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeRegressor
+
+from weighbridge import Geodesic, ImportanceWeightedCV, fit_ratio
+from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
+from weighbridge.datasets import make_gaussian_shift, make_quadratic
+from weighbridge.exceptions import OverlapWarning, SearchWarning
+from weighbridge.ratios import ClassifierRatio, DensityRatioMixin, GaussianRatio, KnownRatio
+from weighbridge.search import BayesianSearch, GridSearch, OptunaSearch
+from weighbridge.weighting import IWERM
+
+
+def _tilt(X):
+    return 0.8 * np.asarray(X, dtype=float)[:, 0]
+
+
+TILT = KnownRatio(_tilt)
+
+
+@pytest.fixture(scope="module")
+def curved():
+    """A curved truth, a mean shift: a straight line needs weights."""
+    return make_quadratic(600, 300, reading="all_sd", random_state=0)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3))
+    code = (X[:, 1] + X[:, 0] ** 2 + 0.5 * rng.normal(size=240) > 1).astype(int)
+    return X, np.array(["no", "yes"])[code]
+
+
+def _plain_regression(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X @ [1.0, -1.0, 0.5] + rng.normal(size=n)
+
+
+# --- the choice ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", ["stack", "guard", "argmin"])
+def test_wins_where_the_model_is_wrong(curved, answer):
+    model = ImportanceWeightedCV(LinearRegression(), curved.ratio, answer=answer, random_state=0)
+    model.fit(curved.X, curved.y)
+    unweighted = curved.problem.mse(LinearRegression().fit(curved.X, curved.y))
+    noise = curved.problem.limit(lam=1)
+    assert curved.problem.mse(model.estimator_) - noise < 0.1 * (unweighted - noise)
+    assert model.best_weighting_.lam > 0
+    assert model.overlap_ == "enough"
+
+
+def test_no_weights_where_they_gain_nothing():
+    # the model is right: any weights only add variance
+    chosen = []
+    for seed in range(20):
+        X, y = _plain_regression(seed=seed)
+        model = ImportanceWeightedCV(LinearRegression(), TILT, answer="guard").fit(X, y)
+        chosen.append(model.best_weighting_.lam)
+    assert np.mean(np.array(chosen) == 0) > 0.5
+
+
+def test_a_constant_ratio_is_no_shift_and_no_search():
+    X, y = _plain_regression()
+    model = ImportanceWeightedCV(SVR(), KnownRatio(lambda X: np.zeros(len(X)))).fit(X, y)
+    assert model.best_weighting_.lam == 0
+    assert len(model.search_result_.evaluations) == 1
+    np.testing.assert_array_equal(model.predict(X), SVR().fit(X, y).predict(X))
+    np.testing.assert_array_equal(model.weights_, 1)
+
+
+def _apart(gap, n=200):
+    rng = np.random.default_rng(1)
+    X, X_target = rng.normal(size=(2, n, 2))
+    X_target[:, 0] += gap
+    return X, X[:, 0] ** 2 + rng.normal(size=n), X_target
+
+
+@pytest.mark.parametrize("gap", [6.0, 20.0])
+@pytest.mark.parametrize("estimator", [LinearRegression(), SVR()])
+def test_broken_overlap_stays_without_weights_and_says_so(gap, estimator):
+    X, y, X_target = _apart(gap)
+    model = ImportanceWeightedCV(estimator, ClassifierRatio(), random_state=0)
+    with pytest.warns(OverlapWarning) as caught:
+        model.fit(X, y, X_target=X_target)
+    codes = " ".join(str(each.message)[:5] for each in caught)
+    assert "WB304" in codes
+    assert model.overlap_ in ("thin", "none")
+    assert [(each.lam, share) for each, share in model.mixture_] == [(0.0, 1.0)]
+    np.testing.assert_allclose(model.predict(X), clone(estimator).fit(X, y).predict(X), rtol=1e-12)
+
+
+def test_a_frozen_ratio_remembers_the_rows_outside():
+    X, y, X_target = _apart(6.0)
+    with pytest.warns(OverlapWarning, match="WB302"):
+        ratio = fit_ratio(X, X_target, ClassifierRatio())
+    with pytest.warns(OverlapWarning, match=r"WB304 .* fitted without weights"):
+        model = ImportanceWeightedCV(LinearRegression(), FrozenEstimator(ratio)).fit(X, y)
+    assert model.best_weighting_.lam == 0
+
+
+def test_argmin_overrides_the_judgement_of_overlap():
+    X, y, _ = _apart(6.0)
+    steep = KnownRatio(lambda X: 6 * X[:, 0])
+    with pytest.warns(OverlapWarning, match="WB304"):
+        model = ImportanceWeightedCV(LinearRegression(), steep, answer="argmin").fit(X, y)
+    assert len(model.search_result_.evaluations) > 1
+
+
+def test_thin_overlap_takes_weights_that_halve_the_loss():
+    data = make_quadratic(100, 100, reading="noise_sd", random_state=1)
+    with pytest.warns(OverlapWarning, match="WB304 .* at least halves"):
+        model = ImportanceWeightedCV(LinearRegression(), data.ratio).fit(data.X, data.y)
+    assert model.overlap_ == "thin"
+    unweighted = data.problem.mse(LinearRegression().fit(data.X, data.y))
+    assert data.problem.mse(model.estimator_) < 0.5 * unweighted
+
+
+def test_the_guard_compares_in_pairs():
+    # the answer of "guard" is the best candidate exactly where it gains half a standard error
+    for seed in range(10):
+        X, y = _plain_regression(seed=seed)
+        model = ImportanceWeightedCV(LinearRegression(), TILT, answer="guard").fit(X, y)
+        result = model.search_result_
+        gain = result.difference(result.index_of((0, 1)), result.best_index)
+        kept = gain.value > 0.5 * gain.standard_error
+        assert model.best_weighting_.lam == (result.best.lam if kept else 0)
+
+
+# --- what comes out ------------------------------------------------------------------------------
+
+ESTIMATORS = [
+    LinearRegression(),
+    make_pipeline(StandardScaler(), Ridge()),
+    DecisionTreeRegressor(max_depth=3, random_state=0),
+    HistGradientBoostingRegressor(max_iter=10),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
+def test_predictions_are_the_average_of_the_mixture(estimator, curved):
+    search = GridSearch(5, 2)
+    model = ImportanceWeightedCV(estimator, curved.ratio, search=search, random_state=0)
+    model.fit(curved.X, curved.y)
+    assert sum(share for _, share in model.mixture_) == pytest.approx(1)
+    parts = []
+    for weighting, share in model.mixture_:
+        part = ImportanceWeightedCV(estimator, curved.ratio, random_state=0, answer="argmin")
+        part.set_params(
+            search=GridSearch(lam=[weighting.lam], alpha=[weighting.alpha]),
+            lam_bounds=(weighting.lam, weighting.lam),
+            alpha_bounds=(weighting.alpha, weighting.alpha),
+        )
+        parts.append(share * part.fit(curved.X, curved.y).predict(curved.X_target))
+    np.testing.assert_allclose(model.predict(curved.X_target), sum(parts), rtol=1e-9)
+
+
+def test_an_average_of_straight_lines_is_one(curved):
+    model = ImportanceWeightedCV(LinearRegression(), curved.ratio).fit(curved.X, curved.y)
+    assert type(model.estimator_) is LinearRegression
+    line = model.estimator_.intercept_ + curved.X_target @ model.estimator_.coef_
+    np.testing.assert_allclose(model.predict(curved.X_target), line, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression(), GaussianNB(), RandomForestClassifier(10, random_state=0), SVC()],
+    ids=lambda each: type(each).__name__,
+)
+def test_classifiers_keep_their_methods_and_labels(estimator, classes):
+    X, y = classes
+    model = ImportanceWeightedCV(estimator, TILT, search=GridSearch(4, 2), random_state=0)
+    model.fit(X, y)
+    assert list(model.classes_) == ["no", "yes"]
+    assert set(model.predict(X)) <= {"no", "yes"}
+    assert 0.6 < model.score(X, y) <= 1
+    for method in ("predict_proba", "decision_function", "predict_log_proba"):
+        assert hasattr(model, method) == hasattr(estimator, method)
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+        np.testing.assert_allclose(
+            np.exp(model.predict_log_proba(X)), model.predict_proba(X), atol=1e-12
+        )
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_three_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=150), [-0.5, 0.5])
+    for estimator in (LogisticRegression(), SVC()):
+        model = ImportanceWeightedCV(estimator, TILT, search=GridSearch(3, 2), random_state=0)
+        assert model.fit(X, y).score(X, y) > 0.6
+
+
+def test_counts(curved):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = rng.poisson(np.exp(0.5 * X[:, 0] ** 2))
+    model = ImportanceWeightedCV(PoissonRegressor(), TILT).fit(X, y)
+    assert (model.predict(X) > 0).all()
+    assert len(model.search_result_.evaluations) > 80  # all candidates were solved together
+
+
+def test_attributes(curved):
+    model = ImportanceWeightedCV(Ridge(), curved.ratio, random_state=0).fit(curved.X, curved.y)
+    weights = model.best_weighting_.weights(model.log_ratio_)
+    np.testing.assert_allclose(model.weights_, weights, rtol=1e-12)
+    assert model.weights_.mean() == pytest.approx(1)
+    assert model.ess_ == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert model.n_features_in_ == 1
+    assert isinstance(model.best_weighting_, Geodesic)
+    shares = {each.lam: share for each, share in model.mixture_}
+    assert shares[model.best_weighting_.lam] == max(shares.values())
+
+
+# --- routes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("criterion", "search"),
+    [
+        (LeaveOneOut(), BayesianSearch(6)),
+        (HoldOut(validation=IWERM()), BayesianSearch(6, coordinates="plain")),
+        (CrossValidation(3), GridSearch(3, 2)),
+        (InformationCriterion(), GridSearch(11, 3)),
+        (CrossValidation(3, scoring="r2"), GridSearch(3, 2)),
+        (CrossValidation(3), OptunaSearch(5, random_state=0)),
+    ],
+    ids=str,
+)
+def test_any_criterion_with_any_search(curved, criterion, search):
+    model = ImportanceWeightedCV(LinearRegression(), curved.ratio, random_state=0)
+    model.set_params(criterion=criterion, search=search).fit(curved.X, curved.y)
+    points = [tuple(each.point) for each in model.search_result_.evaluations]
+    assert points[:2] == [(0.0, 1.0), (1.0, 1.0)]
+    assert model.best_weighting_.lam > 0
+
+
+def test_the_cheapest_valid_route_is_taken(curved, classes):
+    many = ImportanceWeightedCV(
+        make_pipeline(StandardScaler(), LogisticRegression()), TILT, random_state=0
+    ).fit(*classes)
+    few = ImportanceWeightedCV(GaussianNB(), TILT, random_state=0).fit(*classes)
+    assert len(many.search_result_.evaluations) > 80
+    assert len(few.search_result_.evaluations) == 15
+
+
+def test_many_rows_of_a_line_are_scored_in_one_pass():
+    data = make_quadratic(25_000, 1000, reading="all_sd", random_state=0)
+    model = ImportanceWeightedCV(LinearRegression(), data.ratio, random_state=0)
+    model.fit(data.X, data.y)
+    assert model.search_result_.unit_weights.size == 5  # folds
+    assert data.problem.mse(model.estimator_) < 1.01 * data.problem.limit(lam=1)
+
+
+# --- how the target gets in ----------------------------------------------------------------------
+
+
+class Counting(DensityRatioMixin, BaseEstimator):
+    """Remembers how many rows of each sample it has seen."""
+
+    def fit(self, X, y):
+        self.seen_ = (int(np.sum(y == 0)), int(np.sum(y == 1)))
+        return self
+
+    def score_samples(self, X):
+        return 0.5 * np.asarray(X)[:, 0]
+
+
+def test_the_target_sample_is_never_cut():
+    # as long as the source sample, where scikit-learn's own cross-validation would slice it
+    X, y = _plain_regression(100)
+    for criterion in (CrossValidation(4), HoldOut(), LeaveOneOut()):
+        model = ImportanceWeightedCV(
+            Ridge(), Counting(), criterion=criterion, search=GridSearch(3, 2)
+        )
+        model.fit(X, y, X_target=X + 0.5)
+        assert model.ratio_.seen_ == (100, 100)
+
+
+def test_target_rows_or_a_fitted_ratio():
+    X, y = _plain_regression()
+    with pytest.raises(ValueError, match="Got no target sample"):
+        ImportanceWeightedCV(Ridge()).fit(X, y)
+    with pytest.raises(ValueError, match="already fitted"):
+        ImportanceWeightedCV(Ridge(), TILT).fit(X, y, X_target=X)
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])
+def test_data_frames(container):
+    X, y = _plain_regression(200)
+    frame, target = (
+        container({f"x{j}": part[:, j] for j in range(3)}) for part in (X, X[:120] + 0.4)
+    )
+    models = [
+        ImportanceWeightedCV(estimator, GaussianRatio(), search=GridSearch(3, 2), random_state=0)
+        for estimator in (LinearRegression(), DecisionTreeRegressor(max_depth=2, random_state=0))
+    ]
+    for model in models:
+        model.fit(frame, y, X_target=target)
+        assert list(model.feature_names_in_) == ["x0", "x1", "x2"]
+        by_array = clone(model).fit(X, y, X_target=X[:120] + 0.4)
+        np.testing.assert_allclose(model.predict(frame), by_array.predict(X), rtol=1e-8)
+
+
+def test_own_weights_of_zero_leave_rows_out():
+    X, y = _plain_regression()
+    own = np.ones(150)
+    own[::3] = 0
+    kept = own > 0
+    for estimator in (LinearRegression(), DecisionTreeRegressor(max_depth=2, random_state=0)):
+        model = ImportanceWeightedCV(
+            estimator, TILT, search=GridSearch(5, 2), random_state=0, answer="argmin"
+        )
+        with_zeros = clone(model).fit(X, y, own)
+        without = clone(model).fit(X[kept], y[kept])
+        np.testing.assert_allclose(
+            with_zeros.search_result_.values, without.search_result_.values, rtol=1e-9
+        )
+        assert with_zeros.best_weighting_.lam == without.best_weighting_.lam
+        np.testing.assert_array_equal(with_zeros.weights_[~kept], 0)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_inside_cross_validation(curved, routing):
+    with sklearn.config_context(enable_metadata_routing=routing):
+        model = ImportanceWeightedCV(
+            LinearRegression(),
+            FrozenEstimator(fit_ratio(curved.X, curved.X_target, GaussianRatio())),
+        )
+        scores = cross_val_score(model, curved.X, curved.y, cv=3)
+    assert np.isfinite(scores).all()
+
+
+# --- nothing is lost -----------------------------------------------------------------------------
+
+
+def test_same_seed_same_bits_whatever_the_number_of_jobs(classes):
+    X, y = classes
+    forest = RandomForestClassifier(10)  # no seed of its own
+    models = [
+        ImportanceWeightedCV(
+            forest, TILT, search=GridSearch(3, 2), random_state=7, n_jobs=n_jobs
+        ).fit(X, y)
+        for n_jobs in (None, 2)
+    ]
+    first, second = (model.search_result_ for model in models)
+    np.testing.assert_array_equal(first.values, second.values)
+    np.testing.assert_array_equal(*(model.predict_proba(X) for model in models))
+
+
+class Fragile(RegressorMixin, BaseEstimator):
+    """A mean that fails, or is interrupted, at some fits."""
+
+    fits = 0
+
+    def __init__(self, fail_above=np.inf, interrupt_at=None):
+        self.fail_above = fail_above
+        self.interrupt_at = interrupt_at
+
+    def fit(self, X, y, sample_weight=None):
+        Fragile.fits += 1
+        if Fragile.fits == self.interrupt_at:
+            raise KeyboardInterrupt
+        if np.max(sample_weight) > self.fail_above:
+            raise ArithmeticError("this weight is too much for me")
+        self.mean_ = np.average(y, weights=sample_weight)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def test_a_candidate_that_fails_is_recorded():
+    X, y = _plain_regression()
+    model = ImportanceWeightedCV(Fragile(fail_above=4), TILT, search=GridSearch(6, 2))
+    with pytest.warns(SearchWarning, match=r"of \d+ candidates failed.*too much for me"):
+        model.fit(X, y)
+    failures = model.search_result_.failures
+    assert 0 < len(failures) < len(model.search_result_.evaluations)
+    assert "ArithmeticError: this weight is too much for me" in failures[0][1]
+
+
+def test_what_fails_without_weights_fails_in_its_own_words():
+    X, y = _plain_regression()
+    with pytest.raises(ArithmeticError, match="too much for me"):
+        ImportanceWeightedCV(Fragile(fail_above=0.5), TILT).fit(X, y)
+
+
+def test_all_candidates_fail():
+    X, _ = _plain_regression()
+    model = ImportanceWeightedCV(LogisticRegression(), TILT, criterion=CrossValidation(2))
+    rare = np.array([0] * 149 + [1])  # one fold is left with one class, whatever the weights
+    with pytest.raises(RuntimeError, match=r"All \d+ candidates failed.*ValueError"):
+        model.fit(X, rare)
+
+
+def test_an_interrupted_search_keeps_what_it_has():
+    X, y = _plain_regression()
+    Fragile.fits = 0
+    model = ImportanceWeightedCV(
+        Fragile(interrupt_at=25), TILT, criterion=CrossValidation(5), search=GridSearch(6, 2)
+    )
+    with pytest.warns(SearchWarning, match="interrupted after"):
+        model.fit(X, y)
+    assert model.search_result_.interrupted
+    assert len(model.search_result_.evaluations) == 4  # the unweighted fit, four times five, and 4
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_journal_is_taken_up_again(curved, tmp_path):
+    path = tmp_path / "search.jsonl"
+    tree = DecisionTreeRegressor(max_depth=2, random_state=0)
+    model = ImportanceWeightedCV(
+        tree, curved.ratio, search=BayesianSearch(6), random_state=0, journal=path
+    )
+    first = clone(model).fit(curved.X, curved.y)
+    lines = path.read_text().splitlines()
+    longer = clone(model).set_params(search=BayesianSearch(9)).fit(curved.X, curved.y)
+    assert path.read_text().splitlines()[: len(lines)] == lines
+    assert len(path.read_text().splitlines()) == len(lines) + 3
+    np.testing.assert_array_equal(longer.search_result_.values[:6], first.search_result_.values)
+    with pytest.raises(ValueError, match="other data"):
+        clone(model).fit(curved.X[::-1], curved.y)
+    with pytest.raises(ValueError, match="other data"):
+        clone(model).set_params(estimator__max_depth=3).fit(curved.X, curved.y)
+    assert len(path.read_text().splitlines()) == len(lines) + 3
+
+
+def test_a_killed_search_repeats_nothing(tmp_path):
+    script = textwrap.dedent(
+        """
+        import os, signal, sys
+        import numpy as np
+        from sklearn.base import BaseEstimator, RegressorMixin
+        from weighbridge import ImportanceWeightedCV
+        from weighbridge.criteria import HoldOut
+        from weighbridge.ratios import KnownRatio
+        from weighbridge.search import GridSearch
+
+        journal, log, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+        class Mean(RegressorMixin, BaseEstimator):
+            def fit(self, X, y, sample_weight=None):
+                with open(log, "a") as file:
+                    file.write(f"{np.max(sample_weight):.12f}\\n")
+                if sum(1 for _ in open(log)) == last:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                self.mean_ = np.average(y, weights=sample_weight)
+                return self
+
+            def predict(self, X):
+                return np.full(len(X), self.mean_)
+
+        X = np.linspace(-1, 1, 50)[:, None]
+        ratio = KnownRatio(np.ravel)
+        model = ImportanceWeightedCV(
+            Mean(), ratio, criterion=HoldOut(), search=GridSearch(5, 2), random_state=0,
+            journal=journal, answer="argmin",
+        ).fit(X, X[:, 0] ** 2)
+        print(len(model.search_result_.evaluations))
+        """
+    )
+    arguments = [str(tmp_path / "journal.jsonl"), str(tmp_path / "fits.log")]
+    command = [sys.executable, "-c", script, *arguments]
+    killed = subprocess.run([*command, "6"], capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    before = (tmp_path / "fits.log").read_text().splitlines()
+    os.remove(tmp_path / "fits.log")
+    done = subprocess.run([*command, "-1"], capture_output=True, text=True, check=True)
+    after = (tmp_path / "fits.log").read_text().splitlines()
+    # the first fit is the one without weights, the last one the answer; the killed one is repeated
+    assert len(before[1:-1]) + len(after[1:-1]) == int(done.stdout)
+    assert not set(before[1:-1]) & set(after[1:-1])
+
+
+def test_progress(capsys, curved):
+    model = ImportanceWeightedCV(LinearRegression(), curved.ratio, verbose=1)
+    model.set_params(search=GridSearch(3, 2)).fit(curved.X, curved.y)
+    written = capsys.readouterr().err
+    assert "weighting 1 of 5, best loss" in written
+    assert written.endswith(" s\n")
+    model.set_params(verbose=0).fit(curved.X, curved.y)
+    model.set_params(verbose=None).fit(curved.X, curved.y)  # no terminal, and short
+    assert capsys.readouterr().err == ""
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"answer": "best"}, "Got answer='best', but expected one of stack, guard, argmin"),
+        ({"lam_bounds": (0.5, 1)}, "exclude lam = 0.*answer='argmin'"),
+        ({"lam_bounds": (1, 0)}, "reversed"),
+        ({"alpha_bounds": (3, 1)}, "reversed"),
+        ({"lam_bounds": (0, 2)}, "between 0"),
+        ({"search": BayesianSearch(0)}, "n_evaluations=0"),
+        ({"search": BayesianSearch(1)}, "n_evaluations=1"),
+    ],
+)
+def test_bad_parameters(options, message):
+    X, y = _plain_regression()
+    with pytest.raises(ValueError, match=message):
+        ImportanceWeightedCV(Ridge(), TILT, **options).fit(X, y)
+
+
+def test_bad_data():
+    X, y = _plain_regression()
+    with pytest.raises(ValueError, match="classes"):
+        ImportanceWeightedCV(LogisticRegression(), TILT).fit(X, np.zeros(150, dtype=int))
+    with pytest.raises(ValueError, match="requires y"):
+        ImportanceWeightedCV(Ridge(), TILT).fit(X, None)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        ImportanceWeightedCV(Ridge(), TILT).fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="NaN"):
+        ImportanceWeightedCV(Ridge(), TILT).fit(np.where(X > 2, np.nan, X), y)
+
+
+def test_a_failed_fit_leaves_the_object_as_it_was(curved):
+    model = ImportanceWeightedCV(LinearRegression(), curved.ratio).fit(curved.X, curved.y)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(curved.X * np.nan, curved.y)
+    assert vars(model) == before
+
+
+def test_parameters_of_parts_can_be_set():
+    model = ImportanceWeightedCV(Ridge()).set_params(ratio__max_rows=500, estimator__alpha=2.0)
+    assert model.ratio.max_rows == 500
+    assert model.estimator.alpha == 2.0
+    model.set_params(criterion=CrossValidation(3)).set_params(criterion__cv=4)
+    assert model.criterion.cv == 4
+
+
+def test_no_word_where_all_is_well():
+    data = make_gaussian_shift(400, 300, n_features=2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ImportanceWeightedCV(Ridge(), random_state=0).fit(data.X, data.y, X_target=data.X_target)
