@@ -1,7 +1,7 @@
 """Does choosing the weighting help, and does it do no harm?
 
     WEIGHBRIDGE_DATA=... python -m benchmarks.selection [--group nine real ...] [--seeds 20]
-        [--models linear ...] [--jobs 2]
+        [--models linear ...] [--rivals linear svm] [--jobs 2]
 
 Every task of `_shift_tasks` x model x seed: our default, the paper's procedure (hold-out with the
 ratio itself, expected improvement in (lam, alpha), 25 evaluations), importance-weighted
@@ -57,8 +57,8 @@ MODELS = {
         RandomForestClassifier(50, random_state=0),
     ),
     "boosting": (
-        HistGradientBoostingRegressor(max_iter=50, max_leaf_nodes=15, random_state=0),
-        HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=15, random_state=0),
+        HistGradientBoostingRegressor(max_iter=50, max_leaf_nodes=15, max_bins=32, random_state=0),
+        HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=15, max_bins=32, random_state=0),
     ),
 }
 FIXED = (
@@ -84,7 +84,7 @@ class Given:
         return self.values
 
 
-def run(group, task, model, seed, ratio_kind):
+def run(group, task, model, seed, ratio_kind, rivals):
     """All methods on one draw of one task; returns a line of figures."""
     data = GROUPS[group][task](seed)
     estimator = MODELS[model][data.kind == "classification"]
@@ -107,17 +107,24 @@ def run(group, task, model, seed, ratio_kind):
     frozen = ratio if ratio_kind == "true" else FrozenEstimator(default.ratio_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        figures["losses"] |= others(estimator, data, frozen, model, seed)
+        figures["losses"] |= fixed_losses(estimator, data, frozen)
+        if rivals:
+            figures["losses"] |= rival_losses(estimator, data, frozen, model, seed)
     return figures
 
 
-def others(estimator, data, ratio, model, seed):
-    """Losses of the fixed weightings and of the other ways to choose."""
+def fixed_losses(estimator, data, ratio):
+    """Losses of the fixed weightings, and of those that have names."""
     fixed = [
         loss(ImportanceWeighted(estimator, ratio, weighting=each).fit(data.X, data.y), data)
         for each in FIXED
     ]
-    losses = {"fixed": fixed} | {name: fixed[place] for name, place in NAMED.items()}
+    return {"fixed": fixed} | {name: fixed[place] for name, place in NAMED.items()}
+
+
+def rival_losses(estimator, data, ratio, model, seed):
+    """Losses of the other ways to choose."""
+    losses = {}
     for name, options in chosen_by(model, data.kind).items():
         try:
             chosen = ImportanceWeightedCV(
@@ -181,6 +188,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--group", nargs="+", default=list(GROUPS), choices=list(GROUPS))
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--rivals", nargs="*", default=["linear", "svm"], choices=list(MODELS))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -189,7 +197,7 @@ def main():
     jobs = [job for job in wanted(options) if job not in done]
     RESULTS.mkdir(exist_ok=True)
     results = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(
-        delayed(run)(*job) for job in jobs
+        delayed(run)(*job, job[2] in options.rivals) for job in jobs
     )
     with RUNS.open("a") as file:
         for number, one in enumerate(results, 1):

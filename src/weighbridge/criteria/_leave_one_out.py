@@ -70,9 +70,14 @@ class LeaveOneOut(Criterion):
     ) -> CandidateObjective:
         """Prepare the design; `n_jobs` and `random_state` change nothing here."""
         scoring = default_scoring(estimator) if self.scoring is None else self.scoring
+        # a closed form gives probabilities, no margins
+        known = sorted(
+            name
+            for name, each in ROW_LOSSES.items()
+            if each.response != "decision_function" and row_loss(name, estimator) is not None
+        )
         loss = row_loss(scoring, estimator)
-        if loss is None:
-            known = sorted(name for name in ROW_LOSSES if row_loss(name, estimator) is not None)
+        if loss is None or loss.scoring not in known:
             raise ValueError(
                 f"Got scoring={scoring!r}, which is no mean over rows of this kind of estimator; "
                 f"leave-one-out takes one of {known}. Use CrossValidation(scoring=...) for any "

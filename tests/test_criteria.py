@@ -1,0 +1,284 @@
+"""What all criteria share: weights of candidates, scores, checks of the rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+
+from weighbridge import Geodesic
+from weighbridge.criteria import (
+    Criterion,
+    CrossValidation,
+    HoldOut,
+    InformationCriterion,
+    LeaveOneOut,
+    Scores,
+    Tempered,
+)
+from weighbridge.criteria._candidate_weights import candidate_weights
+from weighbridge.search import GridSearch, Point
+from weighbridge.weighting import ERM, IWERM, RIWERM, mean_one
+
+EPS = 2.0**-52
+CRITERIA = [
+    CrossValidation(3, random_state=0),
+    HoldOut(random_state=0),
+    LeaveOneOut(),
+    InformationCriterion(),
+]
+every = pytest.mark.parametrize("criterion", CRITERIA, ids=lambda c: type(c).__name__)
+
+
+def _problem(n=90, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, X[:, 0] ** 2 + X[:, 1] + rng.normal(size=n), 0.4 * X[:, 0]
+
+
+def _ess(weights):
+    return weights.sum() ** 2 / (weights**2).sum()
+
+
+# --- weights of candidates ---------------------------------------------------------------------
+
+
+lams = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1e-12, 0.5, 1 - 1e-9, 1 - 2.0**-53, 1.0]))
+alphas = st.one_of(st.floats(-6, 6), st.sampled_from([-1.0, 1.0, 1 + 1e-12, 2.0, 3.0]))
+log_ratios = st.lists(
+    st.one_of(st.floats(-50, 50), st.floats(-1e3, 1e3), st.just(-np.inf)), min_size=2, max_size=12
+)
+
+
+@given(log_ratios, st.lists(st.tuples(lams, alphas), min_size=1, max_size=5), st.booleans())
+def test_candidate_weights_are_those_of_the_kernel(log_ratio, points, weighted):
+    log_ratio = np.array([*log_ratio, 0.0])  # at least one row counts
+    own = np.arange(1.0, log_ratio.size + 1) if weighted else None
+    rows = candidate_weights(log_ratio, points, own)
+    for row, point in zip(rows, points, strict=True):
+        expected = mean_one(Geodesic(*point)(log_ratio), own)
+        # a few roundings of log weights of up to 1000; 1e-12 up to a size of 500
+        size = 1 + np.abs(log_ratio[np.isfinite(log_ratio)]).max()
+        np.testing.assert_allclose(row, expected, rtol=max(1e-12, 8 * EPS * size), atol=1e-300)
+        assert np.average(row, weights=own) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ((1.5, 3.0), r"Got lam=1\.5"),
+        ((-0.1, 1.0), r"Got lam=-0\.1"),
+        ((np.nan, 2.0), "Got lam=nan"),
+        ((0.5, np.inf), "Got alpha=inf"),
+    ],
+)
+def test_points_outside_the_family_are_refused(point, message):
+    with pytest.raises(ValueError, match=message):
+        candidate_weights(np.linspace(-1, 1, 5), [(0.5, 3.0), point])
+
+
+# --- tempered validation weights ---------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(10, 300), st.floats(1, 60), st.floats(0.1, 100))
+def test_tempered_weights_reach_the_effective_sample_size(seed, n, ess, scale):
+    log_ratio = scale * np.random.default_rng(seed).normal(size=n)
+    tempered = Tempered(ess)(log_ratio)
+    wanted = min(ess, n / 2)
+    if _ess(np.exp(log_ratio - log_ratio.max())) >= wanted:
+        # the ratio itself where it is tame
+        np.testing.assert_array_equal(tempered, log_ratio)
+    else:
+        # else the power that is worth just as many rows
+        assert _ess(np.exp(tempered - tempered.max())) == pytest.approx(wanted, rel=1e-6)
+        top = log_ratio.argmax()
+        power = np.delete(tempered - tempered[top], top) / np.delete(
+            log_ratio - log_ratio[top], top
+        )
+        np.testing.assert_allclose(power, power[0], rtol=1e-9)
+
+
+def test_tempered_weights_of_rows_without_any_ratio():
+    log_ratio = np.r_[np.zeros(30), np.full(70, -np.inf)]
+    np.testing.assert_array_equal(Tempered(20)(log_ratio), log_ratio)
+    few = np.exp(Tempered(50)(log_ratio))  # 30 rows are not enough: the others must count as well
+    assert _ess(few) == pytest.approx(50, rel=1e-6)
+
+
+@pytest.mark.parametrize("ess", [0, 0.5, -3, np.nan])
+def test_tempered_refuses_less_than_one_row(ess):
+    with pytest.raises(ValueError, match="but a number of rows is 1 or more"):
+        Tempered(ess)(np.zeros(5))
+
+
+def test_validation_weights_are_chosen_by_name():
+    X, y, s = _problem()
+    for validation, expected in (
+        (None, RIWERM(0.9)(np.log(mean_one(s)))),
+        (IWERM(), s),
+        (Tempered(80), Tempered(80)(s)),
+    ):
+        objective = LeaveOneOut(validation=validation).objective(Ridge(), X, y, s)
+        np.testing.assert_allclose(objective.unit_weights, mean_one(expected), rtol=1e-10)
+    with pytest.raises(TypeError, match="Got weighting='ratio'"):
+        LeaveOneOut(validation="ratio").objective(Ridge(), X, y, s)
+
+
+# --- scores ------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(2, 50))
+def test_value_and_standard_error_by_hand(seed, n):
+    rng = np.random.default_rng(seed)
+    losses, other, weights = rng.normal(size=n), rng.normal(size=n), rng.uniform(0.1, 1, size=n)
+    scores = Scores(losses, weights)
+    mean = sum(losses * weights) / sum(weights)
+    variance = n / (n - 1) * sum(weights**2 * (losses - mean) ** 2) / sum(weights) ** 2
+    assert scores.value == pytest.approx(mean, rel=1e-9, abs=1e-12)
+    assert scores.standard_error == pytest.approx(np.sqrt(variance), rel=1e-9)
+    # a difference is that of the pairs
+    gain = scores - Scores(other, weights)
+    assert gain.value == pytest.approx(scores.value - Scores(other, weights).value, abs=1e-12)
+    assert gain.standard_error == Scores(losses - other, weights).standard_error
+    # scale of the weights does not matter
+    assert Scores(losses, 1e300 * weights).value == pytest.approx(mean, rel=1e-9, abs=1e-12)
+
+
+def test_standard_error_with_equal_weights_is_the_usual_one():
+    losses = np.array([1.0, 4.0, 2.0, 8.0])
+    assert Scores(losses, np.ones(4)).standard_error == pytest.approx(losses.std(ddof=1) / 2)
+    assert np.isnan(Scores(np.ones(1), np.ones(1)).standard_error)
+
+
+def test_scores_of_other_weights_are_not_compared():
+    with pytest.raises(ValueError, match="only scores of one criterion on the same rows"):
+        Scores(np.ones(3), np.ones(3)) - Scores(np.ones(3), np.arange(3.0))
+    with pytest.raises(ValueError, match="only scores of one criterion on the same rows"):
+        Scores(np.ones(3), np.ones(3)) - Scores(np.ones(2), np.ones(2))
+
+
+# --- a criterion is called for one weighting, its objective for many ----------------------------
+
+
+@every
+def test_the_call_agrees_with_the_objective(criterion):
+    X, y, s = _problem()
+    objective = criterion.objective(Ridge(), X, y, s)
+    for evaluation in objective.evaluate([Point(0.0, 1.0), Point(0.5, 3.0)]):
+        log_weight = Geodesic(*evaluation.point)(objective.log_ratio)
+        scores = criterion(Ridge(), X, y, s, log_weight + 5)  # their scale does not matter
+        np.testing.assert_allclose(scores.losses, evaluation.losses, rtol=1e-9)
+        np.testing.assert_array_equal(scores.weights, objective.unit_weights)
+    assert objective.log_ratio == pytest.approx(np.log(mean_one(s)))
+
+
+@every
+def test_a_search_takes_the_objective_and_inputs_stay_as_they_are(criterion):
+    X, y, s = _problem()
+    before, estimator = (X.copy(), y.copy(), s.copy()), Ridge()
+    result = GridSearch(5, 2)(criterion.objective(estimator, X, y, s))
+    assert result.values.min() == result.values[result.best_index]
+    for now, then in zip((X, y, s), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+    assert not hasattr(estimator, "coef_")
+    assert repr(clone(criterion)) == repr(criterion)
+    assert isinstance(criterion, Criterion)
+
+
+@every
+def test_fingerprints_name_data_estimator_and_criterion(criterion):
+    X, y, s = _problem()
+    name = criterion.objective(Ridge(), X, y, s).fingerprint
+    assert criterion.objective(Ridge(), X.copy(), y, s).fingerprint == name
+    others = [
+        criterion.objective(Ridge(2.0), X, y, s),
+        criterion.objective(Ridge(), X, y + 1, s),
+        criterion.objective(Ridge(), X, y, 2 * s),
+        criterion.objective(Ridge(), X, y, s, np.arange(1, y.size + 1)),
+        *(each.objective(Ridge(), X, y, s) for each in CRITERIA if each is not criterion),
+    ]
+    assert name not in [each.fingerprint for each in others]
+
+
+def test_the_seed_of_the_criterion_comes_first():
+    X, y, s = _problem()
+    for kind in (CrossValidation, HoldOut):
+        own = kind(random_state=1).objective(Ridge(), X, y, s, random_state=2)
+        given_seed = kind().objective(Ridge(), X, y, s, random_state=1)
+        np.testing.assert_array_equal(own.splits[0][1], given_seed.splits[0][1])
+
+
+# --- bad input ---------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": lambda y: y[:-1]}, r"Got X with 90 rows, y of shape \(89,\)"),
+        ({"log_ratio": lambda s: s[:-1]}, r"log_ratio of shape \(89,\); all need one entry"),
+        ({"y": lambda y: np.column_stack([y, y])}, r"Got y of shape \(90, 2\).*one label"),
+        ({"y": lambda y: np.where(y > 1, np.nan, y)}, r"Got y with NaN or infinite values in \d+"),
+        ({"y": lambda y: np.full(90, "a")}, "Got y of type <U1 that is not numbers"),
+        ({"log_ratio": lambda s: np.full(90, np.nan)}, "Got NaN among the logarithms"),
+        ({"log_ratio": lambda s: np.full(90, np.inf)}, "infinite at 90 source rows"),
+        ({"log_ratio": lambda s: np.full(90, -np.inf)}, "0 at every source row"),
+        ({"sample_weight": lambda _: np.zeros(90)}, "sample_weight that is zero for every row"),
+        ({"sample_weight": lambda _: np.ones(3)}, r"sample_weight of shape \(3,\)"),
+    ],
+)
+def test_bad_rows_are_refused(criterion, change, message):
+    X, y, s = _problem()
+    rows = {"y": y, "log_ratio": s, "sample_weight": None}
+    for name, function in change.items():
+        rows[name] = function(rows[name])
+    with pytest.raises(ValueError, match=message):
+        criterion.objective(Ridge(), X, **rows)
+
+
+def test_a_column_of_labels_is_read_as_labels():
+    X, y, s = _problem()
+    losses = [LeaveOneOut()(Ridge(), X, each, s, s).losses for each in (y, y[:, None])]
+    np.testing.assert_array_equal(*losses)
+
+
+@pytest.mark.parametrize(
+    ("log_weight", "message"),
+    [
+        (np.zeros(89), r"Got log_weight of shape \(89,\) for 90 log ratios"),
+        (np.full(90, np.nan), "Got NaN among the logarithms"),
+        (np.full(90, -np.inf), "weights that are 0 in every row"),
+        (np.full(90, np.inf), r"weight of \+inf"),
+    ],
+)
+def test_bad_weights_are_refused(log_weight, message):
+    X, y, s = _problem()
+    with pytest.raises(ValueError, match=message):
+        LeaveOneOut()(Ridge(), X, y, s, log_weight)
+
+
+def test_classes_are_needed_and_more_than_one():
+    X, y, s = _problem()
+    with pytest.raises(ValueError, match=r"Got one class only \(np.int64\(1\)\) in all 90 source"):
+        CrossValidation().objective(GaussianNB(), X, np.ones(90, dtype=int), s)
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        CrossValidation().objective(LogisticRegression(), X, y, s)
+    # the same where all rows of the other class are left out
+    label = np.where(np.arange(90) < 10, "a", "b")
+    with pytest.raises(ValueError, match=r"Got one class only .* in all 80 source rows that count"):
+        CrossValidation().objective(GaussianNB(), X, label, s, (label == "b").astype(float))
+
+
+@pytest.mark.parametrize("cv", [0, 1, 91, -2])
+def test_numbers_of_folds(cv):
+    X, y, s = _problem()
+    with pytest.raises(ValueError, match=f"Got cv={cv} for 90 source rows; there are at least 2"):
+        CrossValidation(cv).objective(LinearRegression(), X, y, s)
+
+
+def test_no_weights_at_all_are_scored_like_any_others():
+    X, y, _ = _problem()
+    scores = LeaveOneOut(validation=ERM())(Ridge(), X, y, np.zeros(90), np.zeros(90))
+    np.testing.assert_array_equal(scores.weights, np.ones(90))

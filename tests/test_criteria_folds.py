@@ -1,0 +1,237 @@
+"""Held-out folds: the fits, losses and scores are those of scikit-learn."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.metrics import fbeta_score, get_scorer, make_scorer, max_error
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from weighbridge import Geodesic, ImportanceWeighted
+from weighbridge.criteria import CrossValidation, HoldOut
+from weighbridge.criteria._row_loss import ROW_LOSSES, default_scoring, respond, row_loss
+from weighbridge.ratios import KnownRatio
+from weighbridge.search import Point
+from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, mean_one
+
+TILT = KnownRatio(lambda X: 0.5 * np.asarray(X)[:, 0])
+POINTS = [Point(0.0, 1.0), Point(1.0, 1.0), Point(0.5, 3.0), Point(0.3, -2.0)]
+REGRESSORS = [
+    LinearRegression(),
+    DecisionTreeRegressor(max_depth=3, random_state=0),
+    make_pipeline(StandardScaler(), Ridge()),
+]
+CLASSIFIERS = [
+    LogisticRegression(),
+    DecisionTreeClassifier(max_depth=3, random_state=0),
+    SVC(gamma=0.5, tol=1e-10),
+]
+
+
+def _data_for(estimator, n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = X[:, 0] ** 2 + X @ [1.0, -1.0, 0.5] + rng.normal(size=n)
+    return X, np.where(y > 0.5, "yes", "no") if is_classifier(estimator) else y, 0.5 * X[:, 0]
+
+
+def _folds(estimator, cv=4):
+    kind = StratifiedKFold if is_classifier(estimator) else KFold
+    return kind(cv, shuffle=True, random_state=3)
+
+
+# --- the fits ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighting", [ERM(), IWERM(), AIWERM(0.5)])
+@pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS])
+def test_predictions_are_those_of_cross_val_predict(estimator, weighting):
+    # at alpha = 1 a constant in the ratio does not matter, so each fold may scale its own
+    X, y, s = _data_for(estimator)
+    scores = CrossValidation(4, random_state=3)(estimator, X, y, s, weighting(s))
+    folds = _folds(estimator)
+    method = ROW_LOSSES[default_scoring(estimator)].response
+    expected = cross_val_predict(
+        ImportanceWeighted(estimator, TILT, weighting=weighting), X, y, cv=folds, method=method
+    )
+    if method == "decision_function":  # margins between -1 and 1 are read as chances
+        second = np.clip((1 + expected) / 2, 0, 1)
+        expected = np.column_stack([1 - second, second])
+    held = np.concatenate([test for _, test in folds.split(X, y)])
+    # logistic regression stops at a gradient of 1e-4; its weights differ in the last bits
+    tolerance = 1e-4 if isinstance(estimator, LogisticRegression) else 1e-8
+    np.testing.assert_allclose(scores.predictions, expected[held], rtol=tolerance, atol=1e-10)
+    np.testing.assert_allclose(scores.weights, mean_one(RIWERM(0.9)(np.log(mean_one(s))))[held])
+
+
+@pytest.mark.parametrize("own", [None, np.arange(120) % 3.0])
+@pytest.mark.parametrize("point", POINTS)
+def test_losses_are_those_of_fits_by_hand(point, own):
+    # weights of the whole sample, scaled to mean 1 on the rows of each fit
+    X, y, s = _data_for(Ridge())
+    objective = CrossValidation(4, random_state=3).objective(Ridge(), X, y, s, own)
+    evaluation = next(objective.evaluate([point]))
+    if own is not None:
+        X, y, s, own = X[own > 0], y[own > 0], s[own > 0], own[own > 0]
+    count = np.ones(y.size) if own is None else own
+    r = mean_one(s, own)
+    w = np.exp(Geodesic(*point)(np.log(r)))
+    losses = []
+    for train, test in _folds(Ridge()).split(X):
+        scaled = count[train] * w[train] / np.average(w[train], weights=count[train])
+        losses.append((y[test] - Ridge().fit(X[train], y[train], scaled).predict(X[test])) ** 2)
+    np.testing.assert_allclose(evaluation.losses, np.concatenate(losses), rtol=1e-9)
+    assert objective.unit_weights.shape == evaluation.losses.shape
+
+
+def test_splitters_and_given_splits():
+    X, y, s = _data_for(Ridge())
+    own = (np.arange(120) >= 20).astype(float)
+    for cv in (KFold(3), ShuffleSplit(2, random_state=0), None):
+        objective = CrossValidation(cv).objective(Ridge(), X, y, s)
+        assert next(objective.evaluate(POINTS[:1])).losses.size == objective.unit_weights.size
+    # row numbers of given splits are the caller's, also where rows are left out
+    splits = list(KFold(3).split(X))
+    objective = CrossValidation(splits).objective(Ridge(), X, y, s, own)
+    for (train, test), (given_train, given_test) in zip(objective.splits, splits, strict=True):
+        np.testing.assert_array_equal(train + 20, given_train[given_train >= 20])
+        np.testing.assert_array_equal(test + 20, given_test[given_test >= 20])
+
+
+@pytest.mark.parametrize("estimator", [Ridge(), LogisticRegression()])
+def test_hold_out_is_one_fold(estimator):
+    X, y, s = _data_for(estimator)
+    scoring = "neg_log_loss" if is_classifier(estimator) else None
+    objective = HoldOut(0.25, scoring=scoring, random_state=0).objective(estimator, X, y, s)
+    (train, test) = objective.splits[0]
+    assert test.size == 30
+    assert sorted([*train, *test]) == list(range(120))
+    losses = next(objective.evaluate([Point(1.0, 1.0)])).losses
+    model = clone(estimator).fit(X[train], y[train], mean_one(s[train]))
+    if is_classifier(estimator):
+        own_class = model.predict_proba(X[test])[np.arange(30), (y[test] == "yes").astype(int)]
+        expected = -np.log(own_class)
+    else:
+        expected = (y[test] - model.predict(X[test])) ** 2
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    lonely = np.where(np.arange(120) == 7, "one", np.where(y == y[0], "a", "b"))
+    HoldOut(random_state=0).objective(LogisticRegression(), X, lonely, s)  # cannot be stratified
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [list, sp.csr_array, lambda X: pd.DataFrame(X, columns=list("abc"))],
+    ids=["lists", "sparse", "pandas"],
+)
+def test_other_containers_give_the_same_losses(convert):
+    X, y, s = _data_for(Ridge())
+    criterion = CrossValidation(4, random_state=0)
+    # sparse ridge regression centres in another way, by an iterative solver
+    estimator = Ridge(solver="sparse_cg", tol=1e-12)
+    losses = [criterion(estimator, table, y, s, s).losses for table in (X, convert(X))]
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)
+
+
+# --- the losses --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("scoring", sorted(set(ROW_LOSSES) - {"neg_squared_margin"}))
+def test_row_losses_average_to_the_scorer(scoring, classes):
+    loss = ROW_LOSSES[scoring]
+    estimator = GaussianNB() if loss.of_classes else PoissonRegressor()
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, classes, size=200)
+    weights = rng.uniform(size=200)
+    names = np.unique(y) if loss.of_classes else None
+    model = estimator.fit(X, y)
+    losses = loss.loss(y, respond(model, X, loss.response, names))
+    score = get_scorer(scoring)(model, X, y, sample_weight=weights)
+    expected = 1 - score if scoring == "accuracy" else -score
+    assert np.average(losses, weights=weights) == pytest.approx(expected, rel=1e-12)
+    assert row_loss(scoring, estimator) is loss
+    assert row_loss(scoring, Ridge() if loss.of_classes else GaussianNB()) is None
+
+
+def test_default_losses():
+    # squared errors: of numbers, of probabilities, and of margins where there are no probabilities
+    names = [default_scoring(each) for each in (Ridge(), LogisticRegression(), SVC())]
+    assert names == ["neg_mean_squared_error", "neg_brier_score", "neg_squared_margin"]
+
+
+def test_squared_margins_by_hand():
+    # ((1 - y f) / 2)^2 within the margin, 0 or 1 beyond, for y = -1, 1; of many classes, the errors
+    X, y, s = _data_for(SVC())
+    margin = "neg_squared_margin"
+    scores = CrossValidation(KFold(4), scoring=margin)(SVC(gamma=0.5), X, y, s, np.zeros(120))
+    decision = cross_val_predict(SVC(gamma=0.5), X, y, cv=KFold(4), method="decision_function")
+    signed = np.where(y == "yes", decision, -decision)
+    np.testing.assert_allclose(
+        scores.losses, np.clip((1 - signed) / 2, 0, 1) ** 2, rtol=1e-8, atol=1e-12
+    )
+    three = np.arange(120) % 3
+    losses = [
+        CrossValidation(KFold(4), scoring=name)(SVC(gamma=0.5), X, three, s, s).losses
+        for name in (margin, "accuracy")
+    ]
+    np.testing.assert_array_equal(losses[0], 2 * losses[1])
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "accuracy"])
+def test_a_class_missing_in_a_fold_gets_probability_zero_and_a_finite_loss(scoring):
+    X, y, s = _data_for(SVC())
+    y = np.where(np.arange(y.size) == 11, "none such", y)
+    objective = CrossValidation(4, scoring=scoring, random_state=0).objective(GaussianNB(), X, y, s)
+    evaluation = next(objective.evaluate([Point(0.5, 3.0)]))
+    place = list(objective.held_rows).index(11)
+    assert evaluation.predictions.shape == (120, 3)
+    assert evaluation.predictions[place, 1] == 0
+    worst = {"neg_log_loss": -np.log(np.finfo(float).eps), "accuracy": 1.0}
+    if scoring in worst:
+        assert evaluation.losses[place] == pytest.approx(worst[scoring])
+    assert np.isfinite(evaluation.losses).all()
+
+
+def test_deviance_of_a_negative_prediction_is_a_failure():
+    X, y, s = _data_for(Ridge())
+    y = np.maximum(y, 0)
+    objective = CrossValidation(scoring="neg_mean_poisson_deviance").objective(Ridge(), X, y, s)
+    error = next(objective.evaluate(POINTS[:1])).error
+    assert error.startswith("ValueError: the loss of ")
+    assert error.endswith("of 120 held-out rows is not finite")
+
+
+@pytest.mark.parametrize(
+    ("scoring", "estimator"),
+    [
+        ("roc_auc", LogisticRegression()),
+        ("roc_auc", SVC(gamma=0.5)),
+        ("r2", Ridge()),
+        (make_scorer(fbeta_score, beta=2, pos_label="yes"), LogisticRegression()),
+    ],
+)
+def test_other_scorers_give_one_loss_for_each_fold(scoring, estimator):
+    X, y, s = _data_for(estimator)
+    objective = CrossValidation(4, scoring=scoring, random_state=3).objective(estimator, X, y, s)
+    evaluation = next(objective.evaluate([Point(1.0, 1.0)]))
+    validation = mean_one(RIWERM(0.9)(np.log(mean_one(s))))
+    for number, (train, test) in enumerate(_folds(estimator).split(X, y)):
+        model = clone(estimator).fit(X[train], y[train], mean_one(s[train]))
+        score = get_scorer(scoring)(model, X[test], y[test], sample_weight=validation[test])
+        assert evaluation.losses[number] == pytest.approx(-score, rel=1e-6)
+        assert objective.unit_weights[number] == pytest.approx(validation[test].sum())
+    with pytest.raises(ValueError, match="metric is no mean over rows"):
+        objective.predictions([evaluation])
+
+
+def test_a_scorer_without_weights_fails_clearly():
+    X, y, s = _data_for(Ridge())
+    with pytest.raises(ValueError, match=r"cannot be scored\. TypeError.*sample_weight"):
+        CrossValidation(scoring=make_scorer(max_error))(Ridge(), X, y, s, s)
