@@ -7,7 +7,7 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow test-torch test-oldest lint format docs bench clean
+.PHONY: help demo test test-slow test-torch test-oldest lint format docs bench bench-selection clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,11 @@ docs: $(VENV)/.docs ## build the site into docs/_build/html
 bench: $(VENV)/.test ## benchmarks, peers included (an hour), with a JSON of figures and versions
 	$(BIN)/python -m benchmarks.log_weight
 	$(BIN)/python -m benchmarks.ratios
+	$(BIN)/python -m benchmarks.search_regret
+	$(BIN)/python -m benchmarks.selection_cost
+
+bench-selection: $(VENV)/.test ## choice of the weighting on 54 tasks (hours; WEIGHBRIDGE_DATA names the folder of data sets)
+	$(BIN)/python -m benchmarks.selection
 
 clean:           ## remove everything that was built
 	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo .*_cache

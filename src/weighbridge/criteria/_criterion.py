@@ -17,6 +17,17 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
     """Abstract: an estimate of the loss on the target, from labelled source rows.
 
     A criterion is called for one weighting; a search takes its `objective`, which scores many.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.criteria import LeaveOneOut
+    >>> from weighbridge.datasets import make_cubic
+    >>> from weighbridge.search import GridSearch
+    >>> data = make_cubic(random_state=0)
+    >>> objective = LeaveOneOut().objective(LinearRegression(), data.X, data.y, data.log_ratio)
+    >>> GridSearch(lam=5, alpha=2)(objective).best.lam > 0
+    True
     """
 
     @abstractmethod

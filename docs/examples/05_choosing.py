@@ -1,0 +1,59 @@
+"""
+Choosing the weighting
+======================
+
+A straight line for a parabola: how lam and alpha are chosen, what the choice looks like, and when the
+answer is not to weight.
+"""
+
+# %%
+# The paper's toy problem. All candidates are solved together, so the whole surface is there.
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import LinearRegression
+from sklearn.svm import SVR
+
+from weighbridge import ImportanceWeightedCV
+from weighbridge.datasets import make_quadratic
+from weighbridge.exceptions import OverlapWarning
+from weighbridge.plotting import BridgeDisplay
+
+data = make_quadratic(reading="all_sd", random_state=0)
+model = ImportanceWeightedCV(LinearRegression(), random_state=0)
+model.fit(data.X, data.y, X_target=data.X_target)
+print(model.search_result_)
+
+# %%
+# The surface over lam and alpha is flat: many candidates cannot be told apart from the best.
+alike = model.search_result_.not_worse()
+print(f"{alike.sum()} of {alike.size} candidates are within one standard error of the best")
+BridgeDisplay.from_estimator(model, chart="rectangle")
+plt.show()
+
+# %%
+# The bridge shows the same candidates where their weights are: equal distance is equally different
+# weights. No weights are the left end, the full ratio is the right end.
+BridgeDisplay.from_estimator(model)
+plt.show()
+
+# %%
+# A support vector machine takes a search: 15 evaluations, the named points first, then where a
+# Gaussian process expects the largest improvement.
+machine = ImportanceWeightedCV(SVR(C=10), random_state=0)
+machine.fit(data.X[:400], data.y[:400], X_target=data.X_target)
+BridgeDisplay.from_estimator(machine, path=True)
+plt.show()
+print("made of", [(str(weighting), round(share, 2)) for weighting, share in machine.mixture_])
+
+# %%
+# Where the target lies outside the source, no weighting can be judged, and none is used.
+rng = np.random.default_rng(0)
+X, X_target = rng.normal(0, 1, (300, 2)), rng.normal(6, 1, (300, 2))
+y = X[:, 0] ** 2 + rng.normal(size=300)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always", OverlapWarning)
+    apart = ImportanceWeightedCV(LinearRegression(), random_state=0).fit(X, y, X_target=X_target)
+print(apart.overlap_, apart.best_weighting_)
+print(caught[-1].message)

@@ -1,0 +1,181 @@
+"""How an answer is formed of candidates: shares on the simplex, finalists, the average model."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from weighbridge._answers import finalists, simplex_minimum, stack_shares
+from weighbridge._average import AverageModel, average_model
+from weighbridge.search import Evaluation, Point, SearchResult
+
+
+def _cost(shares, costs):
+    return shares @ costs @ shares
+
+
+@given(st.integers(0, 10_000), st.integers(2, 8))
+def test_the_minimum_on_the_simplex_is_one(seed, size):
+    rng = np.random.default_rng(seed)
+    errors = rng.normal(size=(size, 30)) + rng.normal(size=30)  # correlated, as candidates are
+    costs = errors @ errors.T
+    shares = simplex_minimum(costs)
+    assert (shares >= 0).all()
+    assert shares.sum() == pytest.approx(1, abs=1e-12)
+    # first-order conditions: no direction within the simplex lowers the cost
+    slope = costs @ shares
+    scale = np.trace(costs) / size
+    assert (slope >= slope @ shares - 1e-6 * scale).all()
+
+
+def test_the_minimum_against_a_general_optimiser():
+    rng = np.random.default_rng(0)
+    errors = rng.normal(size=(5, 40)) + 1.5 * rng.normal(size=40)
+    costs = errors @ errors.T / 40
+    found = minimize(
+        _cost,
+        np.full(5, 0.2),
+        args=(costs,),
+        bounds=[(0, 1)] * 5,
+        constraints={"type": "eq", "fun": lambda shares: shares.sum() - 1},
+        options={"ftol": 1e-14},
+    )
+    assert _cost(simplex_minimum(costs), costs) == pytest.approx(found.fun, rel=1e-7)
+
+
+def test_scale_and_perfect_predictions():
+    costs = np.array([[2.0, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(simplex_minimum(costs), [0.25, 0.75], atol=1e-7)
+    np.testing.assert_allclose(
+        simplex_minimum(1e-12 * costs), simplex_minimum(1e12 * costs), rtol=1e-9
+    )
+    np.testing.assert_array_equal(simplex_minimum(np.zeros((3, 3))), [1, 0, 0])
+
+
+def test_shares_minimise_the_weighted_loss():
+    # two candidates that err on opposite sides: the weighted rows say how far to go
+    truth = np.zeros(4)
+    predictions = np.array([[1.0, 1, 1, 1], [-1, -1, -3, -3]])
+    shares = stack_shares(predictions, truth, np.array([1.0, 1, 0, 0]))
+    np.testing.assert_allclose(shares, [0.5, 0.5], atol=1e-6)
+    shares = stack_shares(predictions, truth, np.array([0, 0, 2.0, 2]))
+    np.testing.assert_allclose(shares, [0.75, 0.25], atol=1e-6)
+
+
+def test_shares_of_probabilities_minimise_the_brier_score():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=50)
+    predictions = rng.dirichlet(np.ones(3), size=(2, 50))
+    weights = rng.uniform(size=50)
+    indicator = np.eye(3)[truth]
+
+    def brier(share):
+        mixed = share * predictions[0] + (1 - share) * predictions[1]
+        return weights @ ((mixed - indicator) ** 2).sum(axis=1)
+
+    grid = np.linspace(0, 1, 2001)
+    best = grid[np.argmin([brier(share) for share in grid])]
+    assert stack_shares(predictions, truth, weights)[0] == pytest.approx(best, abs=1e-3)
+
+
+def _result(values):
+    points = [Point(0.0, 1.0), Point(1.0, 1.0), Point(0.8, 3.0), Point(0.5, 1.0)]
+    points += [Point(lam, 2.0) for lam in np.linspace(0.01, 0.99, len(values) - 4)]
+    return SearchResult(
+        tuple(
+            Evaluation(point, None if np.isnan(value) else np.array([value]))
+            for point, value in zip(points, values, strict=True)
+        ),
+        np.ones(1),
+    )
+
+
+def test_finalists_are_few_and_span_the_surface():
+    values = np.linspace(2, 1, 100)
+    values[60] = np.nan
+    chosen = finalists(_result(values))
+    assert {0, 1, 2, 3, 99} <= set(chosen)
+    assert 60 not in chosen
+    assert len(chosen) <= 13
+    assert finalists(_result(np.ones(6))) == [0, 1, 2, 3, 4, 5]
+
+
+# --- the average model ---------------------------------------------------------------------------
+
+
+def _rows(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    return X, X[:, 0] + rng.normal(size=60)
+
+
+def test_an_average_of_lines_is_a_line_of_averages():
+    models = [make_pipeline(StandardScaler(), LinearRegression()).fit(*_rows(0)) for _ in range(2)]
+    X, y = _rows(0)
+    models[1][-1].fit(models[1][0].transform(X), y**2)
+    shares = np.array([0.3, 0.7])
+    average = average_model(models, shares)
+    expected = shares @ [model.predict(X) for model in models]
+    np.testing.assert_allclose(average.predict(X), expected, rtol=1e-12)
+    assert type(average[-1]) is LinearRegression
+    assert models[0][-1].coef_ is not average[-1].coef_
+
+
+def test_one_model_is_itself():
+    model = LinearRegression().fit(*_rows())
+    assert average_model([model], np.ones(1)) is model
+
+
+def test_regressors_average_predictions():
+    X, y = _rows()
+    models = [RandomForestRegressor(5, random_state=seed).fit(X, y) for seed in range(2)]
+    average = average_model(models, np.array([0.25, 0.75]))
+    expected = 0.25 * models[0].predict(X) + 0.75 * models[1].predict(X)
+    np.testing.assert_allclose(average.predict(X), expected)
+    assert not hasattr(average, "predict_proba")
+    assert average.n_features_in_ == 2
+    assert "average of 2 fits of RandomForestRegressor" in repr(average)
+    residual = ((y - expected) ** 2).sum()
+    assert average.score(X, y) == pytest.approx(1 - residual / ((y - y.mean()) ** 2).sum())
+
+
+def test_classifiers_average_chances():
+    X, y = _rows()
+    label = np.where(y > 0, "up", "down")
+    models = [LogisticRegression(C=c).fit(X, label) for c in (0.01, 10)]
+    average = AverageModel(models, np.array([0.5, 0.5]))
+    chances = sum(model.predict_proba(X) for model in models) / 2
+    np.testing.assert_allclose(average.predict_proba(X), chances)
+    np.testing.assert_allclose(average.predict_log_proba(X), np.log(chances))
+    np.testing.assert_array_equal(average.predict(X), average.classes_[chances.argmax(axis=1)])
+    assert average.score(X, label) == np.mean(average.predict(X) == label)
+    weights = np.where(label == "up", 1.0, 0.0)
+    assert average.score(X, label, weights) == np.mean(average.predict(X[y > 0]) == "up")
+
+
+def test_machines_average_clipped_margins():
+    X, y = _rows()
+    label = np.where(y > 0, "up", "down")
+    models = [SVC(C=c).fit(X, label) for c in (0.1, 10)]
+    shares = np.array([0.4, 0.6])
+    margins = [np.clip(model.decision_function(X), -1, 1) for model in models]
+    expected = np.where(shares @ margins > 0, "up", "down")
+    average = AverageModel(models, shares)
+    np.testing.assert_array_equal(average.predict(X), expected)
+    assert not hasattr(average, "predict_proba")
+    raw = shares @ [model.decision_function(X) for model in models]
+    np.testing.assert_allclose(average.decision_function(X), raw)
+
+
+def test_machines_of_three_classes_vote():
+    X, y = _rows()
+    label = np.digitize(y, [-0.5, 0.5])
+    models = [SVC(C=c).fit(X, label) for c in (0.1, 1, 10)]
+    average = AverageModel(models, np.array([0.2, 0.2, 0.6]))
+    np.testing.assert_array_equal(average.predict(X), models[2].predict(X))
