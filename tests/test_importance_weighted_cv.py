@@ -140,6 +140,15 @@ def test_thin_overlap_takes_weights_that_halve_the_loss():
     assert data.problem.mse(model.estimator_) < 0.5 * unweighted
 
 
+def test_thin_overlap_leaves_flexible_models_alone():
+    # the tree follows the few rows near the target as it is; weights would only make them fewer
+    data = make_quadratic(100, 100, reading="noise_sd", random_state=1)
+    tree = DecisionTreeRegressor(min_samples_leaf=2, random_state=0)
+    with pytest.warns(OverlapWarning, match="WB304 .* fitted without weights"):
+        model = ImportanceWeightedCV(tree, data.ratio, random_state=0).fit(data.X, data.y)
+    assert [weighting.lam for weighting, _ in model.mixture_] == [0]
+
+
 def test_the_guard_compares_in_pairs():
     # the answer of "guard" is the best candidate exactly where it gains half a standard error
     for seed in range(10):

@@ -55,7 +55,7 @@ class ImportanceWeightedCV(WeightedEstimator):
         How the answer is formed of the candidates. "stack": the average of a few models whose
         held-out predictions together lose least. "guard": the single best one. Both fall back to
         no weights unless they gain more than half a standard error over it, and where overlap is
-        thin, unless they halve its loss. "argmin": the single best one, without any guard.
+        thin, unless they halve its loss and it is too rigid a model to do so itself. "argmin": the single best one, without any guard.
     journal : path, optional
         File that keeps every finished evaluation. A search that was killed goes on from there; a
         journal of other data, another estimator or another criterion is refused.
@@ -209,7 +209,9 @@ class ImportanceWeightedCV(WeightedEstimator):
             result = GridSearch(lam=[0.0], alpha=1)(objective, Bounds((0, 0), bounds.alpha))
         else:
             result = self._searched(search, objective, bounds)
-        answer = form_answer(self.answer, objective, result, thin=overlap is not Overlap.ENOUGH)
+        answer = form_answer(
+            self.answer, objective, result, unweighted, thin=overlap is not Overlap.ENOUGH
+        )
         weightings = [Geodesic(*result.evaluations[index].point) for index in answer.indices]
         weights = [mean_one(source_log_weight(each, log_ratio, own), own) for each in weightings]
         models = [
