@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from weighbridge._answers import finalists, simplex_minimum, stack_shares
+from weighbridge._answers import finalists, form_answer, simplex_minimum, stack_shares
 from weighbridge._average import AverageModel, average_model
+from weighbridge.criteria._row_loss import ROW_LOSSES
 from weighbridge.search import Evaluation, Point, SearchResult
 
 
@@ -99,11 +100,13 @@ def _result(values):
 def test_finalists_are_few_and_span_the_surface():
     values = np.linspace(2, 1, 100)
     values[60] = np.nan
-    chosen = finalists(_result(values))
+    chosen = finalists(_result(values), 0)
     assert {0, 1, 2, 3, 99} <= set(chosen)
     assert 60 not in chosen
     assert len(chosen) <= 13
-    assert finalists(_result(np.ones(6))) == [0, 1, 2, 3, 4, 5]
+    assert finalists(_result(np.ones(6)), 0) == [0, 1, 2, 3, 4, 5]
+    # a search that was taken up again may have tried no weights last
+    assert 50 in finalists(_result(values), 50)
 
 
 # --- the average model ---------------------------------------------------------------------------
@@ -169,13 +172,118 @@ def test_machines_average_clipped_margins():
     average = AverageModel(models, shares)
     np.testing.assert_array_equal(average.predict(X), expected)
     assert not hasattr(average, "predict_proba")
-    raw = shares @ [model.decision_function(X) for model in models]
-    np.testing.assert_allclose(average.decision_function(X), raw)
+    np.testing.assert_allclose(average.decision_function(X), shares @ margins)
 
 
 def test_machines_of_three_classes_vote():
     X, y = _rows()
     label = np.digitize(y, [-0.5, 0.5])
-    models = [SVC(C=c).fit(X, label) for c in (0.1, 1, 10)]
-    average = AverageModel(models, np.array([0.2, 0.2, 0.6]))
-    np.testing.assert_array_equal(average.predict(X), models[2].predict(X))
+    for shape in ("ovr", "ovo"):
+        models = [SVC(C=c, decision_function_shape=shape).fit(X, label) for c in (0.1, 1, 10)]
+        average = AverageModel(models, np.array([0.2, 0.2, 0.6]))
+        np.testing.assert_array_equal(average.predict(X), models[2].predict(X))
+        np.testing.assert_array_equal(
+            average.decision_function(X).argmax(axis=1), models[2].predict(X)
+        )
+
+
+def test_counts_are_scored_by_their_deviance():
+    X, y = _rows()
+    counts = np.random.default_rng(0).poisson(np.exp(y / 3))
+    models = [PoissonRegressor(alpha=alpha).fit(X, counts) for alpha in (0.1, 0.1)]
+    average = average_model(models, np.array([0.5, 0.5]))
+    assert average.score(X, counts) == pytest.approx(models[0].score(X, counts))
+
+
+# --- when weights are worth it -------------------------------------------------------------------
+
+
+class _Rows:
+    """Twenty rows of which the unweighted model has lost `seen` each when it was fitted."""
+
+    def __init__(self, seen):
+        self.X = np.zeros((20, 1))
+        self.codes = np.full(20, np.sqrt(max(seen, 0)))
+        self.unit_weights = np.ones(20)
+        self.classes = None
+
+
+class _Zero:
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+class _Told:
+    """An objective that was told the losses."""
+
+    row_loss = None
+
+    def __init__(self, seen=1.0, rows=True):
+        self.rows = _Rows(seen)
+        if rows:
+            self.row_loss = ROW_LOSSES["neg_mean_squared_error"]
+
+
+def _guarded(before, after, *, thin, seen=None, spread=0.1):
+    """Return whether "guard" takes a candidate with these mean losses."""
+    noise = spread * np.linspace(-1, 1, 20) * abs(before)
+    result = SearchResult(
+        (
+            Evaluation(Point(0.0, 1.0), before + noise),
+            Evaluation(Point(1.0, 1.0), np.full(20, float(after))),
+        ),
+        np.ones(20),
+    )
+    objective = _Told(before if seen is None else seen, rows=seen is not None)
+    answer = form_answer("guard", objective, result, _Zero(), thin=thin)
+    return answer.indices == [1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "thin", "taken"),
+    [
+        (1.0, 0.99, False, True),  # 0.01 is 0.7 standard errors
+        (1.0, 0.995, False, False),  # 0.005 is less than half of one
+        (1.0, 1.1, False, False),
+        (1.0, 0.6, True, False),
+        (1.0, 0.49, True, True),
+        (-10.0, -16.0, False, True),
+        (-10.0, -16.0, True, False),  # a loss below 0 cannot be halved
+    ],
+)
+def test_weights_must_be_worth_it(before, after, thin, taken):
+    assert _guarded(before, after, thin=thin) == taken
+
+
+@pytest.mark.parametrize(("seen", "taken"), [(0.7, True), (0.6, False)])
+def test_where_overlap_is_thin_flexible_models_are_left_alone(seen, taken):
+    assert _guarded(1.0, 0.1, thin=True, seen=seen) == taken
+    assert _guarded(1.0, 0.1, thin=False, seen=seen)
+
+
+def test_a_large_gain_of_few_rows_is_no_gain():
+    assert not _guarded(1.0, 0.4, thin=True, spread=5.0)  # 0.6 is less than a standard error
+
+
+def test_one_number_has_no_standard_error():
+    result = SearchResult(
+        (
+            Evaluation(Point(0.0, 1.0), np.array([2.0])),
+            Evaluation(Point(1.0, 1.0), np.array([1.0])),
+        ),
+        np.ones(1),
+    )
+    with pytest.raises(ValueError, match=r"no standard error.*CrossValidation.*argmin"):
+        form_answer("guard", _Told(rows=False), result, _Zero(), thin=False)
+    assert form_answer("argmin", _Told(), result, _Zero(), thin=True).indices == [1]
+
+
+def test_what_cannot_be_compared_is_not_taken():
+    result = SearchResult(
+        (
+            Evaluation(Point(0.0, 1.0), None, error="no"),
+            Evaluation(Point(1.0, 1.0), np.array([1.0, 2.0])),
+        ),
+        np.ones(2),
+    )
+    assert form_answer("guard", _Told(), result, _Zero(), thin=False).indices == [0]

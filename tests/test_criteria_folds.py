@@ -7,7 +7,13 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.metrics import fbeta_score, get_scorer, make_scorer, max_error
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    KFold,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -64,11 +70,10 @@ def test_predictions_are_those_of_cross_val_predict(estimator, weighting):
     if method == "decision_function":  # margins between -1 and 1 are read as chances
         second = np.clip((1 + expected) / 2, 0, 1)
         expected = np.column_stack([1 - second, second])
-    held = np.concatenate([test for _, test in folds.split(X, y)])
     # logistic regression stops at a gradient of 1e-4; its weights differ in the last bits
     tolerance = 1e-4 if isinstance(estimator, LogisticRegression) else 1e-8
-    np.testing.assert_allclose(scores.predictions, expected[held], rtol=tolerance, atol=1e-10)
-    np.testing.assert_allclose(scores.weights, mean_one(RIWERM(0.9)(np.log(mean_one(s))))[held])
+    np.testing.assert_allclose(scores.predictions, expected, rtol=tolerance, atol=1e-10)
+    np.testing.assert_allclose(scores.weights, mean_one(RIWERM(0.9)(np.log(mean_one(s)))))
 
 
 @pytest.mark.parametrize("own", [None, np.arange(120) % 3.0])
@@ -83,11 +88,11 @@ def test_losses_are_those_of_fits_by_hand(point, own):
     count = np.ones(y.size) if own is None else own
     r = mean_one(s, own)
     w = np.exp(Geodesic(*point)(np.log(r)))
-    losses = []
+    losses = np.empty(y.size)
     for train, test in _folds(Ridge()).split(X):
         scaled = count[train] * w[train] / np.average(w[train], weights=count[train])
-        losses.append((y[test] - Ridge().fit(X[train], y[train], scaled).predict(X[test])) ** 2)
-    np.testing.assert_allclose(evaluation.losses, np.concatenate(losses), rtol=1e-9)
+        losses[test] = (y[test] - Ridge().fit(X[train], y[train], scaled).predict(X[test])) ** 2
+    np.testing.assert_allclose(evaluation.losses, losses, rtol=1e-9)
     assert objective.unit_weights.shape == evaluation.losses.shape
 
 
@@ -113,7 +118,8 @@ def test_hold_out_is_one_fold(estimator):
     (train, test) = objective.splits[0]
     assert test.size == 30
     assert sorted([*train, *test]) == list(range(120))
-    losses = next(objective.evaluate([Point(1.0, 1.0)])).losses
+    np.testing.assert_array_equal(objective.held_rows, np.sort(test))
+    losses = next(objective.evaluate([Point(1.0, 1.0)])).losses[np.argsort(np.argsort(test))]
     model = clone(estimator).fit(X[train], y[train], mean_one(s[train]))
     if is_classifier(estimator):
         own_class = model.predict_proba(X[test])[np.arange(30), (y[test] == "yes").astype(int)]
@@ -123,6 +129,20 @@ def test_hold_out_is_one_fold(estimator):
     np.testing.assert_allclose(losses, expected, rtol=1e-4)
     lonely = np.where(np.arange(120) == 7, "one", np.where(y == y[0], "a", "b"))
     HoldOut(random_state=0).objective(LogisticRegression(), X, lonely, s)  # cannot be stratified
+
+
+def test_a_row_that_is_held_out_often_is_one_unit():
+    # repeated folds do not make more rows of 120
+    X, y, s = _data_for(Ridge())
+    often = RepeatedKFold(n_splits=4, n_repeats=10, random_state=0)
+    scores = CrossValidation(often)(Ridge(), X, y, s, s)
+    assert scores.losses.shape == (120,)
+    losses = np.zeros(120)
+    for train, test in often.split(X):
+        w = mean_one(s)[train]
+        fitted = Ridge().fit(X[train], y[train], w / w.mean())
+        losses[test] += (y[test] - fitted.predict(X[test])) ** 2 / 10
+    np.testing.assert_allclose(scores.losses, losses, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -161,15 +161,33 @@ def test_constant_and_repeated_columns_change_no_prediction(intercept, constant)
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6, atol=1e-8 * losses[1].max())
 
 
-def test_a_row_that_alone_determines_its_prediction_is_a_failure():
+def test_a_row_that_alone_determines_its_prediction_is_not_scored():
+    # all other rows are, as if that row and its column were not there
     X, y, s = _regression()
     X[:, 2] = np.arange(y.size) == 5  # a column that is 0 but for one row
-    evaluation = next(LeaveOneOut().objective(LinearRegression(), X, y, s).evaluate(POINTS[:1]))
-    assert evaluation.failed
-    assert "a single row determines its own prediction" in evaluation.error
+    objective = LeaveOneOut().objective(LinearRegression(), X, y, s)
+    rest = np.delete(np.arange(y.size), 5)
+    np.testing.assert_array_equal(objective.held_rows, rest)
+    scores = LeaveOneOut()(LinearRegression(), X, y, s, s / 2)
+    without = LeaveOneOut()(LinearRegression(), X[rest, :2], y[rest], s[rest], s[rest] / 2)
+    np.testing.assert_allclose(scores.losses, without.losses, rtol=1e-9)
+    evaluation = next(objective.evaluate(POINTS[:1]))
+    assert objective.predictions([evaluation]).shape == (1, y.size - 1)
+    assert LeaveOneOut().objective(Ridge(), X, y, s).held_rows.size == y.size
+
+
+def test_weights_that_leave_too_few_rows_are_a_failure():
+    X, y, s = _regression()
+    log_weight = np.where(np.arange(y.size) < 3, 0.0, -np.inf)  # three rows for four parameters
     with pytest.raises(ValueError, match=r"cannot be scored\. ValueError: a single row determines"):
-        LeaveOneOut()(LinearRegression(), X, y, s, np.zeros(y.size))
-    assert not next(LeaveOneOut().objective(Ridge(), X, y, s).evaluate(POINTS[:1])).failed
+        LeaveOneOut()(LinearRegression(), X, y, s, log_weight)
+
+
+def test_as_many_columns_as_rows():
+    _, y, s = _regression()
+    wide = np.random.default_rng(0).normal(size=(y.size, y.size + 1))
+    with pytest.raises(ValueError, match="every row determines its own prediction"):
+        LeaveOneOut().objective(LinearRegression(), wide, y, s)
 
 
 # --- approximate: logistic and Poisson ---------------------------------------------------------

@@ -13,16 +13,23 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from joblib import parallel_backend
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from threadpoolctl import threadpool_info
 
 from weighbridge import Geodesic, ImportanceWeightedCV, fit_ratio
 from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
@@ -126,9 +133,20 @@ def test_a_frozen_ratio_remembers_the_rows_outside():
 def test_argmin_overrides_the_judgement_of_overlap():
     X, y, _ = _apart(6.0)
     steep = KnownRatio(lambda X: 6 * X[:, 0])
-    with pytest.warns(OverlapWarning, match="WB304"):
+    with pytest.warns(OverlapWarning, match="WB304 .* smallest loss rests on very few"):
         model = ImportanceWeightedCV(LinearRegression(), steep, answer="argmin").fit(X, y)
-    assert len(model.search_result_.evaluations) > 1
+    assert model.best_weighting_.lam == model.search_result_.best.lam > 0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 5000.0])
+def test_rows_that_do_not_count_have_no_say_in_overlap(value):
+    X, y, _ = _apart(6.0)
+    own = np.ones(200)
+    own[0] = 0
+    steep = KnownRatio(lambda X: np.where(np.arange(200) == 0, value, 6 * X[:, 0]))
+    with pytest.warns(OverlapWarning, match="WB304"):
+        model = ImportanceWeightedCV(LinearRegression(), steep).fit(X, y, own)
+    assert model.overlap_ == "thin"
 
 
 def test_thin_overlap_takes_weights_that_halve_the_loss():
@@ -222,7 +240,7 @@ def test_three_classes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))
     y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=150), [-0.5, 0.5])
-    for estimator in (LogisticRegression(), SVC()):
+    for estimator in (LogisticRegression(), SVC(), SVC(decision_function_shape="ovo")):
         model = ImportanceWeightedCV(estimator, TILT, search=GridSearch(3, 2), random_state=0)
         assert model.fit(X, y).score(X, y) > 0.6
 
@@ -286,6 +304,54 @@ def test_many_rows_of_a_line_are_scored_in_one_pass():
     model.fit(data.X, data.y)
     assert model.search_result_.unit_weights.size == 5  # folds
     assert data.problem.mse(model.estimator_) < 1.01 * data.problem.limit(lam=1)
+
+
+def test_categories_of_one_row_and_more_columns_than_rows():
+    # nothing can be left out where a row is alone in its column; the fit goes on without a word
+    X, y = _plain_regression()
+    codes = np.where(np.arange(150) == 7, 2.0, np.where(X[:, 0] > 0, 1.0, 0.0))
+    encoder = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LinearRegression())
+    model = ImportanceWeightedCV(encoder, TILT).fit(codes[:, None], y)
+    assert np.isfinite(model.search_result_.values).all()
+    wide = np.random.default_rng(0).normal(size=(40, 60))
+    model = ImportanceWeightedCV(LinearRegression(), TILT, search=GridSearch(3, 2), random_state=0)
+    assert np.isfinite(model.fit(wide, wide[:, 0]).search_result_.values).all()
+
+
+def test_a_class_that_does_not_count(classes):
+    X, y = classes
+    label = np.where(np.arange(240) < 5, "never", y)
+    own = np.where(label == "never", 0.0, 1.0)
+    steep = KnownRatio(lambda X: 4 * X[:, 0])
+    with pytest.warns(OverlapWarning, match="WB304"):
+        model = ImportanceWeightedCV(LogisticRegression(), steep, random_state=0).fit(X, label, own)
+    assert np.isfinite(model.search_result_.values).all()
+
+
+def test_the_configuration_reaches_other_processes(classes):
+    # members that take weights under different names work with metadata routing only
+    X, y = classes
+    voting = VotingClassifier(
+        [
+            ("pipe", make_pipeline(StandardScaler(), LogisticRegression())),
+            ("tree", DecisionTreeClassifier(max_depth=2, random_state=0)),
+        ]
+    )
+    with sklearn.config_context(enable_metadata_routing=True):
+        voting.estimators[0][1][-1].set_fit_request(sample_weight=True)
+        voting.estimators[1][1].set_fit_request(sample_weight=True)
+        model = ImportanceWeightedCV(voting, TILT, search=GridSearch(3, 2), random_state=0)
+        models = [clone(model).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2)]
+    np.testing.assert_array_equal(*(each.search_result_.values for each in models))
+
+
+def test_threads_are_given_back():
+    X, y = _plain_regression()
+    before = [each["num_threads"] for each in threadpool_info()]
+    model = ImportanceWeightedCV(SVR(), TILT, search=GridSearch(3, 2), n_jobs=2, random_state=0)
+    with parallel_backend("threading"):
+        model.fit(X, y)
+    assert [each["num_threads"] for each in threadpool_info()] == before
 
 
 # --- how the target gets in ----------------------------------------------------------------------
@@ -462,6 +528,20 @@ def test_a_journal_is_taken_up_again(curved, tmp_path):
     assert len(path.read_text().splitlines()) == len(lines) + 3
 
 
+def test_a_journal_needs_a_seed_a_folder_and_names(curved, tmp_path):
+    model = ImportanceWeightedCV(Ridge(), curved.ratio, journal=tmp_path / "a.jsonl")
+    with pytest.raises(ValueError, match="give an integer random_state"):
+        model.fit(curved.X, curved.y)
+    model.set_params(random_state=0, journal=tmp_path / "nowhere" / "a.jsonl")
+    with pytest.raises(ValueError, match="folder that does not exist"):
+        model.fit(curved.X, curved.y)
+    local = make_pipeline(FunctionTransformer(lambda X: X), Ridge())
+    model.set_params(journal=tmp_path / "a.jsonl", estimator=local)
+    with pytest.raises(ValueError, match="probably a lambda"):
+        model.fit(curved.X, curved.y)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_killed_search_repeats_nothing(tmp_path):
     script = textwrap.dedent(
         """
@@ -518,6 +598,18 @@ def test_progress(capsys, curved):
     model.set_params(verbose=0).fit(curved.X, curved.y)
     model.set_params(verbose=None).fit(curved.X, curved.y)  # no terminal, and short
     assert capsys.readouterr().err == ""
+
+
+def test_warnings_point_to_the_line_of_the_caller():
+    X, y = _plain_regression()
+    Fragile.fits = 0
+    model = ImportanceWeightedCV(
+        Fragile(interrupt_at=25), TILT, criterion=CrossValidation(5), search=GridSearch(6, 2)
+    )
+    with pytest.warns((SearchWarning, DataConversionWarning)) as caught:
+        model.fit(X, y[:, None])
+    assert {each.category for each in caught} == {SearchWarning, DataConversionWarning}
+    assert {each.filename for each in caught} == {__file__}
 
 
 # --- bad input -----------------------------------------------------------------------------------

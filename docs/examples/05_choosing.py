@@ -2,8 +2,8 @@
 Choosing the weighting
 ======================
 
-A straight line for a parabola: how lam and alpha are chosen, what the choice looks like, and when the
-answer is not to weight.
+A straight line for a parabola: how lam and alpha are chosen, what the choice looks like, and when
+the answer is not to weight.
 """
 
 # %%

@@ -61,21 +61,33 @@ def form_answer(
     if kind == "argmin":
         return _single(result.best_index)
     none = result.index_of((0.0, 1.0))
-    if result.evaluations[none].failed:
-        return _single(result.best_index)
+    if result.evaluations[none].failed or result.best_index == none:
+        return _single(none)  # what cannot be compared is not taken
     loss = objective.row_loss
     if kind == "stack" and loss is not None:
         proposal = _stack(objective, loss, result, none)
     else:
         gain = result.difference(none, result.best_index)
         proposal = _Proposal(_single(result.best_index), float(result.values[none]), gain)
+    return proposal.answer if _is_worth_it(proposal, objective, unweighted, thin) else _single(none)
+
+
+def _is_worth_it(
+    proposal: _Proposal, objective: CandidateObjective, unweighted: Any, thin: bool
+) -> bool:
     value, error = proposal.gain
-    if thin:
-        needed = max(error, _THIN_GAIN * proposal.loss_without)
-        keep = value > needed and _is_rigid(unweighted, objective, proposal.loss_without)
-    else:
-        keep = value > _GUARD * error
-    return proposal.answer if keep else _single(none)
+    if np.isnan(error):
+        raise ValueError(
+            "Got a criterion with a single number for each candidate (a metric of one held-out "
+            "part as a whole), whose gain over no weights has no standard error. Use "
+            "CrossValidation(...) or a metric that is a mean over rows, or answer='argmin'."
+        )
+    if not thin:
+        return value > _GUARD * error
+    before = proposal.loss_without
+    # a loss that may be negative, as a likelihood or minus a score, has no half
+    enough = before > 0 and value > max(error, _THIN_GAIN * before)
+    return enough and _is_rigid(unweighted, objective, before)
 
 
 def _is_rigid(unweighted: Any, objective: CandidateObjective, held_out: float) -> bool:
@@ -99,7 +111,7 @@ def _single(index: int) -> Answer:
 def _stack(
     objective: CandidateObjective, loss: RowLoss, result: SearchResult, none: int
 ) -> _Proposal:
-    chosen = finalists(result)
+    chosen = finalists(result, none)
     predictions = objective.predictions([result.evaluations[index] for index in chosen])
     rows, held = objective.rows, objective.held_rows
     truth, weights = rows.codes[held], rows.unit_weights[held]
@@ -143,13 +155,13 @@ def simplex_minimum(costs: FloatArray) -> FloatArray:
     return np.asarray(shares / shares.sum())
 
 
-def finalists(result: SearchResult) -> list[int]:
-    """Pick candidates that span the family: the named ones, the best, an even spread of others.
+def finalists(result: SearchResult, none: int) -> list[int]:
+    """Pick candidates that span the family: no weights, other named ones, the best, and others.
 
     Neighbours on a fine surface are one model for all purposes; a stack of all would be slow.
     """
     good = [index for index, value in enumerate(result.values) if np.isfinite(value)]
-    chosen = list(dict.fromkeys([*good[:4], result.best_index]))  # named points come first
+    chosen = list(dict.fromkeys([none, *good[:4], result.best_index]))  # named ones come first
     rest = [index for index in good if index not in chosen]
     step = max(1, -(-len(rest) // max(1, _MANY - len(chosen))))
     return sorted({*chosen, *rest[::step]})

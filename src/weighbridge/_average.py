@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge
+from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
@@ -57,12 +60,7 @@ class AverageModel:
         """Predict numbers, or the class with the largest average probability."""
         if not is_classifier(self.models[0]):
             return self._average("predict", X)
-        response = ROW_LOSSES[default_scoring(self.models[0])].response
-        chances = sum(
-            share * respond(model, X, response, self.classes_)
-            for model, share in zip(self.models, self.shares, strict=True)
-        )
-        return self.classes_[chances.argmax(axis=1)]
+        return self.classes_[self._chances(X).argmax(axis=1)]
 
     @available_if(_all_have("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -77,16 +75,32 @@ class AverageModel:
 
     @available_if(_all_have("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Average the decision functions."""
-        return self._average("decision_function", X)
+        """Average the decision functions; for machines without probabilities what decides.
+
+        That is the average of margins cut off at -1 and 1, or of votes for more than two classes.
+        """
+        if hasattr(self.models[0], "predict_proba"):
+            return self._average("decision_function", X)
+        chances = self._chances(X)
+        return chances[:, 1] - chances[:, 0] if chances.shape[1] == 2 else chances
 
     @available_if(_all_have("score"))
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy or R squared of the average."""
-        from sklearn.metrics import accuracy_score, r2_score
-
-        metric = accuracy_score if is_classifier(self.models[0]) else r2_score
+        """Accuracy, R squared or, for counts, the share of the deviance explained."""
+        if is_classifier(self.models[0]):
+            metric = accuracy_score
+        elif isinstance(_last_step(self.models[0]), PoissonRegressor):
+            metric = partial(d2_tweedie_score, power=1)
+        else:
+            metric = r2_score
         return float(metric(y, self.predict(X), sample_weight=sample_weight))
+
+    def _chances(self, X: Any) -> np.ndarray:
+        response = ROW_LOSSES[default_scoring(self.models[0])].response
+        return sum(
+            share * respond(model, X, response, self.classes_)
+            for model, share in zip(self.models, self.shares, strict=True)
+        )
 
     def _average(self, method: str, X: Any) -> np.ndarray:
         return sum(
@@ -100,7 +114,9 @@ def average_model(models: list[Any], shares: np.ndarray) -> Any:
     if len(models) == 1:
         return models[0]
     last = [_last_step(model) for model in models]
-    if type(last[0]) not in (LinearRegression, Ridge):
+    # with metadata routing transformers may have got the weights too, and then differ
+    alike = not isinstance(models[0], Pipeline) or not get_config()["enable_metadata_routing"]
+    if type(last[0]) not in (LinearRegression, Ridge) or not alike:
         return AverageModel(models, shares)
     average = deepcopy(models[0])
     line = _last_step(average)

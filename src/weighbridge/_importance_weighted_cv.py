@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
@@ -22,9 +25,21 @@ from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.criteria import CrossValidation, LeaveOneOut
 from weighbridge.criteria._binned_objective import MANY_ROWS
 from weighbridge.criteria._linear_design import has_closed_form
+from weighbridge.criteria._objective import CandidateObjective
 from weighbridge.exceptions import SearchWarning
-from weighbridge.search import BayesianSearch, Bounds, GridSearch, Journal, SearchResult
+from weighbridge.search import (
+    BayesianSearch,
+    Bounds,
+    GridSearch,
+    Journal,
+    SearchResult,
+    canonical,
+)
 from weighbridge.weighting import Geodesic, mean_one
+
+# Where all candidates are solved together, so many columns cost as much as folds and a search.
+_MOST_COLUMNS = 100
+_SURFACE = GridSearch(lam=21, alpha=5)
 
 
 class ImportanceWeightedCV(WeightedEstimator):
@@ -55,7 +70,9 @@ class ImportanceWeightedCV(WeightedEstimator):
         How the answer is formed of the candidates. "stack": the average of a few models whose
         held-out predictions together lose least. "guard": the single best one. Both fall back to
         no weights unless they gain more than half a standard error over it, and where overlap is
-        thin, unless they halve its loss and it is too rigid a model to do so itself. "argmin": the single best one, without any guard.
+        thin, unless they halve its loss and the model is too rigid to do so itself. "argmin": the
+        single best one, without any guard. A criterion without held-out predictions of rows (an
+        information criterion, a metric of whole folds) has "guard" for "stack".
     journal : path, optional
         File that keeps every finished evaluation. A search that was killed goes on from there; a
         journal of other data, another estimator or another criterion is refused.
@@ -182,14 +199,10 @@ class ImportanceWeightedCV(WeightedEstimator):
         ImportanceWeightedCV
             The fitted object.
         """
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: it has "
-                "the labels of the source rows."
-            )
-        y = column_or_1d(y, warn=True)
+        y = _labels(y, self)
         bounds = Bounds(self.lam_bounds, self.alpha_bounds)
         check_answer(self.answer, bounds.lam)
+        self._check_journal()
         fold_seed, search_seed, estimator_seed = _seeds(self.random_state)
         estimator = seeded(clone(self.estimator), estimator_seed)
         weight_parameter(estimator)  # fail before the work, not after it
@@ -198,43 +211,58 @@ class ImportanceWeightedCV(WeightedEstimator):
         log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, own), own)
         overlap = overlap_state(ratio, log_ratio, own)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
-        unweighted = fit_with_weights(
-            clone(estimator), X, y, np.ones(log_ratio.size) if own is None else own
-        )
-        criterion, search = self._route(estimator, y, search_seed)
-        objective = criterion.objective(
-            estimator, X, y, log_ratio, own, n_jobs=self.n_jobs, random_state=fold_seed
-        )
-        if self.answer != "argmin" and (overlap is Overlap.NONE or _is_constant(log_ratio, own)):
-            result = GridSearch(lam=[0.0], alpha=1)(objective, Bounds((0, 0), bounds.alpha))
+        plain = np.ones(log_ratio.size) if own is None else own
+        unweighted = fit_with_weights(clone(estimator), X, y, plain)
+        objective = self._objective(estimator, X, y, log_ratio, own, fold_seed)
+        settled = overlap is Overlap.NONE or _is_constant(log_ratio, own)
+        if settled and self.answer != "argmin":
+            none = canonical((0.0, 1.0), bounds)
+            result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
         else:
-            result = self._searched(search, objective, bounds)
-        answer = form_answer(
-            self.answer, objective, result, unweighted, thin=overlap is not Overlap.ENOUGH
-        )
+            result = self._searched(objective, bounds, search_seed)
+        thin = overlap is not Overlap.ENOUGH
+        answer = form_answer(self.answer, objective, result, unweighted, thin=thin)
         weightings = [Geodesic(*result.evaluations[index].point) for index in answer.indices]
         weights = [mean_one(source_log_weight(each, log_ratio, own), own) for each in weightings]
-        models = [
-            fit_with_weights(clone(estimator), X, y, each if own is None else own * each)
-            if weighting.lam > 0
-            else unweighted
-            for weighting, each in zip(weightings, weights, strict=True)
+        fits = [
+            fit_with_weights(clone(estimator), X, y, plain * row) if each.lam > 0 else unweighted
+            for each, row in zip(weightings, weights, strict=True)
         ]
 
-        largest = int(np.argmax(answer.shares))
-        self.estimator_, self.ratio_ = average_model(models, answer.shares), ratio
-        self.log_ratio_, self.search_result_ = log_ratio, result
-        self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
+        self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.value
+        self.estimator_, self.search_result_ = average_model(fits, answer.shares), result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
-        self.overlap_ = overlap.value
-        delivered = self.weights_ if own is None else own * self.weights_
-        self.ess_ = effective_sample_size(delivered)
+        largest = int(np.argmax(answer.shares))
+        self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
+        self.ess_ = effective_sample_size(plain * self.weights_)
         self._copy_features()
         weighted = any(weighting.lam > 0 for weighting in weightings)
-        warn_of_overlap(overlap, weighted=weighted)
+        warn_of_overlap(overlap, self.answer, weighted=weighted)
         return self
 
-    def _searched(self, search: Any, objective: Any, bounds: Bounds) -> SearchResult:
+    def _objective(
+        self, estimator: Any, X: Any, y: Any, log_ratio: Any, own: Any, seed: int
+    ) -> CandidateObjective:
+        """Return the criterion on these rows: the cheapest that is valid, if none is named."""
+        options = {"n_jobs": self.n_jobs, "random_state": seed}
+        if self.criterion is not None:
+            return self.criterion.objective(estimator, X, y, log_ratio, own, **options)
+        few = (y.size if own is None else np.count_nonzero(own)) < MANY_ROWS
+        if few and has_closed_form(estimator, y):
+            try:
+                objective = LeaveOneOut().objective(estimator, X, y, log_ratio, own, **options)
+            except ValueError:  # as many columns as rows, or a wide sparse table
+                pass
+            else:
+                if objective.design.features.shape[1] <= _MOST_COLUMNS:
+                    return objective
+        return CrossValidation().objective(estimator, X, y, log_ratio, own, **options)
+
+    def _searched(self, objective: CandidateObjective, bounds: Bounds, seed: int) -> SearchResult:
+        """Search, show progress, keep the journal, and say which candidates failed."""
+        search = self.search
+        if search is None:
+            search = _SURFACE if objective.solved_together else BayesianSearch(random_state=seed)
         line = ProgressLine(self.verbose)
         journal = None if self.journal is None else Journal(self.journal)
         try:
@@ -252,16 +280,21 @@ class ImportanceWeightedCV(WeightedEstimator):
             )
         return result
 
-    def _route(self, estimator: Any, y: Any, seed: int) -> tuple[Any, Any]:
-        """Return criterion and search: the cheapest that are valid, where the user names none."""
-        solved_together = has_closed_form(estimator, y)
-        criterion, search = self.criterion, self.search
-        if criterion is None:
-            few = _num_samples(y) < MANY_ROWS
-            criterion = LeaveOneOut() if solved_together and few else CrossValidation()
-        if search is None:
-            search = GridSearch(21, 5) if solved_together else BayesianSearch(random_state=seed)
-        return criterion, search
+    def _check_journal(self) -> None:
+        if self.journal is None:
+            return
+        if not isinstance(self.random_state, Integral):
+            raise ValueError(
+                f"Got journal={str(self.journal)!r} with random_state={self.random_state!r}; give "
+                "an integer random_state: the next run must deal the same folds to go on from the "
+                "journal."
+            )
+        folder = Path(self.journal).absolute().parent
+        if not folder.is_dir():
+            raise ValueError(
+                f"Got journal={str(self.journal)!r} in a folder that does not exist; create it, or "
+                "name a file elsewhere."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -269,6 +302,24 @@ class ImportanceWeightedCV(WeightedEstimator):
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_label = False
         return tags
+
+
+def _labels(y: Any, model: Any) -> np.ndarray:
+    """Return one label a row; say so where they came as a column."""
+    if y is None:
+        raise ValueError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None: it has the "
+            "labels of the source rows."
+        )
+    labels = column_or_1d(y)
+    if np.ndim(y) == 2:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; it is read as one label "
+            "for each row. Pass y.ravel() to say so yourself.",
+            DataConversionWarning,
+            stacklevel=users_line(),
+        )
+    return labels
 
 
 def _is_constant(log_ratio: np.ndarray, own: np.ndarray | None) -> bool:

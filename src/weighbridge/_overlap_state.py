@@ -7,10 +7,9 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 
 from weighbridge._overlap import FEW_ROWS, effective_sample_size, users_line
+from weighbridge._weighted_estimator import innermost
 from weighbridge.exceptions import OverlapWarning
 
 # Share of the target rows outside the source from which on overlap is thin, and there is none.
@@ -46,28 +45,30 @@ def overlap_state(ratio: Any, log_ratio: np.ndarray, own: np.ndarray | None) -> 
     Overlap
         The judgement.
     """
-    while isinstance(ratio, Pipeline | FrozenEstimator):
-        ratio = ratio.steps[-1][1] if isinstance(ratio, Pipeline) else ratio.estimator
-    outside = getattr(ratio, "_outside", None)
+    outside = getattr(innermost(ratio), "_outside", None)
     if outside is not None:
         if outside.of_all > NONE:
             return Overlap.NONE
         return Overlap.THIN if outside.of_most > THIN else Overlap.ENOUGH
-    weights = np.exp(log_ratio - log_ratio.max())
-    total = log_ratio.size if own is None else effective_sample_size(own)
-    ess = effective_sample_size(weights if own is None else own * weights)
+    used = np.ones(log_ratio.size, dtype=bool) if own is None else own > 0
+    counts = np.ones(log_ratio.size) if own is None else own[used]
+    weights = counts * np.exp(log_ratio[used] - log_ratio[used].max())
+    ess, total = effective_sample_size(weights), effective_sample_size(counts)
     return Overlap.THIN if ess < min(FEW_ROWS, total / 2) else Overlap.ENOUGH
 
 
-def warn_of_overlap(overlap: Overlap, *, weighted: bool) -> None:
+def warn_of_overlap(overlap: Overlap, answer: str, *, weighted: bool) -> None:
     """Say that no weights are used although there is shift, or that they rest on few rows."""
     if overlap is Overlap.ENOUGH:
         return
     where = "nearly all target rows lie" if overlap is Overlap.NONE else "much of the target lies"
-    if weighted:
+    if answer == "argmin":
+        consequence = "The weighting with the smallest loss rests on very few of them."
+    elif weighted:
         consequence = (
             "A weighting was chosen nevertheless, because it at least halves the loss on the "
-            "source rows that are nearest to the target; it rests on very few of them."
+            "source rows that are nearest to the target, which the unweighted model misses even "
+            "in the fit; it rests on very few of them."
         )
     else:
         consequence = (

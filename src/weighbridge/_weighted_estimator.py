@@ -197,6 +197,17 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
 
 def is_estimated(ratio: Any) -> bool:
     """False for known ratios, which may lack their constant."""
-    while isinstance(ratio, Pipeline | FrozenEstimator):
-        ratio = ratio.steps[-1][1] if isinstance(ratio, Pipeline) else ratio.estimator
-    return not isinstance(ratio, KnownRatio)
+    return not isinstance(innermost(ratio), KnownRatio)
+
+
+def innermost(ratio: Any) -> Any:
+    """Return the ratio itself, out of pipelines, frozen estimators and finished searches."""
+    while True:
+        if isinstance(ratio, Pipeline):
+            ratio = ratio.steps[-1][1]
+        elif isinstance(ratio, FrozenEstimator):
+            ratio = ratio.estimator
+        elif hasattr(ratio, "best_estimator_"):
+            ratio = ratio.best_estimator_
+        else:
+            return ratio

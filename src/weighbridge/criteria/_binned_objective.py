@@ -34,10 +34,12 @@ Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 # With fewer rows exact fits are as cheap.
 MANY_ROWS = 20_000
-# Half of the knots are equally spaced in s, half at quantiles: where the rows are.
+# At most so many knots.
 KNOTS = 256
 # Rows gathered at a time, in the cache.
 _BLOCK = 4_096
+# Evenly spaced knots reach so far below the largest log ratio.
+_REACH = 40.0
 _SAMPLE = 10_000
 # Moments of all folds and knots are kept up to this many numbers (240 MB).
 _MOMENTS = 30_000_000
@@ -96,6 +98,8 @@ class BinnedObjective(CandidateObjective):
         self._centre, self._scale, self._level = _typical(self._model)
         self._knots = _knots(rows.log_ratio)
         self._moments, self._validation = self._one_pass()
+
+    solved_together = True
 
     @property
     def unit_weights(self) -> FloatArray:
@@ -250,10 +254,15 @@ def _typical(model: LinearModel) -> tuple[FloatArray, FloatArray, float]:
 
 
 def _knots(log_ratio: FloatArray) -> FloatArray:
-    even = np.linspace(log_ratio.min(), log_ratio.max(), KNOTS // 2)
-    step = max(1, log_ratio.size // 100_000)
-    dense = np.quantile(log_ratio[::step], np.linspace(0, 1, KNOTS // 2 + 2)[1:-1])
-    knots = np.unique(np.concatenate([even, dense]))
+    """Place knots evenly, where the rows are, and densely at the top, where the weight is."""
+    n, part = log_ratio.size, KNOTS // 8
+    high = log_ratio.max()
+    # far below the largest ratio a row has next to no weight, or one that hardly changes
+    even = np.linspace(max(log_ratio.min(), high - _REACH), high, 3 * part)
+    levels = [np.linspace(0, 1, 3 * part), 1 - np.geomspace(1 / part, 1 / n, part)]
+    dense = np.quantile(log_ratio, np.concatenate(levels))
+    top = np.partition(log_ratio, n - part)[n - part :]
+    knots = np.unique(np.concatenate([even, dense, top]))
     if knots.size == 1:  # no shift: any second knot will do
         knots = np.append(knots, knots[0] + 1.0)
     return knots

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import cache
+from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
+from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._pass_weights import fit_with_weights
@@ -96,14 +98,19 @@ class FoldObjective(CandidateObjective):
         self.n_jobs = n_jobs
         self.loss = row_loss(scoring, estimator)
         self._scorer = None if self.loss is not None else get_scorer(scoring)
-        self._shared = share_work(estimator, rows.X)
+        self._shared = share_work(estimator, rows.X, rows.log_ratio)
+        held = np.concatenate([test for _, test in splits])
+        # a row that is held out several times is one unit: its losses are averaged
+        self._held, self._unit, self._times = np.unique(
+            held, return_inverse=True, return_counts=True
+        )
         self._kept: dict[int, Fold] = {}
         self._keep = _size(self._shared.X) * len(splits) <= _KEPT_NUMBERS
 
     @property
     def held_rows(self) -> npt.NDArray[np.intp]:
-        """Row numbers of the held-out rows, fold after fold."""
-        return np.concatenate([test for _, test in self.splits])
+        """Numbers of the rows that are held out, each once."""
+        return np.asarray(self._held)
 
     @property
     def unit_weights(self) -> FloatArray:
@@ -142,9 +149,11 @@ class FoldObjective(CandidateObjective):
             for row in weights
             for number in range(len(self.splits))
         )
-        results = iter(Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs))
-        for _ in weights:
-            yield self._joined([next(results) for _ in self.splits])
+        # here for this process and its threads, in `fit_fold` for other processes
+        with one_thread():
+            results = iter(Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs))
+            for _ in weights:
+                yield self._joined([next(results) for _ in self.splits])
 
     def _joined(self, parts: list[FoldResult]) -> Outcome:
         seconds = sum(part.seconds for part in parts)
@@ -155,13 +164,21 @@ class FoldObjective(CandidateObjective):
         if self.loss is None:
             losses = np.array([part.score for part in parts], dtype=float)
         else:
-            predictions = np.concatenate([part.prediction for part in parts])
-            losses = self.loss.loss(self.rows.codes[self.held_rows], predictions)
+            every = np.concatenate([part.prediction for part in parts])
+            codes = self.rows.codes[self._held[self._unit]]
+            predictions = self._by_row(every)
+            losses = self._by_row(self.loss.loss(codes, every))
         if not np.isfinite(losses).all():
             what = "rows" if self.loss is not None else "folds"
             bad = f"{int((~np.isfinite(losses)).sum())} of {losses.size} held-out {what}"
             return Outcome(error=f"ValueError: the loss of {bad} is not finite", seconds=seconds)
         return Outcome(losses, predictions, seconds=seconds)
+
+    def _by_row(self, values: FloatArray) -> FloatArray:
+        """Average what belongs to one row, in the order of the rows."""
+        out = np.zeros((self._held.size, *values.shape[1:]))
+        np.add.at(out, self._unit, values)
+        return out / self._times.reshape(-1, *[1] * (values.ndim - 1))
 
     def _fold(self, number: int) -> Fold:
         if number in self._kept:
@@ -196,7 +213,7 @@ def fit_fold(
     last bits of a matrix product depend on the number of threads.
     """
     begun = time.perf_counter()
-    with _threads().limit(limits=1, user_api="blas"):
+    with nullcontext() if parent_process() is None else one_thread():
         try:
             prediction, score = _fit_fold(estimator, fold, weights, metric, classes)
         except Exception as error:  # noqa: BLE001 - any estimator may fail in any way
@@ -205,8 +222,13 @@ def fit_fold(
     return FoldResult(prediction, score, seconds=time.perf_counter() - begun)
 
 
+def one_thread() -> Any:
+    """Limit linear algebra to one thread, and give the others back afterwards."""
+    return _libraries().limit(limits=1, user_api="blas")
+
+
 @cache
-def _threads() -> Any:
+def _libraries() -> Any:
     """Look for the linear algebra libraries once a process: it takes longer than a small fit."""
     return ThreadpoolController()
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from weighbridge.criteria._criterion import Criterion
 from weighbridge.criteria._linear_objective import LeaveOneOutObjective
-from weighbridge.criteria._objective import CandidateObjective
 from weighbridge.criteria._row_loss import ROW_LOSSES, default_scoring, row_loss
 from weighbridge.criteria._rows import source_rows
 
@@ -67,7 +66,7 @@ class LeaveOneOut(Criterion):
         *,
         n_jobs: int | None = None,
         random_state: Any = None,
-    ) -> CandidateObjective:
+    ) -> LeaveOneOutObjective:
         """Prepare the design; `n_jobs` and `random_state` change nothing here."""
         scoring = default_scoring(estimator) if self.scoring is None else self.scoring
         # a closed form gives probabilities, no margins

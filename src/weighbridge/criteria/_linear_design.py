@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -25,6 +26,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
     StandardScaler,
 )
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from weighbridge.criteria._families import Family, Logistic, Normal, Poisson
 
@@ -44,6 +46,8 @@ _FIXED_FEATURES = (
     SplineTransformer,
     KBinsDiscretizer,
 )
+# A sparse table of more columns stays sparse.
+_MOST_SPARSE = 1_000
 CLOSED_FORMS = (
     "LinearRegression, Ridge, LogisticRegression with two classes and without an l1 penalty, "
     "PoissonRegressor, or a pipeline that ends in one after scalers, encoders and other "
@@ -115,6 +119,11 @@ def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
     family, strength, per_weight = _read(last)
     for step in steps:
         X = clone(step).fit_transform(X)
+    if issparse(X) and X.shape[1] > _MOST_SPARSE:
+        raise ValueError(
+            f"Got a sparse table of {X.shape[1]} columns, which the closed form would make dense; "
+            "use CrossValidation()."
+        )
     features = X.toarray() if issparse(X) else np.asarray(X, dtype=float)
     if features.ndim != 2 or not np.isfinite(features).all():
         raise ValueError(
@@ -168,6 +177,8 @@ def _steps(estimator: Any) -> list[Any]:
 
 
 def _is_fixed(step: Any) -> bool:
+    if get_config()["enable_metadata_routing"] and _asks_for_weights(step):
+        return False
     if isinstance(step, ColumnTransformer):
         parts = [part for _, part, _ in step.transformers] + [step.remainder]
     elif isinstance(step, FeatureUnion):
@@ -177,6 +188,13 @@ def _is_fixed(step: Any) -> bool:
     else:
         return isinstance(step, _FIXED_FEATURES)
     return all(isinstance(part, str) or _is_fixed(part) for part in parts)
+
+
+def _asks_for_weights(step: Any) -> bool:
+    """True for a transformer that gets the weights too, with metadata routing."""
+    requests = get_routing_for_object(step)
+    fit = getattr(requests, "fit", None)
+    return fit is not None and bool(fit.requests.get("sample_weight"))
 
 
 def _read(model: Any) -> tuple[Family, float, bool]:

@@ -43,13 +43,14 @@ class LinearObjective(CandidateObjective):
         self.design = linear_model(estimator, rows.X, rows.y).design()
         self._solver = CandidateSolver(self.design)
 
+    solved_together = True
     # why a loss may not exist
     no_loss: str
 
     @property
     def unit_weights(self) -> FloatArray:
-        """Validation weights of the rows."""
-        return self.rows.unit_weights
+        """Validation weights of the rows that are scored."""
+        return self.rows.unit_weights[self.held_rows]
 
     @abstractmethod
     def row_losses(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
@@ -97,18 +98,37 @@ class LeaveOneOutObjective(LinearObjective):
     ) -> None:
         super().__init__(estimator, rows, identity)
         self.loss = loss
+        self._held = self._determined()
+
+    def _determined(self) -> npt.NDArray[np.intp]:
+        """Rows whose prediction does not hang on them alone, as that of a single category does."""
+        weights = np.ones((1, self.rows.y.size)) if self.rows.own is None else self.rows.own[None]
+        held = self._held_out(weights, self._solver.fit(weights))[0]
+        if np.isnan(held).all():
+            raise ValueError(
+                f"Got {held.size} source rows for {self.design.features.shape[1]} columns: every "
+                "row determines its own prediction, and leaving one out says nothing. Use "
+                "CrossValidation(), fewer columns, or a penalty."
+            )
+        return np.flatnonzero(~np.isnan(held))
+
+    @property
+    def held_rows(self) -> npt.NDArray[np.intp]:
+        """Rows that are scored; one that determines its own prediction is not."""
+        return self._held
 
     def row_losses(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
         """Score the predictions of each row by the fit without it."""
         held_out = self._held_out(weights, fits)
-        family = self.design.model.family
+        y, codes, family = self.design.model.y, self.rows.codes, self.design.model.family
+        if self._held.size < y.size:
+            held_out, y, codes = held_out[:, self._held], y[self._held], codes[self._held]
         if self.loss.scoring == family.scoring == "neg_mean_squared_error":
-            held_out -= self.design.model.y
+            held_out -= y
             return np.square(held_out, out=held_out)
         if self.loss.scoring == family.scoring == "neg_log_loss":
-            return family.loss(self.design.model.y, held_out)
-        prediction = family.response(held_out)
-        return np.stack([self.loss.loss(self.rows.codes, one) for one in prediction])
+            return family.loss(y, held_out)
+        return np.stack([self.loss.loss(codes, one) for one in family.response(held_out)])
 
     @property
     def row_loss(self) -> RowLoss:
@@ -120,9 +140,8 @@ class LeaveOneOutObjective(LinearObjective):
         points = [evaluation.point for evaluation in evaluations]
         weights = candidate_weights(self.log_ratio, points, self.rows.own)
         delivered = weights if self.rows.own is None else weights * self.rows.own
-        return self.design.model.family.response(
-            self._held_out(delivered, self._solver.fit(delivered))
-        )
+        held_out = self._held_out(delivered, self._solver.fit(delivered))[:, self._held]
+        return self.design.model.family.response(held_out)
 
     def _held_out(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
         """``eta + q w l' / (1 - q w l'')``: the linear predictor of each row without that row."""

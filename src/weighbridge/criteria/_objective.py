@@ -70,6 +70,9 @@ class CandidateObjective(ABC):
         """Numbers of the rows that predictions are held out for, in their order."""
         return np.arange(self.log_ratio.size)
 
+    # whether a candidate more costs next to nothing, because all are solved together
+    solved_together = False
+
     @property
     def row_loss(self) -> RowLoss | None:
         """What a held-out prediction of a row costs; None where a value is no mean over rows."""

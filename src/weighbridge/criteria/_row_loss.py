@@ -99,22 +99,18 @@ def respond(estimator: Any, X: Any, response: str, classes: np.ndarray | None) -
 
     A class that the estimator has never seen (it was missing in a fold) gets probability 0.
     """
-    prediction = np.asarray(getattr(estimator, response)(X))
     if classes is None:
-        return prediction.astype(float)
-    if response == "decision_function":
-        prediction = _chances(prediction)
-    out = np.zeros((prediction.shape[0], classes.size))
+        return np.asarray(getattr(estimator, response)(X)).astype(float)
+    if response == "decision_function" and estimator.classes_.size > 2:
+        response = "predict"  # a vote: there may be one margin for each class, or for each pair
+    prediction = np.asarray(getattr(estimator, response)(X))
     if response == "predict":
-        out[np.arange(out.shape[0]), np.searchsorted(classes, prediction)] = 1
-    else:
-        out[:, np.searchsorted(classes, estimator.classes_)] = prediction
+        return np.asarray(prediction[:, None] == classes, dtype=float)
+    if response == "decision_function":
+        # margins as chances: 0 at -1 and beyond, 1 at 1 and beyond
+        second = np.clip((1 + prediction) / 2, 0, 1)
+        prediction = np.column_stack([1 - second, second])
+    out = np.zeros((prediction.shape[0], classes.size))
+    counted = np.isin(estimator.classes_, classes)  # others occur in rows of own weight 0 only
+    out[:, np.searchsorted(classes, estimator.classes_[counted])] = prediction[:, counted]
     return out
-
-
-def _chances(decision: np.ndarray) -> np.ndarray:
-    """Margins as chances: 0 at -1 and beyond, 1 at 1 and beyond; of many classes, a vote."""
-    if decision.ndim == 1:
-        second = np.clip((1 + decision) / 2, 0, 1)
-        return np.column_stack([1 - second, second])
-    return np.asarray(decision.argmax(axis=1)[:, None] == np.arange(decision.shape[1]), float)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pickle import PicklingError
 from typing import Any
 
 import joblib
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
@@ -51,9 +53,16 @@ class SourceRows:
 
     def fingerprint(self, *others: Any) -> str:
         """Name the rows, and what else a value depends on, by their content."""
-        return str(
-            joblib.hash([self.X, self.y, self.log_ratio, self.own, self.validation, *others])
-        )
+        X = self.X
+        if issparse(X):  # as numbers: a sparse matrix also remembers what was asked of it
+            X = [X.data, X.indices, X.indptr, X.shape]
+        try:
+            return str(joblib.hash([X, self.y, self.log_ratio, self.own, self.validation, *others]))
+        except (PicklingError, AttributeError, TypeError):
+            raise ValueError(
+                "Got a part that has no name by its content, probably a lambda or a function "
+                "defined inside another; a journal needs functions that can be imported."
+            ) from None
 
 
 def source_rows(
@@ -143,5 +152,5 @@ def _check_numbers(y: np.ndarray) -> None:
     if not finite.all():
         raise ValueError(
             f"Got y with NaN or infinite values in {int((~finite).sum())} of {y.size} source rows "
-            "that count; leave them out (sample_weight 0)."
+            "that count; leave these rows out."
         )

@@ -10,6 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
+from sklearn.utils import get_tags
 
 from weighbridge.criteria._linear_design import fixed_steps
 from weighbridge.criteria._rows import table_rows
@@ -25,7 +26,7 @@ _KERNELS = {
 
 
 class Shared(NamedTuple):
-    """An estimator and rows that give the same fits for less work.
+    """An estimator and rows that give (nearly) the same fits for less work.
 
     `is_kernel` says that `X` is the kernel matrix of the rows.
     """
@@ -41,19 +42,22 @@ class Shared(NamedTuple):
         return table_rows(self.X, rows)
 
 
-def share_work(estimator: Any, X: Any) -> Shared:
+def share_work(estimator: Any, X: Any, log_ratio: np.ndarray) -> Shared:
     """Do once what every fit would repeat.
 
     Support vector machines and kernel ridge get a precomputed kernel (its ``gamma="scale"`` taken
     from all rows, as in the final fit). Histogram boosting gets columns of at most `max_bins`
     values: it would form the bins again for every fit, with weighted quantiles that take longer
-    than the trees.
+    than the trees. Half of the bins are equally many rows, half equally much of the target, so that
+    they suit all candidates from no weights to the full ratio.
     """
+    if get_tags(estimator).input_tags.pairwise:
+        return Shared(estimator, X, is_kernel=True)
     kernel = _with_kernel(estimator, X)
     if kernel is not None:
         return kernel
     if isinstance(estimator, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
-        binned = _binned(estimator, X)
+        binned = _binned(estimator, X, log_ratio)
         if binned is not None:
             return Shared(estimator, binned)
     return Shared(estimator, X)
@@ -64,7 +68,7 @@ def _with_kernel(estimator: Any, X: Any) -> Shared | None:
     if steps is None or not isinstance(steps[-1], SVC | SVR | NuSVC | NuSVR | KernelRidge):
         return None
     *transformers, machine = steps
-    if machine.kernel not in _KERNELS:
+    if not isinstance(machine.kernel, str) or machine.kernel not in _KERNELS:
         return None
     for step in transformers:
         X = clone(step).fit_transform(X)
@@ -88,8 +92,8 @@ def _gamma(gamma: Any, X: np.ndarray) -> Any:
     return 1.0 / X.shape[1] if gamma == "auto" else gamma
 
 
-def _binned(estimator: Any, X: Any) -> np.ndarray | None:
-    """Replace the values of each column by the middle of their quantile bin.
+def _binned(estimator: Any, X: Any, log_ratio: np.ndarray) -> np.ndarray | None:
+    """Replace the values of each column by the largest of their bin.
 
     Only for plain tables of numbers; columns that have few values stay as they are.
     """
@@ -98,19 +102,25 @@ def _binned(estimator: Any, X: Any) -> np.ndarray | None:
         return None
     if estimator.categorical_features not in (None, "from_dtype"):
         return None
+    weights = np.exp(log_ratio - log_ratio.max())
     binned: np.ndarray = np.empty(X.shape, dtype=X.dtype)
     for index in range(X.shape[1]):
-        binned[:, index] = _bin_column(X[:, index], estimator.max_bins)
+        binned[:, index] = _bin_column(X[:, index], weights, estimator.max_bins)
     return binned
 
 
-def _bin_column(column: np.ndarray, max_bins: int) -> np.ndarray:
-    known = column[~np.isnan(column)]
+def _bin_column(column: np.ndarray, weights: np.ndarray, max_bins: int) -> np.ndarray:
+    order = np.argsort(column)  # NaN last
+    known = column[order][: column.size - int(np.isnan(column).sum())]
     if known.size == 0 or np.unique(known).size <= max_bins:
         return column
-    inner = np.linspace(0, 1, max_bins + 1)[1:-1]
-    edges = np.unique(np.quantile(known, inner, method="inverted_cdf"))
-    # each value stands for the largest of its bin; the last bin for the largest of all
-    highest = np.append(edges, known.max())
+    levels = np.linspace(0, 1, max_bins // 2 + 1)[1:-1]
+    places = [
+        np.searchsorted(np.cumsum(share), levels * share.sum())
+        for share in (np.ones(known.size), weights[order][: known.size])
+    ]
+    edges = np.unique(known[np.minimum(np.concatenate(places), known.size - 1)])
+    # the last bin stands for the largest value of all
+    highest = np.append(edges, known[-1])
     place = np.searchsorted(edges, column)
     return np.where(np.isnan(column), np.nan, highest[place])

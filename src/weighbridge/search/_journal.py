@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._overlap import users_line
 from weighbridge.exceptions import SearchWarning
 from weighbridge.search._evaluation import Evaluation, FloatArray
 from weighbridge.search._point import Point
@@ -83,7 +84,7 @@ class Journal:
                 f"The last line of the journal {self.path} is unfinished: the search that wrote it "
                 "was stopped in the middle. The line is dropped and its candidate evaluated again.",
                 SearchWarning,
-                stacklevel=2,
+                stacklevel=users_line(),
             )
         if not lines:
             self._write(header)

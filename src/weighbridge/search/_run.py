@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from weighbridge._overlap import users_line
 from weighbridge.exceptions import SearchWarning
 from weighbridge.search._evaluation import Evaluation, FloatArray, Objective
 from weighbridge.search._journal import Journal
@@ -53,7 +54,7 @@ def run(
             f"The search was interrupted after {len(evaluations)} of {planned} evaluations; the "
             "result is the best of these.",
             SearchWarning,
-            stacklevel=3,
+            stacklevel=users_line(),
         )
     _check_successes(evaluations)
     return SearchResult(tuple(evaluations), units, interrupted)
@@ -144,6 +145,6 @@ def _check_successes(evaluations: Sequence[Evaluation]) -> None:
         raise RuntimeError(
             f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
             f"alpha={point.alpha:g}) with: {message}. Where every weighting fails the cause is "
-            "seldom the weights: fit the estimator by itself, on the same rows and without "
-            "weights, and correct what it reports."
+            "seldom the weights: look whether the estimator fits these rows by itself, whether "
+            "each fold has rows of every class, and whether the metric takes sample_weight."
         )
