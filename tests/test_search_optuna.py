@@ -109,7 +109,8 @@ assert result.difference(0, 1).standard_error > 0
 
 
 def test_processes_share_a_study(stored):
-    OptunaSearch(2, random_state=0, **stored)(Bowl())  # make the tables once
+    # tables and named points first: processes that start together may both try one of these
+    OptunaSearch(4, random_state=0, **stored)(Bowl())
     code = SHARED.format(here=str(HERE), storage=stored["storage"])
     workers = [
         subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(2)
