@@ -8,7 +8,7 @@ ratio itself, expected improvement in (lam, alpha), 25 evaluations), importance-
 cross-validation, the information criterion, the named points, and the oracle: the best of 13 fixed
 weightings, judged on the target labels that nobody else sees. Losses on the target: mean squared
 error, and for classes the share of errors. Finished runs are kept in results/selection_runs.jsonl
-and are not repeated. Madelon, with 500 columns, takes hours and is left out unless --skip says else.
+and are not repeated. Madelon, with 500 columns, is left out unless --skip says otherwise.
 """
 
 import argparse
