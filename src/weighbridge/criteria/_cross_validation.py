@@ -10,15 +10,12 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-from weighbridge.criteria._binned_objective import BinnedObjective, binnable_model
-from weighbridge.criteria._criterion import Criterion
-from weighbridge.criteria._fold_objective import FoldObjective, Split
-from weighbridge.criteria._objective import CandidateObjective
-from weighbridge.criteria._row_loss import default_scoring
-from weighbridge.criteria._rows import SourceRows, source_rows
+from weighbridge.criteria._fold_criterion import FoldCriterion
+from weighbridge.criteria._fold_objective import Split
+from weighbridge.criteria._rows import SourceRows
 
 
-class CrossValidation(Criterion):
+class CrossValidation(FoldCriterion):
     """Importance-weighted cross-validation (Sugiyama et al. 2007).
 
     Each fold's model is fitted with the candidate's weights on the other folds, and its losses on
@@ -46,9 +43,10 @@ class CrossValidation(Criterion):
     -----
     Metrics that are means over rows (squared, absolute and Poisson errors, log loss, Brier score,
     accuracy) give one loss for each row; any other gives one for each fold.
+    A row that is held out several times, by repeated folds, is one unit with the average loss.
     Support vector machines and kernel ridge share one kernel matrix, histogram boosting its bins,
     and from 20,000 rows on linear and ridge regression are scored from moments of the rows in one
-    pass.
+    pass. There transformers of a pipeline that ignore the labels are fitted once, on all rows.
 
     Examples
     --------
@@ -79,29 +77,11 @@ class CrossValidation(Criterion):
         self.validation = validation
         self.random_state = random_state
 
-    def objective(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        log_ratio: Any,
-        sample_weight: Any = None,
-        *,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> CandidateObjective:
-        """Deal the folds; see `Criterion.objective`."""
-        rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
-        scoring = default_scoring(estimator) if self.scoring is None else self.scoring
-        seed = random_state if self.random_state is None else self.random_state
-        splits = _splits(self.cv, estimator, rows, seed)
-        model = binnable_model(estimator, rows, splits, scoring)
-        if model is not None:
-            return BinnedObjective(model, rows, splits, identity=[estimator, self])
-        return FoldObjective(estimator, rows, splits, scoring, n_jobs=n_jobs, identity=[self])
+    def _splits(self, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
+        return _dealt(self.cv, estimator, rows, seed)
 
 
-def _splits(cv: Any, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
+def _dealt(cv: Any, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
     """Split the rows; the same folds for all candidates."""
     n = rows.y.size
     if isinstance(cv, Integral):

@@ -8,14 +8,12 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
 
-from weighbridge.criteria._criterion import Criterion
-from weighbridge.criteria._fold_objective import FoldObjective
-from weighbridge.criteria._objective import CandidateObjective
-from weighbridge.criteria._row_loss import default_scoring
-from weighbridge.criteria._rows import source_rows
+from weighbridge.criteria._fold_criterion import FoldCriterion
+from weighbridge.criteria._fold_objective import Split
+from weighbridge.criteria._rows import SourceRows
 
 
-class HoldOut(Criterion):
+class HoldOut(FoldCriterion):
     """Importance-weighted loss on held-out source rows: the paper's ``L(h; lam, alpha)``.
 
     Cheaper than `CrossValidation` and much more variable: with 1,000 rows of the paper's toy
@@ -63,27 +61,10 @@ class HoldOut(Criterion):
         self.validation = validation
         self.random_state = random_state
 
-    def objective(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        log_ratio: Any,
-        sample_weight: Any = None,
-        *,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> CandidateObjective:
-        """Draw the held-out rows; see `Criterion.objective`."""
-        rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
-        scoring = default_scoring(estimator) if self.scoring is None else self.scoring
-        seed = random_state if self.random_state is None else self.random_state
-        numbers = np.arange(rows.y.size)
+    def _splits(self, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
         _, counts = np.unique(rows.y, return_counts=True)
         stratify = rows.y if is_classifier(estimator) and counts.min() > 1 else None
-        split = train_test_split(
-            numbers, test_size=self.test_size, random_state=seed, stratify=stratify
+        train, test = train_test_split(
+            np.arange(rows.y.size), test_size=self.test_size, random_state=seed, stratify=stratify
         )
-        return FoldObjective(
-            estimator, rows, [tuple(split)], scoring, n_jobs=n_jobs, identity=[self]
-        )
+        return [(train, test)]

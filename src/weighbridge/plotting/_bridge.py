@@ -59,7 +59,8 @@ class BridgeDisplay:
 
     def __init__(self, result: SearchResult, log_ratio: np.ndarray, chosen: Any) -> None:
         self.result = result
-        self.log_ratio = log_ratio
+        # rows that do not count, by an own weight of 0, may have any ratio
+        self.log_ratio = np.asarray(log_ratio)[np.asarray(log_ratio) < np.inf]
         self.chosen = Point(*chosen)
 
     @classmethod

@@ -13,6 +13,7 @@ from weighbridge.search._journal import Journal
 from weighbridge.search._optuna import OptunaSearch
 from weighbridge.search._point import Bounds, Point, canonical, named_points
 from weighbridge.search._result import Difference, SearchResult
+from weighbridge.search._search import Search
 
 __all__ = [
     "BayesianSearch",
@@ -24,6 +25,7 @@ __all__ = [
     "Objective",
     "OptunaSearch",
     "Point",
+    "Search",
     "SearchResult",
     "canonical",
     "expected_improvement",

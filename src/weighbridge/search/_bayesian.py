@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -15,18 +14,18 @@ from weighbridge.search._budget import check_budget
 from weighbridge.search._coordinates import hellinger_coordinates, plain_coordinates
 from weighbridge.search._evaluation import Evaluation, FloatArray, Objective
 from weighbridge.search._expected_improvement import log_expected_improvement
-from weighbridge.search._journal import Journal
 from weighbridge.search._point import Bounds, Point, named_points
 from weighbridge.search._pool import candidate_pool
-from weighbridge.search._result import SearchResult, weighted_mean
-from weighbridge.search._run import Progress, Proposals, run
+from weighbridge.search._result import weighted_mean
+from weighbridge.search._run import Proposals
+from weighbridge.search._search import Search
 
 # Log ratios that differ by less give the same weights to ten digits, and so one model.
 NO_SHIFT = 1e-10
 RESTARTS = 2
 
 
-class BayesianSearch(BaseEstimator):  # type: ignore[misc, unused-ignore]
+class BayesianSearch(Search):
     """Few evaluations, each where a Gaussian process expects the largest improvement.
 
     The named points (ERM, IWERM, RIWERM at 0.8, AIWERM at 0.5) come first, in one call of the
@@ -79,33 +78,7 @@ class BayesianSearch(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.coordinates = coordinates
         self.random_state = random_state
 
-    def __call__(
-        self,
-        objective: Objective,
-        bounds: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
-        *,
-        journal: Journal | None = None,
-        progress: Progress | None = None,
-    ) -> SearchResult:
-        """Minimise the objective.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to minimise.
-        bounds : Bounds, default=Bounds()
-            Where.
-        journal : Journal, optional
-            Keeps finished evaluations, and spares those it already holds.
-        progress : callable, optional
-            Called after every evaluation with it, the number done, the number planned, and the
-            smallest value so far.
-
-        Returns
-        -------
-        SearchResult
-            All evaluations.
-        """
+    def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
         budget = check_budget(self.n_evaluations)
         if self.coordinates not in ("hellinger", "plain"):
             raise ValueError(
@@ -123,7 +96,7 @@ class BayesianSearch(BaseEstimator):  # type: ignore[misc, unused-ignore]
         budget = min(budget, len(pool))
         seed = 0 if self.random_state is None else self.random_state
         proposals = _proposals(pool, places, first, budget, objective, seed)
-        return run(objective, proposals, budget, journal=journal, progress=progress)
+        return proposals, budget
 
 
 def _proposals(

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from numbers import Integral
 
-from sklearn.base import BaseEstimator
-
 from weighbridge.search._evaluation import Objective
-from weighbridge.search._journal import Journal
 from weighbridge.search._point import Bounds, Point, canonical, named_points
 from weighbridge.search._pool import spaced
-from weighbridge.search._result import SearchResult
-from weighbridge.search._run import Progress, Proposals, run
+from weighbridge.search._run import Proposals
+from weighbridge.search._search import Search
 
 
-class GridSearch(BaseEstimator):  # type: ignore[misc, unused-ignore]
+class GridSearch(Search):
     """Evaluate every point of a grid, the named points (ERM, IWERM, ...) before all others.
 
     The objective is given all points in one call, so that it can share work among them or run
@@ -49,35 +46,9 @@ class GridSearch(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.lam = lam
         self.alpha = alpha
 
-    def __call__(
-        self,
-        objective: Objective,
-        bounds: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
-        *,
-        journal: Journal | None = None,
-        progress: Progress | None = None,
-    ) -> SearchResult:
-        """Minimise the objective.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to minimise.
-        bounds : Bounds, default=Bounds()
-            Where.
-        journal : Journal, optional
-            Keeps finished evaluations, and spares those it already holds.
-        progress : callable, optional
-            Called after every evaluation with it, the number done, the number planned, and the
-            smallest value so far.
-
-        Returns
-        -------
-        SearchResult
-            All evaluations.
-        """
+    def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
         points = self.points(bounds)
-        return run(objective, _all(points), len(points), journal=journal, progress=progress)
+        return _all(points), len(points)
 
     def points(self, bounds: Bounds = Bounds()) -> list[Point]:  # noqa: B008
         """Return the points in the order in which they are evaluated.

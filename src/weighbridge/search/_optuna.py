@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from weighbridge.search._budget import check_budget
 from weighbridge.search._evaluation import Evaluation, Objective
-from weighbridge.search._journal import Journal, decode_array, encode_array
+from weighbridge.search._journal import decode_array, encode_array
 from weighbridge.search._point import Bounds, Point, canonical, named_points
-from weighbridge.search._result import SearchResult, weighted_mean
-from weighbridge.search._run import Progress, Proposals, run
+from weighbridge.search._result import weighted_mean
+from weighbridge.search._run import Proposals
+from weighbridge.search._search import Search
 
 # Names of what is kept in the study and its trials.
 OBJECTIVE = "weighbridge:objective"
@@ -24,7 +24,7 @@ EVALUATION = "weighbridge:evaluation"
 NAMED = "weighbridge:named"
 
 
-class OptunaSearch(BaseEstimator):  # type: ignore[misc, unused-ignore]
+class OptunaSearch(Search):
     """Let optuna propose the points, and keep them in its storage.
 
     The named points (ERM, IWERM, ...) are the first trials. With a storage and a name of the study
@@ -81,33 +81,7 @@ class OptunaSearch(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.sampler = sampler
         self.random_state = random_state
 
-    def __call__(
-        self,
-        objective: Objective,
-        bounds: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
-        *,
-        journal: Journal | None = None,
-        progress: Progress | None = None,
-    ) -> SearchResult:
-        """Minimise the objective.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to minimise.
-        bounds : Bounds, default=Bounds()
-            Where.
-        journal : Journal, optional
-            Keeps finished evaluations, and spares those it already holds.
-        progress : callable, optional
-            Called after every evaluation with it, the number done, the number planned, and the
-            smallest value so far.
-
-        Returns
-        -------
-        SearchResult
-            All finished trials of the study, those of other processes included.
-        """
+    def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
         budget = check_budget(self.n_evaluations)
         if self.storage is not None and self.study_name is None:
             raise ValueError(
@@ -115,22 +89,24 @@ class OptunaSearch(BaseEstimator):  # type: ignore[misc, unused-ignore]
                 "the search is resumed or shared."
             )
         optuna = _import_optuna()
-        with _quiet(optuna):
-            study = optuna.create_study(
-                storage=self.storage,
-                study_name=self.study_name,
-                sampler=self.sampler,
-                direction="minimize",
-                load_if_exists=True,
-            )
-            _claim(study, objective.fingerprint, bounds)
-            seed = None
-            if self.random_state is not None:
-                seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            own_sampler = None if self.sampler is not None else optuna.samplers.TPESampler
-            trials = _Trials(optuna, study, bounds, objective, own_sampler, seed)
-            proposals = _proposals(trials, budget)
-            return run(objective, proposals, budget, journal=journal, progress=progress)
+        study = optuna.create_study(
+            storage=self.storage,
+            study_name=self.study_name,
+            sampler=self.sampler,
+            direction="minimize",
+            load_if_exists=True,
+        )
+        _claim(study, objective.fingerprint, bounds)
+        seed = None
+        if self.random_state is not None:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        own_sampler = None if self.sampler is not None else optuna.samplers.TPESampler
+        trials = _Trials(optuna, study, bounds, objective, own_sampler, seed)
+        return _proposals(trials, budget), budget
+
+    def _surroundings(self) -> AbstractContextManager[object]:
+        check_budget(self.n_evaluations)  # before optuna is missed
+        return _quiet(_import_optuna())
 
 
 class _Trials:
