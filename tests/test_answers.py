@@ -144,6 +144,8 @@ def test_regressors_average_predictions():
     assert not hasattr(average, "predict_proba")
     assert average.n_features_in_ == 2
     assert "average of 2 fits of RandomForestRegressor" in repr(average)
+    with pytest.raises(AttributeError, match=r"average of 2 models has no 'feature_importances_'"):
+        average.feature_importances_  # noqa: B018
     residual = ((y - expected) ** 2).sum()
     assert average.score(X, y) == pytest.approx(1 - residual / ((y - y.mean()) ** 2).sum())
 

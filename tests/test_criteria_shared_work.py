@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
@@ -117,7 +118,6 @@ def test_transformers_of_a_pipeline_are_fitted_once_on_all_rows():
         (SVC(kernel=np.inner), np.asarray),
         (SVC(kernel="precomputed"), np.asarray),
         (make_pipeline(SelectKBest(k=2), SVC()), np.asarray),
-        (HistGradientBoostingRegressor(), pd.DataFrame),
     ],
 )
 def test_anything_else_is_left_alone(estimator, convert):
@@ -224,3 +224,19 @@ def test_other_kernels_and_kernels_that_are_there_already():
     shared = share_work(SVC(kernel="precomputed"), X @ X.T, np.zeros(len(y)))
     rows = np.array([0, 2, 5])
     np.testing.assert_array_equal(shared.part(rows, rows), (X @ X.T)[np.ix_(rows, rows)])
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_columns_of_a_frame_are_binned_one_by_one(library):
+    X, _, weights = _data_for(Ridge(), 400)
+    X[3, 1] = np.nan
+    names = [f"city {number % 5}" for number in range(400)]
+    frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1], "whole": np.arange(400), "city": names})
+    binned = share_work(HistGradientBoostingRegressor(max_bins=16), frame, np.log(weights)).X
+    array = share_work(HistGradientBoostingRegressor(max_bins=16), X[:, :2], np.log(weights)).X
+    assert type(binned) is type(frame)
+    np.testing.assert_array_equal(binned["a"].to_numpy(), array[:, 0])
+    np.testing.assert_array_equal(binned["b"].to_numpy(), array[:, 1])
+    assert list(binned.columns) == ["a", "b", "whole", "city"]
+    assert list(binned["whole"]) == list(range(400))
+    assert list(binned["city"]) == names

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from sklearn.ensemble import (
 from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -254,6 +256,30 @@ def test_counts(curved):
     assert len(model.search_result_.evaluations) > 80  # all candidates were solved together
 
 
+def test_the_reason_is_told(curved):
+    model = ImportanceWeightedCV(Ridge(), curved.ratio, random_state=0).fit(curved.X, curved.y)
+    assert re.match(r"gain [\d.]+ of [\d.]+, standard error [\d.]+: enough$", model.reason_)
+    X, y = _plain_regression(seed=1)
+    model = ImportanceWeightedCV(LinearRegression(), TILT, answer="guard").fit(X, y)
+    assert model.best_weighting_.lam == 0
+    assert re.search("less than half a standard error|no weighting has a smaller", model.reason_)
+    model.set_params(answer="argmin").fit(X, y)
+    assert model.reason_ == "the smallest loss, whatever it gains"
+    model = ImportanceWeightedCV(LinearRegression(), KnownRatio(lambda X: np.zeros(len(X))))
+    assert model.fit(X, y).reason_ == "there was nothing to choose from"
+
+
+def test_no_weights_are_the_plain_model():
+    # a forest draws other rows with weights of 1 than without any
+    X, y = _plain_regression()
+    forest = RandomForestClassifier(10, random_state=0)
+    label = (y > 0).astype(int)
+    model = ImportanceWeightedCV(forest, KnownRatio(lambda X: np.zeros(len(X)))).fit(X, label)
+    np.testing.assert_array_equal(
+        model.predict_proba(X), clone(forest).fit(X, label).predict_proba(X)
+    )
+
+
 def test_attributes(curved):
     model = ImportanceWeightedCV(Ridge(), curved.ratio, random_state=0).fit(curved.X, curved.y)
     weights = model.best_weighting_.weights(model.log_ratio_)
@@ -461,6 +487,7 @@ class Fragile(RegressorMixin, BaseEstimator):
 
     def fit(self, X, y, sample_weight=None):
         Fragile.fits += 1
+        sample_weight = np.ones(len(y)) if sample_weight is None else sample_weight
         if Fragile.fits == self.interrupt_at:
             raise KeyboardInterrupt
         if np.max(sample_weight) > self.fail_above:
@@ -557,6 +584,7 @@ def test_a_killed_search_repeats_nothing(tmp_path):
 
         class Mean(RegressorMixin, BaseEstimator):
             def fit(self, X, y, sample_weight=None):
+                sample_weight = np.ones(len(y)) if sample_weight is None else sample_weight
                 with open(log, "a") as file:
                     file.write(f"{np.max(sample_weight):.12f}\\n")
                 if sum(1 for _ in open(log)) == last:
@@ -631,6 +659,25 @@ def test_bad_parameters(options, message):
     X, y = _plain_regression()
     with pytest.raises(ValueError, match=message):
         ImportanceWeightedCV(Ridge(), TILT, **options).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"criterion": "cv"}, r"Got criterion='cv', but expected .*CrossValidation\(\)"),
+        ({"criterion": CrossValidation}, "Got criterion=<class"),
+        ({"search": 10}, r"Got search=10, but expected .*BayesianSearch\(15\)"),
+        ({"search": BayesianSearch}, "Got search=<class"),
+        (
+            {"criterion": CrossValidation(scoring=make_scorer(lambda y, p: abs(y - p).mean()))},
+            r"cannot be weighted.*metric\(y_true, y_pred, sample_weight=None\)",
+        ),
+    ],
+)
+def test_parts_of_the_wrong_type_are_refused_before_the_search(options, message):
+    X, y = _plain_regression()
+    with pytest.raises(TypeError, match=message):
+        ImportanceWeightedCV(DecisionTreeRegressor(), TILT, **options).fit(X, y)
 
 
 def test_bad_data():

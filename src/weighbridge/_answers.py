@@ -33,18 +33,24 @@ _MANY = 12
 
 
 class Answer(NamedTuple):
-    """Which candidates the final model is made of, and with what shares."""
+    """Which candidates the final model is made of, with what shares, and in short why."""
 
     indices: list[int]
     shares: FloatArray
+    reason: str
 
 
 class _Proposal(NamedTuple):
-    """An answer, the loss without weights, and the paired gain over it."""
+    """Candidates and shares, the loss without weights, and the paired gain over it."""
 
-    answer: Answer
+    indices: list[int]
+    shares: FloatArray
     loss_without: float
     gain: Difference
+
+    def __str__(self) -> str:
+        value, error = self.gain
+        return f"gain {value:.3g} of {self.loss_without:.3g}, standard error {error:.2g}"
 
 
 def form_answer(
@@ -59,22 +65,34 @@ def form_answer(
     `unweighted` model, fitted on all rows, must be too rigid to follow them.
     """
     if kind == "argmin":
-        return _single(result.best_index)
+        return Answer([result.best_index], np.ones(1), "the smallest loss, whatever it gains")
     none = result.index_of((0.0, 1.0))
-    if result.evaluations[none].failed or result.best_index == none:
-        return _single(none)  # what cannot be compared is not taken
+    if result.evaluations[none].failed:
+        return _without(none, "no weights could not be scored, and nothing compared with them")
+    if len(result.evaluations) == 1:
+        return _without(none, "there was nothing to choose from")
+    if result.best_index == none:
+        return _without(none, "no weighting has a smaller loss")
     loss = objective.row_loss
     if kind == "stack" and loss is not None:
         proposal = _stack(objective, loss, result, none)
     else:
         gain = result.difference(none, result.best_index)
-        proposal = _Proposal(_single(result.best_index), float(result.values[none]), gain)
-    return proposal.answer if _is_worth_it(proposal, objective, unweighted, thin) else _single(none)
+        proposal = _Proposal([result.best_index], np.ones(1), float(result.values[none]), gain)
+    obstacle = _obstacle(proposal, objective, unweighted, thin)
+    if obstacle:
+        return _without(none, f"{proposal}: {obstacle}")
+    return Answer(proposal.indices, proposal.shares, f"{proposal}: enough")
 
 
-def _is_worth_it(
+def _without(none: int, reason: str) -> Answer:
+    return Answer([none], np.ones(1), reason)
+
+
+def _obstacle(
     proposal: _Proposal, objective: CandidateObjective, unweighted: Any, thin: bool
-) -> bool:
+) -> str:
+    """Say what speaks against the weights; nothing if they are worth it."""
     value, error = proposal.gain
     if np.isnan(error):
         raise ValueError(
@@ -83,11 +101,14 @@ def _is_worth_it(
             "CrossValidation(...) or a metric that is a mean over rows, or answer='argmin'."
         )
     if not thin:
-        return value > _GUARD * error
+        return "" if value > _GUARD * error else "less than half a standard error"
     before = proposal.loss_without
     # a loss that may be negative, as a likelihood or minus a score, has no half
-    enough = before > 0 and value > max(error, _THIN_GAIN * before)
-    return enough and _is_rigid(unweighted, objective, before)
+    if not (before > 0 and value > max(error, _THIN_GAIN * before)):
+        return "too little where overlap is thin"
+    if not _is_rigid(unweighted, objective, before):
+        return "overlap is thin, and the model follows the rows near the target without weights"
+    return ""
 
 
 def _is_rigid(unweighted: Any, objective: CandidateObjective, held_out: float) -> bool:
@@ -104,10 +125,6 @@ def _is_rigid(unweighted: Any, objective: CandidateObjective, held_out: float) -
     return weighted_mean(fitted, rows.unit_weights).value > _RIGID * held_out
 
 
-def _single(index: int) -> Answer:
-    return Answer([index], np.ones(1))
-
-
 def _stack(
     objective: CandidateObjective, loss: RowLoss, result: SearchResult, none: int
 ) -> _Proposal:
@@ -120,9 +137,11 @@ def _stack(
     shares = np.where(kept, shares, 0.0) / shares[kept].sum()
     without = loss.loss(truth, predictions[chosen.index(none)])
     together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
-    answer = Answer([index for index, keep in zip(chosen, kept, strict=True) if keep], shares[kept])
     return _Proposal(
-        answer, weighted_mean(without, weights).value, weighted_mean(without - together, weights)
+        [index for index, keep in zip(chosen, kept, strict=True) if keep],
+        shares[kept],
+        weighted_mean(without, weights).value,
+        weighted_mean(without - together, weights),
     )
 
 

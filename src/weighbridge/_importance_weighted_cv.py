@@ -24,6 +24,7 @@ from weighbridge._validation import check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.criteria import CrossValidation, LeaveOneOut
 from weighbridge.criteria._binned_objective import MANY_ROWS
+from weighbridge.criteria._fold_objective import FoldObjective
 from weighbridge.criteria._linear_design import has_closed_form
 from weighbridge.criteria._objective import CandidateObjective
 from weighbridge.exceptions import SearchWarning
@@ -87,11 +88,15 @@ class ImportanceWeightedCV(WeightedEstimator):
     Attributes
     ----------
     estimator_ : estimator
-        The fitted inner estimator, or the average of several.
+        The fitted inner estimator, or the average of several: of linear and ridge regressions one
+        with averaged coefficients, of others an object with the fits in ``models`` and their
+        ``shares``. ``answer="guard"`` always gives a single one.
     best_weighting_ : Geodesic
         The chosen weighting; of a stack that with the largest share.
     mixture_ : list of (Geodesic, float)
         All weightings that `estimator_` is made of, with their shares.
+    reason_ : str
+        In one line why: what the candidates gain over no weights, and whether it is enough.
     search_result_ : SearchResult
         The whole surface: every candidate with its loss, standard error and time, those that
         failed, and which cannot be told apart from the best.
@@ -200,6 +205,7 @@ class ImportanceWeightedCV(WeightedEstimator):
             The fitted object.
         """
         y = _labels(y, self)
+        check_parts(self.criterion, self.search)
         bounds = Bounds(self.lam_bounds, self.alpha_bounds)
         check_answer(self.answer, bounds.lam)
         self._check_journal()
@@ -212,8 +218,14 @@ class ImportanceWeightedCV(WeightedEstimator):
         overlap = overlap_state(ratio, log_ratio, own)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
         plain = np.ones(log_ratio.size) if own is None else own
-        unweighted = fit_with_weights(clone(estimator), X, y, plain)
+        unweighted = clone(estimator)
+        if own is None:
+            unweighted.fit(X, y)
+        else:
+            fit_with_weights(unweighted, X, y, own)
         objective = self._objective(estimator, X, y, log_ratio, own, fold_seed)
+        if isinstance(objective, FoldObjective):
+            objective.check_metric(unweighted)
         settled = overlap is Overlap.NONE or _is_constant(log_ratio, own)
         if settled and self.answer != "argmin":
             none = canonical((0.0, 1.0), bounds)
@@ -232,6 +244,7 @@ class ImportanceWeightedCV(WeightedEstimator):
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.value
         self.estimator_, self.search_result_ = average_model(fits, answer.shares), result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
+        self.reason_ = answer.reason
         largest = int(np.argmax(answer.shares))
         self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
         self.ess_ = effective_sample_size(plain * self.weights_)
@@ -302,6 +315,18 @@ class ImportanceWeightedCV(WeightedEstimator):
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_label = False
         return tags
+
+
+def check_parts(criterion: Any, search: Any) -> None:
+    """Refuse what is no criterion or no search, before any work."""
+    for name, part, usable, example in (
+        ("criterion", criterion, hasattr(criterion, "objective"), "criteria.CrossValidation()"),
+        ("search", search, callable(search), "search.BayesianSearch(15)"),
+    ):
+        if part is not None and (isinstance(part, type) or not usable):
+            raise TypeError(
+                f"Got {name}={part!r}, but expected an object such as weighbridge.{example}."
+            )
 
 
 def _labels(y: Any, model: Any) -> np.ndarray:

@@ -125,6 +125,20 @@ class FoldObjective(CandidateObjective):
         """What a held-out prediction costs, where the metric is a mean over rows."""
         return self.loss
 
+    def check_metric(self, model: Any) -> None:
+        """Refuse a metric that takes no weights, before the candidates are fitted."""
+        if self._scorer is None:
+            return
+        rows = self.rows
+        try:
+            self._scorer(model, rows.X, rows.y, sample_weight=rows.unit_weights)
+        except TypeError as error:
+            raise TypeError(
+                f"Got a metric that cannot be weighted ({error}). It needs a signature such as "
+                "metric(y_true, y_pred, sample_weight=None), made a scorer by "
+                "sklearn.metrics.make_scorer(metric, greater_is_better=False)."
+            ) from error
+
     def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
         """Held-out predictions, one row for each candidate; fitted again where they were lost.
 

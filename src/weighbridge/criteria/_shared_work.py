@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils import get_tags
 
+from weighbridge._validation import is_frame
 from weighbridge.criteria._linear_design import fixed_steps
 from weighbridge.criteria._rows import table_rows
 
@@ -92,21 +93,42 @@ def _gamma(gamma: Any, X: np.ndarray) -> Any:
     return 1.0 / X.shape[1] if gamma == "auto" else gamma
 
 
-def _binned(estimator: Any, X: Any, log_ratio: np.ndarray) -> np.ndarray | None:
+def _binned(estimator: Any, X: Any, log_ratio: np.ndarray) -> Any:
     """Replace the values of each column by the largest of their bin.
 
-    Only for plain tables of numbers; columns that have few values stay as they are.
+    Only floating-point numbers; columns that have few values stay as they are.
     """
-    plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
-    if not plain or X.shape[0] <= estimator.max_bins:
+    if log_ratio.size <= estimator.max_bins:
         return None
     if estimator.categorical_features not in (None, "from_dtype"):
         return None
     weights = np.exp(log_ratio - log_ratio.max())
+    if is_frame(X):
+        return _binned_frame(estimator, X, weights)
+    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
+        return None
     binned: np.ndarray = np.empty(X.shape, dtype=X.dtype)
     for index in range(X.shape[1]):
         binned[:, index] = _bin_column(X[:, index], weights, estimator.max_bins)
     return binned
+
+
+def _binned_frame(estimator: Any, X: Any, weights: np.ndarray) -> Any:
+    """Bin the columns of a data frame that hold floating-point numbers."""
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    floats = [name for name, kind in frame.schema.items() if kind in (nw.Float32, nw.Float64)]
+    columns = [
+        nw.new_series(
+            name,
+            _bin_column(frame[name].to_numpy().astype(float), weights, estimator.max_bins),
+            frame.schema[name],
+            backend=frame.implementation,
+        )
+        for name in floats
+    ]
+    return frame.with_columns(*columns).to_native() if columns else X
 
 
 def _bin_column(column: np.ndarray, weights: np.ndarray, max_bins: int) -> np.ndarray:

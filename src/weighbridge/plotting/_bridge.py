@@ -126,7 +126,9 @@ class BridgeDisplay:
             self._draw_path(ax, points)
         ax.plot(*star, "*", color="tab:red", markersize=15, label=self._chosen_label(), zorder=5)
         _finish_bridge(ax, points, self.result) if chart == "bridge" else _finish_rectangle(ax)
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3, frameon=False)
+        ax.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=2, frameon=False, fontsize=9
+        )
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -185,7 +185,7 @@ def _check_header(path: Path, line: bytes, fingerprint: str) -> None:
         )
     if found != fingerprint:
         raise ValueError(
-            f"Got a journal, {path}, of other data, another estimator or another criterion "
+            f"Got a journal, {path}, of other data, another estimator, criterion or seed "
             f"(fingerprint {found!r}, but this search has {fingerprint!r}). Give another path, or "
             "delete the file if it is no longer needed. It was left as it is."
         )

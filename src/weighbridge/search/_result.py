@@ -38,7 +38,7 @@ class Difference(NamedTuple):
     standard_error: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SearchResult:
     """The evaluated candidates, the best of them, and which cannot be told apart from it.
 
@@ -206,6 +206,14 @@ class SearchResult:
             "interrupted": self.interrupted,
         }
 
+    def __repr__(self) -> str:
+        number = len(self.evaluations)
+        if np.isnan(self.values).all():
+            return f"<SearchResult of {number} failed evaluations>"
+        lam, alpha = self.best
+        best = f"lam={lam:g}, alpha={alpha:g}, value {self.values[self.best_index]:.6g}"
+        return f"<SearchResult of {number} evaluations, best {best}>"
+
     def __str__(self) -> str:
         lines = [f"{'lam':>7} {'alpha':>7} {'value':>12} {'std. error':>12}"]
         ends = [index for index, lam in enumerate(self.points[:, 0]) if lam in (0, 1)]
@@ -215,7 +223,8 @@ class SearchResult:
             numbers = f"{self.values[index]:12.6g} {self.standard_errors[index]:12.3g}"
             lines.append(f"{lam:7.4g} {alpha:7.4g} {numbers}  {self._remark(index)}".rstrip())
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        lines.append(f"{len(self.evaluations)} evaluations{failed}")
+        number = len(self.evaluations)
+        lines.append(f"{number} evaluation{'' if number == 1 else 's'}{failed}")
         return "\n".join(lines) + (", interrupted" if self.interrupted else "")
 
     def _remark(self, index: int) -> str:

@@ -52,7 +52,8 @@ def run(
         interrupted = True
         warnings.warn(
             f"The search was interrupted after {len(evaluations)} of {planned} evaluations; the "
-            "result is the best of these.",
+            "result is the best of these."
+            + (" The same call goes on from the journal." if journal is not None else ""),
             SearchWarning,
             stacklevel=users_line(),
         )
