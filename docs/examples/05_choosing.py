@@ -24,6 +24,8 @@ data = make_quadratic(reading="all_sd", random_state=0)
 model = ImportanceWeightedCV(LinearRegression(), random_state=0)
 model.fit(data.X, data.y, X_target=data.X_target)
 print(model.search_result_)
+print("made of", [(str(weighting), round(share, 2)) for weighting, share in model.mixture_])
+print("because", model.reason_)
 
 # %%
 # The surface over lam and alpha is flat: many candidates cannot be told apart from the best.
@@ -41,12 +43,13 @@ plt.show()
 # %%
 # A support vector machine takes a search: 15 evaluations, the named points first, then where a
 # Gaussian process expects the largest improvement. It bends by itself, so weights have little to
-# gain; the best candidate is not better by enough, and the answer is no weights.
+# gain, and ``reason_`` says whether that is enough.
 machine = ImportanceWeightedCV(SVR(C=10), random_state=0)
 machine.fit(data.X[:400], data.y[:400], X_target=data.X_target)
 BridgeDisplay.from_estimator(machine, path=True)
 plt.show()
 print("made of", [(str(weighting), round(share, 2)) for weighting, share in machine.mixture_])
+print("because", machine.reason_)
 
 # %%
 # Where the target lies outside the source, no weighting can be judged, and none is used.
