@@ -73,8 +73,7 @@ def warn_of_overlap(overlap: Overlap, answer: str, *, weighted: bool) -> None:
     else:
         consequence = (
             "The model is fitted without weights: where samples hardly overlap, weights do more "
-            "harm than good, and no held-out loss can tell. answer='argmin' takes the best weights "
-            "all the same."
+            "harm than good, and no held-out loss can tell (answer='argmin' overrides this)."
         )
     warnings.warn(
         f"WB304 {where} where there are hardly any source rows. {consequence} Look for a feature "
