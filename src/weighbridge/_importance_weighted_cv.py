@@ -337,7 +337,7 @@ def _labels(y: Any, model: Any) -> np.ndarray:
             "labels of the source rows."
         )
     labels = column_or_1d(y)
-    if np.ndim(y) == 2:
+    if np.asarray(y).ndim == 2:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; it is read as one label "
             "for each row. Pass y.ravel() to say so yourself.",
