@@ -42,11 +42,11 @@ CASES = {
         LogisticRegression(), 1_000, 10, True, LeaveOneOut(), GridSearch(11, 11), 1, 30,
     ),
     "SVC, 25 candidates, per fold": (
-        SVC(), 700, 10, True, CrossValidation(random_state=0), GridSearch(9, 3), 5, 12,
+        SVC(), 700, 10, True, CrossValidation(random_state=0), GridSearch(10, 3), 5, 12,
     ),
     "histogram boosting, 25 candidates, per fold": (
         HistGradientBoostingClassifier(early_stopping=False, random_state=0), 100_000, 20, True,
-        HoldOut(random_state=0), GridSearch(9, 3), 1, 5,
+        HoldOut(random_state=0), GridSearch(10, 3), 1, 5,
     ),
 }  # fmt: skip
 

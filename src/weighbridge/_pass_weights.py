@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ def weight_parameter(estimator: Any) -> str:
         )
     # members are asked even where the estimator itself takes weights: some would drop them there
     names = {weight_parameter(inner) for inner in _predictors(estimator)}
-    takes_weights = has_fit_parameter(estimator, "sample_weight")
+    kind: Any = type(estimator)
+    takes_weights = _fit_takes_weights(kind) or has_fit_parameter(estimator, "sample_weight")
     if not (takes_weights or (names and _takes_any_parameter(estimator))):
         raise ValueError(
             f"{type(estimator).__name__} cannot be fitted with row weights: its fit has no "
@@ -62,6 +64,12 @@ def weight_parameter(estimator: Any) -> str:
         f"{sorted(names)}; switch scikit-learn's metadata routing on "
         "(sklearn.set_config(enable_metadata_routing=True)), or put the pipeline outside."
     )
+
+
+@cache
+def _fit_takes_weights(kind: type) -> bool:
+    """Look at the signature once a class: it takes as long as a small fit."""
+    return has_fit_parameter(kind, "sample_weight")
 
 
 def _takes_any_parameter(estimator: Any) -> bool:

@@ -32,22 +32,26 @@ def candidate_weights(
     for alpha, indices in by_alpha.items():
         k = (1 - alpha) / 2
         lam = np.array([points[index][0] for index in indices])
-        simple = k != 0 and max(abs(k * low), abs(k * high)) < _SAFE
+        simple = max(abs(low), abs(high)) < (_SAFE / abs(k) if k else np.inf)
         if not (simple and ((lam >= 0) & (lam <= 1)).all()):
             rows = log_weight(log_ratio, lam[:, None], alpha)
+        elif k == 0:
+            rows = lam[:, None] * log_ratio
         else:
             rows = np.where(lam[:, None] == 1, log_ratio, 0.0)
             lower, upper = (lam > 0) & (lam <= 0.5), (lam > 0.5) & (lam < 1)
             rows[lower] = np.log1p(lam[lower, None] * np.expm1(k * log_ratio)) / k
             rest = 1 - lam[upper, None]
             rows[upper] = log_ratio + np.log1p(rest * np.expm1(-k * log_ratio)) / k
-        weights[indices] = rows
-    return _mean_one_rows(weights, own)
+        weights[indices] = _mean_one_rows(rows, own)  # while they are in the cache
+    return weights
 
 
 def _mean_one_rows(log_weights: FloatArray, own: FloatArray | None) -> FloatArray:
     """Turn rows of log weights, in place, into weights of mean 1 under `own`."""
-    log_weights -= log_weights.max(axis=1, keepdims=True)
+    top = log_weights.max(axis=1, keepdims=True)
+    if not (np.abs(top) < _SAFE).all():  # else nothing overflows, and not all is lost
+        log_weights -= top
     weights = np.exp(log_weights, out=log_weights)
     if own is None:
         weights /= weights.mean(axis=1, keepdims=True)

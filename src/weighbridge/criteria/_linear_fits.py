@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 # solved one by one.
 _PRODUCTS = 8_000_000
 # Candidates are solved in blocks whose weights stay in the cache.
-_BLOCK = 64_000
+_BLOCK = 32_000
 _TOLERANCE = 1e-10
 _STEPS = 100
 

@@ -64,9 +64,9 @@ class LinearObjective(CandidateObjective):
             block = weights[start : start + step]
             delivered = block if self.rows.own is None else block * self.rows.own
             losses = self.row_losses(delivered, self._solver.fit(delivered))
+            finite = np.logical_and.reduce(np.isfinite(losses), axis=1)
             seconds = (time.perf_counter() - begun) / len(block)
-            for row in losses:
-                good = bool(np.isfinite(row).all())
+            for row, good in zip(losses, finite, strict=True):
                 yield Outcome(row, seconds=seconds) if good else self._undetermined(seconds)
 
     def _undetermined(self, seconds: float) -> Outcome:
@@ -148,7 +148,8 @@ class LeaveOneOutObjective(LinearObjective):
         slope, curvature = self.design.model.family.derivatives(self.design.model.y, fits.eta)
         pull = fits.spread * weights
         rest = 1 - pull * curvature
-        rest[rest < _OWN_ROW] = np.nan
+        if rest.min() < _OWN_ROW:
+            rest[rest < _OWN_ROW] = np.nan
         pull *= slope
         pull /= rest
         pull += fits.eta
