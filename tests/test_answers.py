@@ -1,5 +1,8 @@
 """How an answer is formed of candidates: shares on the simplex, finalists, the average model."""
 
+import pickle
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -160,6 +163,10 @@ def test_classifiers_average_chances():
     np.testing.assert_allclose(average.predict_log_proba(X), np.log(chances))
     np.testing.assert_array_equal(average.predict(X), average.classes_[chances.argmax(axis=1)])
     assert average.score(X, label) == np.mean(average.predict(X) == label)
+    for again in (pickle.loads(pickle.dumps(average)), deepcopy(average)):
+        np.testing.assert_array_equal(again.predict_proba(X), average.predict_proba(X))
+    with pytest.raises(AttributeError, match="models"):
+        AverageModel.__new__(AverageModel).models  # noqa: B018
     weights = np.where(label == "up", 1.0, 0.0)
     assert average.score(X, label, weights) == np.mean(average.predict(X[y > 0]) == "up")
 

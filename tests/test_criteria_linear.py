@@ -263,7 +263,7 @@ def test_newton_survives_separable_classes_without_a_penalty():
         .objective(LogisticRegression(C=np.inf), X, y, s)
         .evaluate([Point(0.5, 3.0)])
     )
-    assert evaluation.failed or evaluation.losses.mean() < 0.2
+    assert evaluation.losses.mean() < 0.2
 
 
 def test_inverses_of_singular_matrices_are_pseudo_inverses():

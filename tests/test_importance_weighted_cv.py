@@ -208,13 +208,6 @@ def test_predictions_are_the_average_of_the_mixture(estimator, curved):
     np.testing.assert_allclose(model.predict(curved.X_target), sum(parts), rtol=1e-9)
 
 
-def test_an_average_of_straight_lines_is_one(curved):
-    model = ImportanceWeightedCV(LinearRegression(), curved.ratio).fit(curved.X, curved.y)
-    assert type(model.estimator_) is LinearRegression
-    line = model.estimator_.intercept_ + curved.X_target @ model.estimator_.coef_
-    np.testing.assert_allclose(model.predict(curved.X_target), line, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     "estimator",
     [LogisticRegression(), GaussianNB(), RandomForestClassifier(10, random_state=0), SVC()],

@@ -47,7 +47,8 @@ class AverageModel:
         # what all have in common (columns, names, classes) is asked of the first
         if name in ("n_features_in_", "feature_names_in_", "classes_"):
             return getattr(self.models[0], name)
-        if name.startswith("__"):  # copying and pickling ask before there is anything to tell
+        # copying and pickling ask before there is anything to tell
+        if name.startswith("__") or name == "models":
             raise AttributeError(name)
         raise AttributeError(
             f"An average of {len(self.models)} models has no {name!r}: they are in .models, with "
