@@ -79,7 +79,7 @@ def run(reading: str, seed: int, path: Path | None, *, plain: bool) -> None:
         click.echo(
             '  no picture: matplotlib is not installed (pip install "weighbridge[plot]")', err=True
         )
-    console.print("  Now yours:  ImportanceWeighted(model).fit(X, y, X_target=X_target)")
+    console.print("  Now yours:  ImportanceWeightedCV(model).fit(X, y, X_target=X_target)")
     click.echo(f"  done in {time.perf_counter() - start:.1f} s", err=True)
 
 
