@@ -6,35 +6,37 @@ A task is a function of a seed and returns a Bunch with ``X``, ``y``, ``X_target
 and returns its mean squared distance from E[y | x] over the target distribution (the excess over
 the noise), and ``floor``, the risk of the best linear function.
 
-Columns of real sets are standardised by the source rows. Real sets are read from the folder that
-the environment variable WEIGHBRIDGE_DATA names.
+Columns of real sets are standardised by the source rows. Real sets come from `fetch_benchmark`,
+which reads the folder that the environment variable WEIGHBRIDGE_DATA names.
 """
 
-import gzip
-import os
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from weighbridge.datasets import make_cubic, make_quadratic, split_by_projection
+from weighbridge.datasets import (
+    fetch_benchmark,
+    make_cubic,
+    make_quadratic,
+    split_by_projection,
+)
 
 # Rows that stand for the target distribution in a population risk.
 N_POPULATION = 20_000
-# Files of the real sets; all but california and digits are used whole.
-SETS = {
-    "australian": "libsvm_australian",
-    "breast-cancer": "libsvm_breast-cancer",
-    "heart": "libsvm_heart",
-    "pima": "libsvm_diabetes",
-    "digits": "sklearn_digits",
-    "iris": "sklearn_iris",
-    "madelon": "libsvm_madelon",
-    "boston": "sklearn_boston",
-    "diabetes": "sklearn_diabetes",
-    "california": "sklearn_california_housing",
-}
+# Real sets; all but california and digits are used whole.
+SETS = (
+    "australian",
+    "breast-cancer",
+    "heart",
+    "pima",
+    "digits",
+    "iris",
+    "madelon",
+    "boston",
+    "diabetes",
+    "california",
+)
 REGRESSIONS = ("boston", "diabetes", "california")
 MAX_ROWS = {"california": 2000, "digits": 1000}
 SLOPES = (2, 4, 8)
@@ -221,19 +223,15 @@ def _enough_of_each_class(data):
 
 @cache
 def _read(name):
-    if "WEIGHBRIDGE_DATA" not in os.environ:
-        raise RuntimeError("Set WEIGHBRIDGE_DATA to the folder that holds the data sets.")
-    path = Path(os.environ["WEIGHBRIDGE_DATA"]) / SETS[name]
-    if name == "madelon":
-        with np.load(path.with_suffix(".npz")) as arrays:
-            return arrays["X"].astype(float), arrays["y"]
-    with gzip.open(path.with_suffix(".csv.gz"), "rt") as lines:
-        table = np.loadtxt(lines, delimiter=",", skiprows=1)
+    data = fetch_benchmark(name)
+    X = data.data
     if name == "breast-cancer":
-        table = table[:, 1:]  # the first column is the patient's number
+        X = X[:, 1:]  # the first column is the patient's number
     if name == "california":
-        table[:, 2:6] = np.log(table[:, 2:6])  # rooms and people per household, to some thousands
-    return table[:, :-1], table[:, -1]
+        X[:, 2:6] = np.log(X[:, 2:6])  # rooms and people per household, to some thousands
+    if name == "madelon":
+        X = np.asfortranarray(X)  # sums in this order gave the last bits of the stored results
+    return X, data.target
 
 
 NINE = {

@@ -15,10 +15,8 @@ Data sets other than scikit-learn's own are read from the folder named by WEIGHB
 left out where there is none.
 """
 
-import gzip
 import os
 import time
-from pathlib import Path
 
 import numpy as np
 from scipy.special import logsumexp
@@ -26,6 +24,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 
 from benchmarks._record import record
 from weighbridge.datasets import (
+    fetch_benchmark,
     make_cubic,
     make_gaussian_shift,
     make_quadratic,
@@ -41,7 +40,7 @@ SLOPES = (2, 4, 8)
 BAR = 0.006
 REPORTED, DEVELOPMENT = 0, 1000
 RANDOM_RUNS = 50
-FILES = ("boston", "california_housing", "australian", "heart", "diabetes")
+BENCHMARKS = ("boston", "california", "australian", "heart", "pima")
 
 
 def multivariate(n_columns, response):
@@ -100,12 +99,9 @@ def real_sets():
     own = {"diabetes": load_diabetes, "iris": load_iris, "wine": load_wine}
     own["breast cancer"] = load_breast_cancer
     sets = {name: load(return_X_y=True) for name, load in own.items()}
-    folder = os.environ.get("WEIGHBRIDGE_DATA")
-    for name in FILES if folder else ():
-        kind = "sklearn" if name in ("boston", "california_housing") else "libsvm"
-        with gzip.open(Path(folder) / f"{kind}_{name}.csv.gz", "rt") as file:
-            table = np.loadtxt(file, delimiter=",", skiprows=1)
-        sets[f"{name} ({kind})"] = table[:2000, :-1], table[:2000, -1]
+    for name in BENCHMARKS if "WEIGHBRIDGE_DATA" in os.environ else ():
+        data = fetch_benchmark(name)
+        sets[name] = data.data[:2000], data.target[:2000]
     return sets
 
 
