@@ -1,0 +1,17 @@
+"""How far a weighted empirical risk can be from the target risk: learning guarantees.
+
+The bound for all hypotheses of a class is often above 1, where it says nothing; the one for bounded
+weights and a hypothesis fixed in advance is of use from some hundred rows on.
+"""
+
+from weighbridge.guarantees._bounds import bernstein_bound, learning_bound
+from weighbridge.guarantees._learning_bound import LearningBound
+from weighbridge.guarantees._second_moment import d2_from_ratios, second_moment_bound
+
+__all__ = [
+    "LearningBound",
+    "bernstein_bound",
+    "d2_from_ratios",
+    "learning_bound",
+    "second_moment_bound",
+]

@@ -1,0 +1,141 @@
+"""The terms of a bound, in logarithms until the last moment, and the checks of what goes in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weighbridge.geodesic import log_weight_bounds
+from weighbridge.weighting import Geodesic, log_mean
+
+Weighting = Callable[[Any], Any]
+
+
+def check_log_ratio(log_ratio: Any) -> np.ndarray:
+    """Return log ratios as a float array; -inf stands for a ratio of 0."""
+    log_ratio = np.asarray(log_ratio, dtype=np.float64)
+    if log_ratio.ndim != 1 or log_ratio.size < 2:
+        raise ValueError(
+            f"Got log_ratio of shape {log_ratio.shape}, but expected one number for each of two or "
+            "more source rows."
+        )
+    bad = int(np.sum(np.isnan(log_ratio) | (log_ratio == math.inf)))
+    if bad:
+        raise ValueError(
+            f"Got log_ratio with NaN or +inf in {bad} of {log_ratio.size} rows; every row needs a "
+            "finite ratio (-inf stands for 0)."
+        )
+    return log_ratio
+
+
+def source_rows(
+    log_ratio: Any, weighting: Weighting, losses: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Check the arguments and return log ratios, log weights and log losses."""
+    log_ratio = check_log_ratio(log_ratio)
+    if not callable(weighting):
+        raise TypeError(
+            f"Got weighting of type {type(weighting).__name__}, but expected a callable from log "
+            "ratios to log weights, e.g. RIWERM(0.5)."
+        )
+    log_weight = np.asarray(weighting(log_ratio), dtype=np.float64)
+    if log_weight.shape != log_ratio.shape or np.isnan(log_weight).any():
+        raise ValueError(
+            f"Got a weighting that turns log ratios of shape {log_ratio.shape} into log weights of "
+            f"shape {log_weight.shape}, {int(np.isnan(log_weight).sum())} of them NaN; expected "
+            "one number for each row."
+        )
+    return log_ratio, log_weight, _log_losses(losses, log_ratio.size)
+
+
+def _log_losses(losses: Any, n: int) -> np.ndarray | None:
+    if losses is None:
+        return None
+    losses = np.asarray(losses, dtype=np.float64)
+    if losses.shape != (n,):
+        raise ValueError(
+            f"Got losses of shape {losses.shape}, but expected ({n},), one for each log ratio."
+        )
+    bad = ~((losses >= 0) & (losses <= 1))
+    if bad.any():
+        raise ValueError(
+            f"Got losses with {losses[bad][0]} in {bad.sum()} of {n} rows, but a bound needs "
+            "losses in [0, 1]; divide by the largest loss that can occur (not by the largest one "
+            "that did)."
+        )
+    with np.errstate(divide="ignore"):
+        return np.log(losses)
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a probability of failure that is none."""
+    if not 0 < delta < 1:
+        raise ValueError(
+            f"Got delta={delta}, but it must lie between 0 and 1: the bound fails with this "
+            "probability."
+        )
+
+
+def largest_weight(
+    weighting: Weighting, weight_bound: float | None, log_weight: np.ndarray
+) -> float:
+    """Largest weight that any ratio can get, not the largest in the sample."""
+    if weight_bound is None:
+        return _geodesic_bound(weighting)
+    largest = float(np.exp(log_weight.max()))
+    # a weight at its bound may round to the number above it
+    if not 0 < weight_bound < math.inf or largest > weight_bound * (1 + 1e-12):
+        raise ValueError(
+            f"Got weight_bound={weight_bound}, but the largest weight here is {largest:g}, and "
+            "the bound must be a finite number not below any weight that can occur."
+        )
+    return float(weight_bound)
+
+
+def _geodesic_bound(weighting: Weighting) -> float:
+    if not isinstance(weighting, Geodesic):
+        raise TypeError(
+            f"Got weighting of type {type(weighting).__name__}, whose largest weight is not known; "
+            "pass it as weight_bound."
+        )
+    largest = float(np.exp(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
+    if largest == math.inf:
+        raise ValueError(
+            f"Got weighting={weighting!r}, whose weights have no upper bound; use alpha > 1 with "
+            "lam < 1, e.g. RIWERM(0.8), or learning_bound, which takes any weights."
+        )
+    return largest
+
+
+def moment(log_weight: np.ndarray, log_losses: np.ndarray | None) -> float:
+    """Mean of w**2 l**2, with l = 1 where no losses are given; inf beyond the largest double."""
+    values = log_weight if log_losses is None else log_weight + log_losses
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_mean(2 * values)))
+
+
+def bias_term(
+    log_ratio: np.ndarray, log_weight: np.ndarray, log_losses: np.ndarray | None
+) -> float:
+    """``|mean((r - w) l)|``; without losses the largest one over all losses in [0, 1].
+
+    That one has ``l = 1`` where ``r > w`` and 0 elsewhere, or the other way round.
+    """
+    top, low = np.maximum(log_ratio, log_weight), np.minimum(log_ratio, log_weight)
+    apart = top > low
+    # log |r - w| without a difference of exponentials
+    log_gap = np.full(top.shape, -math.inf)
+    log_gap[apart] = top[apart] + np.log(-np.expm1(low[apart] - top[apart]))
+    if log_losses is not None:
+        log_gap += log_losses
+    above = log_ratio > log_weight
+    with np.errstate(over="ignore"):
+        positive, negative = (
+            float(np.exp(log_mean(np.where(rows, log_gap, -math.inf)))) for rows in (above, ~above)
+        )
+    if log_losses is None:
+        return max(positive, negative)
+    return math.inf if math.inf in (positive, negative) else abs(positive - negative)

@@ -1,0 +1,442 @@
+"""Learning guarantees: the formulas, the laws behind them, and that they hold."""
+
+import itertools
+import json
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from weighbridge import Geodesic
+from weighbridge.guarantees import (
+    LearningBound,
+    bernstein_bound,
+    d2_from_ratios,
+    learning_bound,
+    second_moment_bound,
+)
+from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM
+
+
+def gaussian(n, seed, mu=1.0):
+    """Rows of N(0, 1) and the log ratio of N(mu, 1) there."""
+    x = np.random.default_rng(seed).standard_normal(n)
+    return x, mu * x - mu**2 / 2
+
+
+def population(function):
+    """Expectation of function(x) under N(0, 1); the split is where losses below jump."""
+    pieces = ((-12, 0.5), (0.5, 12))
+    return sum(quad(lambda x: function(x) * norm.pdf(x), *ends, epsabs=1e-12)[0] for ends in pieces)
+
+
+def wrong_side(x):
+    """A 0-1 loss: rows beyond 0.5 are misclassified."""
+    return np.where(np.asarray(x) > 0.5, 1.0, 0.0)
+
+
+def smooth(x):
+    """A loss that takes every value in (0, 1)."""
+    return 1 / (1 + np.exp(2 - np.asarray(x)))
+
+
+LOSSES = [wrong_side, smooth]
+
+
+# ---- formulas ----
+
+
+@pytest.mark.parametrize(("n", "p", "delta"), [(10, 1, 0.5), (1000, 10, 0.05), (10**6, 3.5, 1e-6)])
+def test_complexity_of_cortes(n, p, delta):
+    # 2^(5/4) ((p log(2 n e / p) + log(4/delta)) / n)^(3/8), with 30 digits
+    with mpmath.workdps(30):
+        size = p * mpmath.log(2 * n * mpmath.e / p) + mpmath.log(mpmath.mpf(4) / delta)
+        expected = mpmath.mpf(2) ** 1.25 * (size / n) ** mpmath.mpf("0.375")
+    bound = learning_bound(np.zeros(n), ERM(), pseudo_dimension=p, delta=delta)
+    assert bound.complexity == pytest.approx(float(expected), rel=1e-13)
+    # no shift, no weights: no bias, and the second moment is 1
+    assert (bound.bias, bound.second_moment) == (0, 1)
+    assert bound.value == bound.complexity
+
+
+@pytest.mark.parametrize("weighting", [ERM(), IWERM(), AIWERM(0.3), RIWERM(0.5), Geodesic(0.4, -2)])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_parts_by_their_definition(weighting, loss):
+    x, log_ratio = gaussian(200, 0)
+    r, w, losses = np.exp(log_ratio), np.exp(weighting(log_ratio)), loss(x)
+    bound = learning_bound(log_ratio, weighting, pseudo_dimension=2, losses=losses)
+    assert bound.bias == pytest.approx(abs(np.mean((r - w) * losses)), rel=1e-12, abs=1e-15)
+    assert bound.second_moment == pytest.approx(np.mean(w**2 * losses**2), rel=1e-12)
+    assert bound.deviation == pytest.approx(math.sqrt(bound.second_moment) * bound.complexity)
+    assert bound.value == bound.bias + bound.deviation
+    assert (bound.n, bound.delta, bound.form) == (200, 0.05, "cortes")
+
+
+@pytest.mark.parametrize(("loss", "n_hypotheses"), [(wrong_side, 1), (smooth, 50), (None, 7)])
+def test_bernstein_by_its_definition(loss, n_hypotheses):
+    x, log_ratio = gaussian(300, 1)
+    weighting = Geodesic(0.5, 2)  # weights below 4
+    losses = None if loss is None else loss(x)
+    bound = bernstein_bound(
+        log_ratio, weighting, losses=losses, delta=0.1, n_hypotheses=n_hypotheses
+    )
+    w = np.exp(weighting(log_ratio))
+    level = math.log(4 * n_hypotheses / 0.1)
+    variance = (w**2).sum() / 299 if loss is None else np.var(w * losses, ddof=1)
+    expected = math.sqrt(2 * variance * level / 300) + 7 * 4 * level / (3 * 299)
+    assert bound.deviation == pytest.approx(expected, rel=1e-12)
+    cortes = learning_bound(log_ratio, weighting, pseudo_dimension=1, losses=losses)
+    assert bound.bias == cortes.bias
+    assert bound.form == "bernstein"
+
+
+@pytest.mark.parametrize("weighting", [ERM(), AIWERM(0.5), RIWERM(0.5), Geodesic(0.5, -3)])
+def test_without_losses_the_bias_is_the_largest_of_all_losses(weighting):
+    # |mean((r - w) l)| is convex in l, so its maximum over [0, 1]^n is at a corner: all 2^9 of them
+    _, log_ratio = gaussian(9, 2)
+    gap = np.exp(log_ratio) - np.exp(weighting(log_ratio))
+    corners = np.array(list(itertools.product([0.0, 1.0], repeat=9)))
+    bound = learning_bound(log_ratio, weighting, pseudo_dimension=1)
+    assert bound.bias == pytest.approx(np.abs(corners @ gap / 9).max(), rel=1e-12)
+
+
+@given(st.lists(st.floats(0, 1), min_size=20, max_size=20), st.sampled_from([0.0, 0.4, 1.0]))
+def test_no_losses_give_a_larger_bound(losses, lam):
+    _, log_ratio = gaussian(20, 3)
+    for make in (
+        lambda **given: learning_bound(log_ratio, RIWERM(lam), pseudo_dimension=2, **given),
+        lambda **given: bernstein_bound(log_ratio, RIWERM(0.9 * lam), **given),
+    ):
+        some, worst = make(losses=losses), make()
+        assert some.bias <= worst.bias + 1e-15
+        assert some.second_moment <= worst.second_moment * (1 + 1e-12)
+        assert some.value <= worst.value * (1 + 1e-12)
+
+
+def test_losses_of_one_are_losses_not_their_absence():
+    # mean(r - w), not the larger of its two parts
+    _, log_ratio = gaussian(100, 4)
+    gap = np.exp(log_ratio) - np.exp(RIWERM(0.5)(log_ratio))
+    bound = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=1, losses=np.ones(100))
+    assert bound.bias == pytest.approx(abs(gap.mean()), rel=1e-12)
+
+
+@pytest.mark.parametrize("lam", [0.2, 0.5, 1.0])
+def test_second_moment_of_a_power_in_closed_form(lam):
+    # N(0,1) -> N(1,1), w = r^lam: E[w^2] = exp(2 lam^2 - lam); Monte Carlo, 4 standard errors
+    _, log_ratio = gaussian(200_000, 5)
+    bound = learning_bound(log_ratio, AIWERM(lam), pseudo_dimension=1)
+    se = np.exp(2 * lam * log_ratio).std() / math.sqrt(200_000)
+    assert abs(bound.second_moment - math.exp(2 * lam**2 - lam)) < 4 * se
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_bias_of_the_relative_ratio_by_quadrature(loss):
+    x, log_ratio = gaussian(200_000, 6)
+
+    def gap(x):
+        r = np.exp(x - 0.5)
+        return (r - 2 * r / (1 + r)) * loss(x)
+
+    bound = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=1, losses=loss(x))
+    assert abs(bound.bias - abs(population(gap))) < 4 * gap(x).std() / math.sqrt(200_000)
+
+
+def test_ratios_beyond_the_largest_double_give_inf_and_no_nan():
+    log_ratio = np.array([900.0, -math.inf, 0.0, -900.0])
+    for weighting in (AIWERM(0.95), RIWERM(0.5), IWERM(), Geodesic(0.5, -3)):
+        for losses in (None, [0.5, 0.0, 1.0, 1.0]):
+            bound = learning_bound(log_ratio, weighting, pseudo_dimension=1, losses=losses)
+            assert bound.value == math.inf
+            assert bound.vacuous
+    # the loss is 0 where the ratio is too large
+    bound = learning_bound(log_ratio, IWERM(), pseudo_dimension=1, losses=[0.0, 1.0, 1.0, 1.0])
+    assert bound.second_moment == 0.25
+    assert bound.bias == 0
+
+
+# ---- the second moment law ----
+
+masses = st.lists(st.floats(1e-3, 1.0), min_size=2, max_size=8)
+
+
+@given(masses, st.data(), st.floats(0, 1), st.floats(-1, 20))
+def test_d2_bounds_the_second_moment_of_weights(p, data, lam, alpha):
+    # E[w^2] <= 1 + lam^2 (d2 - 1) for alpha >= -1, with equality at -1: discrete distributions
+    q = data.draw(st.lists(st.floats(1e-3, 1.0), min_size=len(p), max_size=len(p)))
+    p, q = np.array(p) / np.sum(p), np.array(q) / np.sum(q)
+    log_ratio = np.log(q) - np.log(p)
+    d2 = max(1.0, np.sum(q**2 / p))
+    found = np.sum(p * np.exp(2 * Geodesic(lam, alpha)(log_ratio)))
+    assert found <= second_moment_bound(Geodesic(lam, alpha), d2) * (1 + 1e-12)
+    mixture = np.sum(p * np.exp(2 * Geodesic(lam, -1)(log_ratio)))
+    assert mixture == pytest.approx(second_moment_bound(Geodesic(lam, -1), d2), rel=1e-12)
+
+
+def test_d2_does_not_bound_it_for_alpha_below_minus_one():
+    # a counterexample to the paper, two cells and alpha = -5: 1.56 where the law would say 1.20
+    p, q = np.array([0.5, 0.5]), np.array([0.05, 0.95])
+    log_ratio, d2 = np.log(q / p), np.sum(q**2 / p)
+    found = np.sum(p * np.exp(2 * Geodesic(0.5, -5)(log_ratio)))
+    law = 1 + 0.25 * (d2 - 1)
+    assert found > law + 0.1
+    with pytest.raises(ValueError, match=r"Got alpha=-5 .*alpha >= -1.*leave d2 out"):
+        second_moment_bound(Geodesic(0.5, -5), d2)
+    with pytest.raises(ValueError, match="leave d2 out"):
+        learning_bound(log_ratio, Geodesic(0.5, -5), pseudo_dimension=1, d2=d2)
+
+
+def test_d2_takes_the_place_of_the_estimate():
+    # N(0,1) -> N(1,1): d2 = e; the larger of population and sample is used
+    _, log_ratio = gaussian(1000, 7)
+    plain = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=1)
+    known = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=1, d2=math.e)
+    assert known.second_moment == 1 + 0.25 * (math.e - 1) > plain.second_moment
+    assert plain.plug_in == ("bias", "second moment")
+    assert known.plug_in == ("bias",)
+    assert learning_bound(log_ratio, IWERM(), pseudo_dimension=1, d2=math.e).plug_in == ()
+    # a sample larger than the population keeps its own second moment
+    small = learning_bound(log_ratio, IWERM(), pseudo_dimension=1, d2=1.0)
+    assert small.second_moment == pytest.approx(np.mean(np.exp(2 * log_ratio)))
+
+
+@given(st.lists(st.floats(-20, 20), min_size=2, max_size=30), st.floats(-50, 50))
+def test_d2_from_ratios_lies_between_one_and_n_and_ignores_a_constant(log_ratio, constant):
+    d2 = d2_from_ratios(log_ratio)
+    assert 1 - 1e-12 <= d2 <= len(log_ratio) * (1 + 1e-12)
+    # the constant is added in floating point: 70 is known to 1e-14, and twice its error counts
+    assert d2_from_ratios(np.array(log_ratio) + constant) == pytest.approx(d2, rel=1e-12)
+
+
+def test_d2_from_ratios_in_closed_form():
+    # N(0,1) -> N(1/2,1): d2 = exp(1/4); delta method by batches, 4 standard errors
+    _, log_ratio = gaussian(200_000, 8, mu=0.5)
+    batches = [d2_from_ratios(part) for part in np.split(log_ratio, 20)]
+    se = np.std(batches, ddof=1) / math.sqrt(20)
+    assert abs(d2_from_ratios(log_ratio) - math.exp(0.25)) < 4 * se
+
+
+# ---- the bounds hold ----
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("weighting", [IWERM(), AIWERM(0.5), RIWERM(0.5)])
+def test_cortes_holds(weighting, loss):
+    # |R - R_w| <= bound with frequency 1 - delta at least; it is loose: always
+    risk = population(lambda x: np.exp(x - 0.5) * loss(x))
+    for seed in range(200):
+        x, log_ratio = gaussian(50, [9, seed])
+        bound = learning_bound(log_ratio, weighting, pseudo_dimension=1, losses=loss(x), delta=0.1)
+        assert abs(risk - np.mean(np.exp(weighting(log_ratio)) * loss(x))) <= bound.value
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("lam", [0.0, 0.5, 0.8])
+def test_bernstein_holds_and_is_of_the_right_size(lam, loss):
+    # |E[w l] - mean(w l)| <= deviation with frequency 1 - delta at least. Its leading term is
+    # sqrt(2 log(4/delta)) / 1.96 = 1.5 times the true quantile 1.96 sd / sqrt(n), the remainder at
+    # n = 4000 with weights up to 5 and sd .35 another 1.2: it is never 3 times too wide.
+    weighting = RIWERM(lam)
+    expected = population(lambda x: np.exp(weighting(x - 0.5)) * loss(x))
+    gaps, deviations = [], []
+    for seed in range(500):
+        x, log_ratio = gaussian(4000, [10, seed])
+        bound = bernstein_bound(log_ratio, weighting, losses=loss(x), delta=0.05)
+        gaps.append(abs(expected - np.mean(np.exp(weighting(log_ratio)) * loss(x))))
+        deviations.append(bound.deviation)
+    assert np.mean(np.array(gaps) <= deviations) >= 0.95
+    assert np.mean(deviations) <= 3 * np.quantile(gaps, 0.95)
+
+
+def test_a_choice_among_hypotheses_needs_the_union():
+    # The sample picks the luckiest of 300 constant hypotheses: independent coin-flip losses, all of
+    # risk 1/2. The bound for one hypothesis fails for the one picked, the bound for 300 holds.
+    n, k, trials = 200, 300, 300
+    failures = {1: 0, k: 0}
+    rng = np.random.default_rng(11)
+    log_ratio = np.zeros(n)
+    for _ in range(trials):
+        losses = (rng.random((k, n)) < 0.5).astype(float)
+        best = losses[losses.mean(axis=1).argmin()]
+        for count in failures:
+            bound = bernstein_bound(log_ratio, ERM(), losses=best, n_hypotheses=count, delta=0.5)
+            failures[count] += 0.5 - best.mean() > bound.value
+    assert failures[1] > 0.5 * trials
+    assert failures[k] <= 0.5 * trials
+
+
+def test_usable_where_the_other_is_vacuous():
+    # n = 10,000, N(0,1) -> N(1,1), RIWERM(.5)
+    x, log_ratio = gaussian(10_000, 12)
+    some = bernstein_bound(log_ratio, RIWERM(0.5), losses=smooth(x))
+    worst = bernstein_bound(log_ratio, RIWERM(0.5))
+    assert some.value < worst.value < 0.5
+    assert not worst.vacuous
+    assert learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=200).vacuous
+
+
+def test_rates():
+    # Cortes: n^(-3/8) times a power of a logarithm; Bernstein: n^(-1/2) for large n
+    sizes = (10**4, 16 * 10**4)
+    cortes = [learning_bound(np.zeros(n), ERM(), pseudo_dimension=5) for n in sizes]
+    logs = [5 * math.log(2 * n * math.e / 5) + math.log(80) for n in sizes]
+    free = [b.deviation / size**0.375 for b, size in zip(cortes, logs, strict=True)]
+    assert free[1] / free[0] == pytest.approx(16**-0.375, rel=1e-12)
+    bernstein = [bernstein_bound(np.zeros(n), ERM()) for n in sizes]
+    # the remainder is 1.2 % of the deviation at the smaller size
+    assert bernstein[1].deviation / bernstein[0].deviation == pytest.approx(1 / 4, rel=0.04)
+    assert bernstein[1].remainder / bernstein[0].remainder == pytest.approx(1 / 16, rel=1e-3)
+
+
+def test_more_confidence_costs():
+    _, log_ratio = gaussian(100, 13)
+    for make in (
+        lambda delta: learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=2, delta=delta),
+        lambda delta: bernstein_bound(log_ratio, RIWERM(0.5), delta=delta),
+    ):
+        values = [make(delta).value for delta in (0.5, 0.05, 0.005)]
+        assert values == sorted(values)
+
+
+# ---- what the user reads ----
+
+
+def test_words():
+    parts = {"second_moment": 1.0, "complexity": 1.5, "remainder": 0.1, "n": 10, "form": "cortes"}
+    bound = LearningBound(bias=0.23, delta=0.05, plug_in=("bias", "second moment"), **parts)
+    assert str(bound) == (
+        "gap <= 1.83 with probability 0.95 (vacuous: a loss in [0, 1] is never above 1); the bias "
+        "and the second moment are estimates from the sample"
+    )
+    useful = LearningBound(bias=0.23, delta=0.1, **{**parts, "complexity": 0.1})
+    assert str(useful) == "gap <= 0.43 with probability 0.9"
+    assert (bound.vacuous, useful.vacuous) == (True, False)
+    edge = LearningBound(bias=0.9, delta=0.1, **{**parts, "complexity": 0.0})
+    assert edge.value == 1
+    assert edge.vacuous
+
+
+def test_to_dict_is_plain():
+    _, log_ratio = gaussian(50, 14)
+    bound = bernstein_bound(log_ratio, RIWERM(0.5))
+    numbers = json.loads(json.dumps(bound.to_dict()))
+    assert numbers["value"] == bound.value
+    assert numbers["vacuous"] is bound.vacuous
+    assert numbers["plug_in"] == ["bias"]
+    assert set(numbers) == {
+        *("bias", "second_moment", "complexity", "remainder", "delta", "n", "form", "plug_in"),
+        *("value", "deviation", "vacuous"),
+    }
+    with pytest.raises(AttributeError):
+        bound.n = 3
+
+
+def clipped(log_ratio):
+    """A weighting that is not a Geodesic: the ratio, at most 3."""
+    return np.minimum(log_ratio, math.log(3))
+
+
+def test_any_callable_is_a_weighting():
+    _, log_ratio = gaussian(500, 15)
+    w = np.minimum(np.exp(log_ratio), 3)
+    bound = learning_bound(log_ratio, clipped, pseudo_dimension=1)
+    assert bound.second_moment == pytest.approx(np.mean(w**2))
+    bernstein = bernstein_bound(log_ratio, clipped, weight_bound=3.0)
+    assert bernstein.remainder == pytest.approx(7 * 3 * math.log(80) / (3 * 499))
+    with pytest.raises(TypeError, match="not known; pass it as weight_bound"):
+        bernstein_bound(log_ratio, clipped)
+    with pytest.raises(TypeError, match="Got weighting of type function with d2"):
+        learning_bound(log_ratio, clipped, pseudo_dimension=1, d2=2.0)
+
+
+# ---- errors ----
+
+GOOD = [0.0, 0.1, -0.1]
+
+
+@pytest.mark.parametrize("log_ratio", [0.0, [0.0], [], [[0.0, 1.0]]])
+def test_log_ratio_has_one_number_a_row(log_ratio):
+    for call in (
+        lambda: learning_bound(log_ratio, ERM(), pseudo_dimension=1),
+        lambda: bernstein_bound(log_ratio, ERM()),
+        lambda: d2_from_ratios(log_ratio),
+    ):
+        with pytest.raises(ValueError, match="Got log_ratio of shape"):
+            call()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_log_ratio_without_a_number(bad):
+    with pytest.raises(ValueError, match=r"NaN or \+inf in 1 of 2 rows"):
+        bernstein_bound([0.0, bad], RIWERM(0.5))
+
+
+def test_weighting_that_is_none():
+    with pytest.raises(TypeError, match="Got weighting of type str, but expected a callable"):
+        learning_bound(GOOD, "RIWERM", pseudo_dimension=1)
+
+
+@pytest.mark.parametrize("wrong", [lambda s: s[:2], lambda s: s * math.nan])
+def test_weighting_that_gives_something_else(wrong):
+    with pytest.raises(ValueError, match="expected one number for each row"):
+        learning_bound(GOOD, wrong, pseudo_dimension=1)
+
+
+@pytest.mark.parametrize("losses", [[0.5, 0.5], 0.5, [[0.1, 0.2, 0.3]]])
+def test_losses_of_another_shape(losses):
+    with pytest.raises(ValueError, match=r"Got losses of shape .* but expected \(3,\)"):
+        learning_bound(GOOD, ERM(), pseudo_dimension=1, losses=losses)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, math.inf])
+def test_losses_outside_the_unit_interval(bad):
+    with pytest.raises(ValueError, match=r"in 1 of 3 rows, but a bound needs losses in \[0, 1\]"):
+        bernstein_bound(GOOD, ERM(), losses=[0.0, bad, 1.0])
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, math.nan])
+def test_delta_outside_the_unit_interval(delta):
+    with pytest.raises(ValueError, match="Got delta="):
+        learning_bound(GOOD, ERM(), pseudo_dimension=1, delta=delta)
+    with pytest.raises(ValueError, match="Got delta="):
+        bernstein_bound(GOOD, ERM(), delta=delta)
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 6.1, math.nan, math.inf])
+def test_pseudo_dimension_out_of_range(p):
+    with pytest.raises(ValueError, match=r"Got pseudo_dimension=.*\[1, 2 n\] = \[1, 6\]"):
+        learning_bound(GOOD, ERM(), pseudo_dimension=p)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, math.nan, math.inf])
+def test_number_of_hypotheses(count):
+    with pytest.raises(ValueError, match="Got n_hypotheses="):
+        bernstein_bound(GOOD, ERM(), n_hypotheses=count)
+
+
+@pytest.mark.parametrize("weighting", [IWERM(), AIWERM(0.5), Geodesic(0.5, -1), RIWERM(1.0)])
+def test_unbounded_weights_have_no_bernstein_bound(weighting):
+    with pytest.raises(ValueError, match=r"no upper bound; use alpha > 1 with lam < 1.*RIWERM"):
+        bernstein_bound(GOOD, weighting)
+
+
+@pytest.mark.parametrize("weight_bound", [1.0, 0.0, -1.0, math.inf, math.nan])
+def test_weight_bound_below_a_weight(weight_bound):
+    with pytest.raises(ValueError, match=r"Got weight_bound=.*largest weight here is 1\.10"):
+        bernstein_bound(GOOD, clipped, weight_bound=weight_bound)
+
+
+@pytest.mark.parametrize("d2", [0.9, math.nan, math.inf])
+def test_d2_below_one(d2):
+    with pytest.raises(ValueError, match=f"Got d2={d2}, but"):
+        second_moment_bound(RIWERM(0.5), d2)
+
+
+def test_d2_of_a_ratio_that_is_zero():
+    with pytest.raises(ValueError, match="Got a ratio of 0 in every row"):
+        d2_from_ratios([-math.inf, -math.inf])
