@@ -10,6 +10,7 @@ from weighbridge.geodesic._derivatives import (
     log_weight_d_lam,
     log_weight_d_log_ratio,
 )
+from weighbridge.geodesic._lengths import excess_length, remaining_length
 from weighbridge.geodesic._log_weight import log_weight, log_weight_bounds
 from weighbridge.geodesic._means import alpha_divergence, alpha_geodesic, log_f_mean
 from weighbridge.geodesic._paths import fisher_speed, path_length
@@ -17,6 +18,7 @@ from weighbridge.geodesic._paths import fisher_speed, path_length
 __all__ = [
     "alpha_divergence",
     "alpha_geodesic",
+    "excess_length",
     "fisher_speed",
     "log_f_mean",
     "log_weight",
@@ -25,4 +27,5 @@ __all__ = [
     "log_weight_d_lam",
     "log_weight_d_log_ratio",
     "path_length",
+    "remaining_length",
 ]

@@ -1,0 +1,90 @@
+"""
+The geometry of the weights
+===========================
+
+Curves from a source to a target distribution: how long they are, how they bend, and what that says
+about a weighting.
+"""
+
+# %%
+# A pair of normal distributions. For ``alpha`` other than 1 the weighted density is not normal; the
+# curve is drawn through the normal distributions with the same mean and variance.
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.special import expit
+
+from weighbridge.manifolds import (
+    Categorical,
+    Gamma,
+    Normal,
+    VonMises,
+    fisher_rao_distance,
+    geodesic,
+    geometric_bias,
+    projected_curve,
+)
+
+family = Normal()
+source, target = family.theta(mean=0, sd=1), family.theta(mean=2, sd=0.5)
+lam = np.unique(np.r_[np.linspace(0, 1, 41), expit(np.linspace(-14, 14, 80))])
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+for alpha, name in ((-1, "mixture"), (0, "shortest"), (1, "AIWERM"), (3, "RIWERM")):
+    curve = [family.usual(t) for t in projected_curve(family, source, target, lam, alpha).theta]
+    ax.plot(
+        [each["mean"] for each in curve],
+        [each["sd"] for each in curve],
+        label=f"alpha = {alpha}, {name}",
+    )
+within = [family.usual(t) for t in geodesic(family, source, target, 0, np.linspace(0, 1, 41))]
+ax.plot(
+    [each["mean"] for each in within],
+    [each["sd"] for each in within],
+    "k:",
+    label="shortest within the family",
+)
+ax.set(xlabel="mean", ylabel="standard deviation")
+ax.legend()
+plt.show()
+print("Fisher-Rao distance within the family:", round(fisher_rao_distance(family, source, target), 4))
+
+# %%
+# The paper's two biases at ``lam = 0.5``: what is left to go along the curve, and the curvature of the
+# alpha-connection, which vanishes for AIWERM and for the mixture.
+for alpha in (-1, 0, 1, 3):
+    bias = geometric_bias(family, source, target, 0.5, alpha)
+    print(f"alpha = {alpha:2}: geodesic {bias.geodesic:g}, curvature {bias.curvature:.3f}")
+
+# %%
+# How curved are the families? Normal distributions have the same curvature everywhere; others do not.
+shape = np.geomspace(0.05, 50, 60)
+gamma = [Gamma().scalar_curvature(Gamma().theta(shape=s, rate=1), 0) for s in shape]
+mises = [VonMises().scalar_curvature(VonMises().theta(mean=0, concentration=s), 0) for s in shape]
+fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
+ax.semilogx(shape, gamma, label="gamma, by shape")
+ax.semilogx(shape, mises, label="von Mises, by concentration")
+ax.axhline(-1, color="black", lw=0.8, label="normal")
+ax.axhline(0.5, color="gray", lw=0.8, ls="--", label="three categories")
+ax.set(xlabel="parameter", ylabel="scalar curvature")
+ax.legend()
+plt.show()
+three = Categorical(3)
+print(round(three.scalar_curvature(three.theta([0.2, 0.3, 0.5]), 0), 9))
+
+# %%
+# From a sample only log ratios are needed. The longer a curve beyond the shortest one, the more of the
+# way is spent on distributions that are neither source nor target.
+from weighbridge.datasets import make_gaussian_shift
+from weighbridge.geodesic import excess_length, path_length, remaining_length
+
+data = make_gaussian_shift(2000, 2000, random_state=0)
+alphas = np.linspace(-3, 5, 33)
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+axes[0].plot(alphas, path_length(data.log_ratio, alphas))
+axes[0].set(xlabel="alpha", ylabel="length of the curve")
+steps = np.linspace(0, 1, 21)
+for alpha in (1.0, 3.0):
+    axes[1].plot(steps, remaining_length(data.log_ratio, steps, alpha), label=f"alpha = {alpha:g}")
+axes[1].set(xlabel="lam", ylabel="remaining length")
+axes[1].legend()
+plt.show()
+print("excess of AIWERM and RIWERM:", excess_length(data.log_ratio, [1.0, 3.0]).round(3))

@@ -1,0 +1,235 @@
+"""Normal distributions in several dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._observations import generator, whole_number
+
+
+@dataclass(frozen=True)
+class MultivariateNormal(ExponentialFamily):
+    """Normal distributions ``N(mean, covariance)`` of vectors of length `d`.
+
+    ``F(x)`` holds the ``x_i`` and then the products ``x_i x_j`` for ``i <= j``, row by row; with
+    the precision matrix ``P``, ``theta`` holds ``P mean`` and then ``-P_ii / 2`` and ``-P_ij``, so
+    that each product is counted once and there are ``d + d (d + 1)/2`` parameters. The scalar
+    curvature is ``-(1 - alpha^2) d (d + 1)^2 / 4`` everywhere.
+
+    Parameters
+    ----------
+    d : int
+        Length of the vectors.
+
+    Examples
+    --------
+    >>> from weighbridge.manifolds import MultivariateNormal
+    >>> family = MultivariateNormal(2)
+    >>> family.dim
+    5
+    >>> theta = family.theta(mean=[1.0, 2.0], covariance=[[1.0, 0.5], [0.5, 1.0]])
+    >>> family.expectation(theta).round(6)
+    array([1. , 2. , 2. , 2.5, 5. ])
+    >>> round(family.scalar_curvature(theta, alpha=0), 12)
+    -4.5
+    """
+
+    d: int
+    domain: ClassVar[str] = (
+        "a positive definite precision matrix P (theta = (P mean, then -P_ii / 2 and -P_ij by rows "
+        "of the upper triangle))"
+    )
+
+    def __post_init__(self) -> None:
+        whole_number(self.d, "d", least=1)
+
+    @property
+    def dim(self) -> int:
+        """Number of natural parameters, ``d + d (d + 1)/2``."""
+        return self.d + self.d * (self.d + 1) // 2
+
+    def theta(self, mean: Any, covariance: Any) -> np.ndarray:
+        """Natural parameters of a mean and a covariance matrix.
+
+        Parameters
+        ----------
+        mean : array of shape (d,)
+            Mean.
+        covariance : array of shape (d, d)
+            Covariance matrix, symmetric and positive definite.
+
+        Returns
+        -------
+        ndarray of shape (dim,)
+            ``theta``.
+        """
+        mean, covariance = np.asarray(mean, dtype=float), np.asarray(covariance, dtype=float)
+        expected = ((self.d,), (self.d, self.d))
+        if (mean.shape, covariance.shape) != expected:
+            raise ValueError(
+                f"Got a mean of shape {mean.shape} and a covariance of shape {covariance.shape}, "
+                f"but {self!r} needs {expected[0]} and {expected[1]}."
+            )
+        return self._from_moments(mean, covariance)
+
+    def usual(self, theta: Any) -> dict[str, np.ndarray]:
+        """Mean and covariance matrix.
+
+        Parameters
+        ----------
+        theta : array of shape (dim,)
+            Natural parameters.
+
+        Returns
+        -------
+        dict
+            ``mean`` and ``covariance``.
+        """
+        mean, root = self._moments(theta)
+        return {"mean": mean, "covariance": root @ root.T}
+
+    def in_domain(self, theta: Any) -> bool:
+        """Whether the precision matrix is positive definite."""
+        if not np.isfinite(theta).all():
+            return False
+        try:
+            np.linalg.cholesky(self._precision(np.asarray(theta)))
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
+    def log_partition(self, theta: Any) -> Any:
+        """``h' P^-1 h / 2 - log det(P / 2 pi) / 2`` with ``h = P mean``."""
+        theta = np.asarray(theta)
+        precision, linear = self._precision(theta), theta[: self.d]
+        if np.iscomplexobj(theta):
+            # the logarithm of a complex determinant would jump; the sum of logarithms is analytic
+            log_det = np.log(np.linalg.eigvals(precision / (2 * np.pi))).sum()
+        else:
+            log_det = np.linalg.slogdet(precision / (2 * np.pi))[1]
+        return (linear @ np.linalg.solve(precision, linear) - log_det) / 2
+
+    def expectation(self, theta: Any) -> np.ndarray:
+        """The means of ``x_i`` and of ``x_i x_j``."""
+        mean, root = self._moments(theta)
+        second = root @ root.T + np.outer(mean, mean)
+        return np.concatenate([mean, second[np.triu_indices(self.d)]])
+
+    def natural(self, eta: Any, start: Any = None) -> np.ndarray:
+        """Natural parameters of the means of ``x_i`` and of ``x_i x_j``."""
+        eta = self._vector(eta, "eta")
+        mean = eta[: self.d]
+        return self._from_moments(mean, self._symmetric(eta[self.d :]) - np.outer(mean, mean))
+
+    def metric(self, theta: Any) -> np.ndarray:
+        """Covariance of ``F(x)``."""
+        frame = self._frame(theta)
+        return frame @ frame.T
+
+    def skewness(self, theta: Any) -> np.ndarray:
+        """Third central moments of ``F(x)``."""
+        frame, tensor = self._frame(theta), _standard_skewness(self.d)
+        for _ in range(3):
+            # each round maps the last axis and turns it to the front
+            tensor = (tensor @ frame.T).transpose(2, 0, 1)
+        return tensor
+
+    def sufficient_statistics(self, x: Any) -> np.ndarray:
+        """The ``x_i``, then the ``x_i x_j`` for ``i <= j``."""
+        x = self._rows(x)
+        i, j = np.triu_indices(self.d)
+        return np.hstack([x, x[:, i] * x[:, j]])
+
+    def log_base_measure(self, x: Any) -> np.ndarray:
+        """0 everywhere."""
+        return np.zeros(len(self._rows(x)))
+
+    def sample(self, theta: Any, size: int, random_state: Any = None) -> np.ndarray:
+        """Independent draws, one in a row."""
+        mean, root = self._moments(theta)
+        return mean + generator(random_state).standard_normal((size, self.d)) @ root.T
+
+    def _orthonormal_skewness(self, theta: np.ndarray) -> np.ndarray:
+        # affine maps of x are isometries: the standard normal's, whatever theta is
+        return _standard_skewness(self.d)
+
+    def _symmetric(self, triangle: np.ndarray) -> np.ndarray:
+        matrix = np.zeros((self.d, self.d), dtype=triangle.dtype)
+        matrix[np.triu_indices(self.d)] = triangle
+        return matrix + np.triu(matrix, 1).T
+
+    def _precision(self, theta: np.ndarray) -> np.ndarray:
+        matrix = -self._symmetric(theta[self.d :])
+        # the off-diagonal entries stand for both P_ij and P_ji
+        return matrix + np.diag(np.diag(matrix))
+
+    def _moments(self, theta: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean, and a root C of the covariance C C'."""
+        theta = self.check(theta)
+        factor = np.linalg.cholesky(self._precision(theta))
+        root = solve_triangular(factor, np.eye(self.d), lower=True).T
+        return root @ (root.T @ theta[: self.d]), root
+
+    def _from_moments(self, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+        symmetric = np.allclose(covariance, covariance.T, rtol=1e-10, atol=0)
+        try:
+            factor = np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:
+            symmetric = False
+        if not symmetric or not np.isfinite(mean).all():
+            raise ValueError(
+                f"Got mean={mean.tolist()} and covariance={covariance.tolist()}, but {self!r} "
+                "needs finite means and a symmetric, positive definite covariance."
+            )
+        inverse = solve_triangular(factor, np.eye(self.d), lower=True)
+        precision = inverse.T @ inverse
+        triangle = np.diag(np.diag(precision) / 2) - precision
+        return self.check(np.concatenate([precision @ mean, triangle[np.triu_indices(self.d)]]))
+
+    def _frame(self, theta: Any) -> np.ndarray:
+        """Matrix K with g = K K' and T = K K K applied to the standard normal's.
+
+        ``x = mean + C w`` with w standard normal, and F(x) is an affine map of F(w), whose
+        entries are uncorrelated.
+        """
+        mean, root = self._moments(theta)
+        i, j = np.triu_indices(self.d)
+        # C_ik C_jl + C_il C_jk over the square root of its variance: 1 off, 2 on the diagonal
+        squares = root[i][:, i] * root[j][:, j] + root[i][:, j] * root[j][:, i]
+        squares = squares * np.where(i == j, np.sqrt(0.5), 1.0)
+        linear = mean[i, None] * root[j] + mean[j, None] * root[i]
+        return np.block([[root, np.zeros((self.d, len(i)))], [linear, squares]])
+
+    def _rows(self, x: Any) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        if x.ndim != 2 or x.shape[1] != self.d or not np.isfinite(x).all():
+            raise ValueError(
+                f"Got x of shape {x.shape}, but {self!r} needs finite numbers in the shape "
+                f"(n_samples, {self.d})."
+            )
+        return x
+
+
+@lru_cache(maxsize=32)
+def _standard_skewness(d: int) -> np.ndarray:
+    """T of the standard normal in the frame ``w_i``, ``w_i w_j``, ``w_i^2 / sqrt(2)``."""
+    i, j = np.triu_indices(d)
+    # w' A w for each entry; third cumulants are 2 A_ij with w_i, w_j and 8 tr(A B C)
+    forms = np.zeros((len(i), d, d))
+    forms[np.arange(len(i)), i, j] += 0.5
+    forms[np.arange(len(i)), j, i] += 0.5
+    forms *= np.where(i == j, np.sqrt(0.5), 1.0)[:, None, None]
+    products = np.einsum("aij,bjk->abik", forms, forms)
+    tensor = np.zeros((d + len(i),) * 3)
+    tensor[d:, d:, d:] = 8 * np.einsum("abik,cki->abc", products, forms)
+    tensor[d:, :d, :d] = 2 * forms
+    tensor[:d, d:, :d] = 2 * forms.transpose(1, 0, 2)
+    tensor[:d, :d, d:] = 2 * forms.transpose(1, 2, 0)
+    tensor.flags.writeable = False
+    return tensor

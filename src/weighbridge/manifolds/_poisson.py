@@ -1,0 +1,110 @@
+"""Poisson distributions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._observations import finite_number, generator, real_line
+
+
+@dataclass(frozen=True)
+class Poisson(ExponentialFamily):
+    """Poisson distributions of counts.
+
+    ``F(x) = x``, ``theta = log(rate)``, ``k(x) = -log x!``. One-dimensional, hence flat.
+
+    Examples
+    --------
+    >>> from weighbridge.manifolds import Poisson
+    >>> family = Poisson()
+    >>> theta = family.theta(rate=3.0)
+    >>> family.metric(theta).round(6)
+    array([[3.]])
+    >>> family.scalar_curvature(theta, alpha=0)
+    0.0
+    """
+
+    dim: ClassVar[int] = 1
+    domain: ClassVar[str] = "a finite number whose exponential is finite (theta = log(rate))"
+
+    def theta(self, rate: float) -> np.ndarray:
+        """Natural parameter of a rate.
+
+        Parameters
+        ----------
+        rate : float
+            Mean count.
+
+        Returns
+        -------
+        ndarray of shape (1,)
+            ``theta``.
+        """
+        return np.log([finite_number(rate, "rate", positive=True)])
+
+    def usual(self, theta: Any) -> dict[str, float]:
+        """The rate.
+
+        Parameters
+        ----------
+        theta : array of shape (1,)
+            Natural parameter.
+
+        Returns
+        -------
+        dict
+            ``rate``.
+        """
+        return {"rate": float(np.exp(self.check(theta)[0]))}
+
+    def in_domain(self, theta: Any) -> bool:
+        """Whether the rate is a positive double."""
+        return bool(np.isfinite(theta).all() and -745 < theta[0] < 709)
+
+    def log_partition(self, theta: Any) -> Any:
+        """``exp(theta)``."""
+        return np.exp(np.asarray(theta))[0]
+
+    def expectation(self, theta: Any) -> np.ndarray:
+        """The rate."""
+        return np.exp(self.check(theta))
+
+    def natural(self, eta: Any, start: Any = None) -> np.ndarray:
+        """Natural parameter of a mean count."""
+        eta = self._vector(eta, "eta")
+        if not eta[0] > 0:
+            raise ValueError(f"Got eta={eta.tolist()}, but a mean count must be above 0.")
+        return np.log(eta)
+
+    def metric(self, theta: Any) -> np.ndarray:
+        """The variance, equal to the rate."""
+        return self.expectation(theta)[:, None]
+
+    def skewness(self, theta: Any) -> np.ndarray:
+        """The third central moment, equal to the rate."""
+        return self.expectation(theta)[:, None, None]
+
+    def sufficient_statistics(self, x: Any) -> np.ndarray:
+        """The count itself."""
+        x = real_line(x)
+        if not self._inside(x).all():
+            raise ValueError(f"Got x with values that are not counts; {self!r} needs 0, 1, 2, ...")
+        return x[:, None]
+
+    def log_base_measure(self, x: Any) -> np.ndarray:
+        """``-log x!`` for counts, ``-inf`` for other numbers."""
+        x = real_line(x)
+        inside = self._inside(x)
+        return np.where(inside, -gammaln(np.where(inside, x, 0.0) + 1), -np.inf)
+
+    def sample(self, theta: Any, size: int, random_state: Any = None) -> np.ndarray:
+        """Independent draws."""
+        return generator(random_state).poisson(self.usual(theta)["rate"], size)
+
+    def _inside(self, x: np.ndarray) -> np.ndarray:
+        return (x >= 0) & (x == np.floor(x))

@@ -1,0 +1,431 @@
+"""Alpha-geodesics, Fisher-Rao distances and the geometric bias of a weighting."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+
+from weighbridge.geodesic import alpha_geodesic
+from weighbridge.manifolds import (
+    Categorical,
+    Exponential,
+    ExponentialFamily,
+    Gamma,
+    MultivariateNormal,
+    Normal,
+    Poisson,
+    VonMises,
+    fisher_rao_distance,
+    geodesic,
+    geodesic_velocity,
+    geometric_bias,
+)
+from weighbridge.manifolds._fisher_rao import length_of_shortest
+
+NORMAL, SIMPLEX, PLANE = Normal(), Categorical(4), MultivariateNormal(2)
+LAM = np.linspace(0, 1, 7)
+PAIRS = [
+    (NORMAL, NORMAL.theta(mean=0, sd=1), NORMAL.theta(mean=2, sd=0.5)),
+    (
+        PLANE,
+        PLANE.theta(mean=[0, 0], covariance=[[1, 0.3], [0.3, 2]]),
+        PLANE.theta(mean=[1, -1], covariance=[[0.5, -0.2], [-0.2, 1]]),
+    ),
+    (Gamma(), Gamma().theta(shape=1, rate=1), Gamma().theta(shape=5, rate=3)),
+    (
+        SIMPLEX,
+        SIMPLEX.theta(probabilities=[0.1, 0.2, 0.3, 0.4]),
+        SIMPLEX.theta(probabilities=[0.6, 0.2, 0.15, 0.05]),
+    ),
+    (
+        VonMises(),
+        VonMises().theta(mean=0, concentration=1),
+        VonMises().theta(mean=2, concentration=4),
+    ),
+    (Poisson(), Poisson().theta(rate=1), Poisson().theta(rate=7)),
+    (Exponential(), Exponential().theta(rate=1), Exponential().theta(rate=5)),
+]
+IDS = [repr(pair[0]) for pair in PAIRS]
+every_family = pytest.mark.parametrize("pair", PAIRS, ids=IDS)
+
+
+class InverseGaussian(ExponentialFamily):
+    """A family that gives its log-partition and nothing else."""
+
+    dim = 2
+
+    def log_partition(self, theta):
+        return -2 * np.sqrt(theta[0] * theta[1]) - np.log(-2 * theta[1]) / 2
+
+
+def _integrated(family, start, velocity, alpha, lam):
+    """The geodesic equation as an initial-value problem, straight from the connection."""
+
+    def rate(_, state):
+        theta, v = np.split(state, 2)
+        gamma = family.connection(theta, alpha, raised=True)
+        return np.concatenate([v, -np.einsum("ijk,i,j->k", gamma, v, v)])
+
+    state = np.concatenate([start, velocity])
+    done = solve_ivp(rate, (0, 1), state, "DOP853", t_eval=lam, rtol=1e-12, atol=1e-13)
+    return done.y[: family.dim].T
+
+
+# --- the curve ---------------------------------------------------------------------------------
+
+
+@every_family
+def test_alpha_one_is_straight_in_theta(pair):
+    _, start, stop = pair
+    line = start + LAM[:, None] * (stop - start)
+    np.testing.assert_allclose(geodesic(*pair, 1, LAM), line, rtol=1e-14, atol=1e-15)
+
+
+@every_family
+def test_alpha_minus_one_is_straight_in_eta(pair):
+    family, start, stop = pair
+    eta = np.array([family.expectation(theta) for theta in geodesic(*pair, -1, LAM)])
+    ends = family.expectation(start), family.expectation(stop)
+    np.testing.assert_allclose(eta, ends[0] + LAM[:, None] * (ends[1] - ends[0]), rtol=1e-10)
+
+
+@every_family
+@pytest.mark.parametrize("alpha", [-1.0, -0.6, 0.0, 0.4, 1.0])
+def test_curve_solves_the_geodesic_equation(pair, alpha):
+    # integrated from the start with the curve's own first velocity, it passes the same points
+    family, start, _ = pair
+    velocity = geodesic_velocity(*pair, alpha, 0.0)
+    integrated = _integrated(family, start, velocity, alpha, LAM)
+    np.testing.assert_allclose(geodesic(*pair, alpha, LAM), integrated, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [-2.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (NORMAL, NORMAL.theta(mean=0, sd=1), NORMAL.theta(mean=0.4, sd=0.9)),
+        (Gamma(), Gamma().theta(shape=2, rate=1), Gamma().theta(shape=3, rate=1.5)),
+        PAIRS[3],
+    ],
+    ids=["Normal", "Gamma", "Categorical"],
+)
+def test_curves_beyond_the_flat_ones(pair, alpha):
+    family, start, _ = pair
+    velocity = geodesic_velocity(*pair, alpha, 0.0)
+    integrated = _integrated(family, start, velocity, alpha, LAM)
+    np.testing.assert_allclose(geodesic(*pair, alpha, LAM), integrated, rtol=1e-8, atol=1e-8)
+
+
+@every_family
+@pytest.mark.parametrize("alpha", [-1.0, -0.5, 0.0, 1.0])
+def test_ends_and_way_back(pair, alpha):
+    family, start, stop = pair
+    forth = geodesic(*pair, alpha, LAM)
+    assert np.array_equal(forth[[0, -1]], [start, stop])
+    back = geodesic(family, stop, start, alpha, 1 - LAM)
+    np.testing.assert_allclose(forth, back, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(geodesic(family, start, start, alpha, LAM), np.tile(start, (7, 1)))
+
+
+@every_family
+@pytest.mark.parametrize("alpha", [-1.0, 0.3, 1.0])
+def test_velocity_is_the_derivative(pair, alpha):
+    # a central difference with step 1e-4 is good to about 1e-8 of the third derivative
+    step = 1e-4
+    ahead, behind = (geodesic(*pair, alpha, 0.4 + sign * step) for sign in (1, -1))
+    velocity = geodesic_velocity(*pair, alpha, 0.4)
+    np.testing.assert_allclose((ahead - behind) / (2 * step), velocity, rtol=1e-5, atol=1e-5)
+
+
+def test_shapes_follow_lam():
+    family, start, stop = PAIRS[1]
+    for alpha in (-1, 0, 1):
+        for function in (geodesic, geodesic_velocity):
+            assert function(family, start, stop, alpha, 0.5).shape == (5,)
+            assert function(family, start, stop, alpha, np.full((2, 3), 0.5)).shape == (2, 3, 5)
+
+
+def _fisher_rao_normal(mean1, sd1, mean2, sd2, lam):
+    """Half a circle over the line (mean / sqrt 2), at constant hyperbolic speed."""
+    x1, x2 = mean1 / math.sqrt(2), mean2 / math.sqrt(2)
+    centre = (x2**2 + sd2**2 - x1**2 - sd1**2) / (2 * (x2 - x1))
+    radius = math.hypot(x1 - centre, sd1)
+    ends = math.atanh((x1 - centre) / radius), math.atanh((x2 - centre) / radius)
+    u = ends[0] + lam * (ends[1] - ends[0])
+    return math.sqrt(2) * (centre + radius * np.tanh(u)), radius / np.cosh(u)
+
+
+@pytest.mark.parametrize("stop", [(2, 0.5), (0.1, 1.01), (-3, 2), (10, 1)])
+def test_alpha_zero_between_normals_is_half_a_circle(stop):
+    points = geodesic(NORMAL, NORMAL.theta(0, 1), NORMAL.theta(*stop), 0, LAM)
+    mean, sd = np.array([list(NORMAL.usual(theta).values()) for theta in points]).T
+    want = _fisher_rao_normal(0, 1, *stop, LAM)
+    np.testing.assert_allclose(mean, want[0], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(sd, want[1], rtol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [-2.0, -0.5, 0.0, 0.7, 2.0, 3.0])
+def test_geodesics_of_the_simplex_are_the_weighted_densities(alpha):
+    # Up to the pace. Both the solver and the geodesic equation, integrated on its own from the
+    # first direction of the weighted curve, stay on the normalised f-interpolation.
+    family, start, stop = PAIRS[3]
+    p, q = (family.usual(theta)["probabilities"] for theta in (start, stop))
+    k = (1 - alpha) / 2
+    # d log m / d lam at lam = 0; theta are differences to the last cell
+    slope = ((q / p) ** k - 1) / k
+    direction = slope[:-1] - slope[-1]
+
+    def on_the_curve(theta):
+        """Distance of theta to the curve at the place with the same first coordinate."""
+        wanted = family.usual(theta)["probabilities"]
+
+        def gap(lam):
+            return alpha_geodesic(p, q, lam, alpha)[0] - wanted[0]
+
+        lam = brentq(gap, 0, 1, xtol=1e-15, rtol=1e-14)
+        return np.abs(alpha_geodesic(p, q, lam, alpha) - wanted).max()
+
+    for theta in geodesic(*PAIRS[3], alpha, LAM[1:-1]):
+        assert on_the_curve(theta) < 1e-8
+    for theta in _integrated(family, start, 0.3 * direction, alpha, LAM)[1:]:
+        assert on_the_curve(theta) < 1e-8
+    velocity = geodesic_velocity(*PAIRS[3], alpha, 0.0)
+    np.testing.assert_allclose(
+        velocity / np.linalg.norm(velocity), direction / np.linalg.norm(direction), atol=1e-8
+    )
+
+
+def test_a_family_given_by_its_log_partition_alone_has_geodesics():
+    family, start, stop = InverseGaussian(), np.array([-0.5, -0.5]), np.array([-1.0, -2.0])
+    velocity = geodesic_velocity(family, start, stop, 0, 0.0)
+    # derivatives by Cauchy's integral are good to about ten digits
+    integrated = _integrated(family, start, velocity, 0, np.array([0.0, 1.0]))
+    np.testing.assert_allclose(integrated[-1], stop, rtol=1e-7)
+
+
+@given(st.floats(-3, 3), st.floats(0.3, 3), st.floats(-0.99, 0.99))
+@settings(max_examples=40)
+def test_geodesics_move_with_the_origin_and_unit_of_x(mean, sd, alpha):
+    # x -> 3 x + 1 is an isometry of the family
+    def usual(theta):
+        return np.array(list(NORMAL.usual(theta).values()))
+
+    start, stop = NORMAL.theta(0, 1), NORMAL.theta(mean, sd)
+    moved = NORMAL.theta(1, 3), NORMAL.theta(3 * mean + 1, 3 * sd)
+    plain = usual(geodesic(NORMAL, start, stop, alpha, 0.3))
+    np.testing.assert_allclose(
+        usual(geodesic(NORMAL, *moved, alpha, 0.3)), 3 * plain + [1, 0], rtol=1e-8, atol=1e-8
+    )
+
+
+def test_no_curve_is_said_so():
+    # 3-geodesics shot from N(0, 1) in all directions were seen to stay where |mean| < 1 + sd, and
+    # no nearer than .69 to N(2, .25); this is numerical evidence, not a proof
+    with pytest.raises(ArithmeticError, match="There may be none"):
+        geodesic(*PAIRS[0], 3, 0.5)
+
+
+def test_geodesics_refuse_what_they_cannot_do():
+    with pytest.raises(ValueError, match=r"lam must lie in \[0, 1\]"):
+        geodesic(*PAIRS[0], 0, 1.5)
+    with pytest.raises(ValueError, match="alpha must be a finite number"):
+        geodesic(*PAIRS[0], math.inf, 0.5)
+    with pytest.raises(ValueError, match=r"need theta\[1\] < 0"):
+        geodesic(NORMAL, [0.0, 1.0], PAIRS[0][2], 0, 0.5)
+
+
+# --- distance ----------------------------------------------------------------------------------
+
+
+def test_closed_forms_of_the_distance():
+    assert fisher_rao_distance(*PAIRS[0]) == pytest.approx(2.6124005, abs=5e-8)
+    square = 2**2 + 2 * 0.5**2
+    arc = math.sqrt(2) * math.acosh(1 + square / (4 * 1 * 0.5))
+    assert fisher_rao_distance(*PAIRS[0]) == pytest.approx(arc, rel=1e-12)
+    assert fisher_rao_distance(*PAIRS[5]) == pytest.approx(2 * (math.sqrt(7) - 1), rel=1e-12)
+    assert fisher_rao_distance(*PAIRS[6]) == pytest.approx(math.log(5), rel=1e-12)
+    p, q = (SIMPLEX.usual(theta)["probabilities"] for theta in PAIRS[3][1:])
+    arc = 2 * math.acos(np.sqrt(p * q).sum())
+    assert fisher_rao_distance(*PAIRS[3]) == pytest.approx(arc, rel=1e-12)
+
+
+@every_family
+def test_generic_route_agrees_with_closed_forms(pair):
+    assert length_of_shortest(*pair) == pytest.approx(fisher_rao_distance(*pair), rel=1e-8)
+
+
+@pytest.mark.parametrize("stop", [(0, 0.01), (0, 100), (1, 0.1), (100, 100)])
+def test_generic_route_over_long_distances(stop):
+    # 4 to 7 units; the curve is found from one of its ends where the first guess is too far off
+    ends = NORMAL.theta(0, 1), NORMAL.theta(*stop)
+    want = fisher_rao_distance(NORMAL, *ends)
+    assert length_of_shortest(NORMAL, *ends) == pytest.approx(want, rel=1e-8)
+
+
+@every_family
+def test_distance_is_symmetric_and_local(pair):
+    family, start, stop = pair
+    assert fisher_rao_distance(*pair) == pytest.approx(
+        fisher_rao_distance(family, stop, start), rel=1e-9
+    )
+    assert fisher_rao_distance(family, start, start) == 0
+    step = 1e-5 * (stop - start)
+    # the metric changes by a few 1e-5 on the way
+    assert fisher_rao_distance(family, start, start + step) == pytest.approx(
+        math.sqrt(step @ family.metric(start) @ step), rel=1e-4
+    )
+
+
+@every_family
+def test_parts_of_the_shortest_curve_add_up(pair):
+    family, start, stop = pair
+    middle = geodesic(*pair, 0, 0.3)
+    whole = fisher_rao_distance(*pair)
+    assert fisher_rao_distance(family, start, middle) == pytest.approx(0.3 * whole, rel=1e-8)
+    assert fisher_rao_distance(family, middle, stop) == pytest.approx(0.7 * whole, rel=1e-8)
+
+
+def test_distance_between_vectors_of_independent_normals():
+    # Squares of distances add if the means differ in one coordinate only: x2 -> 2 - x2 leaves such
+    # pairs as they are, hence the shortest curve too. It holds in any linear coordinates.
+    turn = np.array([[2.0, 1.0], [-0.5, 1.5]])
+    one, two = (0.0, 1.0), (1.5, 0.6)
+    three, four = (1.0, 2.0), (1.0, 1.2)
+    ends = [((one[0], three[0]), (one[1], three[1])), ((two[0], four[0]), (two[1], four[1]))]
+    thetas = [
+        PLANE.theta(mean=turn @ mean, covariance=turn @ np.diag(np.square(sd)) @ turn.T)
+        for mean, sd in ends
+    ]
+    parts = [
+        fisher_rao_distance(NORMAL, NORMAL.theta(*a), NORMAL.theta(*b))
+        for a, b in ((one, two), (three, four))
+    ]
+    assert fisher_rao_distance(PLANE, *thetas) == pytest.approx(math.hypot(*parts), rel=1e-8)
+
+
+def test_distance_between_covariances():
+    # equal means: sqrt of half the sum of squared log eigenvalues
+    one, two = np.array([[1, 0.3], [0.3, 2]]), np.array([[0.5, -0.2], [-0.2, 3]])
+    thetas = [PLANE.theta(mean=[1, 2], covariance=cov) for cov in (one, two)]
+    eigenvalues = np.linalg.eigvals(np.linalg.solve(one, two)).real
+    want = math.sqrt((np.log(eigenvalues) ** 2).sum() / 2)
+    assert fisher_rao_distance(PLANE, *thetas) == pytest.approx(want, rel=1e-8)
+
+
+def test_distance_in_more_dimensions():
+    space = MultivariateNormal(3)
+    cov = np.diag([1.0, 2.0, 0.5])
+    thetas = [space.theta(mean=[0, 0, 0], covariance=c) for c in (np.eye(3), cov)]
+    want = math.sqrt((np.log([1, 2, 0.5]) ** 2).sum() / 2)
+    assert fisher_rao_distance(space, *thetas) == pytest.approx(want, rel=1e-8)
+
+
+@pytest.mark.parametrize("step", [1e-4, 1e-8, 1e-12])
+def test_short_distances_keep_their_digits(step):
+    # relative to the metric; the step itself is exact
+    assert fisher_rao_distance(
+        NORMAL, NORMAL.theta(mean=0, sd=1), NORMAL.theta(mean=step, sd=1)
+    ) == pytest.approx(step, rel=1e-8)
+    near = np.array([step, 0.0, 0.0])
+    length = step * math.sqrt(SIMPLEX.metric(np.zeros(3))[0, 0])
+    # the metric changes by the step on the way, and probabilities are rounded to 1e-16
+    assert fisher_rao_distance(SIMPLEX, np.zeros(3), near) == pytest.approx(
+        length, rel=step + 1e-15 / step
+    )
+
+
+def test_a_distance_too_long_for_the_solver_is_said_so():
+    class FarNormal(ExponentialFamily):
+        """The normals without their closed form of the distance."""
+
+        dim = 2
+        in_domain, log_partition = Normal.in_domain, Normal.log_partition
+        expectation, metric, skewness = Normal.expectation, Normal.metric, Normal.skewness
+        natural, _moments = Normal.natural, Normal._moments
+
+    ends = NORMAL.theta(mean=0, sd=1), NORMAL.theta(mean=0, sd=1e-5)
+    with pytest.raises(ArithmeticError, match="ends that are closer"):
+        fisher_rao_distance(FarNormal(), *ends)
+
+
+def test_a_metric_that_is_not_the_derivative_of_the_expectation_is_found():
+    class Wrong(ExponentialFamily):
+        dim = 2
+
+        def log_partition(self, theta):
+            return np.exp(theta).sum()
+
+        def expectation(self, theta):
+            return np.asarray(theta, dtype=float)
+
+        def natural(self, eta, start=None):
+            return np.asarray(eta, dtype=float)
+
+    with pytest.raises(ArithmeticError, match="the derivative of its expectation"):
+        fisher_rao_distance(Wrong(), [0.0, 0.0], [1.0, 2.0])
+
+
+# --- bias --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 1.0])
+def test_curvature_bias_vanishes_on_flat_curves(lam):
+    for pair in PAIRS:
+        for alpha in (1, -1):
+            bias = geometric_bias(*pair, lam, alpha)
+            assert bias.geodesic == 1 - lam
+            assert bias.curvature == 0
+            np.testing.assert_allclose(bias.vector, (1 - lam) * bias.e_1)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 0.5, 1.0])
+def test_curvature_bias_of_relative_weights_between_normals(lam):
+    # scalar curvature -(1 - 3^2) = 8; rounding alone is left
+    for stop in (NORMAL.theta(mean=0.3, sd=0.8), NORMAL.theta(mean=0.5, sd=1.0)):
+        bias = geometric_bias(NORMAL, PAIRS[0][1], stop, lam, 3)
+        assert bias.curvature == pytest.approx(8 * (1 - lam), rel=1e-14)
+        assert bias.geodesic == 1 - lam
+
+
+@every_family
+@pytest.mark.parametrize("alpha", [-1.0, 0.0, 0.5, 1.0])
+def test_directions_of_the_bias_are_orthonormal(pair, alpha):
+    family, _, target = pair
+    bias = geometric_bias(*pair, 0.25, alpha)
+    g = family.metric(target)
+    velocity = geodesic_velocity(*pair, alpha, 1.0)
+    assert bias.e_1 @ g @ bias.e_1 == pytest.approx(1, rel=1e-12)
+    along = velocity / math.sqrt(velocity @ g @ velocity)
+    np.testing.assert_allclose(bias.e_1, along, rtol=1e-10, atol=1e-12)
+    assert bias.curvature == pytest.approx(0.75 * family.scalar_curvature(target, alpha))
+    if family.dim == 1:
+        assert bias.e_2 is None
+        np.testing.assert_allclose(bias.vector, 0.75 * bias.e_1)
+        return
+    assert bias.e_2 @ g @ bias.e_2 == pytest.approx(1, rel=1e-10)
+    assert abs(bias.e_1 @ g @ bias.e_2) < 1e-10
+    np.testing.assert_allclose(bias.vector, 0.75 * bias.e_1 + bias.curvature * bias.e_2)
+    # the two parts are orthogonal, so their squares add
+    length = bias.vector @ g @ bias.vector
+    assert length == pytest.approx(0.75**2 + bias.curvature**2, rel=1e-10)
+
+
+def test_numbers_stand_where_directions_are_not_known():
+    family, source, target = PAIRS[0]
+    for stop in (source, target):  # no direction from a point to itself, no 3-geodesic found
+        bias = geometric_bias(family, source, stop, 0.5, 3)
+        assert bias.e_1 is None
+        assert bias.e_2 is None
+        assert bias.vector is None
+        assert bias.curvature == pytest.approx(4, rel=1e-14)
+
+
+def test_bias_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match=r"lam must lie in \[0, 1\]"):
+        geometric_bias(*PAIRS[0], -0.1, 1)
+    with pytest.raises(ValueError, match="alpha must be a finite number"):
+        geometric_bias(*PAIRS[0], 0.5, math.nan)
