@@ -7,7 +7,7 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow test-torch test-oldest lint format docs bench bench-selection clean
+.PHONY: help demo test test-slow test-torch test-oldest lint format docs bench bench-selection paper paper-full clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,5 +66,11 @@ bench: $(VENV)/.test ## benchmarks, peers included (an hour), with a JSON of fig
 bench-selection: $(VENV)/.test ## choice of the weighting on 54 tasks (hours; WEIGHBRIDGE_DATA names the folder of data sets)
 	$(BIN)/python -m benchmarks.selection
 
+paper: $(VENV)/.data $(VENV)/.plot ## every table and figure of the paper, reduced (15 minutes on two cores)
+	$(BIN)/python -m experiments
+
+paper-full: $(VENV)/.data $(VENV)/.plot ## as many trials as in the paper, covtype included (days); goes on where it stopped
+	$(BIN)/python -m experiments --full
+
 clean:           ## remove everything that was built
-	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo .*_cache
+	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo experiments/results .*_cache

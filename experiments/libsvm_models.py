@@ -1,0 +1,26 @@
+"""Appendix E: five models on the five LIBSVM sets, misclassification rates in percent."""
+
+from experiments._printed import LIBSVM
+from experiments._split_table import classifiers, split_cells, split_tables, split_values
+
+TITLE = "Five models on the LIBSVM sets (appendix E)"
+# LIBSVM's diabetes has the same name as scikit-learn's
+PRINTED = {
+    "diabetes (LIBSVM)" if name == "diabetes" else name: rows for name, rows in LIBSVM.items()
+}
+MODELS = classifiers(PRINTED)
+
+
+def cells(scale):
+    """Return the work: every reading, set and trial, with all five models."""
+    return split_cells(scale, MODELS)
+
+
+def values(done):
+    """Return means and standard errors."""
+    return split_values(done, MODELS)
+
+
+def tables(found):
+    """Return a table for each reading."""
+    return split_tables(found, PRINTED, TITLE)
