@@ -22,6 +22,8 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "examples"]
 html_theme = "pydata_sphinx_theme"
 html_title = "weighbridge"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
 html_sidebars = {
     "**": ["sidebar-nav-bs"],

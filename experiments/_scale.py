@@ -25,10 +25,10 @@ class Scale:
 
 REDUCED = Scale(
     "reduced",
-    toy_trials=60,
+    toy_trials=40,
     search_trials=4,
-    released_trials=40,
-    trials=3,
+    released_trials=20,
+    trials=2,
     lams=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
     alphas=(1.0, 2.0, 3.0),
     evaluations=8,

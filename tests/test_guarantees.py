@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import warnings
 
 import mpmath
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from weighbridge import Geodesic
+from weighbridge.exceptions import WeightWarning
 from weighbridge.guarantees import (
     LearningBound,
     bernstein_bound,
@@ -20,7 +22,7 @@ from weighbridge.guarantees import (
     learning_bound,
     second_moment_bound,
 )
-from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM
+from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, log_mean
 
 
 def gaussian(n, seed, mu=1.0):
@@ -440,3 +442,80 @@ def test_d2_below_one(d2):
 def test_d2_of_a_ratio_that_is_zero():
     with pytest.raises(ValueError, match="Got a ratio of 0 in every row"):
         d2_from_ratios([-math.inf, -math.inf])
+
+
+def test_rows_without_any_ratio_have_no_bound():
+    # they gave "gap <= 0" with IWERM
+    for call in (
+        lambda: learning_bound([-math.inf] * 100, IWERM(), pseudo_dimension=1),
+        lambda: bernstein_bound([-math.inf] * 100, RIWERM(0.5)),
+    ):
+        with pytest.raises(ValueError, match=r"Got a ratio of 0 in every row.*Check the ratio"):
+            call()
+
+
+@pytest.mark.parametrize("constant", [-800.0, -5.0, -0.5, 0.5, 5.0, 800.0])
+def test_ratios_off_by_a_constant_are_warned_of(constant):
+    _, log_ratio = gaussian(2000, 16)
+    for call in (
+        lambda s: learning_bound(s, RIWERM(0.5), pseudo_dimension=1),
+        lambda s: bernstein_bound(s, RIWERM(0.5)),
+    ):
+        with pytest.warns(
+            WeightWarning, match=r"subtract weighbridge\.weighting\.log_mean"
+        ) as seen:
+            call(log_ratio + constant)
+        assert seen[0].filename == __file__
+        # the remedy works, and the ratio as it is needs none
+        call(log_ratio + constant - log_mean(log_ratio + constant))
+        call(log_ratio)
+
+
+@pytest.mark.parametrize("tail", [1.2, 1.5, 3.0])
+def test_honest_ratios_of_heavy_tails_are_never_refused(tail):
+    # Pareto ratios of mean 1, of infinite variance for tail <= 2; a warning is all they may get.
+    # At 100 rows 5 standard errors are rare where there is a variance.
+    rng, warned = np.random.default_rng(17), 0
+    for _ in range(300):
+        ratio = rng.pareto(tail, 100) * (tail - 1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", WeightWarning)
+            bernstein_bound(np.log(ratio), RIWERM(0.5))
+        warned += len(caught)
+    assert warned <= (300 if tail <= 2 else 3)
+
+
+@pytest.mark.parametrize(
+    ("weighting", "known"), [(IWERM(), "inf"), (AIWERM(0.5), "inf"), (RIWERM(0.8), "5")]
+)
+def test_the_largest_weight_of_a_sample_bounds_no_geodesic(weighting, known):
+    _, log_ratio = gaussian(500, 18)
+    largest = float(np.exp(weighting(log_ratio).max()))
+    with pytest.raises(ValueError, match=f"go up to {known}, and the largest one in the sample"):
+        bernstein_bound(log_ratio, weighting, weight_bound=largest)
+    # a ratio known to be bounded is the user's to vouch for
+    bernstein_bound(log_ratio, lambda s: weighting(s), weight_bound=largest)
+
+
+def test_a_weight_bound_at_or_above_the_known_one_is_taken():
+    _, log_ratio = gaussian(500, 19)
+    known = bernstein_bound(log_ratio, RIWERM(0.5))
+    given_bound = bernstein_bound(log_ratio, RIWERM(0.5), weight_bound=2.0)
+    assert given_bound.value == pytest.approx(known.value, rel=1e-14)
+    wider = bernstein_bound(log_ratio, RIWERM(0.5), weight_bound=4.0)
+    assert wider.remainder == pytest.approx(2 * known.remainder, rel=1e-14)
+
+
+@pytest.mark.parametrize("bad", [None, "3", [1.0, 2.0], 1j])
+def test_numbers_are_numbers(bad):
+    calls = {
+        "delta": lambda: learning_bound(GOOD, ERM(), pseudo_dimension=1, delta=bad),
+        "pseudo_dimension": lambda: learning_bound(GOOD, ERM(), pseudo_dimension=bad),
+        "n_hypotheses": lambda: bernstein_bound(GOOD, ERM(), n_hypotheses=bad),
+        "d2": lambda: second_moment_bound(ERM(), bad),
+    }
+    if bad is not None:  # which is the default
+        calls["weight_bound"] = lambda: bernstein_bound(GOOD, clipped, weight_bound=bad)
+    for name, call in calls.items():
+        with pytest.raises(ValueError, match=f"Got {name}=.*but expected one number"):
+            call()

@@ -377,3 +377,52 @@ def test_dependent_statistics_have_no_metric():
 def test_parameters_are_checked():
     with pytest.raises(ValueError, match="Got theta="):
         Normal().scalar_curvature([0.0, 1.0], alpha=1)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 3.0])
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (1e6, 1.0), (-1e8, 1.0), (1e4, 1e-4)])
+def test_tensors_keep_their_digits_at_large_means(mean, sd, alpha):
+    # Ricci is -(1 - alpha^2)/2 times the metric, R_1221 is that times the determinant 2 sd^6, and
+    # so is the sectional curvature; a factorisation of the metric would lose sd beside the mean
+    family, half = Normal(), -(1 - alpha**2) / 2
+    theta = family.theta(mean, sd)
+    np.testing.assert_allclose(family.ricci(theta, alpha), half * family.metric(theta), rtol=1e-12)
+    area = 2 * sd**6
+    assert family.curvature(theta, alpha)[0, 1, 1, 0] == pytest.approx(half * area, rel=1e-12)
+    # a plane of vectors that are not parallel in the metric
+    frame = np.array([[1 / sd, 0.0], [-np.sqrt(2) * mean / sd**2, 1 / np.sqrt(2) / sd**2]])
+    sectional = family.sectional_curvature(theta, *frame, alpha)
+    assert sectional == pytest.approx(half, rel=1e-6)
+
+
+def test_raised_connection_at_a_large_mean():
+    # Gamma^k_11 of alpha = 0 is T_11l g^lk / 2 = (-mean, 1/2) for sd = 1, by hand
+    raised = Normal().connection(Normal().theta(1e8, 1.0), 0, raised=True)
+    np.testing.assert_allclose(raised[0, 0], [-1e8, 0.5], rtol=1e-12)
+
+
+def test_vectors_of_normals_at_large_means():
+    # one coordinate is far from 0: the trace of Ricci in a frame is still -4.5
+    family = MultivariateNormal(2)
+    theta, origin = (family.theta([mean, 1.0], COVARIANCE) for mean in (1e6, 0.0))
+    # x -> x - 1e6 is an isometry: a linear map of F, and of all tensors with it
+    shift = np.eye(5)
+    shift[2, 0], shift[3, 1] = 2e6, 1e6
+    moved = shift @ family.ricci(origin, 0) @ shift.T
+    np.testing.assert_allclose(family.ricci(theta, 0), moved, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [1e-3, 19.9, 20.0, 20.1, 1e3, 1e6, 1e9, 1e11, 1e14])
+def test_gamma_at_every_shape(shape):
+    # (psi1 + nu psi2) / (2 (nu psi1 - 1)^2) with 80 digits
+    with mpmath.workdps(80):
+        nu = mpmath.mpf(shape)
+        trigamma, tetragamma = mpmath.psi(1, nu), mpmath.psi(2, nu)
+        expected = float((trigamma + nu * tetragamma) / (2 * (nu * trigamma - 1) ** 2))
+    family = Gamma()
+    theta = family.theta(shape, 3.0)
+    assert family.scalar_curvature(theta, 0) == pytest.approx(expected, rel=1e-12)
+    # in two dimensions Ricci is half the scalar curvature times the metric
+    np.testing.assert_allclose(
+        family.ricci(theta, 0), expected / 2 * family.metric(theta), rtol=1e-12
+    )

@@ -607,3 +607,79 @@ def test_samples_repeat_with_the_seed(make):
     first, second = (family.sample(theta, 5, random_state=make(3)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert first.shape == (5,)
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (1e4, 0.01), (-1e6, 1e-3), (1e-8, 1e-9)])
+def test_densities_of_large_means_keep_their_digits(mean, sd):
+    # theta[0] is mean / sd^2 to 1e-16, and passes |mean| / sd of that on to (x - mean) / sd
+    x = mean + sd * np.linspace(-4, 4, 9)
+    rounding = 1e-14 + 2e-15 * abs(mean) / sd
+    want = stats.norm(mean, sd).logpdf(x)
+    got = Normal().log_density(x, Normal().theta(mean, sd))
+    np.testing.assert_allclose(got, want, rtol=1e-13, atol=4 * rounding)
+    family = MultivariateNormal(2)
+    covariance = sd**2 * np.array(COVARIANCE)
+    points = np.column_stack([x, x[::-1]])
+    got = family.log_density(points, family.theta([mean, mean], covariance))
+    want = stats.multivariate_normal([mean, mean], covariance).logpdf(points)
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=40 * rounding)
+
+
+@pytest.mark.parametrize(
+    ("family", "theta"),
+    [
+        (Normal(), Normal().theta(1e200, 1.0)),
+        (Normal(), [0.0, -1e-320]),
+        (Gamma(), Gamma().theta(1.0, 1e200)),
+        (Gamma(), Gamma().theta(1.0, 1e-200)),
+        (Exponential(), Exponential().theta(1e200)),
+        (Exponential(), Exponential().theta(1e-200)),
+        (MultivariateNormal(2), MultivariateNormal(2).theta([1e200, 0.0], np.eye(2))),
+    ],
+)
+def test_moments_beyond_floating_point(family, theta):
+    with pytest.raises(ArithmeticError, match=r"beyond the range of floating point.*Scale x"):
+        family.metric(theta)
+
+
+@pytest.mark.parametrize("family", [Normal(), MultivariateNormal(1)])
+def test_other_moments_beyond_floating_point(family):
+    theta = [1e200, -0.5]
+    for name in ("expectation", "skewness"):
+        with pytest.raises(ArithmeticError, match=f"The {name} of .* beyond the range"):
+            getattr(family, name)(theta)
+    for family, theta in ((Gamma(), [1.0, -1e-200]), (Exponential(), [-1e-200])):
+        with pytest.raises(ArithmeticError, match=r"The skewness of .* beyond the range"):
+            family.skewness(theta)
+    with pytest.raises(ArithmeticError, match=r"The expectation of .* beyond the range"):
+        Gamma().expectation([1e200, -1e-200])
+
+
+@pytest.mark.parametrize("rate", [5e-324, 1e-300, 1e308, np.finfo(float).max])
+def test_every_positive_double_is_a_rate(rate):
+    # the logarithm is rounded, by 1e-13 at most, and the rate by as much
+    family = Poisson()
+    assert family.usual(family.theta(rate))["rate"] == pytest.approx(rate, rel=3e-13)
+
+
+@pytest.mark.parametrize("bad", [[1.0, 2.0], "1", None, 1j])
+def test_usual_parameters_are_numbers(bad):
+    for make in (lambda: Poisson().theta(bad), lambda: Normal().theta(0.0, sd=bad)):
+        with pytest.raises(ValueError, match=r"Got (rate|sd)=.*but expected one number"):
+            make()
+
+
+def test_rounding_is_named_where_derivatives_do_not_settle():
+    class Drowned(ExponentialFamily):
+        """Analytic, but a constant leaves no digit of what varies."""
+
+        dim = 1
+
+        def in_domain(self, theta):
+            return bool(abs(theta[0]) < 1)
+
+        def log_partition(self, theta):
+            return 1e12 - np.log(1 - theta[0] ** 2)
+
+    with pytest.raises(ArithmeticError, match=r"If it is analytic, rounding is the cause"):
+        Drowned().metric([0.0])

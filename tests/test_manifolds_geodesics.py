@@ -324,6 +324,56 @@ def test_distance_in_more_dimensions():
     assert fisher_rao_distance(space, *thetas) == pytest.approx(want, rel=1e-8)
 
 
+@pytest.mark.parametrize("shift", [1e-6, 0.5, 3.0])
+def test_equal_covariances_have_a_closed_form(shift):
+    # sqrt(2) arccosh(1 + m^2/4), m the Mahalanobis distance; by the solver too
+    covariance = np.array([[1, 0.3], [0.3, 2]])
+    mean, step = np.array([1.0, 2.0]), shift * np.array([1.0, -1.0])
+    ends = [PLANE.theta(mean=m, covariance=covariance) for m in (mean, mean + step)]
+    m = math.sqrt(step @ np.linalg.solve(covariance, step))
+    want = 2 * math.sqrt(2) * math.asinh(m / math.sqrt(8))
+    # the step has been rounded into theta
+    assert fisher_rao_distance(PLANE, *ends) == pytest.approx(want, rel=1e-12 + 1e-14 / shift)
+    assert length_of_shortest(PLANE, *ends) == pytest.approx(want, rel=1e-8)
+
+
+def test_distances_between_vectors_that_the_solver_cannot_do():
+    far = PLANE.theta(mean=[0, 0], covariance=np.eye(2)), PLANE.theta([20, 0], np.eye(2))
+    want = math.sqrt(2) * math.acosh(1 + 20**2 / 4)
+    assert fisher_rao_distance(PLANE, *far) == pytest.approx(want, rel=1e-13)
+    line = MultivariateNormal(1)
+    for mean, sd in ((2, 0.5), (0, 1e-5), (1e6, 3)):
+        ends = line.theta([0], [[1]]), line.theta([mean], [[sd**2]])
+        want = fisher_rao_distance(NORMAL, NORMAL.theta(0, 1), NORMAL.theta(mean, sd))
+        assert fisher_rao_distance(line, *ends) == pytest.approx(want, rel=1e-12)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-11, 1e-8, 1e-4])
+def test_the_closed_form_and_the_solver_meet(tilt):
+    # a covariance nearly aligned with the shift: both routes, on either side of the switch
+    covariance = [[0.5, tilt], [tilt, 2.0]]
+    ends = PLANE.theta([0, 0], np.eye(2)), PLANE.theta([1, 0], covariance)
+    want = length_of_shortest(PLANE, *ends)
+    assert fisher_rao_distance(PLANE, *ends) == pytest.approx(want, rel=1e-8)
+
+
+def test_a_hopeless_distance_is_given_up_after_a_bounded_amount_of_work():
+    class Counting(MultivariateNormal):
+        calls = 0
+
+        def expectation(self, theta):
+            Counting.calls += 1
+            return super().expectation(theta)
+
+    space = Counting(2)
+    ends = space.theta([0, 0], np.eye(2)), space.theta([20, 3], [[2, 0.5], [0.5, 0.3]])
+    with pytest.raises(ArithmeticError, match="too far apart for the solver") as caught:
+        fisher_rao_distance(space, *ends)
+    assert "alpha" not in str(caught.value)
+    # 16,000 residuals, besides the first guesses
+    assert Counting.calls < 17_000
+
+
 @pytest.mark.parametrize("step", [1e-4, 1e-8, 1e-12])
 def test_short_distances_keep_their_digits(step):
     # relative to the metric; the step itself is exact
@@ -429,3 +479,39 @@ def test_bias_refuses_what_it_cannot_do():
         geometric_bias(*PAIRS[0], -0.1, 1)
     with pytest.raises(ValueError, match="alpha must be a finite number"):
         geometric_bias(*PAIRS[0], 0.5, math.nan)
+
+
+FAR = NORMAL, NORMAL.theta(mean=1e8, sd=1), NORMAL.theta(mean=1e8 + 1, sd=1)
+
+
+def test_a_mean_that_drowns_the_spread_is_said_so():
+    # the mean of x^2 is 1e16, known to 2: no variance of 1 is left in expectations
+    with pytest.raises(ArithmeticError, match=r"rounded to some that no member.*Shift and scale x"):
+        geodesic(*FAR, -1, 0.5)
+    for alpha in (0, 0.5):
+        with pytest.raises(ArithmeticError, match=r"no digits are left.*shift and scale x"):
+            geodesic(*FAR, alpha, 0.5)
+
+
+def test_bias_at_a_large_mean():
+    # along theta the curve changes the mean: e_1 is (1, 0), of Fisher length sd; the rest is known
+    flat = geometric_bias(*FAR, 0.5, 1)
+    np.testing.assert_allclose(flat.e_1, [1, 0], rtol=1e-12)
+    np.testing.assert_allclose(flat.e_2 / flat.e_2[1], [-2 * (1e8 + 1), 1], rtol=1e-12)
+    for alpha in (-1, 0, 3):
+        bias = geometric_bias(*FAR, 0.5, alpha)
+        assert bias.curvature == pytest.approx((alpha**2 - 1) / 2, rel=1e-14)
+        assert bias.vector is None
+
+
+@pytest.mark.parametrize("bad", [[0.5, 1.0], None, "1"])
+def test_one_weighting_at_a_time(bad):
+    with pytest.raises(ValueError, match=r"Got lam=.*but expected one number"):
+        geometric_bias(*PAIRS[0], bad, 1)
+    for call in (
+        lambda: geometric_bias(*PAIRS[0], 0.5, bad),
+        lambda: geodesic(*PAIRS[0], bad, 0.5),
+        lambda: NORMAL.scalar_curvature(PAIRS[0][1], bad),
+    ):
+        with pytest.raises(ValueError, match=r"Got alpha=.*but expected one number"):
+            call()

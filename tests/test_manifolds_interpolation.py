@@ -285,3 +285,52 @@ def test_projected_curve_refuses_what_it_cannot_do():
     far = NORMAL.theta(mean=40, sd=1)
     with pytest.raises(ArithmeticError, match="did not settle"):
         projected_curve(NORMAL, SOURCE, far, 0.5, 3)
+
+
+@pytest.mark.parametrize("shape", [1e-3, 0.01, 0.02])
+def test_a_density_that_the_nodes_miss_is_refused(shape):
+    # Half of Gamma(.001, 1) lies below 1e-304. Without the check the mixture had Z = .75, not 1.
+    ends = Gamma().theta(shape=shape, rate=1), Gamma().theta(shape=1, rate=1)
+    for pair in (ends, ends[::-1]):
+        for alpha in (-1, 0, 3):
+            with pytest.raises(ArithmeticError, match=r"masses .* must be 1.*shape above 0\.04"):
+                projected_curve(Gamma(), *pair, 0.5, alpha)
+
+
+def test_the_smallest_shape_that_the_message_promises():
+    ends = Gamma().theta(shape=0.04, rate=1), Gamma().theta(shape=1, rate=1)
+    curve = projected_curve(Gamma(), *ends, 0.5, -1)
+    # the mixture has mass 1 and mixed expectations
+    assert curve.log_normaliser == pytest.approx(0, abs=1e-9)
+    want = (Gamma().expectation(ends[0]) + Gamma().expectation(ends[1])) / 2
+    np.testing.assert_allclose(Gamma().expectation(curve.theta), want, rtol=1e-8)
+
+
+def test_counts_whose_log_density_lost_its_digits_are_refused():
+    # x log(rate) and log x! are 1e11 each, and cancel
+    family = Poisson()
+    ends = family.theta(rate=1e10), family.theta(rate=1e10 + 1e5)
+    with pytest.raises(ArithmeticError, match="its logarithm lost its digits"):
+        projected_curve(family, *ends, 0.5, -1)
+
+
+def test_alpha_is_one_number():
+    for bad in ([1, 3], None, "1"):
+        with pytest.raises(ValueError, match=r"Got alpha=.*but expected one number"):
+            projected_curve(NORMAL, SOURCE, TARGET, 0.5, bad)
+        with pytest.raises(ValueError, match=r"Got alpha=.*but expected one number"):
+            interpolate_densities([0.0], [0.0], 0.5, bad, [1.0])
+
+
+def test_no_nodes():
+    with pytest.raises(ValueError, match="Got no nodes"):
+        interpolate_densities([], [], 0.5, 1, [])
+
+
+def test_points_that_no_member_fits():
+    # one point has no variance; at 1e8 a variance of 1 drowns in the mean of x^2
+    with pytest.raises(ValueError, match=r"no member of Normal\(\) has them: too few points"):
+        project(NORMAL, [1.0, 2.0], [0.0, -np.inf])
+    far = NORMAL.theta(mean=1e8, sd=1), NORMAL.theta(mean=1e8 + 1, sd=1)
+    with pytest.raises(ValueError, match="shift and scale x"):
+        projected_curve(NORMAL, *far, 0.5, 0)

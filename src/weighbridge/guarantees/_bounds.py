@@ -13,6 +13,7 @@ from weighbridge.guarantees._terms import (
     Weighting,
     bias_term,
     check_delta,
+    check_number,
     largest_weight,
     moment,
     source_rows,
@@ -41,7 +42,8 @@ def learning_bound(
     Parameters
     ----------
     log_ratio : array-like of shape (n,)
-        Log density ratios at the source rows, of a ratio with mean 1 under the source.
+        Log density ratios at the source rows, of a ratio with mean 1 under the source. A sample
+        mean far from 1 (by 10 % and 5 standard errors) gives a `WeightWarning`.
     weighting : callable
         From log ratios to log weights, e.g. a `Geodesic`.
     pseudo_dimension : float
@@ -74,7 +76,7 @@ def learning_bound(
     log_ratio, log_weight, log_losses = source_rows(log_ratio, weighting, losses)
     check_delta(delta)
     n = log_ratio.size
-    if not 1 <= pseudo_dimension <= 2 * n:
+    if not 1 <= check_number(pseudo_dimension, "pseudo_dimension") <= 2 * n:
         raise ValueError(
             f"Got pseudo_dimension={pseudo_dimension}, but it must lie in [1, 2 n] = [1, {2 * n}]: "
             "with fewer rows the theorem says nothing. Use more rows or a smaller class."
@@ -122,7 +124,8 @@ def bernstein_bound(
     Parameters
     ----------
     log_ratio : array-like of shape (n,)
-        Log density ratios at the source rows, of a ratio with mean 1 under the source.
+        Log density ratios at the source rows, of a ratio with mean 1 under the source. A sample
+        mean far from 1 (by 10 % and 5 standard errors) gives a `WeightWarning`.
     weighting : callable
         From log ratios to log weights, e.g. a `Geodesic` with ``alpha > 1`` and ``lam < 1``.
     losses : array-like of shape (n,), optional
@@ -133,7 +136,8 @@ def bernstein_bound(
     n_hypotheses : int, default=1
         The hypothesis was chosen by this sample among so many; ``L = log(4 n_hypotheses / delta)``.
     weight_bound : float, optional
-        ``M`` of a weighting that is not a `Geodesic`.
+        ``M`` of a weighting that is not a `Geodesic`; for one it may not be below the largest
+        weight that some ratio gets.
 
     Returns
     -------
@@ -151,7 +155,7 @@ def bernstein_bound(
     """
     log_ratio, log_weight, log_losses = source_rows(log_ratio, weighting, losses)
     check_delta(delta)
-    if not n_hypotheses >= 1 or n_hypotheses % 1 != 0:
+    if not check_number(n_hypotheses, "n_hypotheses") >= 1 or n_hypotheses % 1 != 0:
         raise ValueError(
             f"Got n_hypotheses={n_hypotheses}, but it must be a whole number of at least 1."
         )

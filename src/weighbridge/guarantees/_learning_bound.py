@@ -70,7 +70,11 @@ class LearningBound:
 
     @property
     def vacuous(self) -> bool:
-        """True where the bound says nothing: the loss is in [0, 1], and it is 1 or more."""
+        """True where the bound is 1 or more, and says nothing about any risk in [0, 1].
+
+        A smaller one may still say nothing about the risk at hand: with a weighted risk ``R_w`` it
+        leaves ``R_w - value`` to ``R_w + value``, which may hold all of [0, 1].
+        """
         return not self.value < 1
 
     def __str__(self) -> str:

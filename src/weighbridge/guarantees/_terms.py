@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from weighbridge.exceptions import WeightWarning
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.weighting import Geodesic, log_mean
 
 Weighting = Callable[[Any], Any]
+
+# A mean ratio this far from 1, absolutely and in its own standard errors, is warned of.
+_FAR = 0.1
+_STANDARD_ERRORS = 5.0
+
+
+def check_number(value: Any, name: str) -> float:
+    """One real number; neither a sequence nor a text that looks like one."""
+    if not isinstance(value, Real) and (
+        np.ndim(value) or np.asarray(value).dtype.kind not in "iuf"
+    ):
+        raise ValueError(f"Got {name}={value!r}, but expected one number.")
+    return float(value)
 
 
 def check_log_ratio(log_ratio: Any) -> np.ndarray:
@@ -28,7 +44,35 @@ def check_log_ratio(log_ratio: Any) -> np.ndarray:
             f"Got log_ratio with NaN or +inf in {bad} of {log_ratio.size} rows; every row needs a "
             "finite ratio (-inf stands for 0)."
         )
+    if not (log_ratio > -math.inf).any():
+        raise ValueError(
+            "Got a ratio of 0 in every row: no source row lies where the target is, and d2 is "
+            "infinite. Check the ratio; if it is right, these rows say nothing about the target."
+        )
     return log_ratio
+
+
+def _warn_of_the_mean(log_ratio: np.ndarray) -> None:
+    """Warn if the ratios cannot well have the mean 1 that every bound takes for granted.
+
+    No test can refuse them: a ratio of 1000 with probability 1/1000 and near 0 elsewhere is one,
+    and most samples of it have a mean near 0 and a spread near 0. Nor may they be scaled here, for
+    that would change an exact ratio by its sampling error. With a mean too low, for whichever
+    reason, the bound is too low as well.
+    """
+    log_scale = float(log_mean(log_ratio))
+    spread = math.expm1(max(0.0, float(log_mean(2 * (log_ratio - log_scale)))))
+    error = math.sqrt(spread / (log_ratio.size - 1))  # relative to the mean
+    offset = min(700.0, max(-700.0, log_scale))
+    if abs(math.expm1(offset)) > _FAR and abs(math.expm1(-offset)) > _STANDARD_ERRORS * error:
+        warnings.warn(
+            f"Got ratios with mean exp({log_scale:.3g}) over the source rows, more than 5 standard "
+            "errors from 1: log_ratio is off by a constant (subtract "
+            "weighbridge.weighting.log_mean(log_ratio)), or the rows miss the largest ratios (then "
+            "no scaling helps: use more rows). The bound is not to be trusted.",
+            WeightWarning,
+            stacklevel=4,
+        )
 
 
 def source_rows(
@@ -41,6 +85,7 @@ def source_rows(
             f"Got weighting of type {type(weighting).__name__}, but expected a callable from log "
             "ratios to log weights, e.g. RIWERM(0.5)."
         )
+    _warn_of_the_mean(log_ratio)
     log_weight = np.asarray(weighting(log_ratio), dtype=np.float64)
     if log_weight.shape != log_ratio.shape or np.isnan(log_weight).any():
         raise ValueError(
@@ -72,7 +117,7 @@ def _log_losses(losses: Any, n: int) -> np.ndarray | None:
 
 def check_delta(delta: float) -> None:
     """Refuse a probability of failure that is none."""
-    if not 0 < delta < 1:
+    if not 0 < check_number(delta, "delta") < 1:
         raise ValueError(
             f"Got delta={delta}, but it must lie between 0 and 1: the bound fails with this "
             "probability."
@@ -85,6 +130,9 @@ def largest_weight(
     """Largest weight that any ratio can get, not the largest in the sample."""
     if weight_bound is None:
         return _geodesic_bound(weighting)
+    weight_bound = check_number(weight_bound, "weight_bound")
+    if isinstance(weighting, Geodesic):
+        _check_geodesic_bound(weighting, weight_bound)
     largest = float(np.exp(log_weight.max()))
     # a weight at its bound may round to the number above it
     if not 0 < weight_bound < math.inf or largest > weight_bound * (1 + 1e-12):
@@ -92,7 +140,19 @@ def largest_weight(
             f"Got weight_bound={weight_bound}, but the largest weight here is {largest:g}, and "
             "the bound must be a finite number not below any weight that can occur."
         )
-    return float(weight_bound)
+    return weight_bound
+
+
+def _check_geodesic_bound(weighting: Geodesic, weight_bound: float) -> None:
+    """Refuse a bound below the largest weight that some ratio gets."""
+    known = float(np.exp(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
+    if weight_bound < known * (1 - 1e-12):
+        raise ValueError(
+            f"Got weight_bound={weight_bound:g}, but weights of {weighting!r} go up to {known:g}, "
+            "and the largest one in the sample is no bound. Leave weight_bound out, with alpha > 1 "
+            "and lam < 1; if the ratio itself is known to be bounded, pass a function, lambda "
+            "log_ratio: weighting(log_ratio), and its bound."
+        )
 
 
 def _geodesic_bound(weighting: Weighting) -> float:

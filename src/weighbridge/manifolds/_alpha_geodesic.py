@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.geodesic._elementwise import check_alpha, check_lam
+from weighbridge.geodesic._elementwise import check_lam
 from weighbridge.manifolds._collocation import Curve, solve_geodesic
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._observations import one_alpha
 
 
 def geodesic(
@@ -102,9 +103,9 @@ class AlphaGeodesic:
     def __init__(self, family: ExponentialFamily, start: Any, stop: Any, alpha: float):
         self.family = family
         self.start, self.stop = family.check(start), family.check(stop)
-        check_alpha(np, np.asarray(alpha, dtype=float))
+        alpha = one_alpha(alpha)
         # a curve that stays where it is needs no solver
-        self.alpha = 1.0 if np.array_equal(self.start, self.stop) else float(alpha)
+        self.alpha = 1.0 if np.array_equal(self.start, self.stop) else alpha
         self._curve: Curve | None = None
         if abs(self.alpha) != 1:
             self._curve = solve_geodesic(family, self.start, self.stop, self.alpha)
@@ -115,7 +116,7 @@ class AlphaGeodesic:
         if self._curve is not None:
             points = self._curve.points(lam)
         elif self.alpha == -1:
-            points = _each(self.family.natural, _line(*self._expectations(), lam))
+            points = _each(self._natural, _line(*self._expectations(), lam))
         else:
             points = _line(self.start, self.stop, lam)
         # the ends are known, a polynomial or an inverse would round them
@@ -130,10 +131,18 @@ class AlphaGeodesic:
         if self.alpha == -1:
             first, last = self._expectations()
             rise = last - first
-            return _each(
-                lambda theta: np.linalg.solve(self.family.metric(theta), rise), self.points(lam)
-            )
+            return _each(lambda theta: self.family._raise(theta, rise), self.points(lam))
         return np.broadcast_to(self.stop - self.start, (*lam.shape, self.family.dim)).copy()
+
+    def _natural(self, eta: np.ndarray) -> np.ndarray:
+        try:
+            return self.family.natural(eta)
+        except ValueError as error:
+            raise ArithmeticError(
+                f"The expectations between theta={self.start} and theta={self.stop} were rounded "
+                "to some that no member of the family has: x has a mean too large beside its "
+                "spread, or the ends are too near to the boundary. Shift and scale x."
+            ) from error
 
     def _expectations(self) -> tuple[np.ndarray, np.ndarray]:
         return self.family.expectation(self.start), self.family.expectation(self.stop)

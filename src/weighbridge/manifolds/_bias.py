@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.geodesic._elementwise import check_alpha, check_lam
 from weighbridge.manifolds._alpha_geodesic import AlphaGeodesic
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._observations import one_alpha, one_lam
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +96,10 @@ def geometric_bias(
     0.0
     """
     source, target = family.check(source), family.check(target)
-    check_lam(np, np.asarray(lam, dtype=float))
-    check_alpha(np, np.asarray(alpha, dtype=float))
-    left = 1.0 - float(lam)
-    scalar = family.scalar_curvature(target, float(alpha)) if abs(alpha) != 1 else 0.0
-    e_1, e_2 = _frame(family, source, target, float(alpha))
+    lam, alpha = one_lam(lam), one_alpha(alpha)
+    left = 1.0 - lam
+    scalar = family.scalar_curvature(target, alpha) if abs(alpha) != 1 else 0.0
+    e_1, e_2 = _frame(family, source, target, alpha)
     return GeometricBias(left, left * scalar, e_1, e_2)
 
 
@@ -113,8 +112,8 @@ def _frame(
         velocity = AlphaGeodesic(family, source, target, alpha).velocities(1.0)
     except ArithmeticError:  # none found: the two numbers stand, the directions are not known
         return None, None
-    # columns of `frame` are orthonormal in the metric g = L L': they are L'^-1 times orthonormal
-    factor = np.linalg.cholesky(family.metric(target))
+    # with the metric g = K K', vectors are orthonormal if they are K'^-1 times orthonormal ones
+    factor = family._frame(target)
     along = factor.T @ velocity
     along /= np.linalg.norm(along)
     e_1 = np.linalg.solve(factor.T, along)

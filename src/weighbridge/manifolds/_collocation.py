@@ -1,12 +1,7 @@
 """The boundary-value problem of an alpha-geodesic, by collocation at Chebyshev points.
 
-In an exponential family ``eta' = g theta'`` and ``eta'' = g theta'' + T(theta', theta')``, so the
-geodesic equation ``g theta'' + (1 - alpha)/2 T(theta', theta') = 0`` is the same as
-
-    (1 + alpha)/2 g(theta) theta'' + (1 - alpha)/2 (eta(theta))'' = 0,
-
-which has no velocities in it, and whose exact Jacobian needs no derivative beyond T. The points
-are spread by arc length, for the speed in lam may vary by orders of magnitude along one curve.
+The points are spread by arc length, for the speed in lam may vary by orders of magnitude along one
+curve. The unknown curve is found from a first guess or by growing it from one of its ends.
 """
 
 from __future__ import annotations
@@ -15,24 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from scipy.linalg import lu_factor, lu_solve
 
 from weighbridge.manifolds._chebyshev import invert, nodes, spread, to_coefficients
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._geodesic_equation import Equation, ExhaustedError, Task
 
 _DEGREES = (16, 32, 64, 128, 256)
 # Unknowns of the largest linear system: seconds, and a fifth of a gigabyte.
 _LARGEST = 5000
-# A step this small beside the curve is the last: the next one would be its square.
-_LAST_STEP = 1e-7
 # First step on a grid of twice the degree; the error after it is of the order of its square.
 _AGREEMENT = 1e-7
-# What double precision leaves of a parameter, beside the parameter.
-_ROUNDING = 1e-13
 # Fisher length that the rounding of a polynomial with the curve's largest parameters may have.
 _COARSEST = 3e-10
-_MAX_STEPS = 30
-_SMALLEST_DAMPING = 2.0**-6
 # A curve that has to be prolonged grows by pieces of this Fisher length.
 _STRETCH = 1.0
 _MAX_PIECES = 40
@@ -71,24 +60,34 @@ def solve_geodesic(
     family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, alpha: float
 ) -> Curve:
     """Return the alpha-geodesic, or raise ArithmeticError if none was found."""
+    try:
+        curve = _solve(Task(family, alpha), start, stop)
+    except ExhaustedError:
+        curve = None
+    if curve is None or _noise(family, curve) > _COARSEST:
+        raise ArithmeticError(
+            f"No alpha-geodesic was found for alpha={alpha:g} between theta={start} and "
+            f"theta={stop}. There may be none (|alpha| > 1), or it is too long for the solver, or "
+            "x has a mean so large beside its spread that no digits are left. Use an alpha nearer "
+            "to 1 or -1, ends that are closer, or projected_curve; shift and scale x."
+        )
+    return curve
+
+
+def _solve(task: Task, start: np.ndarray, stop: np.ndarray) -> Curve | None:
+    """Return the curve once two degrees agree on it."""
     curve: Curve | None = None
     for degree in _DEGREES:
-        if degree * family.dim > _LARGEST:
+        if degree * task.family.dim > _LARGEST:
             break
         if curve is None:
-            curve = _find(family, start, stop, alpha, degree)
+            curve = _find(task, start, stop, degree)
             continue
         # the first step on the finer grid is the error of the coarser one
-        error, curve = _refine(family, curve, stop, alpha, degree)
+        error, curve = _refine(task, curve, stop, degree)
         if curve is not None and error <= _AGREEMENT:
-            if _noise(family, curve) <= _COARSEST:
-                return curve
-            break
-    raise ArithmeticError(
-        f"No alpha-geodesic was found for alpha={alpha:g} between theta={start} and theta={stop}. "
-        "There may be none (|alpha| > 1), or it is too long for the solver. Use an alpha nearer to "
-        "1 or -1, ends that are closer, or projected_curve."
-    )
+            return curve
+    return None
 
 
 def _noise(family: ExponentialFamily, curve: Curve) -> float:
@@ -102,48 +101,45 @@ def _noise(family: ExponentialFamily, curve: Curve) -> float:
     return float(np.sqrt(max(squares)))
 
 
-def _find(
-    family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, alpha: float, degree: int
-) -> Curve | None:
+def _find(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> Curve | None:
     """Solve from nothing: from a blend of the two flat curves, or else from either end."""
-    blend = _blend(family, start, stop, alpha, degree)
-    curve = _refine(family, blend, stop, alpha, degree)[1]
+    blend = _blend(task, start, stop, degree)
+    curve = None if blend is None else _refine(task, blend, stop, degree)[1]
     if curve is not None or degree > _MAX_PROLONGED:
         return curve
-    curve = _prolong(family, start, stop, alpha, degree)
+    curve = _prolong(task, start, stop, degree)
     if curve is not None:
         return curve
     # a curve from a narrow to a wide distribution is often found where the way back is not
-    back = _prolong(family, stop, start, alpha, degree)
+    back = _prolong(task, stop, start, degree)
     return None if back is None else back.reversed()
 
 
-def _blend(
-    family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, alpha: float, degree: int
-) -> Curve:
+def _blend(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> Curve | None:
     """Return a first guess, which is straight in theta for alpha >= 1, in eta for alpha <= -1."""
-    share = (1 + min(1.0, max(-1.0, alpha))) / 2
+    family, share = task.family, (1 + min(1.0, max(-1.0, task.alpha))) / 2
     lam = (nodes(degree) + 1) / 2
     part, ends = lam[1:-1, None], (family.expectation(start), family.expectation(stop))
     inner = share * ((1 - part) * start + part * stop)
     if share < 1:
-        mixed = [family.natural(eta) for eta in (1 - part) * ends[0] + part * ends[1]]
+        try:
+            mixed = [family.natural(eta) for eta in (1 - part) * ends[0] + part * ends[1]]
+        except ValueError:  # expectations of members, but rounded to those of none
+            return None
         inner += (1 - share) * np.array(mixed)
     return Curve(to_coefficients(np.vstack([start, inner, stop])), to_coefficients(lam))
 
 
-def _prolong(
-    family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, alpha: float, degree: int
-) -> Curve | None:
+def _prolong(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> Curve | None:
     """Solve for ends ever farther on the straight line to `stop`, each time from the last curve."""
     lam = (nodes(degree) + 1) / 2
     curve = Curve(to_coefficients(np.outer(lam, 0 * start) + start), to_coefficients(lam))
     end, stretch = start, _STRETCH
     for _ in range(_MAX_PIECES):
         rest = stop - end
-        far = float(np.sqrt(rest @ family.metric(end) @ rest))
+        far = float(np.sqrt(rest @ task.family.metric(end) @ rest))
         further = stop if far <= stretch else end + stretch / far * rest
-        attempt = _refine(family, curve, further, alpha, degree)[1]
+        attempt = _refine(task, curve, further, degree)[1]
         if attempt is None and stretch < _STRETCH / 16:
             return None
         if attempt is None:
@@ -155,16 +151,19 @@ def _prolong(
     return None
 
 
-def _refine(
-    family: ExponentialFamily, curve: Curve, stop: np.ndarray, alpha: float, degree: int
-) -> tuple[float, Curve | None]:
+def _refine(task: Task, curve: Curve, stop: np.ndarray, degree: int) -> tuple[float, Curve | None]:
     """Solve from a nearby curve; also return the first step, relative to the curve."""
-    x = _spread_nodes(family, curve, degree)
+    x = _spread_nodes(task.family, curve, degree)
     theta, lam = chebyshev.chebval(x, curve.theta).T, chebyshev.chebval(x, curve.lam)
     lam[[0, -1]] = 0.0, 1.0
     theta += lam[:, None] * (stop - theta[-1])
     theta[-1] = stop
-    error, found = _Problem(family, lam, alpha).newton(theta)
+    try:
+        error, found = Equation(task, lam).newton(theta)
+    except ExhaustedError:
+        raise
+    except ArithmeticError:  # a step went where the moments are no doubles
+        return np.inf, None
     return error, None if found is None else Curve(to_coefficients(found), to_coefficients(lam))
 
 
@@ -178,99 +177,3 @@ def _spread_nodes(family: ExponentialFamily, curve: Curve, degree: int) -> np.nd
     metric = np.array([family.metric(point) for point in theta])
     speed = np.sqrt(np.einsum("ia,iab,ib->i", rate, metric, rate))
     return spread(speed, degree) if speed.max() > _UNEVEN * speed.min() else nodes(degree)
-
-
-class _Problem:
-    """The equation on one grid of lam; unknown are the values of theta at the inner points."""
-
-    def __init__(self, family: ExponentialFamily, lam: np.ndarray, alpha: float):
-        self.family, self.lam = family, lam
-        self.flat, self.bent = (1 + alpha) / 2, (1 - alpha) / 2
-        degree = lam.size - 1
-        first = chebyshev.chebder(to_coefficients(np.eye(degree + 1)))
-        first = chebyshev.chebvander(nodes(degree), degree - 1) @ first
-        slope = first @ lam
-        self.increasing = bool((slope > 0).all())
-        self._rate = first
-        with np.errstate(divide="ignore", invalid="ignore"):
-            by_lam = first / slope[:, None]
-            self._second = by_lam @ by_lam
-
-    def newton(self, theta: np.ndarray) -> tuple[float, np.ndarray | None]:
-        """Take damped Newton steps; return the first one relative to the curve, and theta."""
-        first = np.inf
-        if not self.increasing or not self._inside(theta):
-            return first, None
-        for count in range(_MAX_STEPS):
-            metric = np.array([self.family.metric(point) for point in theta])
-            factors = self._factors(theta, metric)
-            step = self._solve(factors, self._residual(theta, metric))
-            size = _fisher_norm(metric, step)
-            floor = _ROUNDING * _fisher_norm(metric, theta)
-            length = 2 * _fisher_norm(metric, self._rate @ theta)
-            relative = max(0.0, size - floor) / max(length, floor)
-            first = relative if count == 0 else first
-            if not np.isfinite(size):
-                return first, None
-            if relative <= _LAST_STEP:
-                return first, theta + step
-            moved = self._damped(theta, step, size, metric, factors)
-            if moved is None:
-                return first, None
-            theta = moved
-        return first, None
-
-    def _damped(
-        self,
-        theta: np.ndarray,
-        step: np.ndarray,
-        size: float,
-        metric: np.ndarray,
-        factors: tuple[np.ndarray, np.ndarray],
-    ) -> np.ndarray | None:
-        """Take the longest of 1, 1/2, 1/4, ... of the step after which the next one is shorter."""
-        damping = 1.0
-        while damping >= _SMALLEST_DAMPING:
-            trial = theta + damping * step
-            if self._inside(trial):
-                after = self._solve(factors, self._residual(trial))
-                if _fisher_norm(metric, after) <= (1 - damping / 2) * size:
-                    return trial
-            damping /= 2
-        return None
-
-    def _inside(self, theta: np.ndarray) -> bool:
-        return all(self.family.in_domain(point) for point in theta)
-
-    def _factors(self, theta: np.ndarray, metric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the LU factors of the Jacobian."""
-        inner = theta[1:-1]
-        skewness = np.array([self.family.skewness(point) for point in inner])
-        g, second = metric[1:-1], self._second[1:-1, 1:-1]
-        # [row point, row coordinate, column point, column coordinate]
-        jacobian = self.flat * np.einsum("ij,iab->iajb", second, g)
-        jacobian += self.bent * np.einsum("ij,jab->iajb", second, g)
-        points = np.arange(len(inner))
-        turning = np.einsum("iabc,ic->iab", skewness, self._second[1:-1] @ theta)
-        jacobian[points, :, points, :] += self.flat * turning
-        matrix = jacobian.reshape(inner.size, inner.size)
-        return lu_factor(matrix, check_finite=False)
-
-    def _residual(self, theta: np.ndarray, metric: np.ndarray | None = None) -> np.ndarray:
-        if metric is None:
-            metric = np.array([self.family.metric(point) for point in theta])
-        eta = np.array([self.family.expectation(point) for point in theta])
-        straight = np.einsum("iab,ib->ia", metric, self._second @ theta)
-        return (self.flat * straight + self.bent * self._second @ eta)[1:-1]
-
-    def _solve(self, factors: tuple[np.ndarray, np.ndarray], residual: np.ndarray) -> np.ndarray:
-        step = np.zeros((self.lam.size, self.family.dim))
-        solution = lu_solve(factors, -residual.ravel(), check_finite=False)
-        step[1:-1] = solution.reshape(residual.shape)
-        return step
-
-
-def _fisher_norm(metric: np.ndarray, vectors: np.ndarray) -> float:
-    """Root mean square of the lengths of one vector at each point."""
-    squares = np.einsum("ia,iab,ib->i", vectors, metric, vectors)
-    return float(np.sqrt(np.mean(np.maximum(squares, 0.0))))

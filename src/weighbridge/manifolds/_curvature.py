@@ -10,7 +10,9 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
+
+from weighbridge.manifolds._observations import one_number
 
 # Below this share no digit of an inverse metric is left.
 _INDEPENDENT = 1e-13
@@ -53,8 +55,14 @@ class CurvedSpace(ABC):
             ``[i, j, k]`` holds ``Gamma^(alpha)_{ij,k} = (1 - alpha)/2 T_ijk``, or with `raised`
             ``Gamma^(alpha)k_ij``: the differentiated pair first, the component last.
         """
-        lower = (1 - _real(alpha)) / 2 * self.skewness(theta)
-        return _raise_last(self.metric(theta), lower) if raised else lower
+        factor, theta = (1 - _real(alpha)) / 2, self.check(theta)
+        if not raised:
+            return factor * self.skewness(theta)
+        frame, tensor = self._frame(theta), self._frame_skewness(theta)
+        # two indices go down with the frame, the last one up with its inverse
+        lower = np.einsum("abc,ia,jb->ijc", tensor, frame, frame)
+        flat = lower.reshape(-1, len(frame)).T
+        return factor * np.linalg.solve(frame.T, flat).T.reshape(lower.shape)
 
     def curvature(self, theta: Any, alpha: float) -> np.ndarray:
         """Curvature tensor of the alpha-connection.
@@ -75,8 +83,15 @@ class CurvedSpace(ABC):
             ``[i, j, k, l]`` holds ``g(R(d_i, d_j) d_k, d_l)``, that is
             ``(1 - alpha^2)/4 (T_ikm T_jl^m - T_jkm T_il^m)``.
         """
-        factor = _factor(alpha)
-        return factor * _tensor(self.metric(theta), self.skewness(theta))
+        factor, theta = _factor(alpha), self.check(theta)
+        frame, skewness = self._frame(theta), self._frame_skewness(theta)
+        product = np.tensordot(skewness, skewness, axes=(2, 2))  # [i, k, j, l]
+        # the difference is taken in the frame, where no large term hides the others
+        tensor = product.transpose(0, 2, 1, 3) - product.transpose(2, 0, 1, 3)
+        for _ in range(4):
+            # each round maps the last axis and turns it to the front
+            tensor = (tensor @ frame.T).transpose(3, 0, 1, 2)
+        return factor * tensor
 
     def ricci(self, theta: Any, alpha: float) -> np.ndarray:
         """Ricci tensor of the alpha-connection, ``Ric_jk = R_ijkl g^il``.
@@ -93,7 +108,9 @@ class CurvedSpace(ABC):
         ndarray of shape (dim, dim)
             ``(1 - alpha^2)/4 (T_jlm T_k^lm - T_jkm tau^m)`` with ``tau_m = T_mab g^ab``.
         """
-        return _factor(alpha) * _ricci(self.metric(theta), self.skewness(theta))
+        factor, theta = _factor(alpha), self.check(theta)
+        frame = self._frame(theta)
+        return factor * (frame @ _ricci(self._frame_skewness(theta)) @ frame.T)
 
     def scalar_curvature(self, theta: Any, alpha: float) -> float:
         """Scalar curvature of the alpha-connection, ``g^jk Ric_jk``.
@@ -138,16 +155,35 @@ class CurvedSpace(ABC):
             The curvature.
         """
         plane = self._vector(u, "u"), self._vector(v, "v")
-        factor, metric = _factor(alpha), self.metric(theta)
-        return factor * _sectional(metric, self.skewness(theta), *plane)
+        factor, theta = _factor(alpha), self.check(theta)
+        return factor * _sectional(self._frame(theta), self._frame_skewness(theta), *plane)
+
+    def _frame(self, theta: np.ndarray) -> np.ndarray:
+        """Lower root K of the metric, ``g = K K'``; override where some root is known."""
+        return _root(self.metric(theta))
+
+    def _frame_skewness(self, theta: np.ndarray) -> np.ndarray:
+        """T in the frame K, in which g is 1; override it together with the frame."""
+        frame, skewness = self._frame(theta), self.skewness(theta)
+        for _ in range(3):
+            # T is symmetric, so that turning the axes round whitens each of them once
+            flat = skewness.reshape(-1, len(frame)).T
+            whitened = solve_triangular(frame, flat, lower=True).T
+            skewness = whitened.reshape(skewness.shape).transpose(2, 0, 1)
+        return skewness
+
+    def _raise(self, theta: np.ndarray, covector: np.ndarray) -> np.ndarray:
+        """Inverse metric times a vector of expectations."""
+        frame = self._frame(theta)
+        return np.linalg.solve(frame.T, np.linalg.solve(frame, covector))
 
     def _orthonormal_skewness(self, theta: np.ndarray) -> np.ndarray:
-        """T in some orthonormal frame; override where one is known without a factorisation."""
-        return _whiten(self.metric(theta), self.skewness(theta))
+        """T in any orthonormal frame at all, which is enough for scalars."""
+        return self._frame_skewness(theta)
 
 
 def _real(alpha: float) -> float:
-    value = float(alpha)
+    value = one_number(alpha, "alpha")
     if not np.isfinite(value):
         raise ValueError(f"Got alpha={alpha}, but a connection needs a finite alpha.")
     return value
@@ -159,39 +195,10 @@ def _factor(alpha: float) -> float:
     return (1 - alpha) * (1 + alpha) / 4
 
 
-def _raise_last(metric: np.ndarray, tensor: np.ndarray) -> np.ndarray:
-    """Raise the last index of a tensor."""
-    flat = tensor.reshape(-1, tensor.shape[-1])
-    raised = cho_solve((_root(metric), True), flat.T).T
-    return raised.reshape(tensor.shape)
-
-
-def _tensor(metric: np.ndarray, skewness: np.ndarray) -> np.ndarray:
-    """Return ``T_ikm T_jl^m - T_jkm T_il^m`` at ``[i, j, k, l]``."""
-    half = _whiten_last(_root(metric), skewness)
-    product = np.tensordot(half, half, axes=(2, 2))  # [i, k, j, l]
-    return product.transpose(0, 2, 1, 3) - product.transpose(2, 0, 1, 3)
-
-
-def _ricci(metric: np.ndarray, skewness: np.ndarray) -> np.ndarray:
-    """Return ``T_jlm T_k^lm - T_jkm tau^m``."""
-    factor = _root(metric)
-    half = _whiten_last(factor, skewness)  # [j, k, c]
-    full = _whiten_last(factor, half.transpose(0, 2, 1))  # [j, c, b]
-    trace = np.trace(full, axis1=1, axis2=2)
-    # tau with its index whitened: the frame's own trace
-    tau = solve_triangular(factor, trace, lower=True)
-    flat = full.reshape(len(metric), -1)
-    return flat @ flat.T - half @ tau
-
-
-def _whiten(metric: np.ndarray, skewness: np.ndarray) -> np.ndarray:
-    """Components of T in a frame that is orthonormal for g."""
-    factor = _root(metric)
-    for _ in range(3):
-        # T is symmetric, so that turning the axes round whitens each of them once
-        skewness = _whiten_last(factor, skewness).transpose(2, 0, 1)
-    return skewness
+def _ricci(skewness: np.ndarray) -> np.ndarray:
+    """Return ``T_jlm T_klm - T_jkm tau_m`` for T in an orthonormal frame."""
+    flat = skewness.reshape(len(skewness), -1)
+    return flat @ flat.T - skewness @ np.einsum("maa->m", skewness)
 
 
 def _scalar(skewness: np.ndarray) -> float:
@@ -203,10 +210,9 @@ def _scalar(skewness: np.ndarray) -> float:
     return float(planes.sum(where=~np.eye(len(planes), dtype=bool)))
 
 
-def _sectional(metric: np.ndarray, skewness: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
+def _sectional(frame: np.ndarray, skewness: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
     """Curvature ``R(u, v, v, u)`` over the squared area of the plane."""
-    factor = _root(metric)
-    a, b = factor.T @ u, factor.T @ v
+    a, b = frame.T @ u, frame.T @ v
     size = np.sqrt((a @ a) * (b @ b))
     # the part of b across a; its length is the area over |a|
     across = b - a * ((a @ b) / (a @ a)) if a.any() else b
@@ -216,12 +222,9 @@ def _sectional(metric: np.ndarray, skewness: np.ndarray, u: np.ndarray, v: np.nd
             f"Got u={u.tolist()} and v={v.tolist()}, which do not span a plane; a sectional "
             "curvature needs two vectors that are not parallel."
         )
-    w = solve_triangular(factor, across, lower=True, trans="T")
-    uw, ww, uu = (
-        solve_triangular(factor, np.einsum("ijk,i,j->k", skewness, *pair), lower=True)
-        for pair in ((u, w), (w, w), (u, u))
-    )
-    return float((uw @ uw - ww @ uu) / area**2)
+    a, b = a / np.linalg.norm(a), across / np.linalg.norm(across)
+    ab, bb, aa = skewness @ b @ a, skewness @ b @ b, skewness @ a @ a
+    return float(ab @ ab - bb @ aa)
 
 
 def _root(metric: np.ndarray) -> np.ndarray:
@@ -239,9 +242,3 @@ def _root(metric: np.ndarray) -> np.ndarray:
         "are linearly dependent (drop one), or theta is too near to the boundary of the family: "
         "move away from it, or shift and scale x."
     ) from cause
-
-
-def _whiten_last(factor: np.ndarray, skewness: np.ndarray) -> np.ndarray:
-    dim = skewness.shape[-1]
-    flat = skewness.reshape(-1, dim)
-    return solve_triangular(factor, flat.T, lower=True).T.reshape(skewness.shape)

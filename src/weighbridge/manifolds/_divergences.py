@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad_vec
 
-from weighbridge.geodesic._elementwise import check_alpha
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._observations import one_alpha, one_number
 
 # Relative error that the difference of log-partitions may have before it is integrated instead.
 _CANCELLATION = 1e-13
@@ -45,8 +45,7 @@ def divergence(family: ExponentialFamily, theta1: Any, theta2: Any, alpha: float
     >>> [round(divergence(family, p, q, alpha), 6) for alpha in (-1, 0, 1, 3)]
     [8.806853, 2.392432, 2.318147, 6.932828]
     """
-    check_alpha(np, np.asarray(alpha, dtype=float))
-    share = (1 + float(alpha)) / 2
+    share = (1 + one_alpha(alpha)) / 2
     gap = _scaled_gap(family, family.check(theta1), family.check(theta2), share)
     exponent = share * (1 - share) * gap
     if exponent == 0 or math.isinf(gap):
@@ -108,7 +107,8 @@ def renyi_divergence(family: ExponentialFamily, p: Any, q: Any, order: float) ->
     >>> [round(renyi_divergence(family, target, source, order), 6) for order in (0.5, 1, 2)]
     [1.823144, 2.318147, 2.699054]
     """
-    order = float(order)
+    order = one_number(order, "order")
+    p, q = family.check(p), family.check(q)
     if not 0 <= order < math.inf:
         raise ValueError(
             f"Got order={order}, but a Renyi divergence has a finite order >= 0; use 1 for the "
@@ -116,7 +116,7 @@ def renyi_divergence(family: ExponentialFamily, p: Any, q: Any, order: float) ->
         )
     if order == 0:  # all members of a family have the same support
         return 0.0
-    return order * _scaled_gap(family, family.check(q), family.check(p), order)
+    return order * _scaled_gap(family, q, p, order)
 
 
 def d2(family: ExponentialFamily, target: Any, source: Any) -> float:

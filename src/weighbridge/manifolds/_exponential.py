@@ -8,7 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._observations import finite_number, generator, positive_line, real_line
+from weighbridge.manifolds._observations import (
+    finite_number,
+    generator,
+    in_range,
+    positive_line,
+    real_line,
+)
 
 
 @dataclass(frozen=True)
@@ -82,11 +88,14 @@ class Exponential(ExponentialFamily):
 
     def metric(self, theta: Any) -> np.ndarray:
         """The variance, ``1 / rate^2``."""
-        return self.expectation(theta)[:, None] ** 2
+        with np.errstate(over="ignore", under="ignore"):
+            return in_range(self.expectation(theta)[:, None] ** 2, "metric", self, theta)
 
     def skewness(self, theta: Any) -> np.ndarray:
         """The third central moment, ``2 / rate^3``."""
-        return 2 * self.expectation(theta)[:, None, None] ** 3
+        with np.errstate(over="ignore", under="ignore"):
+            cube = 2 * self.expectation(theta)[:, None, None] ** 3
+        return in_range(cube, "skewness", self, theta)
 
     def sufficient_statistics(self, x: Any) -> np.ndarray:
         """The observation itself."""

@@ -7,10 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import digamma, loggamma, polygamma
+from scipy.special import bernoulli, digamma, loggamma, polygamma
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._observations import finite_number, generator, positive_line, real_line
+from weighbridge.manifolds._observations import (
+    finite_number,
+    generator,
+    in_range,
+    positive_line,
+    real_line,
+)
+
+# From here on trigamma - 1/a loses digits; ten terms of its asymptotic series do not.
+_LARGE = 20.0
+_BERNOULLI = bernoulli(20)[2::2]
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class Gamma(ExponentialFamily):
             ``shape`` and ``rate``.
         """
         shape, rate = self._shape_and_rate(theta)
-        return {"shape": shape, "rate": rate}
+        return {"shape": float(shape), "rate": float(rate)}
 
     def in_domain(self, theta: Any) -> bool:
         """Whether shape and rate are above 0."""
@@ -83,7 +93,9 @@ class Gamma(ExponentialFamily):
     def expectation(self, theta: Any) -> np.ndarray:
         """The means of ``log x`` and of ``x``."""
         shape, rate = self._shape_and_rate(theta)
-        return np.array([digamma(shape) - np.log(rate), shape / rate])
+        with np.errstate(over="ignore"):
+            means = np.array([digamma(shape) - np.log(rate), shape / rate])
+        return in_range(means, "expectation", self, theta)
 
     def natural(self, eta: Any, start: Any = None) -> np.ndarray:
         """Natural parameters of the means of ``log x`` and of ``x``."""
@@ -103,18 +115,17 @@ class Gamma(ExponentialFamily):
     def metric(self, theta: Any) -> np.ndarray:
         """Covariance of ``(log x, x)``."""
         shape, rate = self._shape_and_rate(theta)
-        return np.array([[polygamma(1, shape), 1 / rate], [1 / rate, shape / rate**2]])
+        with np.errstate(over="ignore", under="ignore"):
+            metric = [[polygamma(1, shape), 1 / rate], [1 / rate, shape / rate / rate]]
+        return in_range(np.array(metric), "metric", self, theta)
 
     def skewness(self, theta: Any) -> np.ndarray:
         """Third central moments of ``(log x, x)``."""
         shape, rate = self._shape_and_rate(theta)
-        mixed = rate**-2
-        return np.array(
-            [
-                [[polygamma(2, shape), 0], [0, mixed]],
-                [[0, mixed], [mixed, 2 * shape * rate**-3]],
-            ]
-        )
+        with np.errstate(over="ignore", under="ignore"):
+            corner, mixed, cube = polygamma(2, shape), rate**-2, 2 * shape * rate**-3
+        skewness = np.array([[[corner, 0], [0, mixed]], [[0, mixed], [mixed, cube]]])
+        return in_range(skewness, "skewness", self, theta)
 
     def sufficient_statistics(self, x: Any) -> np.ndarray:
         """``(log x, x)``."""
@@ -131,10 +142,32 @@ class Gamma(ExponentialFamily):
         shape, rate = self._shape_and_rate(theta)
         return generator(random_state).gamma(shape, 1 / rate, size)
 
-    def _orthonormal_skewness(self, theta: np.ndarray) -> np.ndarray:
-        # scales of x are isometries; a rate equal to the shape keeps the numbers near 1
-        return super()._orthonormal_skewness(np.array([theta[0], -theta[0]]))
+    def _frame(self, theta: np.ndarray) -> np.ndarray:
+        # x, then the part of log x that is not linear in it; its variance is known without the
+        # difference that a factorisation of the metric would take
+        shape, rate = self._shape_and_rate(theta)
+        root = np.sqrt(shape)
+        return np.array([[1 / root, np.sqrt(_rests(shape)[0])], [root / rate, 0.0]])
 
-    def _shape_and_rate(self, theta: Any) -> tuple[float, float]:
+    def _frame_skewness(self, theta: np.ndarray) -> np.ndarray:
+        shape, _ = self._shape_and_rate(theta)
+        variance, third = _rests(shape)
+        one, mixed = 2 / np.sqrt(shape), -1 / (shape * np.sqrt(variance))
+        return np.array([[[one, mixed], [mixed, 0]], [[mixed, 0], [0, third * variance**-1.5]]])
+
+    def _shape_and_rate(self, theta: Any) -> tuple[np.float64, np.float64]:
         first, second = self.check(theta)
-        return float(first), float(-second)
+        return first, -second
+
+
+def _rests(shape: np.float64) -> tuple[float, float]:
+    """``trigamma(a) - 1/a`` and its derivative: cumulants of ``log x - x / mean`` at unit rate."""
+    if shape < _LARGE:
+        return polygamma(1, shape) - 1 / shape, polygamma(2, shape) + 1 / shape**2
+    # trigamma(a) ~ 1/a + 1/(2 a^2) + sum B_2k / a^(2k + 1)
+    even = np.arange(2, 2 * _BERNOULLI.size + 1, 2)
+    terms = _BERNOULLI * shape ** -(even - 1.0)
+    return (
+        float(0.5 + terms.sum()) / shape / shape,
+        float(-1 - ((even + 1) * terms).sum()) / shape / shape / shape,
+    )

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from weighbridge.geodesic import log_f_mean
-from weighbridge.geodesic._elementwise import check_alpha, check_lam
+from weighbridge.geodesic._elementwise import check_lam
 from weighbridge.manifolds._exponential_family import ExponentialFamily
 from weighbridge.manifolds._nodes import quadrature
+from weighbridge.manifolds._observations import one_alpha
 
 _LEVELS = 6
-# Fisher distance between the answers of two levels of nodes.
+# Fisher distance between the answers of two levels of nodes; what the nodes may miss of a density.
 _AGREEMENT = 1e-9
 
 
@@ -105,11 +106,15 @@ def interpolate_densities(
             f"Got log_source, log_target and weights of shapes {log_p.shape}, {log_q.shape} and "
             f"{weights.shape}; each must hold one number for each node."
         )
+    if not log_p.size:
+        raise ValueError("Got no nodes; give the two densities at one node at least.")
     if not ((weights >= 0) & np.isfinite(weights)).all():
         raise ValueError("Got weights with negative, infinite or NaN values; use numbers >= 0.")
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
-    return _interpolate(log_p, log_q, np.asarray(lam, dtype=float), float(alpha), log_weights)
+    lam = np.asarray(lam, dtype=float)
+    check_lam(np, lam)
+    return _interpolate(log_p, log_q, lam, one_alpha(alpha), log_weights)
 
 
 def project(family: ExponentialFamily, x: Any, log_mass: Any) -> np.ndarray:
@@ -156,8 +161,19 @@ def project(family: ExponentialFamily, x: Any, log_mass: Any) -> np.ndarray:
         )
     mass = np.exp(log_mass - top)
     eta = (mass / mass.sum(axis=-1, keepdims=True)) @ statistics
-    rows = [family.natural(row) for row in eta.reshape(-1, family.dim)]
+    rows = [_member(family, row) for row in eta.reshape(-1, family.dim)]
     return np.reshape(rows, eta.shape)
+
+
+def _member(family: ExponentialFamily, eta: np.ndarray) -> np.ndarray:
+    try:
+        return family.natural(eta)
+    except ValueError as error:
+        raise ValueError(
+            f"Got points on which the means of the sufficient statistics are {eta.tolist()}, but "
+            f"no member of {family!r} has them: too few points have mass, or x has a mean too "
+            "large beside its spread. Use more points, or shift and scale x."
+        ) from error
 
 
 def projected_curve(
@@ -198,17 +214,30 @@ def projected_curve(
     0.258458
     """
     start, stop = family.check(start), family.check(stop)
-    lam = np.asarray(lam, dtype=float)
-    coarse = _project_at(family, start, stop, lam, alpha, 0)
+    lam, alpha = np.asarray(lam, dtype=float), one_alpha(alpha)
+    check_lam(np, lam)
+    coarse, _ = _project_at(family, start, stop, lam, alpha, 0)
     for level in range(1, _LEVELS):
-        fine = _project_at(family, start, stop, lam, alpha, level)
+        fine, masses = _project_at(family, start, stop, lam, alpha, level)
         if _distance(family, coarse, fine) <= _AGREEMENT:
+            _check_masses(start, stop, masses)
             return fine
         coarse = fine
     raise ArithmeticError(
         f"The projection for alpha={alpha:g} between theta={start} and theta={stop} did not "
         "settle as nodes were added. Use ends that are closer or an alpha nearer to 1."
     )
+
+
+def _check_masses(start: np.ndarray, stop: np.ndarray, masses: np.ndarray) -> None:
+    """Refuse nodes that miss part of a density: they end too early at every level alike."""
+    if not np.abs(masses - 1).max() <= _AGREEMENT:
+        raise ArithmeticError(
+            f"The densities of theta={start} and theta={stop} have masses {masses[0]:.10g} and "
+            f"{masses[1]:.10g} on the nodes, but it must be 1: part of one lies where x is no "
+            "double, or its logarithm lost its digits. Use ends farther from the boundary of the "
+            "family, e.g. for Gamma a shape above 0.04."
+        )
 
 
 def _project_at(
@@ -218,23 +247,24 @@ def _project_at(
     lam: np.ndarray,
     alpha: float,
     level: int,
-) -> ProjectedCurve:
+) -> tuple[ProjectedCurve, np.ndarray]:
+    """Return the curve and the mass that the nodes find in each of the two densities."""
     x, log_weights = quadrature(family, start, stop, level)
     log_p, log_q = family.log_density(x, start), family.log_density(x, stop)
+    masses = np.exp([logsumexp(log_density + log_weights) for log_density in (log_p, log_q)])
     theta, log_z = np.empty((lam.size, family.dim)), np.empty(lam.size)
     # one lam at a time: the nodes of a plane are many
     for row, value in enumerate(lam.ravel()):
-        curve = _interpolate(log_p, log_q, value, alpha, log_weights)
-        theta[row] = project(family, x, curve.log_density + log_weights)
-        log_z[row] = curve.log_normaliser
-    return ProjectedCurve(theta.reshape(*lam.shape, family.dim), log_z.reshape(lam.shape))
+        density = _interpolate(log_p, log_q, value, alpha, log_weights)
+        theta[row] = project(family, x, density.log_density + log_weights)
+        log_z[row] = density.log_normaliser
+    curve = ProjectedCurve(theta.reshape(*lam.shape, family.dim), log_z.reshape(lam.shape))
+    return curve, masses
 
 
 def _interpolate(
     log_p: np.ndarray, log_q: np.ndarray, lam: Any, alpha: float, log_weights: np.ndarray
 ) -> InterpolatedDensity:
-    check_lam(np, np.asarray(lam))
-    check_alpha(np, np.asarray(alpha))
     log_mean = log_f_mean(log_p, log_q, np.asarray(lam)[..., None], alpha)
     log_z = logsumexp(log_mean + log_weights, axis=-1)
     if not np.isfinite(log_z).all():

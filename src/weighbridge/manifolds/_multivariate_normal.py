@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._observations import generator, whole_number
+from weighbridge.manifolds._observations import generator, in_range, whole_number
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class MultivariateNormal(ExponentialFamily):
     ``F(x)`` holds the ``x_i`` and then the products ``x_i x_j`` for ``i <= j``, row by row; with
     the precision matrix ``P``, ``theta`` holds ``P mean`` and then ``-P_ii / 2`` and ``-P_ij``, so
     that each product is counted once and there are ``d + d (d + 1)/2`` parameters. The scalar
-    curvature is ``-(1 - alpha^2) d (d + 1)^2 / 4`` everywhere.
+    curvature is ``-(1 - alpha^2) d (d + 1)^2 / 4`` everywhere. As in `Normal`, means that are large
+    beside the standard deviations cost digits of expectations; shift x first.
 
     Parameters
     ----------
@@ -118,8 +119,10 @@ class MultivariateNormal(ExponentialFamily):
     def expectation(self, theta: Any) -> np.ndarray:
         """The means of ``x_i`` and of ``x_i x_j``."""
         mean, root = self._moments(theta)
-        second = root @ root.T + np.outer(mean, mean)
-        return np.concatenate([mean, second[np.triu_indices(self.d)]])
+        with np.errstate(over="ignore"):
+            second = root @ root.T + np.outer(mean, mean)
+        means = np.concatenate([mean, second[_upper(self.d)]])
+        return in_range(means, "expectation", self, theta)
 
     def natural(self, eta: Any, start: Any = None) -> np.ndarray:
         """Natural parameters of the means of ``x_i`` and of ``x_i x_j``."""
@@ -130,39 +133,49 @@ class MultivariateNormal(ExponentialFamily):
     def metric(self, theta: Any) -> np.ndarray:
         """Covariance of ``F(x)``."""
         frame = self._frame(theta)
-        return frame @ frame.T
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return in_range(frame @ frame.T, "metric", self, theta)
 
     def skewness(self, theta: Any) -> np.ndarray:
         """Third central moments of ``F(x)``."""
         frame, tensor = self._frame(theta), _standard_skewness(self.d)
-        for _ in range(3):
-            # each round maps the last axis and turns it to the front
-            tensor = (tensor @ frame.T).transpose(2, 0, 1)
-        return tensor
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for _ in range(3):
+                # each round maps the last axis and turns it to the front
+                tensor = (tensor @ frame.T).transpose(2, 0, 1)
+        return in_range(tensor, "skewness", self, theta)
 
     def sufficient_statistics(self, x: Any) -> np.ndarray:
         """The ``x_i``, then the ``x_i x_j`` for ``i <= j``."""
         x = self._rows(x)
-        i, j = np.triu_indices(self.d)
+        i, j = _upper(self.d)
         return np.hstack([x, x[:, i] * x[:, j]])
 
     def log_base_measure(self, x: Any) -> np.ndarray:
         """0 everywhere."""
         return np.zeros(len(self._rows(x)))
 
+    def log_density(self, x: Any, theta: Any) -> np.ndarray:
+        """Log density from mean and covariance: ``theta . F(x)`` loses digits of a large mean."""
+        mean, root = self._moments(theta)
+        z = solve_triangular(root, (self._rows(x) - mean).T)
+        log_det = 2 * np.log(np.diag(root)).sum()
+        return -((z**2).sum(axis=0) + log_det + self.d * np.log(2 * np.pi)) / 2
+
     def sample(self, theta: Any, size: int, random_state: Any = None) -> np.ndarray:
         """Independent draws, one in a row."""
         mean, root = self._moments(theta)
         return mean + generator(random_state).standard_normal((size, self.d)) @ root.T
 
-    def _orthonormal_skewness(self, theta: np.ndarray) -> np.ndarray:
+    def _frame_skewness(self, theta: np.ndarray) -> np.ndarray:
         # affine maps of x are isometries: the standard normal's, whatever theta is
         return _standard_skewness(self.d)
 
     def _symmetric(self, triangle: np.ndarray) -> np.ndarray:
         matrix = np.zeros((self.d, self.d), dtype=triangle.dtype)
-        matrix[np.triu_indices(self.d)] = triangle
-        return matrix + np.triu(matrix, 1).T
+        i, j = _upper(self.d)
+        matrix[i, j] = matrix[j, i] = triangle
+        return matrix
 
     def _precision(self, theta: np.ndarray) -> np.ndarray:
         matrix = -self._symmetric(theta[self.d :])
@@ -190,7 +203,7 @@ class MultivariateNormal(ExponentialFamily):
         inverse = solve_triangular(factor, np.eye(self.d), lower=True)
         precision = inverse.T @ inverse
         triangle = np.diag(np.diag(precision) / 2) - precision
-        return self.check(np.concatenate([precision @ mean, triangle[np.triu_indices(self.d)]]))
+        return self.check(np.concatenate([precision @ mean, triangle[_upper(self.d)]]))
 
     def _frame(self, theta: Any) -> np.ndarray:
         """Matrix K with g = K K' and T = K K K applied to the standard normal's.
@@ -199,7 +212,7 @@ class MultivariateNormal(ExponentialFamily):
         entries are uncorrelated.
         """
         mean, root = self._moments(theta)
-        i, j = np.triu_indices(self.d)
+        i, j = _upper(self.d)
         # C_ik C_jl + C_il C_jk over the square root of its variance: 1 off, 2 on the diagonal
         squares = root[i][:, i] * root[j][:, j] + root[i][:, j] * root[j][:, i]
         squares = squares * np.where(i == j, np.sqrt(0.5), 1.0)
@@ -217,9 +230,15 @@ class MultivariateNormal(ExponentialFamily):
 
 
 @lru_cache(maxsize=32)
+def _upper(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the upper triangle; a solver asks for them a hundred thousand times."""
+    return np.triu_indices(d)
+
+
+@lru_cache(maxsize=32)
 def _standard_skewness(d: int) -> np.ndarray:
     """T of the standard normal in the frame ``w_i``, ``w_i w_j``, ``w_i^2 / sqrt(2)``."""
-    i, j = np.triu_indices(d)
+    i, j = _upper(d)
     # w' A w for each entry; third cumulants are 2 A_ij with w_i, w_j and 8 tr(A B C)
     forms = np.zeros((len(i), d, d))
     forms[np.arange(len(i)), i, j] += 0.5

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._observations import finite_number, generator, real_line
+from weighbridge.manifolds._observations import finite_number, generator, in_range, real_line
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,11 @@ class Normal(ExponentialFamily):
 
     ``F(x) = (x, x^2)``, ``theta = (mean / sd^2, -1 / (2 sd^2))``. A surface of constant negative
     curvature: its scalar curvature is ``alpha^2 - 1`` everywhere.
+
+    The expectations are the means of x and x^2, in which a variance small beside the squared mean
+    drowns: `natural` of `expectation` keeps about ``16 - 2 log10(abs(mean) / sd)`` digits of it,
+    and so do all that goes by way of expectations (`project`, geodesics with ``alpha < 1``). Shift
+    x to the mean first.
 
     Examples
     --------
@@ -64,7 +69,7 @@ class Normal(ExponentialFamily):
             ``mean`` and ``sd``.
         """
         mean, variance = self._moments(theta)
-        return {"mean": mean, "sd": float(np.sqrt(variance))}
+        return {"mean": float(mean), "sd": float(np.sqrt(variance))}
 
     def in_domain(self, theta: Any) -> bool:
         """Whether ``theta[1] < 0``."""
@@ -78,7 +83,8 @@ class Normal(ExponentialFamily):
     def expectation(self, theta: Any) -> np.ndarray:
         """``(mean, mean^2 + variance)``."""
         mean, variance = self._moments(theta)
-        return np.array([mean, mean**2 + variance])
+        with np.errstate(over="ignore"):
+            return in_range(np.array([mean, mean**2 + variance]), "expectation", self, theta)
 
     def natural(self, eta: Any, start: Any = None) -> np.ndarray:
         """Natural parameters of the means of x and x^2."""
@@ -94,13 +100,17 @@ class Normal(ExponentialFamily):
     def metric(self, theta: Any) -> np.ndarray:
         """Covariance of ``(x, x^2)``."""
         m, v = self._moments(theta)
-        return np.array([[v, 2 * m * v], [2 * m * v, 4 * m**2 * v + 2 * v**2]])
+        with np.errstate(over="ignore", under="ignore"):
+            metric = np.array([[v, 2 * m * v], [2 * m * v, 4 * m**2 * v + 2 * v**2]])
+        return in_range(metric, "metric", self, theta)
 
     def skewness(self, theta: Any) -> np.ndarray:
         """Third central moments of ``(x, x^2)``."""
         m, v = self._moments(theta)
-        one, two, three = 2 * v**2, 8 * m * v**2, 24 * m**2 * v**2 + 8 * v**3
-        return np.array([[[0, one], [one, two]], [[one, two], [two, three]]])
+        with np.errstate(over="ignore", under="ignore"):
+            one, two, three = 2 * v**2, 8 * m * v**2, 24 * m**2 * v**2 + 8 * v**3
+        skewness = np.array([[[0, one], [one, two]], [[one, two], [two, three]]])
+        return in_range(skewness, "skewness", self, theta)
 
     def sufficient_statistics(self, x: Any) -> np.ndarray:
         """``(x, x^2)``."""
@@ -111,17 +121,31 @@ class Normal(ExponentialFamily):
         """0 on the whole line."""
         return np.zeros(real_line(x).shape)
 
+    def log_density(self, x: Any, theta: Any) -> np.ndarray:
+        """Log density from mean and variance: ``theta . F(x)`` loses the digits of a large mean."""
+        mean, variance = self._moments(theta)
+        return -((real_line(x) - mean) ** 2) / (2 * variance) - np.log(2 * np.pi * variance) / 2
+
     def sample(self, theta: Any, size: int, random_state: Any = None) -> np.ndarray:
         """Independent draws."""
         mean, variance = self._moments(theta)
         return generator(random_state).normal(mean, np.sqrt(variance), size)
 
-    def _orthonormal_skewness(self, theta: np.ndarray) -> np.ndarray:
-        # shifts and scales of x are isometries: the standard normal's, whatever theta is
-        standard = np.array([0.0, -0.5])
-        return super()._orthonormal_skewness(standard)
+    def _frame(self, theta: np.ndarray) -> np.ndarray:
+        # x = m + s w and x^2 = m^2 + 2 m s w + s^2 w^2 for a standard normal w; a factorisation of
+        # the metric would lose the second term beside the first one
+        m, v = self._moments(theta)
+        s = np.sqrt(v)
+        return np.array([[s, 0.0], [2 * m * s, np.sqrt(2) * v]])
 
-    def _moments(self, theta: Any) -> tuple[float, float]:
+    def _frame_skewness(self, theta: np.ndarray) -> np.ndarray:
+        # third moments of w and (w^2 - 1) / sqrt(2), whatever theta is
+        one, three = np.sqrt(2), 2 * np.sqrt(2)
+        return np.array([[[0, one], [one, 0]], [[one, 0], [0, three]]])
+
+    def _moments(self, theta: Any) -> np.ndarray:
         first, second = self.check(theta)
-        variance = -0.5 / second
-        return float(first * variance), float(variance)
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = -0.5 / second
+            moments = np.array([first * variance, variance])
+        return in_range(moments, "mean and variance", self, theta)

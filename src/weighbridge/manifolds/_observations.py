@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from weighbridge.geodesic._elementwise import check_alpha, check_lam
 
 
 def real_line(x: Any) -> np.ndarray:
@@ -18,13 +21,48 @@ def real_line(x: Any) -> np.ndarray:
     return x
 
 
+def one_number(value: Any, name: str) -> float:
+    """One real number; neither a sequence nor a text that looks like one."""
+    if not isinstance(value, Real) and (
+        np.ndim(value) or np.asarray(value).dtype.kind not in "iuf"
+    ):
+        remedy = "; call once for each" if np.ndim(value) else ""
+        raise ValueError(f"Got {name}={value!r}, but expected one number{remedy}.")
+    return float(value)
+
+
+def one_alpha(alpha: Any) -> float:
+    """One finite alpha."""
+    number = one_number(alpha, "alpha")
+    check_alpha(np, np.asarray(number))
+    return number
+
+
+def one_lam(lam: Any) -> float:
+    """One lam in [0, 1]."""
+    number = one_number(lam, "lam")
+    check_lam(np, np.asarray(number))
+    return number
+
+
 def finite_number(value: Any, name: str, positive: bool = False) -> float:
     """One finite number, above 0 if asked."""
-    number = float(value)
+    number = one_number(value, name)
     if not np.isfinite(number) or (positive and number <= 0):
         kind = "a finite number above 0" if positive else "a finite number"
         raise ValueError(f"Got {name}={value!r}, but expected {kind}.")
     return number
+
+
+def in_range(tensor: np.ndarray, name: str, family: Any, theta: Any) -> np.ndarray:
+    """Moments that are doubles: none above the largest, no variance below the smallest."""
+    lost = name == "metric" and not (np.diag(tensor) > 0).all()
+    if lost or not np.isfinite(tensor).all():
+        raise ArithmeticError(
+            f"The {name} of {family!r} at theta={np.asarray(theta).tolist()} is beyond the range "
+            "of floating point numbers. Scale x, or shift it where the family allows."
+        )
+    return tensor
 
 
 def generator(random_state: Any) -> Any:

@@ -30,7 +30,7 @@ class Poisson(ExponentialFamily):
     """
 
     dim: ClassVar[int] = 1
-    domain: ClassVar[str] = "a finite number whose exponential is finite (theta = log(rate))"
+    domain: ClassVar[str] = "a number whose exponential is a positive double (theta = log(rate))"
 
     def theta(self, rate: float) -> np.ndarray:
         """Natural parameter of a rate.
@@ -45,7 +45,7 @@ class Poisson(ExponentialFamily):
         ndarray of shape (1,)
             ``theta``.
         """
-        return np.log([finite_number(rate, "rate", positive=True)])
+        return self.check(np.log([finite_number(rate, "rate", positive=True)]))
 
     def usual(self, theta: Any) -> dict[str, float]:
         """The rate.
@@ -64,7 +64,8 @@ class Poisson(ExponentialFamily):
 
     def in_domain(self, theta: Any) -> bool:
         """Whether the rate is a positive double."""
-        return bool(np.isfinite(theta).all() and -745 < theta[0] < 709)
+        with np.errstate(over="ignore", under="ignore"):
+            return bool(0 < np.exp(theta[0]) < np.inf)
 
     def log_partition(self, theta: Any) -> Any:
         """``exp(theta)``."""
