@@ -13,6 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
 
+from weighbridge.datasets import make_gaussian_shift
+from weighbridge.geodesic import excess_length, path_length, remaining_length
 from weighbridge.manifolds import (
     Categorical,
     Gamma,
@@ -45,17 +47,19 @@ ax.plot(
 ax.set(xlabel="mean", ylabel="standard deviation")
 ax.legend()
 plt.show()
-print("Fisher-Rao distance within the family:", round(fisher_rao_distance(family, source, target), 4))
+distance = fisher_rao_distance(family, source, target)
+print("Fisher-Rao distance within the family:", round(distance, 4))
 
 # %%
-# The paper's two biases at ``lam = 0.5``: what is left to go along the curve, and the curvature of the
-# alpha-connection, which vanishes for AIWERM and for the mixture.
+# The paper's two biases at ``lam = 0.5``: what is left to go along the curve, and the curvature of
+# the alpha-connection, which vanishes for AIWERM and for the mixture.
 for alpha in (-1, 0, 1, 3):
     bias = geometric_bias(family, source, target, 0.5, alpha)
     print(f"alpha = {alpha:2}: geodesic {bias.geodesic:g}, curvature {bias.curvature:.3f}")
 
 # %%
-# How curved are the families? Normal distributions have the same curvature everywhere; others do not.
+# How curved are the families? Normal distributions have the same curvature everywhere; others do
+# not.
 shape = np.geomspace(0.05, 50, 60)
 gamma = [Gamma().scalar_curvature(Gamma().theta(shape=s, rate=1), 0) for s in shape]
 mises = [VonMises().scalar_curvature(VonMises().theta(mean=0, concentration=s), 0) for s in shape]
@@ -71,11 +75,8 @@ three = Categorical(3)
 print(round(three.scalar_curvature(three.theta([0.2, 0.3, 0.5]), 0), 9))
 
 # %%
-# From a sample only log ratios are needed. The longer a curve beyond the shortest one, the more of the
-# way is spent on distributions that are neither source nor target.
-from weighbridge.datasets import make_gaussian_shift
-from weighbridge.geodesic import excess_length, path_length, remaining_length
-
+# From a sample only log ratios are needed. The longer a curve beyond the shortest one, the more of
+# the way is spent on distributions that are neither source nor target.
 data = make_gaussian_shift(2000, 2000, random_state=0)
 alphas = np.linspace(-3, 5, 33)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
