@@ -7,9 +7,10 @@ from dataclasses import dataclass
 class Scale:
     """Numbers of trials, candidates and rows.
 
-    `toy_trials` and `released_trials` are draws of the toy problem, `trials` splits of a data set;
-    `lams` and `alphas` span the surfaces, `evaluations` is the budget of the Bayesian search, and
-    sets with more than `max_rows` rows are thinned at random (None: never).
+    `toy_trials`, `search_trials` (with the Bayesian search) and `released_trials` (with the
+    released script's forest) are draws of the toy problem, `trials` splits of a data set; `lams`
+    and `alphas` span the surfaces, `evaluations` is the budget of the Bayesian search, and sets
+    with more than `max_rows` rows are thinned at random (None: never).
     """
 
     name: str

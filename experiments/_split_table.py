@@ -1,6 +1,7 @@
 """Tables of the experiments on data sets: printed and obtained errors, reading by reading."""
 
 import statistics
+from collections import Counter
 
 from experiments._models import CLASSIFIERS
 from experiments._printed import COLUMNS, contradicts_itself
@@ -55,7 +56,9 @@ def _of_model(runs):
     columns["optimal"] = mean_and_error([_best(run, None) for run in runs])
     if "default" in runs[0]:
         columns["default"] = mean_and_error([run["default"] for run in runs])
-    return columns
+    # candidates without an error, by what the fit or the search said
+    failures = sum((Counter(run["failures"]) for run in runs), Counter())
+    return columns | {"failures": dict(sorted(failures.items()))}
 
 
 def _column(run, column):
