@@ -12,12 +12,13 @@ from weighbridge.manifolds._derivatives import gradient, hessian, solve_expectat
 
 
 class ExponentialFamily(CurvedSpace):
-    """A family of densities ``p(x; theta) = exp(theta . F(x) + k(x) - psi(theta))``.
+    """A family of densities given by its log-partition: its metric, connections and curvature.
 
-    A subclass gives `dim` and `log_partition`; the geometry follows. Derivatives of ``psi`` are
-    Cauchy integrals on small circles of complex numbers, good to about ten digits, unless the
-    subclass overrides `expectation`, `metric` and `skewness` with closed forms. Densities, samples
-    and `natural` in closed form are the subclass's to add.
+    ``p(x; theta) = exp(theta . F(x) + k(x) - psi(theta))``. A subclass gives `dim` and
+    `log_partition`; the geometry follows. Derivatives of ``psi`` are Cauchy integrals on small
+    circles of complex numbers, good to about ten digits, unless the subclass overrides
+    `expectation`, `metric` and `skewness` with closed forms. Densities, samples and `natural` in
+    closed form are the subclass's to add.
 
     ``theta`` is always a one-dimensional array of length `dim`. The connections are
     ``Gamma^(alpha)_{ij,k} = (1 - alpha)/2 T_ijk`` (Kimura & Hino, Appendix A): ``alpha = 1`` is
