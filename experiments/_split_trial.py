@@ -8,12 +8,11 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import mean_squared_error, zero_one_loss
 from sklearn.model_selection import train_test_split
 
-from experiments._models import make_model
+from experiments._models import make_model, paper_procedure
 from experiments._splits import split
 from weighbridge import Geodesic, ImportanceWeightedCV
-from weighbridge.criteria import HoldOut
 from weighbridge.search import BayesianSearch, Bounds, Evaluation
-from weighbridge.weighting import IWERM, log_mean
+from weighbridge.weighting import log_mean
 
 # The released code raises densities to powers of 1 to 4; a power k is alpha = 1 - 2 k here.
 RELEASED_ALPHAS = (-1.0, -3.0, -5.0, -7.0)
@@ -77,14 +76,7 @@ def _released(data, model, trial, lams, alphas, evaluations):
 
 def _honest(data, model, trial, lams, alphas, evaluations):
     """Weights of mean 1; the paper's procedure and weighbridge's default, without labels."""
-    paper = ImportanceWeightedCV(
-        model,
-        data.ratio,
-        criterion=HoldOut(validation=IWERM()),
-        search=BayesianSearch(evaluations, coordinates="plain"),
-        answer="argmin",
-        random_state=trial,
-    )
+    paper = paper_procedure(model, data.ratio, evaluations, trial)
     default = ImportanceWeightedCV(model, data.ratio, random_state=trial)
     failures = Counter()
     found = {"surface": _surface(data, model, lams, alphas, failures, normalize=True)}

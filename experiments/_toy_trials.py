@@ -5,11 +5,12 @@ import time
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
+from experiments._models import paper_procedure
 from experiments._splits import forest_log_ratio
 from weighbridge import Geodesic, ImportanceWeightedCV
 from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
 from weighbridge.datasets import make_quadratic
-from weighbridge.search import BayesianSearch, Point, SearchResult
+from weighbridge.search import Point, SearchResult
 from weighbridge.weighting import IWERM, log_mean
 
 LAMS = np.linspace(0, 1, 21)
@@ -61,14 +62,8 @@ def _toy(data):
 def toy_search(*, reading, trial, evaluations):
     """The paper's procedure on one draw: a hold-out loss, expected improvement in (lam, alpha)."""
     data = make_quadratic(reading=reading, random_state=trial)
-    model = ImportanceWeightedCV(
-        LinearRegression(),
-        data.ratio,
-        criterion=HoldOut(validation=IWERM()),
-        search=BayesianSearch(evaluations, coordinates="plain"),
-        answer="argmin",
-        random_state=trial,
-    ).fit(data.X, data.y)
+    model = paper_procedure(LinearRegression(), data.ratio, evaluations, trial)
+    model.fit(data.X, data.y)
     path = [
         [*each.point, float(np.average(each.losses, weights=model.search_result_.unit_weights))]
         for each in model.search_result_.evaluations
@@ -110,14 +105,7 @@ def toy_seconds(*, trial, evaluations):
     """Seconds of a plain fit, of the paper's procedure, and of weighbridge's default."""
     data = make_quadratic(random_state=trial)
     plain = LinearRegression()
-    paper = ImportanceWeightedCV(
-        plain,
-        data.ratio,
-        criterion=HoldOut(validation=IWERM()),
-        search=BayesianSearch(evaluations, coordinates="plain"),
-        answer="argmin",
-        random_state=trial,
-    )
+    paper = paper_procedure(plain, data.ratio, evaluations, trial)
     default = ImportanceWeightedCV(plain, data.ratio, random_state=trial)
     seconds = {}
     for name, model, repeats in (

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from experiments import _printed, _run_cells, _table, table1  # noqa: E402
-from experiments._publish import publish  # noqa: E402
-from experiments._result import write_result  # noqa: E402
+from experiments.__main__ import NAMES  # noqa: E402
+from experiments._publish import DOCS, publish  # noqa: E402
+from experiments._result import digest, write_result  # noqa: E402
 from experiments._run_cells import key, run_cell, run_cells  # noqa: E402
 from experiments._scale import FULL, REDUCED  # noqa: E402
 from experiments._split_table import split_cells, split_tables, split_values  # noqa: E402
@@ -115,6 +117,18 @@ def test_a_result_has_values_versions_seconds_and_a_picture(tmp_path, monkeypatc
     assert sorted(path.name for path in (tmp_path / "docs").iterdir()) == [
         "figure-search.json", "figure-search.png",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_documentation_shows_what_was_recorded(name):
+    module = import_module(f"experiments.{NAMES[name]}")
+    recorded = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
+    if recorded["sha256 of the values"] is not None:
+        assert digest(recorded["values"]) == recorded["sha256 of the values"]
+    if hasattr(module, "tables"):
+        tables = "\n".join(table.rst() for table in module.tables(recorded["values"]))
+        assert (DOCS / f"{name}.inc").read_text(encoding="utf-8") == tables
+    assert all(why for _, why in recorded["warnings"].values())
 
 
 def test_a_warning_that_nobody_explained_is_reported(tmp_path):
