@@ -29,19 +29,21 @@ def versions():
     }
 
 
-@cache
-def code_digest():
-    """SHA-256 of the source that computes cells: results of other code are not reused."""
-    own = Path(__file__).parent
+def code_files():
+    """Return the source files that decide what a cell gives."""
     library = Path(weighbridge.__file__).parent
-    files = [own / f"{name}.py" for name in WORKERS]
-    files += [
+    return [Path(__file__).parent / f"{name}.py" for name in WORKERS] + [
         path
         for path in sorted(library.rglob("*.py"))
         if path.relative_to(library).parts[0] not in UNUSED
     ]
+
+
+@cache
+def code_digest():
+    """SHA-256 of the source that computes cells: results of other code are not reused."""
     digest = hashlib.sha256()
-    for path in files:
+    for path in code_files():
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -9,13 +9,11 @@ from sklearn.metrics import mean_squared_error, zero_one_loss
 from sklearn.model_selection import train_test_split
 
 from experiments._models import make_model, paper_procedure
-from experiments._splits import split
+from experiments._splits import RELEASED_ALPHAS, split
 from weighbridge import Geodesic, ImportanceWeightedCV
 from weighbridge.search import BayesianSearch, Bounds, Evaluation
 from weighbridge.weighting import log_mean
 
-# The released code raises densities to powers of 1 to 4; a power k is alpha = 1 - 2 k here.
-RELEASED_ALPHAS = (-1.0, -3.0, -5.0, -7.0)
 # Characters of an error that are kept.
 MESSAGE = 100
 # The two curves with names, in every reading.
@@ -36,10 +34,15 @@ def split_trial(*, reading, name, model, trial, lams, alphas, evaluations, max_r
     }
 
 
+def first_split(name, max_rows):
+    """Return the first split of a set and its two principal components."""
+    data = split("honest", name, 0, max_rows)
+    return data, PCA(2, svd_solver="full").fit(np.vstack([data.X, data.X_target]))
+
+
 def shift_summary(*, name, max_rows):
     """Return size, effective sample size and explained variance of the first split of a set."""
-    data = split("honest", name, 0, max_rows)
-    pca = PCA(2, svd_solver="full").fit(np.vstack([data.X, data.X_target]))
+    data, pca = first_split(name, max_rows)
     shares = [float(share) for share in pca.explained_variance_ratio_]
     return {
         "n_source": len(data.y),
@@ -119,10 +122,10 @@ def _error(data, model, weighting, failures, *, normalize):
     return _loss(fitted, data.X_target, data.y_target)
 
 
-def _loss(fitted, X, y, sample_weight=None):
+def _loss(fitted, X, y):
     if is_regressor(fitted):
-        return float(mean_squared_error(y, fitted.predict(X), sample_weight=sample_weight))
-    return float(100 * zero_one_loss(y, fitted.predict(X), sample_weight=sample_weight))
+        return float(mean_squared_error(y, fitted.predict(X)))
+    return float(100 * zero_one_loss(y, fitted.predict(X)))
 
 
 class PlainHoldOut:

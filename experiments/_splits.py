@@ -26,6 +26,8 @@ SETS = {
     "covtype": "covtype",
 }
 SLOPE = 16
+# The released code raises densities to powers of 1 to 4; a power k is alpha = 1 - 2 k here.
+RELEASED_ALPHAS = (-1.0, -3.0, -5.0, -7.0)
 READINGS = {
     "as stated": "random normal direction, slope 16 over the standard deviation; the ratio is the "
     "printed p_te / p_tr, a constant off, and the weights go to the model as they are",

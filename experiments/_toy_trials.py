@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from experiments._models import paper_procedure
-from experiments._splits import forest_log_ratio
+from experiments._splits import RELEASED_ALPHAS, forest_log_ratio
 from weighbridge import Geodesic, ImportanceWeightedCV
 from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
 from weighbridge.datasets import make_quadratic
@@ -17,9 +17,7 @@ LAMS = np.linspace(0, 1, 21)
 GRID = [Point(float(lam), alpha) for lam in LAMS for alpha in (1.0, 1.5, 2.0, 2.5, 3.0)]
 AIWERM = [point for point in GRID if point.alpha == 1.0]
 RIWERM = [point for point in GRID if point.alpha == 3.0]
-# The released code raises densities to powers of 1 to 4; a power k is alpha = 1 - 2 k here.
-RELEASED = [Point(float(lam), alpha) for lam in LAMS for alpha in (-1.0, -3.0, -5.0, -7.0)]
-RELEASED += [Point(0.98, alpha) for alpha in (-1.0, -3.0, -5.0, -7.0)]
+RELEASED = [Point(float(lam), alpha) for lam in (*LAMS, 0.98) for alpha in RELEASED_ALPHAS]
 
 
 def toy_trials(*, reading, n, first, count):

@@ -1,9 +1,7 @@
 """Figure: the shift that the projection induces, in two principal components of each set."""
 
-import numpy as np
-from sklearn.decomposition import PCA
-
-from experiments._splits import SETS, split
+from experiments._split_trial import first_split
+from experiments._splits import SETS
 
 TITLE = "Induced shift, first two principal components"
 DRAWN = 800
@@ -29,8 +27,7 @@ def draw(found, folder):
     for ax in axes.ravel()[len(found) :]:
         ax.set_visible(False)
     for ax, (name, about) in zip(axes.ravel(), found.items(), strict=False):
-        data = split("honest", name, 0, about["max_rows"])
-        pca = PCA(2, svd_solver="full").fit(np.vstack([data.X, data.X_target]))
+        data, pca = first_split(name, about["max_rows"])
         for X, colour, label in (
             (data.X, "tab:blue", "source"), (data.X_target, "tab:orange", "target"),
         ):  # fmt: skip

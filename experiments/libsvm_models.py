@@ -4,11 +4,7 @@ from experiments._printed import LIBSVM
 from experiments._split_table import classifiers, split_cells, split_tables, split_values
 
 TITLE = "Five models on the LIBSVM sets (appendix E)"
-# LIBSVM's diabetes has the same name as scikit-learn's
-PRINTED = {
-    "diabetes (LIBSVM)" if name == "diabetes" else name: rows for name, rows in LIBSVM.items()
-}
-MODELS = classifiers(PRINTED)
+MODELS = classifiers(LIBSVM)
 
 
 def cells(scale):
@@ -23,4 +19,4 @@ def values(done):
 
 def tables(found):
     """Return a table for each reading."""
-    return split_tables(found, PRINTED, TITLE)
+    return split_tables(found, LIBSVM, TITLE)

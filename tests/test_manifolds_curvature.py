@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import loggamma
 
+from own_families import InverseGaussian
 from weighbridge.manifolds import (
     Categorical,
     Exponential,
@@ -20,13 +21,6 @@ from weighbridge.manifolds import (
 
 ALPHAS = [-1.0, -0.4, 0.0, 0.5, 1.0, 3.0]
 COVARIANCE = [[1.0, 0.6], [0.6, 2.0]]
-
-
-class InverseGaussian(ExponentialFamily):
-    dim = 2
-
-    def log_partition(self, theta):
-        return -2 * np.sqrt(theta[0] * theta[1]) - np.log(-2 * theta[1]) / 2
 
 
 class Beta(ExponentialFamily):

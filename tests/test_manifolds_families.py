@@ -13,6 +13,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy import stats
 from scipy.special import loggamma
 
+from own_families import InverseGaussian
 from weighbridge.manifolds import (
     Categorical,
     Exponential,
@@ -61,13 +62,6 @@ class FromLogPartition(ExponentialFamily):
 
     def in_domain(self, theta):
         return self.family.in_domain(theta)
-
-
-class InverseGaussian(ExponentialFamily):
-    dim = 2
-
-    def log_partition(self, theta):
-        return -2 * np.sqrt(theta[0] * theta[1]) - np.log(-2 * theta[1]) / 2
 
 
 class Binomial(ExponentialFamily):

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
+
+
+def one_number(value: Any, name: str) -> float:
+    """One real number; neither a sequence nor a text that looks like one."""
+    if not isinstance(value, Real) and (
+        np.ndim(value) or np.asarray(value).dtype.kind not in "iuf"
+    ):
+        remedy = "; call once for each" if np.ndim(value) else ""
+        raise ValueError(f"Got {name}={value!r}, but expected one number{remedy}.")
+    return float(value)
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._validation import one_number
 from weighbridge.guarantees._learning_bound import LearningBound
 from weighbridge.guarantees._second_moment import second_moment_bound
 from weighbridge.guarantees._terms import (
     Weighting,
     bias_term,
     check_delta,
-    check_number,
     largest_weight,
     moment,
     source_rows,
@@ -76,7 +76,7 @@ def learning_bound(
     log_ratio, log_weight, log_losses = source_rows(log_ratio, weighting, losses)
     check_delta(delta)
     n = log_ratio.size
-    if not 1 <= check_number(pseudo_dimension, "pseudo_dimension") <= 2 * n:
+    if not 1 <= one_number(pseudo_dimension, "pseudo_dimension") <= 2 * n:
         raise ValueError(
             f"Got pseudo_dimension={pseudo_dimension}, but it must lie in [1, 2 n] = [1, {2 * n}]: "
             "with fewer rows the theorem says nothing. Use more rows or a smaller class."
@@ -155,7 +155,7 @@ def bernstein_bound(
     """
     log_ratio, log_weight, log_losses = source_rows(log_ratio, weighting, losses)
     check_delta(delta)
-    if not check_number(n_hypotheses, "n_hypotheses") >= 1 or n_hypotheses % 1 != 0:
+    if not one_number(n_hypotheses, "n_hypotheses") >= 1 or n_hypotheses % 1 != 0:
         raise ValueError(
             f"Got n_hypotheses={n_hypotheses}, but it must be a whole number of at least 1."
         )

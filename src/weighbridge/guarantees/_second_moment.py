@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.guarantees._terms import Weighting, check_log_ratio, check_number
+from weighbridge._validation import one_number
+from weighbridge.guarantees._terms import Weighting, check_log_ratio
 from weighbridge.weighting import Geodesic, log_mean
 
 
@@ -46,7 +47,7 @@ def second_moment_bound(weighting: Weighting, d2: float) -> float:
             f"Got alpha={weighting.alpha} with d2, which bounds the second moment for alpha >= -1 "
             "only; use such an alpha, or leave d2 out."
         )
-    if not 1 <= check_number(d2, "d2") < math.inf:
+    if not 1 <= one_number(d2, "d2") < math.inf:
         raise ValueError(
             f"Got d2={d2}, but the second moment of a density ratio is a finite number of at "
             "least 1."

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from weighbridge._validation import one_number
 from weighbridge.exceptions import WeightWarning
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.weighting import Geodesic, log_mean
@@ -19,15 +19,6 @@ Weighting = Callable[[Any], Any]
 # A mean ratio this far from 1, absolutely and in its own standard errors, is warned of.
 _FAR = 0.1
 _STANDARD_ERRORS = 5.0
-
-
-def check_number(value: Any, name: str) -> float:
-    """One real number; neither a sequence nor a text that looks like one."""
-    if not isinstance(value, Real) and (
-        np.ndim(value) or np.asarray(value).dtype.kind not in "iuf"
-    ):
-        raise ValueError(f"Got {name}={value!r}, but expected one number.")
-    return float(value)
 
 
 def check_log_ratio(log_ratio: Any) -> np.ndarray:
@@ -117,7 +108,7 @@ def _log_losses(losses: Any, n: int) -> np.ndarray | None:
 
 def check_delta(delta: float) -> None:
     """Refuse a probability of failure that is none."""
-    if not 0 < check_number(delta, "delta") < 1:
+    if not 0 < one_number(delta, "delta") < 1:
         raise ValueError(
             f"Got delta={delta}, but it must lie between 0 and 1: the bound fails with this "
             "probability."
@@ -130,7 +121,7 @@ def largest_weight(
     """Largest weight that any ratio can get, not the largest in the sample."""
     if weight_bound is None:
         return _geodesic_bound(weighting)
-    weight_bound = check_number(weight_bound, "weight_bound")
+    weight_bound = one_number(weight_bound, "weight_bound")
     if isinstance(weighting, Geodesic):
         _check_geodesic_bound(weighting, weight_bound)
     largest = float(np.exp(log_weight.max()))

@@ -36,8 +36,7 @@ def quadrature(family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, l
     """
     for kind, nodes in _NODES.items():
         if isinstance(family, kind):
-            x, log_weight = nodes(family, start, stop, level)
-            return x, log_weight
+            return nodes(family, start, stop, level)
     raise TypeError(
         f"Got {family!r}, but no quadrature is known for it. Choose nodes, take "
         "interpolate_densities of the two log densities there, and give the result to project."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from weighbridge._validation import one_number
 from weighbridge.geodesic._elementwise import check_alpha, check_lam
 
 
@@ -19,16 +19,6 @@ def real_line(x: Any) -> np.ndarray:
             "array of shape (n_samples,)."
         )
     return x
-
-
-def one_number(value: Any, name: str) -> float:
-    """One real number; neither a sequence nor a text that looks like one."""
-    if not isinstance(value, Real) and (
-        np.ndim(value) or np.asarray(value).dtype.kind not in "iuf"
-    ):
-        remedy = "; call once for each" if np.ndim(value) else ""
-        raise ValueError(f"Got {name}={value!r}, but expected one number{remedy}.")
-    return float(value)
 
 
 def one_alpha(alpha: Any) -> float:
