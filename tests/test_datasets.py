@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from weighbridge._overlap import effective_sample_size
 from weighbridge.datasets import (
+    make_clinic,
     make_cubic,
     make_gaussian_shift,
     make_quadratic,
@@ -160,3 +161,47 @@ def test_splits_that_cannot_be_made(X, y, options, message):
 
     with pytest.raises(ValueError, match=message):
         try_many_seeds()
+
+
+def test_clinic_ratio_is_the_true_one():
+    """The log odds of deployment given the true log ratio have slope 1."""
+    data = make_clinic(20_000, 20_000, random_state=0)
+    log_ratio = np.r_[data.ratio.score_samples(data.X), data.ratio.score_samples(data.X_target)]
+    domain = np.repeat([0, 1], 20_000)
+    slope = LogisticRegression(C=1e8).fit(log_ratio[:, None], domain).coef_[0, 0]
+    # standard error of the slope: 0.012
+    assert abs(slope - 1) < 0.04
+
+
+def test_clinic_labels_follow_one_rule_in_both_samples():
+    """Covariate shift alone: given age, the share of readmissions is the same."""
+    data = make_clinic(20_000, 20_000, random_state=1)
+    for low, high in ((20, 30), (40, 50), (60, 70)):
+        shares, errors = [], []
+        for X, y in ((data.X, data.y), (data.X_target, data.y_target)):
+            some = y[X["age"].between(low, high)]
+            shares.append(some.mean())
+            errors.append(some.var() / some.size)
+        # the number of earlier visits, which differs between the two, adds a little
+        assert abs(shares[0] - shares[1]) < 4 * np.sqrt(sum(errors)) + 0.05
+
+
+def test_clinic_has_mixed_columns_gaps_and_a_seed():
+    one, other = make_clinic(50, 30, random_state=7), make_clinic(50, 30, random_state=7)
+    assert one.X.equals(other.X)
+    np.testing.assert_array_equal(one.y_target, other.y_target)
+    data = make_clinic(random_state=0)
+    assert 0.01 < data.X["bmi"].isna().mean() < data.X_target["bmi"].isna().mean()
+    assert data.X.drop(columns="bmi").notna().all(axis=None)
+    assert set(data.X["site"]) == {"north", "south", "east", "west"}
+
+
+def test_clinic_without_shift_is_one_population():
+    data = make_clinic(4000, 4000, shift=0.0, random_state=0)
+    np.testing.assert_array_equal(data.ratio.score_samples(data.X), 0)
+    assert abs(data.X["age"].mean() - data.X_target["age"].mean()) < 4 * 14 / np.sqrt(2000)
+
+
+def test_clinic_refuses_no_rows():
+    with pytest.raises(ValueError, match="n_target=0"):
+        make_clinic(10, 0)

@@ -1,5 +1,6 @@
 """Simulators of covariate shift, with their true density ratios, and benchmark sets."""
 
+from weighbridge.datasets._clinic import make_clinic
 from weighbridge.datasets._fetch import benchmark_names, fetch_benchmark
 from weighbridge.datasets._gaussian import make_gaussian_shift
 from weighbridge.datasets._line_problem import LineProblem, make_cubic, make_quadratic
@@ -9,6 +10,7 @@ __all__ = [
     "LineProblem",
     "benchmark_names",
     "fetch_benchmark",
+    "make_clinic",
     "make_cubic",
     "make_gaussian_shift",
     "make_quadratic",
