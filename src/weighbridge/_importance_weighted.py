@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
+from weighbridge._fitted_rows import FittedRows
 from weighbridge._overlap import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge._source_ratio import (
@@ -151,6 +152,7 @@ class ImportanceWeighted(WeightedEstimator):
 
         self.estimator_, self.ratio_ = estimator, ratio
         self.log_ratio_, self.weights_, self.ess_ = log_ratio, weights, ess
+        self._fitted_rows = FittedRows(X, own)
         self._copy_features()
         # a ratio that was fitted here has said so itself
         if X_target is None and is_estimated(ratio) and log_cap > 0:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._answers import check_answer, form_answer
 from weighbridge._average import average_model
+from weighbridge._fitted_rows import FittedRows
 from weighbridge._overlap import effective_sample_size, users_line
 from weighbridge._overlap_state import Overlap, overlap_state, warn_of_overlap
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
@@ -245,6 +246,7 @@ class ImportanceWeightedCV(WeightedEstimator):
         self.estimator_, self.search_result_ = average_model(fits, answer.shares), result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
         self.reason_ = answer.reason
+        self._fitted_rows = FittedRows(X, own)
         largest = int(np.argmax(answer.shares))
         self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
         self.ess_ = effective_sample_size(plain * self.weights_)

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._fitted_rows import FittedRows
 from weighbridge.ratios import AutoRatio, KnownRatio, fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 
@@ -42,6 +43,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
     estimator: Any
     ratio: Any
     estimator_: Any
+    _fitted_rows: FittedRows
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, nested ones by ``__``, also those of a default that is not there yet.

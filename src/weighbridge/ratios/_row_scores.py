@@ -29,9 +29,9 @@ class RowScores:
     def __init__(self, X: Any):
         columns = None if sp.issparse(X) else read_columns(X)
         self.is_text = None if columns is None else [c.dtype == object for c in columns]
-        numbers = self._numbers(columns)
+        numbers = as_numbers(columns)
         self.centre, self.spread = _centre_and_spread(numbers, self.is_text)
-        self.known, self.group = sorted_groups(self._exact(X, numbers))
+        self.known, self.group = sorted_groups(exact_keys(X, numbers))
         self.coarse_row_keys = self._coarse(numbers)
 
     def remember(self, values: np.ndarray) -> None:
@@ -56,8 +56,8 @@ class RowScores:
 
     def find(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the value of each row, and the positions of rows that were never seen."""
-        numbers = self._numbers(None if sp.issparse(X) else read_columns(X, self.is_text))
-        value, new = _look_up(self.known, self.value, self._exact(X, numbers))
+        numbers = as_numbers(None if sp.issparse(X) else read_columns(X, self.is_text))
+        value, new = _look_up(self.known, self.value, exact_keys(X, numbers))
         coarse = self._coarse(numbers) if new.size else None
         if coarse is None:
             return value, new
@@ -66,22 +66,6 @@ class RowScores:
             return value, new
         value[new], still_new = _look_up(known, known_value, coarse[new])
         return value, new[still_new]
-
-    def _numbers(self, columns: list[np.ndarray] | None) -> list[np.ndarray] | None:
-        """Return the columns as numbers, text by a number made from it."""
-        if columns is None:
-            return None
-        return [text_as_number(c) if c.dtype == object else c for c in columns]
-
-    def _exact(self, X: Any, numbers: list[np.ndarray] | None) -> np.ndarray:
-        """Return a 64-bit key for each row: a sum over columns in which zero counts nothing."""
-        if numbers is not None:
-            return _sum_of_keys(numbers)
-        X = sp.csr_array(X, copy=True)
-        X.sum_duplicates()
-        mixed = _mix(X.data.astype(np.float64), X.indices)
-        sums = np.concatenate([[np.uint64(0)], np.cumsum(mixed, dtype=np.uint64)])
-        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
 
     def _coarse(self, numbers: list[np.ndarray] | None) -> np.ndarray | None:
         """Return a key that forgives the last bits; None where every number is whole or text."""
@@ -93,6 +77,24 @@ class RowScores:
             for column, centre, spread in zip(numbers, self.centre, self.spread, strict=True)
         ]
         return _sum_of_keys(coarse)
+
+
+def as_numbers(columns: list[np.ndarray] | None) -> list[np.ndarray] | None:
+    """Return the columns as numbers, text by a number made from it."""
+    if columns is None:
+        return None
+    return [text_as_number(c) if c.dtype == object else c for c in columns]
+
+
+def exact_keys(X: Any, numbers: list[np.ndarray] | None) -> np.ndarray:
+    """Return a 64-bit key for each row: a sum over columns in which zero counts nothing."""
+    if numbers is not None:
+        return _sum_of_keys(numbers)
+    X = sp.csr_array(X, copy=True)
+    X.sum_duplicates()
+    mixed = _mix(X.data.astype(np.float64), X.indices)
+    sums = np.concatenate([[np.uint64(0)], np.cumsum(mixed, dtype=np.uint64)])
+    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
 
 
 def sorted_groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

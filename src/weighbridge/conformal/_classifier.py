@@ -1,0 +1,233 @@
+"""Sets of classes that hold on the target."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.multiclass import check_classification_targets
+
+from weighbridge.conformal._calibrated import CalibratedEstimator
+from weighbridge.conformal._parts import Part
+from weighbridge.conformal._report import ConformalReport
+
+
+class ConformalClassifier(CalibratedEstimator):
+    """Sets of classes around any classifier, with a stated coverage on the target.
+
+    Weighted split conformal prediction (Tibshirani, Barber, Candes & Ramdas 2019): scores on
+    calibration rows are weighted by the density ratio, and a row's set has all classes whose score
+    is at most the quantile of these scores. With the true ratio it holds a new target label with
+    at least the probability `coverage`, however wrong the probabilities of the model are.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With ``predict_proba``. Not fitted: it is fitted to one part of the rows and calibrated on
+        the other. Frozen (``sklearn.frozen.FrozenEstimator(model)``): calibrated on all rows,
+        which it must not have been fitted to. May be `ImportanceWeighted` or
+        `ImportanceWeightedCV`; one of them without a ratio of its own shares this one.
+    ratio : density ratio, optional
+        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
+        already fitted and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor
+        cancels.
+    coverage : float, default=0.9
+        Share of target labels that the sets are to hold. It may be changed after ``fit``.
+    method : {"lac", "aps"}, default="lac"
+        Score of a class. "lac": one minus its probability (Sadinle, Lei & Wasserman 2019), for
+        the smallest sets on average; some may be empty. "aps": total probability of the likelier
+        classes and half its own (Romano, Sesia & Candes 2020, who draw the half at random), for
+        sets that grow where the model is unsure.
+    calibration_size : float or int, default=0.5
+        Share or number of rows to calibrate on, where the estimator is not fitted. Every class has
+        the same share in both parts, and at least one row is fitted to.
+    random_state : int, RandomState instance or None
+        Seed of the split.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted inner estimator.
+    classes_ : ndarray of shape (n_classes,)
+        Its classes: the columns of the sets.
+    ratio_ : density ratio
+        The fitted ratio.
+    scores_ : ndarray of shape (n_calibration,)
+        Scores of the labels of the calibration rows.
+    calibration_weights_ : ndarray of shape (n_calibration,)
+        Ratio at the calibration rows times their own weights, with mean 1.
+    ess_ : float
+        Effective sample size of these weights.
+    n_calibration_ : int
+        Number of calibration rows.
+    n_features_in_ : int
+        Number of features, where the inner estimator knows it.
+    feature_names_in_ : ndarray
+        Names of the features, where the inner estimator knows them.
+
+    See Also
+    --------
+    ConformalRegressor : Intervals; its notes hold here too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from weighbridge.conformal import ConformalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(0, 1, (1000, 2)), rng.normal(0.5, 1, (500, 2))
+    >>> y = np.where(X[:, 0] + rng.normal(size=1000) > 0, "up", "down")
+    >>> model = ConformalClassifier(LogisticRegression(), random_state=0)
+    >>> model = model.fit(X, y, X_target=X_target)
+    >>> model.classes_
+    array(['down', 'up'], dtype='<U4')
+    >>> model.predict_set([[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0]])
+    array([[ True, False],
+           [ True,  True],
+           [False,  True]])
+    """
+
+    _by_class: ClassVar[bool] = True
+    _score_of: Any
+
+    def __init__(
+        self,
+        estimator: Any,
+        ratio: Any = None,
+        *,
+        coverage: float = 0.9,
+        method: str = "lac",
+        calibration_size: Any = 0.5,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.ratio = ratio
+        self.coverage = coverage
+        self.method = method
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None, X_fit: Any = None
+    ) -> ConformalClassifier:
+        """Fit the estimator to one part of the rows, and calibrate it on the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Source rows; calibration rows only, where the estimator is frozen.
+        y : array-like of shape (n_samples,)
+            Classes of the source rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Own weights of the rows, in fitting and in calibration, where they multiply the ratio;
+            a new row has their mean. 0 leaves a row out. The ratio itself compares the two
+            samples as they are.
+        X_target : array-like of shape (n_target, n_features), optional
+            Target rows, without labels. Required unless `ratio` is fitted or known.
+        X_fit : array-like of shape (n_fit, n_features), optional
+            Rows that a frozen estimator was fitted to, for a check that none of them is used
+            again. `ImportanceWeighted`, `ImportanceWeightedCV` and models that keep their rows
+            need no reminder.
+
+        Returns
+        -------
+        ConformalClassifier
+            The fitted object.
+        """
+        self._calibrate(X, y, sample_weight, X_target, X_fit)
+        return self
+
+    def predict_set(self, X: Any) -> np.ndarray:
+        """Return a set of classes for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Target rows.
+
+        Returns
+        -------
+        ndarray of bool, of shape (n_samples, n_classes)
+            True for the classes in the set, in the order of `classes_`. All of them where the
+            calibration rows cannot tell.
+        """
+        return self._sets(X, self._thresholds(X))
+
+    def report(self, X: Any) -> ConformalReport:
+        """Say what the sets at some rows look like, and what they rest on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Target rows.
+
+        Returns
+        -------
+        ConformalReport
+            Coverage aimed at, effective calibration rows, share of infinite sets, sizes.
+        """
+        limit = self._thresholds(X)
+        sizes = self._sets(X, limit).sum(axis=1)
+        return ConformalReport(
+            mean_size=float(sizes.mean()),
+            empty_share=float((sizes == 0).mean()),
+            **self._found(limit),
+        )
+
+    def _sets(self, X: Any, limit: np.ndarray) -> np.ndarray:
+        chances = np.asarray(self.estimator_.predict_proba(X), dtype=float)
+        return self._score_of(chances) <= limit[:, None]
+
+    def _checked_labels(self, y: np.ndarray) -> np.ndarray:
+        if self.method not in _SCORES:
+            raise ValueError(f"Got method={self.method!r}, but expected 'lac' or 'aps'.")
+        if not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                f"Got {type(self.estimator).__name__}, which has no predict_proba; use a "
+                "classifier that has, e.g. sklearn.calibration.CalibratedClassifierCV around it. "
+                "For numbers use weighbridge.conformal.ConformalRegressor."
+            )
+        check_classification_targets(y)
+        return y
+
+    def _fit_models(
+        self, part: Part | None, ratio: Any, X_target: Any, rng: np.random.RandomState
+    ) -> dict[str, Any]:
+        if part is None:
+            estimator = clone(self.estimator)
+        else:
+            estimator = self._fit_inner(part, ratio, X_target)
+        # scores of another method would not compare
+        return {"estimator_": estimator, "_score_of": _SCORES[self.method]}
+
+    def _scores(self, models: dict[str, Any], part: Part) -> np.ndarray:
+        estimator = models["estimator_"]
+        unknown = np.setdiff1d(part.y, estimator.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"Got labels {unknown[:5].tolist()} that the model does not know (its classes are "
+                f"{list(estimator.classes_[:5])}); no set can hold them. Leave such rows out, or "
+                "fit the model to some of them."
+            )
+        chances = np.asarray(estimator.predict_proba(part.X), dtype=float)
+        if np.isnan(chances).any():
+            raise ValueError("Got probabilities that are NaN at calibration rows; mend the model.")
+        column = np.searchsorted(estimator.classes_, part.y)
+        return models["_score_of"](chances)[np.arange(part.n_rows), column]
+
+
+def _least_ambiguous(chances: np.ndarray) -> np.ndarray:
+    return 1 - chances
+
+
+def _adaptive(chances: np.ndarray) -> np.ndarray:
+    order = np.argsort(-chances, axis=1, kind="stable")
+    in_order = np.take_along_axis(chances, order, axis=1)
+    scores = np.empty_like(chances)
+    # counted in full, the last class of every row would have score 1, and many sets all classes
+    np.put_along_axis(scores, order, np.cumsum(in_order, axis=1) - in_order / 2, axis=1)
+    return scores
+
+
+_SCORES = {"lac": _least_ambiguous, "aps": _adaptive}

@@ -1,0 +1,259 @@
+"""Prediction intervals that hold on the target."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import check_is_fitted
+
+from weighbridge.conformal._calibrated import CalibratedEstimator
+from weighbridge.conformal._parts import Part
+from weighbridge.conformal._report import ConformalReport
+from weighbridge.ratios._fit_ratio import is_fitted
+
+_FOLDS = 5
+
+
+class ConformalRegressor(CalibratedEstimator):
+    """Prediction intervals around any regressor, with a stated coverage on the target.
+
+    Weighted split conformal prediction (Tibshirani, Barber, Candes & Ramdas 2019): errors on
+    calibration rows are weighted by the density ratio, and a row's interval reaches as far as the
+    quantile of these errors. With the true ratio it holds a new target label with at least the
+    probability `coverage`, whatever the model and the distribution of its errors.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Not fitted: it is fitted to one part of the rows and calibrated on the other. Frozen
+        (``sklearn.frozen.FrozenEstimator(model)``): calibrated on all rows, which it must not have
+        been fitted to. May be `ImportanceWeighted` or `ImportanceWeightedCV`; one of them without
+        a ratio of its own shares this one.
+    ratio : density ratio, optional
+        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
+        already fitted and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor
+        cancels.
+    coverage : float, default=0.9
+        Share of target labels that the intervals are to hold. It may be changed after ``fit``.
+    scale : regressor, optional
+        Model of the size of an error at x, for intervals that are wider where errors are larger.
+        It is fitted to absolute errors at held-out rows of the part that the estimator is fitted
+        to, or comes frozen if the estimator does; its predictions must be positive. Default:
+        intervals differ in width by their ratio only.
+    calibration_size : float or int, default=0.5
+        Share or number of rows to calibrate on, where the estimator is not fitted.
+    random_state : int, RandomState instance or None
+        Seed of the split.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The fitted inner estimator.
+    scale_ : regressor or None
+        The fitted model of the size of errors.
+    ratio_ : density ratio
+        The fitted ratio.
+    scores_ : ndarray of shape (n_calibration,)
+        Absolute errors at the calibration rows, divided by their scale if there is one.
+    calibration_weights_ : ndarray of shape (n_calibration,)
+        Ratio at the calibration rows times their own weights, with mean 1.
+    ess_ : float
+        Effective sample size of these weights.
+    n_calibration_ : int
+        Number of calibration rows.
+    n_features_in_ : int
+        Number of features, where the inner estimator knows it.
+    feature_names_in_ : ndarray
+        Names of the features, where the inner estimator knows them.
+
+    See Also
+    --------
+    ConformalClassifier : Sets of classes.
+
+    Notes
+    -----
+    The coverage is an average over target rows and calibration samples, not a promise for each
+    row. It holds up to the error of an estimated ratio. An interval is infinite where the row's
+    own share of the weights exceeds ``1 - coverage``: there the calibration rows cannot tell. A
+    `weighbridge.exceptions.OverlapWarning` (WB303) says when that is so for most of the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.conformal import ConformalRegressor
+    >>> from weighbridge.ratios import KnownRatio
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(0, 1, (1000, 1)), rng.normal(1, 1, (1000, 1))
+    >>> y, y_target = X[:, 0] ** 2, X_target[:, 0] ** 2  # a straight line misses it
+    >>> ratio = KnownRatio(lambda X: X[:, 0])
+    >>> model = ConformalRegressor(LinearRegression(), ratio, random_state=0).fit(X, y)
+    >>> low, high = model.predict_interval(X_target).T
+    >>> bool(np.mean((low <= y_target) & (y_target <= high)) > 0.88)
+    True
+    """
+
+    _by_class: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        estimator: Any,
+        ratio: Any = None,
+        *,
+        coverage: float = 0.9,
+        scale: Any = None,
+        calibration_size: Any = 0.5,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.ratio = ratio
+        self.coverage = coverage
+        self.scale = scale
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None, X_fit: Any = None
+    ) -> ConformalRegressor:
+        """Fit the estimator to one part of the rows, and calibrate it on the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Source rows; calibration rows only, where the estimator is frozen.
+        y : array-like of shape (n_samples,)
+            Labels of the source rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Own weights of the rows, in fitting and in calibration, where they multiply the ratio;
+            a new row has their mean. 0 leaves a row out. The ratio itself compares the two
+            samples as they are.
+        X_target : array-like of shape (n_target, n_features), optional
+            Target rows, without labels. Required unless `ratio` is fitted or known.
+        X_fit : array-like of shape (n_fit, n_features), optional
+            Rows that a frozen estimator was fitted to, for a check that none of them is used
+            again. `ImportanceWeighted`, `ImportanceWeightedCV` and models that keep their rows
+            need no reminder.
+
+        Returns
+        -------
+        ConformalRegressor
+            The fitted object.
+        """
+        self._calibrate(X, y, sample_weight, X_target, X_fit)
+        return self
+
+    def predict_interval(self, X: Any) -> np.ndarray:
+        """Return an interval for the label of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Target rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper ends, infinite where the calibration rows cannot tell.
+        """
+        half = self._half_width(X)
+        centre = _one_a_row(self.estimator_.predict(X))
+        return np.column_stack([centre - half, centre + half])
+
+    def report(self, X: Any) -> ConformalReport:
+        """Say what the intervals at some rows look like, and what they rest on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Target rows.
+
+        Returns
+        -------
+        ConformalReport
+            Coverage aimed at, effective calibration rows, share of infinite intervals, width.
+        """
+        half = self._half_width(X)
+        finite = half[np.isfinite(half)]
+        width = float(2 * finite.mean()) if finite.size else None
+        return ConformalReport(mean_width=width, **self._found(half))
+
+    def _half_width(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self._thresholds(X) * _sizes(self.scale_, X)
+
+    def _checked_labels(self, y: np.ndarray) -> np.ndarray:
+        if is_classifier(self.estimator):
+            raise TypeError(
+                f"Got the classifier {type(self.estimator).__name__}; classes come in sets: use "
+                "weighbridge.conformal.ConformalClassifier."
+            )
+        return y.astype(np.float64)
+
+    def _fit_models(
+        self, part: Part | None, ratio: Any, X_target: Any, rng: np.random.RandomState
+    ) -> dict[str, Any]:
+        if part is None:
+            if self.scale is not None and not is_fitted(clone(self.scale)):
+                raise ValueError(
+                    f"Got scale={type(self.scale).__name__}, which is not frozen, with an "
+                    "estimator that is: all rows are calibration rows. Fit the scale to absolute "
+                    "errors at other rows and pass sklearn.frozen.FrozenEstimator(scale), or pass "
+                    "an estimator that is not fitted."
+                )
+            return {"estimator_": clone(self.estimator), "scale_": clone(self.scale, safe=False)}
+        scale = None if self.scale is None else clone(self.scale)
+        if scale is not None and not is_fitted(scale):
+            scale.fit(part.X, self._held_out_errors(part, ratio, X_target, rng))
+        return {"estimator_": self._fit_inner(part, ratio, X_target), "scale_": scale}
+
+    def _held_out_errors(
+        self, part: Part, ratio: Any, X_target: Any, rng: np.random.RandomState
+    ) -> np.ndarray:
+        """Return absolute errors at rows that each model has not seen: those it has are small."""
+        errors = np.empty(part.n_rows)
+        folds = KFold(min(_FOLDS, part.n_rows), shuffle=True, random_state=rng)
+        for train, test in folds.split(part.y):
+            model = self._fit_inner(part.take(train), ratio, X_target)
+            held = part.take(test)
+            errors[test] = np.abs(held.y - _one_a_row(model.predict(held.X)))
+        return errors
+
+    def _scores(self, models: dict[str, Any], part: Part) -> np.ndarray:
+        errors = np.abs(part.y - _one_a_row(models["estimator_"].predict(part.X)))
+        unusable = int((~np.isfinite(errors)).sum())
+        if unusable:
+            raise ValueError(
+                f"Got predictions that are NaN or infinite at {unusable} of {part.n_rows} "
+                "calibration rows; look for such values in X, or mend the model."
+            )
+        return errors / _sizes(models["scale_"], part.X)
+
+
+def _one_a_row(predicted: Any) -> np.ndarray:
+    predicted = np.asarray(predicted, dtype=float)
+    if predicted.ndim == 2 and predicted.shape[1] == 1:
+        return predicted[:, 0]
+    if predicted.ndim != 1:
+        raise ValueError(
+            f"Got a model whose predictions have shape {predicted.shape}; an interval takes one "
+            "number for each row. Calibrate one model for each output."
+        )
+    return predicted
+
+
+def _sizes(scale: Any, X: Any) -> Any:
+    """Return the expected size of an error at each row; 1 without a model of it."""
+    if scale is None:
+        return 1.0
+    sizes = _one_a_row(scale.predict(X))
+    wrong = int((~((sizes > 0) & (sizes < np.inf))).sum())
+    if wrong:
+        raise ValueError(
+            f"Got a scale ({type(scale).__name__}) that is not a positive number at {wrong} of "
+            f"{sizes.size} rows; use a model whose predictions are positive, e.g. "
+            "sklearn.linear_model.GammaRegressor or a forest."
+        )
+    return sizes

@@ -1,0 +1,104 @@
+"""What prediction sets are worth on some rows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from weighbridge._finding import Finding
+
+# From this share of infinite sets on the calibration says more about itself than about the target.
+MOSTLY = 0.5
+
+
+@dataclass(frozen=True)
+class ConformalReport:
+    """What the intervals or sets on some rows look like, and what they rest on.
+
+    Made by ``report`` of `ConformalRegressor` and `ConformalClassifier`.
+
+    Attributes
+    ----------
+    coverage : float
+        The coverage aimed at.
+    n_calibration : int
+        Number of calibration rows.
+    ess : float
+        Effective number of them, under their weights.
+    n_rows : int
+        Number of rows reported on.
+    infinite_share : float
+        Share of these whose interval is infinite, or whose set holds all classes because no
+        threshold is large enough.
+    mean_width : float or None
+        Mean width of the finite intervals; None where there is none, and for classes.
+    mean_size : float or None
+        Mean number of classes in a set; None for intervals.
+    empty_share : float or None
+        Share of sets without any class; None for intervals.
+    findings : tuple of Finding
+        WB303 where most sets are infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.conformal import ConformalRegressor
+    >>> from weighbridge.datasets import make_quadratic
+    >>> data = make_quadratic(random_state=0)
+    >>> model = ConformalRegressor(LinearRegression(), random_state=0)
+    >>> report = model.fit(data.X, data.y, X_target=data.X_target).report(data.X_target)
+    >>> report.infinite_share < 0.1
+    True
+    """
+
+    coverage: float
+    n_calibration: int
+    ess: float
+    n_rows: int
+    infinite_share: float
+    mean_width: float | None = None
+    mean_size: float | None = None
+    empty_share: float | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers and findings as plain Python objects, ready for JSON.
+
+        Returns
+        -------
+        dict
+            All attributes.
+        """
+        return asdict(self) | {"findings": [finding.to_dict() for finding in self.findings]}
+
+    def __str__(self) -> str:
+        kind = "intervals" if self.mean_size is None else "sets"
+        lines = [
+            f"{self.coverage:.4g} coverage aimed at, {self.n_calibration:,} calibration rows worth "
+            f"{self.ess:,.1f}",
+            f"{self.infinite_share:.1%} of {self.n_rows:,} {kind} are infinite{self._size()}",
+        ]
+        return "\n".join([*lines, *map(str, self.findings)])
+
+    def _size(self) -> str:
+        if self.mean_size is not None:
+            return f", {self.empty_share:.1%} empty; {self.mean_size:.3g} classes on average"
+        return "" if self.mean_width is None else f"; the others are {self.mean_width:.3g} wide"
+
+
+def few_rows_finding(
+    ess: float, n_calibration: int, infinite_share: float, coverage: float
+) -> Finding | None:
+    """Return WB303 where most sets are infinite."""
+    if infinite_share <= MOSTLY:
+        return None
+    return Finding(
+        "WB303",
+        "warning",
+        f"the calibration weights are worth {ess:.1f} of {n_calibration} rows, and "
+        f"{infinite_share:.0%} of the prediction sets on the target are infinite: the rows cannot "
+        f"say where {coverage:.4g} of the target's errors lie.",
+        "Calibrate on more rows where the target lies, ask for less coverage, or check whether "
+        "one feature alone tells the samples apart.",
+    )
