@@ -1,0 +1,56 @@
+"""Whether there is shift, where, and whether weights can carry it."""
+
+from weighbridge._estimate import Estimate
+from weighbridge._finding import Finding
+from weighbridge.diagnostics._attribution import FeatureAttribution, attribute_shift
+from weighbridge.diagnostics._balance import BalanceTable, balance_table
+from weighbridge.diagnostics._balance_row import BalanceRow
+from weighbridge.diagnostics._calibration import Calibration, calibration
+from weighbridge.diagnostics._diagnose import diagnose
+from weighbridge.diagnostics._domain import domain_auc
+from weighbridge.diagnostics._feature_shift import FeatureShift, feature_shift
+from weighbridge.diagnostics._label_shift import LabelShift, label_shift
+from weighbridge.diagnostics._overlap_word import OverlapJudgement, judge_overlap
+from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
+from weighbridge.diagnostics._support import Support, outside_support
+from weighbridge.diagnostics._two_sample import TwoSampleTest, two_sample_test
+from weighbridge.diagnostics._weights import (
+    WeightSummary,
+    design_effect,
+    effective_sample_size,
+    pareto_k,
+    perplexity,
+    summarize_weights,
+)
+
+__all__ = [
+    "BalanceRow",
+    "BalanceTable",
+    "Calibration",
+    "Estimate",
+    "FeatureAttribution",
+    "FeatureShift",
+    "Finding",
+    "LabelShift",
+    "OverlapJudgement",
+    "ShiftReport",
+    "Support",
+    "TwoSampleTest",
+    "WeightSummary",
+    "attribute_shift",
+    "balance_table",
+    "calibration",
+    "design_effect",
+    "diagnose",
+    "domain_auc",
+    "effective_sample_size",
+    "feature_shift",
+    "judge_overlap",
+    "label_shift",
+    "outside_support",
+    "pareto_k",
+    "perplexity",
+    "shift_word",
+    "summarize_weights",
+    "two_sample_test",
+]

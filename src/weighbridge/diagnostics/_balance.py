@@ -1,0 +1,166 @@
+"""How far the features differ before and after weighting."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from weighbridge.diagnostics._balance_row import BalanceRow, balance_rows
+from weighbridge.diagnostics._balance_text import balance_text
+from weighbridge.diagnostics._features import read_features
+from weighbridge.diagnostics._weights import check_weights
+
+
+@dataclass(frozen=True)
+class BalanceTable:
+    """How far the features differ, as `balance_table` finds it.
+
+    Parameters
+    ----------
+    rows : tuple of BalanceRow
+        In the order of the columns.
+    denominator : {"pooled", "target"}
+        Whose standard deviation the differences are measured in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.diagnostics import balance_table
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(size=(1000, 3)), rng.normal([0, 1, 0.2], size=(500, 3))
+    >>> table = balance_table(X, X_target)
+    >>> [row.name for row in table.largest(2)]
+    ['1', '2']
+    """
+
+    rows: tuple[BalanceRow, ...]
+    denominator: str
+
+    def largest(self, n: int = 15) -> tuple[BalanceRow, ...]:
+        """Return the rows that differ most before weighting.
+
+        Parameters
+        ----------
+        n : int, default=15
+            How many.
+
+        Returns
+        -------
+        tuple of BalanceRow
+            Largest first; what cannot be compared comes last.
+        """
+        by_size = sorted(
+            self.rows, key=lambda row: math.inf if math.isnan(row.before) else -abs(row.before)
+        )
+        return tuple(by_size[:n])
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Return the columns of the table, for a data frame.
+
+        Returns
+        -------
+        dict of ndarray
+            One entry for each field of `BalanceRow`; NaN stands for None.
+        """
+        columns = {}
+        for field in fields(BalanceRow):
+            values = [getattr(row, field.name) for row in self.rows]
+            is_text = field.name in ("name", "feature", "kind")
+            columns[field.name] = np.array(values, dtype=object if is_text else np.float64)
+        return columns
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``denominator`` and ``rows``; None stands for NaN and infinity.
+        """
+        rows = [
+            {field.name: _finite(getattr(row, field.name)) for field in fields(BalanceRow)}
+            for row in self.rows
+        ]
+        return {"denominator": self.denominator, "rows": rows}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        return balance_text(self.largest(), len(self.rows))
+
+
+def balance_table(
+    X: Any,
+    X_target: Any,
+    weights: Any = None,
+    *,
+    target_weights: Any = None,
+    denominator: str = "pooled",
+) -> BalanceTable:
+    """Compare the means and variances of the features, before and after weighting.
+
+    The conventions are those of R's cobalt: differences are target minus source, over a standard
+    deviation of the unweighted samples that is the same before and after.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
+        Source rows.
+    X_target : same type, of shape (n_target, n_features)
+        Target rows; columns of data frames are matched by name.
+    weights : array-like of shape (n_source,), optional
+        Weights of the source rows, on any scale.
+    target_weights : array-like of shape (n_target,), optional
+        Weights that the target rows have of their own; they count before and after.
+    denominator : {"pooled", "target"}, default="pooled"
+        Standard deviation: the root of the mean of the two variances, or that of the target.
+
+    Returns
+    -------
+    BalanceTable
+        One row for each number, for each level of a category, and for each feature with missing
+        values; print it.
+
+    Notes
+    -----
+    Levels with fewer than 10 rows in both samples together, and those beyond the 50 most frequent,
+    share one row, ``site=other``. The standard deviation of a number has ``n - 1`` in its
+    denominator, and its weighted variance the factor ``sum(w)**2 / (sum(w)**2 - sum(w**2))``; that
+    of a share ``p`` is ``sqrt(p (1 - p))``. Where it is 0 the difference is 0 if the means are
+    equal, and infinite if they are not. A feature without a value in one sample has the difference
+    NaN.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import balance_table
+    >>> X, X_target = [[1, -1], [2, 12]], [[3, 0], [4, 42]]
+    >>> table = balance_table(X, X_target, [1, 2], target_weights=[1, 2], denominator="target")
+    >>> table.table()["after"].round(7)
+    array([2.8284271, 0.6846589])
+    """
+    if denominator not in ("pooled", "target"):
+        raise ValueError(f"Got denominator={denominator!r}, but expected 'pooled' or 'target'.")
+    rows: list[BalanceRow] = []
+    for feature in read_features(X, X_target):
+        if not rows:  # the numbers of rows are known from the first column on
+            weights = _shares(weights, feature.source.size, "weights")
+            target_weights = _shares(target_weights, feature.target.size, "target_weights")
+        rows.extend(balance_rows(feature, weights, target_weights, denominator))
+    return BalanceTable(tuple(rows), denominator)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shares(weights: Any, n_rows: int, name: str) -> np.ndarray | None:
+    """Scale weights to sum 1; by the largest first, since their sum may be beyond a double."""
+    if weights is None:
+        return None
+    scaled = check_weights(weights, n_rows, name)
+    scaled /= scaled.max()
+    return np.asarray(scaled / scaled.sum())

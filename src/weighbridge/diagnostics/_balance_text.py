@@ -1,0 +1,98 @@
+"""A balance table as text of at most 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from weighbridge.diagnostics._balance_row import BalanceRow
+
+WIDTH = 80
+LONGEST_NAME = 22
+# Differences from here on are shown with enough digits of the means to be seen there.
+_VISIBLE = 0.1
+
+
+def balance_text(rows: Sequence[BalanceRow], n_rows: int) -> str:
+    """Return the rows as lines with bars, and how many more there are."""
+    is_weighted = rows[0].after is not None
+    names = [_cut(row.name) for row in rows]
+    n_name = max(len("feature"), *map(len, names))
+    head = f"  {'feature':<{n_name}} {'training':>11} {'deployment':>13}   "
+    tail = 16 if is_weighted else 8
+    n_bar = WIDTH - len(head) - tail
+    longest = max((abs(row.before) for row in rows if math.isfinite(row.before)), default=0.0)
+    title = "difference in standard deviations"
+    if len(head) + len(title) > WIDTH:
+        title = "standardised difference"
+    if is_weighted:
+        title = f"{'difference':<{n_bar}} {'before':>7} {'after':>7}"
+    lines = [(head + title).rstrip()]
+    for name, row in zip(names, rows, strict=True):
+        source, target = _means(row)
+        bar = _bar(row.before, longest, n_bar)
+        numbers = f" {_signed(row.before):>7}"
+        if row.after is not None:
+            numbers += f" {_signed(row.after):>7}"
+        lines.append(f"  {name:<{n_name}} {source:>11} {target:>13}   {bar:<{n_bar}}{numbers}")
+    if n_rows > len(rows):
+        smallest = abs(rows[-1].before)
+        below = "" if math.isnan(smallest) else f" up to {smallest:.2f}"
+        more = f" {n_rows - len(rows)} more{below}: largest({n_rows}) "
+        lines.append(f"  {more:─^{WIDTH - 4}}")
+    return "\n".join(lines)
+
+
+def _cut(name: str) -> str:
+    name = " ".join(name.split())  # a name may hold line breaks
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _bar(value: float, longest: float, width: int) -> str:
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "█" * width
+    return "█" * round(width * abs(value) / longest) if longest > 0 else ""
+
+
+def _signed(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "+∞" if value > 0 else "−∞"
+    text = f"{value:+.2f}" if abs(value) < 1000 else f"{value:+.0e}"
+    return text.replace("-", "−").replace("+0.00", "0.00").replace("−0.00", "0.00")
+
+
+def _means(row: BalanceRow) -> tuple[str, str]:
+    means = (row.mean_source, row.mean_target)
+    if row.kind != "number":
+        return _percent(means[0]), _percent(means[1])
+    known = [abs(mean) for mean in means if math.isfinite(mean)]
+    size = max(known, default=0.0)
+    if size >= 1e7 or 0 < size < 1e-4:
+        return _plain(means[0], ".2e"), _plain(means[1], ".2e")
+    decimals = 1 if size == 0 else max(0, min(1, 3 - math.floor(math.log10(size))))
+    if 0 < size < 1:
+        decimals = 1 - math.floor(math.log10(size))
+    gap = abs(means[0] - means[1])
+    if gap > 0 and abs(row.before) >= _VISIBLE:
+        decimals = max(decimals, min(4, -math.floor(math.log10(gap))))
+    return _plain(means[0], f",.{decimals}f"), _plain(means[1], f",.{decimals}f")
+
+
+def _plain(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else f"{value:{form}}".replace("-", "−")
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent, with a decimal where it is next to 0 or 1 but neither."""
+    if math.isnan(share):
+        return "–"
+    percent = 100 * share
+    if 0 < percent < 0.05:
+        return "< 0.1 %"
+    if 99.95 <= percent < 100:
+        return "> 99.9 %"
+    return f"{percent:.1f} %" if 0 < percent < 0.95 or 99.05 < percent < 100 else f"{percent:.0f} %"

@@ -1,0 +1,165 @@
+"""The identities that every density ratio keeps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from weighbridge._estimate import Estimate
+from weighbridge.weighting import log_mean
+
+# A mean ratio as near to 1 as this was made so.
+_BY_CONSTRUCTION = 1e-9
+_NORMAL_QUANTILE = float(ndtri(0.975))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Four means of a density ratio, as `calibration` finds them.
+
+    Parameters
+    ----------
+    mean_source : Estimate
+        Mean of ``r`` over the source rows; 1 for the true ratio.
+    mean_target : Estimate
+        Mean of ``1 / r`` over the target rows; 1 for the true ratio, less where the target does
+        not reach all of the source.
+    d2_source, d2_target : Estimate
+        The second moment ``d2`` of the ratio in two ways: mean of ``r**2`` over the source rows,
+        and of ``r`` over the target rows. They agree for the true ratio.
+    self_normalised : bool
+        Whether the ratio was divided by its mean over these source rows. ``mean_source`` is then 1
+        whatever the ratio is worth, and ``d2_source`` is ``n / ESS``, too low where a few large
+        ratios rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.diagnostics import calibration
+    >>> x = np.random.default_rng(0).normal(size=(2, 100_000)) + [[0], [1]]
+    >>> print(calibration(*(x - 0.5)))  # N(0, 1) and N(1, 1)
+    mean of r, training rows          1 [0.991, 1.01]       1 if calibrated
+    mean of 1/r, deployment rows      1 [0.993, 1.01]       1 if calibrated
+    mean of r**2, training rows       2.77 [2.63, 2.9]      d2, one way
+    mean of r, deployment rows        2.73 [2.7, 2.75]      d2, the other way
+    """
+
+    mean_source: Estimate
+    mean_target: Estimate
+    d2_source: Estimate
+    d2_target: Estimate
+    self_normalised: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Each mean with value and interval, None for what is infinite; ``self_normalised``.
+        """
+        means = {name: getattr(self, name).to_dict() for name in _MEANS}
+        finite = {
+            name: {key: value if math.isfinite(value) else None for key, value in mean.items()}
+            for name, mean in means.items()
+        }
+        return {**finite, "self_normalised": self.self_normalised}
+
+    def __str__(self) -> str:
+        lines = [
+            f"{label:<33} {getattr(self, name)!s:<21} {remark}"
+            for name, (label, remark) in _MEANS.items()
+        ]
+        if self.self_normalised:
+            lines[0] = f"{lines[0][:55].rstrip():<55} by construction"
+            lines.append(
+                "The ratio was scaled to mean 1 on the training rows: the first mean says nothing."
+            )
+        beyond = [getattr(self, name).value == math.inf for name in _MEANS]
+        if any(beyond):
+            lines.append("inf: beyond the largest double, or a ratio of 0 at a deployment row.")
+        return "\n".join(line.rstrip() for line in lines)
+
+
+_MEANS = {
+    "mean_source": ("mean of r, training rows", "1 if calibrated"),
+    "mean_target": ("mean of 1/r, deployment rows", "1 if calibrated"),
+    "d2_source": ("mean of r**2, training rows", "d2, one way"),
+    "d2_target": ("mean of r, deployment rows", "d2, the other way"),
+}
+
+
+def calibration(log_ratio: Any, log_ratio_target: Any) -> Calibration:
+    """Check the identities ``mean_s r = 1``, ``mean_t 1/r = 1`` and ``mean_s r**2 = mean_t r``.
+
+    A ratio that misses them by more than their intervals is not the density ratio of these samples.
+    One that keeps them may still be wrong. The intervals are those of a normal mean, and too short
+    where a few large ratios rule it.
+
+    Parameters
+    ----------
+    log_ratio : array-like of shape (n_source,)
+        Log density ratios at the source rows, with their constant; ``-inf`` stands for 0.
+    log_ratio_target : array-like of shape (n_target,)
+        The same at the target rows.
+
+    Returns
+    -------
+    Calibration
+        The four means with intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.diagnostics import calibration
+    >>> x = np.random.default_rng(0).normal(size=(2, 5000)) + [[0], [1]]
+    >>> off = calibration(*(x - 0.5 + np.log(2)))  # twice the true ratio
+    >>> round(off.mean_source.value, 1), round(off.mean_target.value, 1)
+    (2.0, 0.5)
+    """
+    source = _checked(log_ratio, "log_ratio", "source")
+    target = _checked(log_ratio_target, "log_ratio_target", "target")
+    mean_source = _mean_of_exp(source)
+    return Calibration(
+        mean_source=mean_source,
+        mean_target=_mean_of_exp(-target),
+        d2_source=_mean_of_exp(2 * source),
+        d2_target=_mean_of_exp(target),
+        self_normalised=abs(mean_source.value - 1) < _BY_CONSTRUCTION,
+    )
+
+
+def _checked(values: Any, name: str, sample: str) -> np.ndarray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(
+            f"Got {name} of shape {array.shape}, but expected one number for each of two or more "
+            f"{sample} rows."
+        )
+    bad = int(np.sum(np.isnan(array) | (array == math.inf)))
+    if bad:
+        raise ValueError(
+            f"Got {name} with NaN or +inf in {bad} of {array.size} rows; every row needs a finite "
+            "ratio (-inf stands for 0)."
+        )
+    return array
+
+
+def _mean_of_exp(values: np.ndarray) -> Estimate:
+    """Mean of the exponentials with its interval; inf beyond the largest double."""
+    top = float(values.max())
+    if not math.isfinite(top):  # a ratio of 0 everywhere, or somewhere in the target
+        mean = 0.0 if top < 0 else math.inf
+        return Estimate(mean, 0.0 if top < 0 else math.inf, 0.0, mean)
+    scaled = np.exp(values - top)
+    relative = float(scaled.std(ddof=1) / scaled.mean()) / math.sqrt(values.size)
+    with np.errstate(over="ignore"):
+        mean = float(np.exp(log_mean(values)))
+    step = _NORMAL_QUANTILE * relative
+    # 0 * inf has no value
+    error, low = (factor * mean if factor > 0 else 0.0 for factor in (relative, 1 - step))
+    return Estimate(mean, error, low, (1 + step) * mean)

@@ -1,0 +1,113 @@
+"""The door: two samples and a ratio, or a model with its weights, in; a report out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge.diagnostics._diagnosis import Diagnosis
+from weighbridge.diagnostics._shift_report import ShiftReport
+from weighbridge.ratios import fit_ratio
+from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
+from weighbridge.weighting import Geodesic
+
+
+def diagnose(
+    model_or_ratio: Any,
+    X: Any,
+    X_target: Any = None,
+    *,
+    y: Any = None,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+    random_state: Any = 0,
+) -> ShiftReport:
+    """Say whether two samples differ, where, and whether weights can make up for it.
+
+    Written ``diagnose(model_or_ratio, X, X_target)``, or ``diagnose(X, X_target)``, which estimates
+    the ratio itself.
+
+    Parameters
+    ----------
+    model_or_ratio : fitted ImportanceWeighted or ImportanceWeightedCV, or density ratio
+        A model is diagnosed with its own weights, a ratio (fitted here if it is not yet) with the
+        full ratio.
+    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
+        Source rows.
+    X_target : same type, of shape (n_target, n_features)
+        Target rows; columns of data frames are matched by name.
+    y : array-like of shape (n_source,), optional
+        Classes of the source rows: then it is also checked whether class frequencies explain the
+        shift.
+    sample_weight : array-like of shape (n_source,), optional
+        Own weights of the source rows; they multiply the importance weights.
+    confidence : float, default=0.95
+        Of the intervals.
+    random_state : int, RandomState instance or None, default=0
+        Draws rows of large samples, deals folds, shuffles.
+
+    Returns
+    -------
+    ShiftReport
+        Numbers, findings with remedies; print it.
+
+    Notes
+    -----
+    Large samples are represented by 20,000 random rows each in the domain classifier and its
+    attribution, by 10,000 in the two-sample test and in the search for nearest rows. Weights,
+    balance and tests of single features take all rows.
+
+    Examples
+    --------
+    >>> from weighbridge import diagnose
+    >>> from weighbridge.datasets import make_gaussian_shift
+    >>> data = make_gaussian_shift(1000, 1000, n_features=2, shift=1.0, random_state=0)
+    >>> print(diagnose(data.ratio, data.X, data.X_target).sentence)
+    Shift strong, overlap enough
+    >>> half, other = data.X[:500], data.X[500:]
+    >>> print(diagnose(half, other).sentence)
+    No shift found
+    """
+    if X_target is None:
+        model_or_ratio, X, X_target = None, model_or_ratio, X
+    ratio, weighting, n_parameters = _parts(model_or_ratio, X, X_target)
+    diagnosis = Diagnosis(
+        ratio,
+        X,
+        X_target,
+        y=y,
+        sample_weight=sample_weight,
+        n_parameters=n_parameters,
+        confidence=confidence,
+        random_state=random_state,
+    )
+    return diagnosis.report(weighting)
+
+
+def _parts(model_or_ratio: Any, X: Any, X_target: Any) -> tuple[Any, Any, int]:
+    """Return a fitted ratio, the weighting to show, and the number of parameters of the model."""
+    n_columns = X.shape[1] if hasattr(X, "shape") else len(X[0])
+    if isinstance(model_or_ratio, WeightedEstimator):
+        model = model_or_ratio
+        if not hasattr(model, "ratio_"):
+            raise ValueError(
+                f"Got {type(model).__name__} that is not fitted; fit it first, or diagnose the "
+                "samples alone: diagnose(X, X_target)."
+            )
+        weighting = getattr(model, "best_weighting_", None) or model.weighting or Geodesic()
+        return model.ratio_, weighting, count_parameters(model.estimator_, n_columns)
+    if model_or_ratio is None:
+        return fit_ratio(X, X_target), Geodesic(), n_columns + 1
+    ratio = check_ratio(model_or_ratio)
+    if not is_fitted(ratio):
+        ratio = fit_ratio(X, X_target, ratio)
+    return ratio, Geodesic(), n_columns + 1
+
+
+def count_parameters(estimator: Any, n_columns: int) -> int:
+    """Count the coefficients of a linear model; of any other, one for each column."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    coefficients = getattr(last, "coef_", None)
+    return (n_columns if coefficients is None else int(np.size(coefficients))) + 1

@@ -1,0 +1,173 @@
+"""From the numbers of a diagnosis to findings, each with what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from weighbridge._finding import Finding
+from weighbridge.diagnostics._overlap_word import BROKEN, THIN
+
+if TYPE_CHECKING:
+    from weighbridge.diagnostics._shift_report import ShiftReport
+
+# Standardised differences beyond this are worth a word, before and after weighting.
+DIFFERENT = 0.1
+# A feature tells the samples apart by itself from this AUC on.
+TELLS_APART = 0.95
+# Share of the target rows outside the source that is worth a word.
+FEW_OUTSIDE = 0.05
+# Share of the rows that carry half of the weight, below which few rows decide.
+FEW_ROWS = 0.02
+# AUC after weighting, its interval included, from which on the ratio has missed something.
+LEFT_OVER = 0.55
+# How far the mean of an estimated ratio may be from 1, in standard errors and as such.
+OFF_BY = (3.0, 0.1)
+
+
+def find_all(report: ShiftReport, *, estimated: bool) -> Iterator[Finding]:
+    """Yield the findings of a diagnosis; `estimated` says that the ratio is not known."""
+    if report.shift == "none":
+        yield Finding(
+            "WB201",
+            "note",
+            f"No shift found (two-sample test p = {report.test.p_value:.2g}).",
+            "Weights are not needed; expect about the training error.",
+        )
+    yield from _of_labels(report)
+    yield from _of_missing(report)
+    yield from _of_overlap(report)
+    yield from _of_support(report)
+    yield from _of_weights(report)
+    if report.shift != "none" and report.overlap != BROKEN:
+        yield from _of_balance(report)
+        yield from _of_ratio(report, estimated)
+
+
+def shown_name(name: str) -> str:
+    """Return what a feature is called in a sentence: columns of an array have numbers only."""
+    return f"column {name}" if name.isdigit() else name
+
+
+def _of_labels(report: ShiftReport) -> Iterator[Finding]:
+    check = report.label_shift
+    if check is not None and report.shift != "none" and check.recognised:
+        yield Finding(
+            "WB202",
+            "note",
+            f"A change of class frequencies explains {100 * check.r_squared:.0f} % of the ratio.",
+            "If the classes look the same in both samples, correct their frequencies instead of "
+            "weighting by features.",
+        )
+
+
+def _of_missing(report: ShiftReport) -> Iterator[Finding]:
+    moved = [
+        row
+        for row in report.balance.rows
+        if row.kind == "missing" and abs(row.before) > DIFFERENT and math.isfinite(row.before)
+    ]
+    if moved and report.shift != "none":
+        row = max(moved, key=lambda row: abs(row.before))
+        yield Finding(
+            "WB203",
+            "note",
+            f"{shown_name(row.feature)} is missing in {100 * row.mean_source:.0f} % of the "
+            f"training rows and {100 * row.mean_target:.0f} % of the deployment rows.",
+            "Ask why: a change in how data are recorded is no change of the cases.",
+        )
+
+
+def _of_overlap(report: ShiftReport) -> Iterator[Finding]:
+    telling = [each.name for each in report.attribution if each.alone > TELLS_APART]
+    if report.overlap == BROKEN:
+        help = (
+            f"{shown_name(telling[0])} alone tells the samples apart. If it is no property of the "
+            "cases, leave it out of both; otherwise label some deployment rows."
+            if telling
+            else "Label some deployment rows, or look for training rows like them."
+        )
+        reason = report.overlap_judgement.reason
+        yield Finding("WB302", "warning", f"{reason[0].upper()}{reason[1:]}.", help)
+    elif report.overlap == THIN:
+        yield Finding(
+            "WB301",
+            "warning",
+            f"Overlap is thin: {report.overlap_judgement.reason}.",
+            "Prefer a smaller lam or alpha > 1, which caps every weight, and read all figures for "
+            "the deployment as rough.",
+        )
+
+
+def _of_support(report: ShiftReport) -> Iterator[Finding]:
+    unseen = report.support.unseen_levels
+    if unseen:
+        shown = ", ".join(unseen[:3]) + (", ..." if len(unseen) > 3 else "")
+        yield Finding(
+            "WB113",
+            "note",
+            f"Categories never seen in training: {shown}.",
+            "Deployment rows that have them count as outside the training data.",
+        )
+    if report.support.share > FEW_OUTSIDE and report.overlap != BROKEN:
+        yield Finding(
+            "WB304",
+            "warning",
+            f"{100 * report.support.share:.0f} % of the deployment rows lie outside the training "
+            "data.",
+            "No weights can stand for them; label some of them, or leave them out of the claim.",
+        )
+
+
+def _of_weights(report: ShiftReport) -> Iterator[Finding]:
+    weights = report.weights
+    if report.overlap != BROKEN and weights.rows_for_half < FEW_ROWS * weights.n_rows:
+        yield Finding(
+            "WB303",
+            "warning",
+            f"Half of the weight sits on {weights.rows_for_half:,} of {weights.n_rows:,} rows.",
+            "A smaller lam, or alpha > 1, spreads it.",
+        )
+
+
+def _of_balance(report: ShiftReport) -> Iterator[Finding]:
+    left = [
+        row
+        for row in report.balance.rows
+        if row.after is not None and math.isfinite(row.after) and abs(row.after) > DIFFERENT
+    ]
+    if left:
+        row = max(left, key=lambda row: abs(row.after or 0.0))
+        others = f" ({len(left) - 1} more like it)" if len(left) > 1 else ""
+        yield Finding(
+            "WB305",
+            "note",
+            f"After weighting {shown_name(row.name)} still differs by {abs(row.after or 0.0):.2f} "
+            f"standard deviations{others}.",
+            "A larger lam reduces it and makes the weights worth fewer rows; if lam is 1, try "
+            "another ratio.",
+        )
+
+
+def _of_ratio(report: ShiftReport, estimated: bool) -> Iterator[Finding]:
+    full = report.weighting == "full"
+    if full and report.auc_after.low > LEFT_OVER:
+        yield Finding(
+            "WB401",
+            "warning",
+            f"After weighting by the full ratio a classifier still tells the samples apart (AUC "
+            f"{report.auc_after.value:.2f}).",
+            "The ratio misses part of the shift; try another one (weighbridge.ratios), or let "
+            "AutoRatio choose.",
+        )
+    mean = report.calibration.mean_source
+    off = abs(mean.value - 1)
+    if estimated and off > max(OFF_BY[0] * mean.standard_error, OFF_BY[1]):
+        yield Finding(
+            "WB402",
+            "warning",
+            f"The estimated ratio averages {mean.value:.2f} over the training rows, where a "
+            "density ratio averages 1.",
+            "Weights are scaled to mean 1 afterwards; check the ratio, or try another one.",
+        )

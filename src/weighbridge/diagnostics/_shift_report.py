@@ -1,0 +1,217 @@
+"""Everything a diagnosis found, in one object that can be printed, shown and stored."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from textwrap import fill
+from typing import Any
+
+from weighbridge._estimate import Estimate
+from weighbridge._finding import Finding
+from weighbridge.diagnostics._attribution import FeatureAttribution
+from weighbridge.diagnostics._balance import BalanceTable
+from weighbridge.diagnostics._calibration import Calibration
+from weighbridge.diagnostics._feature_shift import FeatureShift
+from weighbridge.diagnostics._label_shift import LabelShift
+from weighbridge.diagnostics._overlap_word import OverlapJudgement
+from weighbridge.diagnostics._shift_findings import shown_name
+from weighbridge.diagnostics._support import Support
+from weighbridge.diagnostics._two_sample import TwoSampleTest
+from weighbridge.diagnostics._weights import WeightSummary
+
+# AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
+# is no shift worth a word.
+NO_SHIFT = 0.52
+_WORDS = ((0.60, "slight"), (0.75, "moderate"), (0.95, "strong"))
+# A feature that tells the samples apart no better than this by itself is not named.
+_NAMED = 0.52
+
+
+def shift_word(auc: Estimate) -> str:
+    """Return one word for the size of a shift, by the AUC of the domain classifier.
+
+    Parameters
+    ----------
+    auc : Estimate
+        From `domain_auc`.
+
+    Returns
+    -------
+    {"none", "slight", "moderate", "strong", "almost complete"}
+        None where the interval reaches 0.52; then by the AUC itself, with limits at 0.60, 0.75 and
+        0.95.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import Estimate, shift_word
+    >>> shift_word(Estimate.normal(0.79, 0.01)), shift_word(Estimate.normal(0.53, 0.02))
+    ('strong', 'none')
+    """
+    if auc.low <= NO_SHIFT:
+        return "none"
+    return next((word for limit, word in _WORDS if auc.value < limit), "almost complete")
+
+
+@dataclass(frozen=True)
+class ShiftReport:
+    """Is there shift, where, and can weights carry it: what `diagnose` found.
+
+    Parameters
+    ----------
+    n_source, n_target : int
+        Numbers of rows.
+    weighting : str
+        The weighting behind `weights`, ``balance`` and ``auc_after``.
+    auc, auc_after : Estimate
+        AUC of the domain classifier before and after weighting; 1/2 is no difference.
+    test : TwoSampleTest
+        The two-sample test.
+    attribution : tuple of FeatureAttribution
+        Where the shift is, feature by feature.
+    features : tuple of FeatureShift
+        A test of each feature, corrected for their number.
+    balance : BalanceTable
+        Means and variances before and after weighting.
+    support : Support
+        Target rows outside the source sample.
+    full, weights : WeightSummary
+        What the full ratio is worth, and the weights that are used.
+    calibration : Calibration
+        Identities that a density ratio fulfils.
+    label_shift : LabelShift or None
+        Whether class frequencies explain the shift, where labels were given.
+    overlap_judgement : OverlapJudgement
+        Enough, thin or broken, and why.
+    findings : tuple of Finding
+        What to know, each with a remedy.
+
+    Examples
+    --------
+    >>> from weighbridge import diagnose
+    >>> from weighbridge.datasets import make_gaussian_shift
+    >>> data = make_gaussian_shift(1000, 1000, n_features=2, shift=1.0, random_state=0)
+    >>> report = diagnose(data.X, data.X_target)
+    >>> report.shift, report.overlap
+    ('strong', 'enough')
+    """
+
+    n_source: int
+    n_target: int
+    weighting: str
+    auc: Estimate
+    auc_after: Estimate
+    test: TwoSampleTest
+    attribution: tuple[FeatureAttribution, ...]
+    features: tuple[FeatureShift, ...]
+    balance: BalanceTable
+    support: Support
+    full: WeightSummary
+    weights: WeightSummary
+    calibration: Calibration
+    label_shift: LabelShift | None
+    overlap_judgement: OverlapJudgement
+    findings: tuple[Finding, ...]
+
+    @property
+    def shift(self) -> str:
+        """One word for the size of the shift."""
+        return shift_word(self.auc)
+
+    @property
+    def overlap(self) -> str:
+        """One word for the overlap: enough, thin or broken."""
+        return self.overlap_judgement.word
+
+    @property
+    def moved(self) -> list[str]:
+        """Features that tell the samples apart by themselves, the most telling first."""
+        telling = [each for each in self.attribution if each.alone > _NAMED]
+        return [shown_name(each.name) for each in sorted(telling, key=lambda each: -each.alone)]
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a few words."""
+        if self.shift == "none":
+            return "No shift found"
+        return f"Shift {self.shift}, overlap {self.overlap}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Without NaN or infinity: None stands for what is not known.
+        """
+        return {
+            "sentence": self.sentence,
+            "shift": {
+                "word": self.shift,
+                "auc": self.auc.to_dict(),
+                "auc_after": self.auc_after.to_dict(),
+                "test": self.test.to_dict(),
+                "attribution": [each.to_dict() for each in self.attribution],
+                "features": [each.to_dict() for each in self.features],
+                "balance": self.balance.to_dict(),
+                "label_shift": None if self.label_shift is None else self.label_shift.to_dict(),
+            },
+            "overlap": {
+                "word": self.overlap,
+                "n_source": self.n_source,
+                "n_target": self.n_target,
+                "weighting": self.weighting,
+                "outside": self.support.to_dict(),
+                "full": self.full.to_dict(),
+                "used": self.weights.to_dict(),
+                "calibration": self.calibration.to_dict(),
+            },
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def __str__(self) -> str:
+        parts = [self.sentence, "", *self._numbers(), "", str(self.balance), *self._notes()]
+        return "\n".join(parts)
+
+    def _numbers(self) -> list[str]:
+        known = not math.isnan(self.full.pareto_k)
+        tail = f"   tail index {self.full.pareto_k:.2f}" if known else ""
+        return [
+            f"  AUC {interval_text(self.auc)}   full ratio worth {self.full.ess:,.0f} of "
+            f"{self.n_source:,} rows{tail}",
+            f"  after weighting ({self.weighting}) AUC {interval_text(self.auc_after)}, worth "
+            f"{self.weights.ess:,.0f} rows",
+            f"  {percent(self.support.share)} of the deployment rows lie outside the training data",
+        ]
+
+    def _notes(self) -> list[str]:
+        notes = [
+            fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
+            for finding in self.findings
+        ]
+        return ["", *notes] if notes else []
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(row.name)}</td><td>{row.before:+.2f}</td>"
+            f"<td>{'' if row.after is None else f'{row.after:+.2f}'}</td></tr>"
+            for row in self.balance.largest(10)
+        )
+        notes = "".join(f"<li>{escape(str(finding))}</li>" for finding in self.findings)
+        numbers = "".join(f"<li>{escape(line.strip())}</li>" for line in self._numbers())
+        return (
+            f"<div><p><b>{escape(self.sentence)}</b></p><ul>{numbers}</ul>"
+            "<table><thead><tr><th>feature</th><th>difference before</th><th>after weighting</th>"
+            f"</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul></div>"
+        )
+
+
+def interval_text(estimate: Estimate) -> str:
+    """Write an AUC or another share with two decimals and its interval."""
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent: whole, or with one digit where it is small."""
+    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

@@ -1,0 +1,273 @@
+"""How much a set of weights is worth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from weighbridge import _overlap
+
+
+def effective_sample_size(weights: Any) -> float:
+    """Kish's effective sample size, ``sum(w)**2 / sum(w**2)``.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
+
+    Returns
+    -------
+    float
+        Between 1 and the number of rows: a weighted mean is about as uncertain as a plain mean of
+        so many rows.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import effective_sample_size
+    >>> effective_sample_size([1, 1, 1, 1])
+    4.0
+    >>> round(effective_sample_size([1, 1, 1000]), 3)
+    1.004
+    """
+    return _overlap.effective_sample_size(_near_one(check_weights(weights)))
+
+
+def design_effect(weights: Any) -> float:
+    """Number of rows over the effective one, ``n * sum(w**2) / sum(w)**2``.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
+
+    Returns
+    -------
+    float
+        At least 1: by this factor the weights multiply the variance of a mean.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import design_effect
+    >>> design_effect([0, 1, 2, 3])
+    1.5555555555555556
+    """
+    weights = _near_one(check_weights(weights))
+    return float(weights.size * (weights @ weights) / weights.sum() ** 2)
+
+
+def perplexity(weights: Any) -> float:
+    """Exponential of the entropy of the shares of the rows: another effective number of rows.
+
+    ``exp(-sum(s * log(s)))`` with ``s = w / sum(w)``. It is never below the effective sample size,
+    and less ruled by the largest weights.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
+
+    Returns
+    -------
+    float
+        Between 1 and the number of rows.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import perplexity
+    >>> round(perplexity([1, 1, 2]), 6)
+    2.828427
+    """
+    weights = _near_one(check_weights(weights))
+    shares = weights / weights.sum()
+    shares = shares[shares > 0]
+    return float(np.exp(-(shares @ np.log(shares))))
+
+
+def pareto_k(weights: Any) -> float:
+    """Shape of the tail of the weights: Pareto k-hat.
+
+    The shape of the generalised Pareto distribution that fits the largest ``min(n/5, 3 sqrt(n))``
+    weights (Zhang & Stephens 2009), drawn towards 1/2 by ten pseudo-observations (Vehtari et al.
+    2024). From 1/2 on the variance of a weighted mean is infinite; above
+    ``min(1 - 1/log10(n), 0.7)`` its value is not to be relied on.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
+
+    Returns
+    -------
+    float
+        The shape, negative for a bounded tail; NaN where fewer than five weights exceed the others
+        (fewer than 25 rows, or even weights).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.diagnostics import pareto_k
+    >>> x = np.random.default_rng(0).exponential(size=20_000)
+    >>> round(pareto_k(np.exp(0.3 * x)), 1)  # target Exp(0.7): the tail index is 0.3
+    0.3
+    """
+    return _overlap.pareto_k(_near_one(check_weights(weights)))
+
+
+@dataclass(frozen=True)
+class WeightSummary:
+    """What weights are worth, as `summarize_weights` finds it.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of weights.
+    ess : float
+        Effective sample size.
+    design_effect : float
+        ``n_rows / ess``.
+    perplexity : float
+        Effective number of rows by the entropy of the shares.
+    largest_share : float
+        Share of the largest weight in the total.
+    rows_for_half, rows_for_ninety : int
+        Smallest number of rows that carry 50 % and 90 % of the total.
+    pareto_k : float
+        Shape of the tail; NaN where there is none.
+    pareto_limit : float
+        The weights are reliable up to this shape.
+    lam_cap : float
+        Largest ``lam`` at ``alpha = 1`` that keeps the tail within the limit, if these are the
+        weights of the full ratio: the shape of ``r**lam`` is ``lam`` times that of ``r``.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import summarize_weights
+    >>> print(summarize_weights([0, 1, 2, 3]))
+    weights worth 2.6 of 4 rows (design effect 1.56, perplexity 2.7)
+    largest share 50 %; 1 row carries half, 3 rows carry 90 %
+    tail: too few large weights for a tail index
+    """
+
+    n_rows: int
+    ess: float
+    design_effect: float
+    perplexity: float
+    largest_share: float
+    rows_for_half: int
+    rows_for_ninety: int
+    pareto_k: float
+    pareto_limit: float
+    lam_cap: float
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """Return the numbers, ready for JSON.
+
+        Returns
+        -------
+        dict
+            All fields; None stands for NaN.
+        """
+        return {name: None if math.isnan(value) else value for name, value in asdict(self).items()}
+
+    def __str__(self) -> str:
+        lines = [
+            f"weights worth {_count(self.ess)} of {self.n_rows:,} rows (design effect "
+            f"{self.design_effect:.3g}, perplexity {_count(self.perplexity)})",
+            f"largest share {_percent(self.largest_share)}; {_rows(self.rows_for_half, 'half')}, "
+            f"{_rows(self.rows_for_ninety, '90 %')}",
+        ]
+        if math.isnan(self.pareto_k):
+            lines.append("tail: too few large weights for a tail index")
+        else:
+            lines.append(f"tail index {self.pareto_k:.2f} (reliable up to {self.pareto_limit:.2f})")
+        if self.lam_cap < 1:
+            lines[-1] += f"; at alpha = 1 use lam <= {self.lam_cap:.2f}"
+        return "\n".join(lines)
+
+
+def summarize_weights(weights: Any) -> WeightSummary:
+    """Say what a set of weights is worth.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
+
+    Returns
+    -------
+    WeightSummary
+        Effective numbers of rows, how concentrated the weights are, and their tail.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.diagnostics import summarize_weights
+    >>> x = np.random.default_rng(0).normal(size=5000)
+    >>> summary = summarize_weights(np.exp(x - 0.5))  # from N(0, 1) to N(1, 1)
+    >>> summary.rows_for_half, summary.rows_for_ninety
+    (803, 3060)
+    """
+    weights = _near_one(check_weights(weights))
+    carried = np.cumsum(np.sort(weights)[::-1])
+    # by the last sum, which rounding may leave a little beside the total
+    half, ninety = (int(np.searchsorted(carried, s * carried[-1])) + 1 for s in (0.5, 0.9))
+    k, limit = _overlap.pareto_k(weights), _overlap.pareto_threshold(weights.size)
+    return WeightSummary(
+        n_rows=weights.size,
+        ess=_overlap.effective_sample_size(weights),
+        design_effect=design_effect(weights),
+        perplexity=perplexity(weights),
+        largest_share=float(weights.max() / weights.sum()),
+        rows_for_half=half,
+        rows_for_ninety=ninety,
+        pareto_k=k,
+        pareto_limit=limit,
+        lam_cap=limit / k if k > limit else 1.0,
+    )
+
+
+def check_weights(weights: Any, n_rows: int | None = None, name: str = "weights") -> np.ndarray:
+    """Return weights as a float array, or refuse what is none."""
+    array = np.asarray(weights)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"Got {name} of dtype {array.dtype}, but expected numbers >= 0, one for each row."
+        )
+    array = array.astype(np.float64)
+    if array.ndim != 1 or array.size == 0 or n_rows not in (None, array.size):
+        wanted = "one number for each row" if n_rows is None else f"({n_rows},), one for each row"
+        raise ValueError(f"Got {name} of shape {array.shape}, but expected {wanted}.")
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"Got {name} with NaN or infinite values in {int(np.sum(~np.isfinite(array)))} of "
+            f"{array.size} rows; replace them by numbers >= 0 (0 leaves a row out)."
+        )
+    if (array < 0).any():
+        raise ValueError(
+            f"Got {name} with a negative value ({array.min():g}); weights are numbers >= 0. If "
+            "these are logarithms, take exp first."
+        )
+    if not array.any():
+        raise ValueError(f"Got {name} that are 0 for every row; at least one row must have weight.")
+    return array
+
+
+def _near_one(weights: np.ndarray) -> np.ndarray:
+    """Scale by a power of 2, which is exact; squares then neither over- nor underflow."""
+    return np.asarray(np.ldexp(weights, -int(np.frexp(weights.max())[1])))
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %") if share >= 0.095 else f"{100 * share:.2g} %"
+
+
+def _rows(number: int, what: str) -> str:
+    return f"{number:,} row{' carries' if number == 1 else 's carry'} {what}"
