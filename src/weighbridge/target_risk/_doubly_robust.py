@@ -1,0 +1,79 @@
+"""The doubly robust mean of losses on the target."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weighbridge.target_risk._features import FloatArray
+from weighbridge.target_risk._influence import Influence
+from weighbridge.target_risk._losses import Losses
+from weighbridge.target_risk._ratio_influence import RatioInfluence
+
+
+def doubly_robust(
+    parts: list[Losses], shares: FloatArray, ratio: RatioInfluence | None
+) -> list[Influence]:
+    """Estimate mean losses on the target: modelled ones, corrected by weighted residuals.
+
+    ``mean_t m(x) + sum(shares * (l - m(x)))``. It is right if either the ratio or the loss model m
+    is, and linear in the losses and the loss model: differences of estimates are estimates of
+    differences.
+
+    Parameters
+    ----------
+    parts : list of Losses
+        Losses of each procedure, found and expected.
+    shares : ndarray of shape (n_source,)
+        Importance weights that add up to 1.
+    ratio : RatioInfluence or None
+        The ratio's own error; None for a known ratio.
+
+    Returns
+    -------
+    list of Influence
+        One for each procedure.
+    """
+    residuals = np.column_stack([part.held_out - part.expected for part in parts])
+    expected = np.column_stack([part.expected_target for part in parts])
+    correction = shares @ residuals
+    off = residuals - correction
+    source = shares[:, None] * off
+    centre = expected.mean(axis=0)
+    target = (expected - centre) / len(expected)
+    if ratio is not None:
+        moved_source, moved_target = ratio.of(source)
+        source, target = source + moved_source, target + moved_target
+    return [
+        Influence(
+            float(centre[j] + correction[j]),
+            source[:, j],
+            target[:, j],
+            off[:, j],
+            shares,
+            part.of_folds,
+        )
+        for j, part in enumerate(parts)
+    ]
+
+
+def weighted_mean(parts: list[Losses], shares: FloatArray) -> list[Influence]:
+    """Estimate mean losses on the target by self-normalised importance weighting alone.
+
+    The plain formula of the literature: losses and weights count as known, and nothing else.
+    """
+    estimates = []
+    for part in parts:
+        value = float(shares @ part.held_out)
+        off = part.held_out - value
+        estimates.append(
+            Influence(
+                value,
+                shares * off,
+                np.zeros(1),
+                np.zeros_like(off),
+                shares,
+                np.zeros(1),
+                plain=True,
+            )
+        )
+    return estimates

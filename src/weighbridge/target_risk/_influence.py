@@ -1,0 +1,121 @@
+"""An estimated mean on the target, and what every row and fold contributes to its error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import stdtrit
+
+from weighbridge._estimate import Estimate
+from weighbridge._overlap import pareto_k
+from weighbridge.target_risk._features import FloatArray
+
+
+@dataclass(frozen=True)
+class Influence:
+    """An estimate with its sources of error.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    source, target : ndarray
+        What each row of the two samples contributes, the ratio's own error included.
+    residuals : ndarray of shape (n_source,)
+        Losses less what was expected of them: the target's labels, still unknown, are as noisy.
+    shares : ndarray of shape (n_source,)
+        Importance weights that add up to 1.
+    folds : ndarray of shape (n_folds,)
+        The same mean for the model of each outer fold, under plausible labels: they differ by what
+        was fitted and chosen.
+    plain : bool, default=False
+        Take the variance for known, as the formulas of the literature do.
+    """
+
+    value: float
+    source: FloatArray
+    target: FloatArray
+    residuals: FloatArray
+    shares: FloatArray
+    folds: FloatArray
+    plain: bool = False
+
+    @cached_property
+    def of_source(self) -> float:
+        """Variance that comes from the source rows: losses, weights and ratio."""
+        return float(np.sum(self.source**2))
+
+    @cached_property
+    def of_target(self) -> float:
+        """Variance that comes from the target rows."""
+        return float(np.sum(self.target**2))
+
+    @cached_property
+    def of_labels(self) -> float:
+        """Variance of the mean over the target rows that comes from their unknown labels."""
+        return float(self.shares @ self.residuals**2 / self.target.size)
+
+    @cached_property
+    def of_choice(self) -> float:
+        """Variance between models that other rows would have led to: the jackknife over folds."""
+        n = self.folds.size
+        return float((n - 1) / n * np.sum((self.folds - self.folds.mean()) ** 2))
+
+    @property
+    def variance(self) -> float:
+        """All of it."""
+        return self.of_source + self.of_target + self.of_labels + self.of_choice
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Satterthwaite's: few rows with large contributions make the variance itself a guess."""
+        if self.plain:
+            return np.inf
+        # a sum of squares that rests on n effective rows has variance 1/n of its square
+        known = float(np.sum(self.source**4) + np.sum(self.target**4))
+        if self.of_choice > 0:
+            known += self.of_choice**2 / (self.folds.size - 1)
+        return self.variance**2 / known if known > 0 else np.inf
+
+    @cached_property
+    def tail_index(self) -> float:
+        """Pareto k-hat of the contributions of the source rows; above 1/2 they have no variance."""
+        return pareto_k(np.abs(self.source))
+
+    def estimate(
+        self, confidence: float, bounds: tuple[float, float] = (-np.inf, np.inf)
+    ) -> Estimate:
+        """Return the estimate with its interval, by Student's t."""
+        error = float(np.sqrt(self.variance))
+        freedom = self.degrees_of_freedom
+        half = error * float(stdtrit(min(freedom, 1e6), (1 + confidence) / 2)) if error else 0.0
+        low, high = max(bounds[0], self.value - half), min(bounds[1], self.value + half)
+        return Estimate(self.value, error, float(low), float(high))
+
+    def minus(self, other: Influence) -> Influence:
+        """Return the difference of two means on the same rows and folds."""
+        return Influence(
+            self.value - other.value,
+            self.source - other.source,
+            self.target - other.target,
+            self.residuals - other.residuals,
+            self.shares,
+            self.folds - other.folds,
+            self.plain,
+        )
+
+    def root(self) -> Influence:
+        """Return the square root of the mean, its errors by the delta method."""
+        value = float(np.sqrt(max(self.value, 0.0)))
+        slope = 0.5 / value if value > 0 else 0.0
+        return Influence(
+            value,
+            slope * self.source,
+            slope * self.target,
+            slope * self.residuals,
+            self.shares,
+            slope * self.folds,
+            self.plain,
+        )

@@ -1,0 +1,19 @@
+"""Losses of one procedure on both samples: found, and expected."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from weighbridge.target_risk._features import FloatArray
+
+
+class Losses(NamedTuple):
+    """Losses of one procedure: held out, expected there, and expected at the target.
+
+    `of_folds` are the mean expected losses on the target of the model of each fold.
+    """
+
+    held_out: FloatArray
+    expected: FloatArray
+    expected_target: FloatArray
+    of_folds: FloatArray

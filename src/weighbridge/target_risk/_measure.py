@@ -1,0 +1,103 @@
+"""What is measured: a mean of row losses, a function of one, or a metric of the rows as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import get_scorer
+
+from weighbridge.criteria._row_loss import ROW_LOSSES, RowLoss
+
+# Scorers by what people call the number behind them.
+NAMES = {
+    "accuracy": "error",
+    "neg_log_loss": "log loss",
+    "neg_brier_score": "Brier score",
+    "neg_squared_margin": "squared margin",
+    "neg_mean_squared_error": "MSE",
+    "neg_root_mean_squared_error": "RMSE",
+    "neg_mean_absolute_error": "MAE",
+    "neg_mean_poisson_deviance": "Poisson deviance",
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of how well a model does.
+
+    `row_loss` is the loss of a row where the measure is a mean of such, or the square root of a
+    mean (`root`); else `scorer` takes the rows as a whole, and more is better.
+    """
+
+    name: str
+    row_loss: RowLoss | None
+    root: bool = False
+    scorer: Any = None
+
+    @property
+    def more_is_better(self) -> bool:
+        """True for scores, False for losses."""
+        return self.row_loss is None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest possible value of the mean loss."""
+        return 0.0, 1.0 if self.row_loss and self.row_loss.scoring == "accuracy" else np.inf
+
+
+def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
+    """Return the measure of a name or a scorer, or of a function ``loss(y, prediction)`` of rows.
+
+    The default is the share of errors of a classifier, the root mean squared error of a regressor.
+    """
+    classifier = is_classifier(estimator)
+    if loss_of_rows is not None:
+        return _own_measure(scoring, loss_of_rows, classifier)
+    if scoring is None:
+        scoring = "accuracy" if classifier else "neg_root_mean_squared_error"
+    root = isinstance(scoring, str) and scoring == "neg_root_mean_squared_error"
+    name = "neg_mean_squared_error" if root else scoring
+    loss = ROW_LOSSES.get(name) if isinstance(name, str) else None
+    if loss is None:
+        shown = scoring if isinstance(scoring, str) else "score"
+        return Measure(shown, None, scorer=get_scorer(scoring))
+    if loss.of_classes != classifier:
+        kind = "classifier" if classifier else "regressor"
+        raise ValueError(
+            f"Got scoring={scoring!r} for a {kind}, which has no such loss; choose another, e.g. "
+            f"{'accuracy' if classifier else 'neg_root_mean_squared_error'!r}."
+        )
+    return Measure(NAMES[scoring], loss, root)
+
+
+def _own_measure(scoring: Any, function: Any, classifier: bool) -> Measure:
+    if scoring is not None:
+        raise ValueError(
+            f"Got scoring={scoring!r} and a loss as well; give one of the two: what to measure."
+        )
+    if not callable(function):
+        raise TypeError(
+            f"Got loss={function!r}, but expected a function loss(y, prediction) that returns one "
+            "number for each row. Names of scikit-learn's scorers go into scoring=..."
+        )
+    return Measure(getattr(function, "__name__", "loss"), _own_loss(function, classifier))
+
+
+def _own_loss(function: Callable[..., Any], classifier: bool) -> RowLoss:
+    """Wrap a function of labels and predictions; of classes it gets their places, not names."""
+
+    def loss(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        values = np.asarray(function(y, prediction), dtype=float)
+        if values.shape != y.shape or not np.isfinite(values).all():
+            raise ValueError(
+                f"Got a loss that returns an array of shape {values.shape} for {y.size} rows, or "
+                "values that are not finite; it must return one finite number for each row."
+            )
+        return values
+
+    response = "predict_proba" if classifier else "predict"
+    return RowLoss(getattr(function, "__name__", "loss"), response, loss, classifier)

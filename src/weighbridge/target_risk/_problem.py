@@ -1,0 +1,214 @@
+"""Everything about two samples and a ratio that the risk of any model is estimated from."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
+
+from weighbridge._fitted_rows import known_rows
+from weighbridge._namespace import to_numpy
+from weighbridge._overlap import effective_sample_size, pareto_k
+from weighbridge._source_ratio import source_log_ratio
+from weighbridge._validation import check_sample_weight
+from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
+from weighbridge.criteria._row_loss import RowLoss
+from weighbridge.criteria._rows import SourceRows, source_rows
+from weighbridge.ratios import fit_ratio
+from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
+from weighbridge.target_risk._features import Features, FloatArray
+from weighbridge.target_risk._held_out import HeldOut, Response, fold_of_rows, held_out
+from weighbridge.target_risk._losses import Losses
+from weighbridge.target_risk._plausible_labels import PlausibleLabels
+from weighbridge.target_risk._ratio_influence import RatioInfluence
+
+FEWEST_ROWS = 20
+
+
+class RiskProblem:
+    """Two samples, a fitted ratio, outer folds and a model of the labels, shared by all models.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Tells a classifier from a regressor, and may bring a ratio.
+    X, y, X_target : tables and labels
+        Labelled source rows, target rows.
+    ratio : density ratio or None
+        Fitted or not; default that of the estimator, else `AutoRatio()`.
+    sample_weight : array of shape (n_samples,) or None
+        Own weights of the source rows.
+    cv : int
+        Number of outer folds.
+    n_jobs : int or None
+        Folds fitted in parallel.
+    random_state : int, RandomState instance or None
+        Deals the folds.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        X_target: Any,
+        *,
+        ratio: Any = None,
+        sample_weight: Any = None,
+        cv: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        own = check_sample_weight(sample_weight, _num_samples(X))
+        self.X_target, self.n_jobs = X_target, n_jobs
+        self.n_target = _num_samples(X_target)
+        _check_size(_num_samples(X) if own is None else int(np.count_nonzero(own)), self.n_target)
+        self.ratio = _frozen_ratio(estimator, X, X_target, ratio)
+        log_ratio = source_log_ratio(self.ratio, X, own)
+        self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, own, None)
+        self._check_classes(cv)
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        self.fold = fold_of_rows(self.rows.y, cv, seed, stratified=is_classifier(estimator))
+
+    def _check_classes(self, cv: int) -> None:
+        if self.rows.classes is None:
+            return
+        counts = np.bincount(self.rows.codes)
+        if counts.min() < cv:
+            raise ValueError(
+                f"Got {counts.min()} rows of class {self.rows.classes[counts.argmin()]!r} for "
+                f"cv={cv} folds; every fold needs a row of every class. Use fewer folds, or join "
+                "rare classes."
+            )
+
+    @property
+    def own(self) -> FloatArray | None:
+        """Own weights of the rows."""
+        return self.rows.own
+
+    @property
+    def n_folds(self) -> int:
+        """Number of outer folds."""
+        return int(self.fold.max()) + 1
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Importance weights of the source rows, the full ratio, adding up to 1."""
+        weights = np.exp(self.rows.log_ratio - self.rows.log_ratio.max())
+        if self.own is not None:
+            weights = weights * self.own
+        return np.asarray(weights / weights.sum())
+
+    @cached_property
+    def plain_shares(self) -> FloatArray:
+        """Own weights of the source rows, adding up to 1."""
+        own = np.ones(self.rows.y.size) if self.own is None else self.own
+        return np.asarray(own / own.sum())
+
+    @cached_property
+    def log_ratio_target(self) -> FloatArray:
+        """Log ratio at the target rows, on the scale of the source rows' mean 1."""
+        return to_numpy(self.ratio.score_samples(self.X_target)).astype(float)
+
+    @cached_property
+    def ess(self) -> float:
+        """Number of rows that the full ratio is worth."""
+        return effective_sample_size(self.shares)
+
+    @cached_property
+    def tail_index(self) -> float:
+        """Pareto k-hat of the full ratio."""
+        return pareto_k(self.shares)
+
+    @cached_property
+    def features(self) -> Features:
+        """What labels and ratio are smoothed by."""
+        return Features(self.rows.X, self.X_target)
+
+    @cached_property
+    def labels(self) -> PlausibleLabels:
+        """The model of the labels."""
+        n_classes = None if self.rows.classes is None else self.rows.classes.size
+        return PlausibleLabels(
+            self.features,
+            self.rows.X,
+            self.X_target,
+            self.rows.codes,
+            n_classes,
+            self.rows.unit_weights,
+            self.fold,
+        )
+
+    @cached_property
+    def ratio_influence(self) -> RatioInfluence | None:
+        """The error of an estimated ratio; None for a known one."""
+        if not is_estimated(self.ratio):
+            return None
+        log_ratio = source_log_ratio(self.ratio, self.rows.X, self.own)
+        return RatioInfluence(
+            self.features, self.rows.X, self.X_target, log_ratio, self.log_ratio_target
+        )
+
+    def held_out(self, estimator: Any, responses: dict[str, Response]) -> dict[str, HeldOut]:
+        """Fit a procedure without each fold; one that weights its rows gets this ratio."""
+        if isinstance(estimator, FrozenEstimator):
+            seen = known_rows(estimator, self.rows.X)
+            if seen:
+                raise ValueError(
+                    f"Got a frozen model that was fitted to {seen} of the {self.rows.y.size} rows "
+                    "of X: its losses there are too small. Pass rows that it has not seen, or the "
+                    "model without FrozenEstimator: then it is fitted anew without each fold."
+                )
+        if isinstance(estimator, WeightedEstimator):
+            estimator = clone(estimator).set_params(ratio=self.ratio)
+        return held_out(
+            estimator,
+            self.rows.X,
+            self.rows.y,
+            self.X_target,
+            own=self.own,
+            fold=self.fold,
+            responses=responses,
+            n_jobs=self.n_jobs,
+        )
+
+    def losses(self, loss: RowLoss, responses: HeldOut) -> Losses:
+        """Return the losses of a procedure, found and expected."""
+        labels = self.labels
+        expected = labels.expected_loss(loss, labels.source, responses.at_source)
+        targets = [
+            labels.expected_loss(loss, labels.target, response) for response in responses.at_target
+        ]
+        return Losses(
+            loss.loss(self.rows.codes, responses.at_source),
+            expected,
+            np.mean(targets, axis=0),
+            np.array([part.mean() for part in targets]),
+        )
+
+
+def _check_size(n_source: int, n_target: int) -> None:
+    for name, n in (("X", n_source), ("X_target", n_target)):
+        if n < FEWEST_ROWS:
+            raise ValueError(
+                f"Got {n} rows in {name}; at least {FEWEST_ROWS} are needed to say anything about "
+                "a risk. Collect more rows; those of the target need no labels."
+            )
+
+
+def _frozen_ratio(estimator: Any, X: Any, X_target: Any, ratio: Any) -> Any:
+    """Return the ratio, fitted if it is not yet, so that copies keep it."""
+    if ratio is None and isinstance(estimator, WeightedEstimator):
+        ratio = estimator.ratio
+    if ratio is not None and is_fitted(check_ratio(ratio)):
+        return ratio if not is_estimated(ratio) else _frozen(ratio)
+    return FrozenEstimator(fit_ratio(X, X_target, ratio))
+
+
+def _frozen(ratio: Any) -> Any:
+    return ratio if isinstance(ratio, FrozenEstimator) else FrozenEstimator(ratio)

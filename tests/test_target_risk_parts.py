@@ -1,0 +1,233 @@
+"""The parts of a risk estimate, each against an independent computation."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from weighbridge.criteria._row_loss import ROW_LOSSES
+from weighbridge.datasets import make_gaussian_shift
+from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
+from weighbridge.target_risk._features import Features
+from weighbridge.target_risk._influence import Influence
+from weighbridge.target_risk._losses import Losses
+from weighbridge.target_risk._plausible_labels import PlausibleLabels
+from weighbridge.target_risk._ratio_influence import RatioInfluence
+from weighbridge.target_risk._smoother import PENALTIES, smooth
+
+SQUARED = ROW_LOSSES["neg_mean_squared_error"]
+ZERO_ONE = ROW_LOSSES["accuracy"]
+
+
+def some_losses(seed=0, n=30, n_target=20):
+    rng = np.random.default_rng(seed)
+    return Losses(
+        rng.exponential(size=n),
+        rng.exponential(size=n),
+        rng.exponential(size=n_target),
+        rng.exponential(size=5),
+    )
+
+
+def some_shares(seed=1, n=30):
+    shares = np.random.default_rng(seed).exponential(size=n)
+    return shares / shares.sum()
+
+
+def test_doubly_robust_is_its_formula():
+    part, shares = some_losses(), some_shares()
+    (found,) = doubly_robust([part], shares, None)
+    by_hand = sum(part.expected_target) / 20
+    by_hand += sum(
+        w * (loss - m) for w, loss, m in zip(shares, part.held_out, part.expected, strict=True)
+    )
+    assert found.value == pytest.approx(by_hand, rel=1e-12)
+    residuals = part.held_out - part.expected
+    centred = residuals - shares @ residuals
+    plain = np.var(part.expected_target) / 20 + np.sum((shares * centred) ** 2)
+    assert found.of_source + found.of_target == pytest.approx(plain, rel=1e-12)
+
+
+def test_differences_of_estimates_are_estimates_of_differences():
+    """What a reader can subtract must subtract: losses, and their errors row by row."""
+    one, other = some_losses(0), some_losses(5)
+    shares = some_shares()
+    first, second = doubly_robust([one, other], shares, None)
+    of_both = Losses(*(a - b for a, b in zip(one, other, strict=True)))
+    (direct,) = doubly_robust([of_both], shares, None)
+    difference = first.minus(second)
+    assert difference.value == pytest.approx(direct.value, abs=1e-14)
+    assert difference.variance == pytest.approx(direct.variance, rel=1e-12)
+
+
+def test_a_perfect_loss_model_leaves_the_weights_nothing_to_do():
+    part, shares = some_losses(), some_shares()
+    perfect = part._replace(expected=part.held_out)
+    (found,) = doubly_robust([perfect], shares, None)
+    assert found.value == pytest.approx(part.expected_target.mean(), rel=1e-12)
+    assert found.of_source == pytest.approx(0, abs=1e-30)
+
+
+def test_the_weighted_mean_is_the_plain_formula():
+    part, shares = some_losses(), some_shares()
+    (found,) = weighted_mean([part], shares)
+    value = shares @ part.held_out
+    assert found.value == pytest.approx(value)
+    assert found.variance == pytest.approx(np.sum(shares**2 * (part.held_out - value) ** 2))
+
+
+def test_root_follows_the_delta_method():
+    part, shares = some_losses(), some_shares()
+    (mean,) = doubly_robust([part], shares, None)
+    root = mean.root()
+    assert root.value == pytest.approx(np.sqrt(mean.value))
+    assert root.variance == pytest.approx(mean.variance / (4 * mean.value), rel=1e-12)
+
+
+def test_jackknife_of_folds_is_exact_for_a_mean():
+    """Of means over all rows but a fold the jackknife gives the variance of the mean of all."""
+    x = np.random.default_rng(0).normal(size=50)
+    parts = x.reshape(5, 10)
+    without = (x.sum() - parts.sum(axis=1)) / 40
+    nothing = np.zeros(1)
+    found = Influence(0.0, nothing, nothing, nothing, nothing, without).of_choice
+    # the variance of a mean of five fold means
+    assert found == pytest.approx(np.var(parts.mean(axis=1), ddof=1) / 5, rel=1e-10)
+
+
+def test_degrees_of_freedom_count_equal_rows():
+    """With equal contributions of n rows alone the variance rests on n of them."""
+    nothing = np.zeros(1)
+    found = Influence(0.0, np.full(12, 0.3), nothing, nothing, nothing, nothing)
+    assert found.degrees_of_freedom == pytest.approx(12)
+
+
+def test_an_exact_estimate_has_no_interval():
+    nothing = np.zeros(1)
+    estimate = Influence(0.25, nothing, nothing, nothing, nothing, nothing).estimate(0.95)
+    assert (estimate.low, estimate.value, estimate.high) == (0.25, 0.25, 0.25)
+
+
+def gaussian(n=200, d=2, seed=0):
+    return make_gaussian_shift(n, n, n_features=d, random_state=seed)
+
+
+def all_features(features, X):
+    return np.vstack([phi for _, phi in features.blocks(X)])
+
+
+def test_smoothing_is_ridge_without_each_fold():
+    data = gaussian()
+    features = Features(data.X, data.X_target)
+    phi, phi_target = (all_features(features, X) for X in (data.X, data.X_target))
+    weights = np.exp(0.3 * data.X[:, 0])
+    fold = np.arange(200) % 4
+    found = smooth(features, data.X, data.X_target, data.y[:, None], weights, fold)
+    errors = {}
+    for penalty in PENALTIES:
+        held, at_target = np.empty(200), []
+        for k in range(4):
+            rest = fold != k
+            model = Ridge(penalty * weights.mean()).fit(
+                phi[rest, 1:], data.y[rest], sample_weight=weights[rest]
+            )
+            held[~rest] = model.predict(phi[~rest, 1:])
+            at_target.append(model.predict(phi_target[:, 1:]))
+        errors[weights @ (held - data.y) ** 2] = held, np.mean(at_target, axis=0)
+    held, at_target = errors[min(errors)]
+    np.testing.assert_allclose(found.at_source[:, 0], held, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.at_target[:, 0], at_target, rtol=1e-7, atol=1e-9)
+
+
+def test_features_come_out_the_same_in_blocks_of_any_size():
+    from sklearn import config_context
+
+    data = gaussian(500)
+    features = Features(data.X, data.X_target)
+    whole = all_features(features, data.X)
+    with config_context(working_memory=0.01):
+        blocks = list(features.blocks(data.X))
+    assert len(blocks) > 3
+    np.testing.assert_array_equal(np.vstack([phi for _, phi in blocks]), whole)
+
+
+def test_wide_tables_are_projected():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 700))
+    features = Features(X, X + 0.1)
+    assert features.width == 301
+    assert np.isfinite(all_features(features, X)).all()
+
+
+def labels_of(data, codes, n_classes):
+    features = Features(data.X, data.X_target)
+    fold = np.arange(codes.size) % 5
+    return PlausibleLabels(
+        features, data.X, data.X_target, codes, n_classes, np.ones(codes.size), fold
+    )
+
+
+def test_squared_loss_expected_of_numbers_is_bias_and_variance():
+    data = gaussian(2000, d=1)
+    labels = labels_of(data, data.y, None)
+    prediction = 0.5 * data.X[:, 0]
+    expected = labels.expected_loss(SQUARED, labels.source, prediction)
+    mean, scale = labels.source.T
+    q = labels.residuals
+    by_hand = (mean - prediction) ** 2 + scale**2 * np.mean(q**2)
+    by_hand += 2 * (mean - prediction) * scale * q.mean()
+    np.testing.assert_allclose(expected, by_hand, rtol=1e-10)
+    # the rule is quadratic, the noise 0.5, and both are found
+    truth = data.X[:, 0] + data.X[:, 0] ** 2 / 2
+    assert np.mean((mean - truth) ** 2) < 0.01
+    assert np.mean(scale) == pytest.approx(0.5, rel=0.05)
+
+
+def test_labels_of_any_size_are_modelled():
+    data = gaussian(300, d=1)
+    plain, large = (labels_of(data, scale * data.y, None) for scale in (1.0, 1e150))
+    np.testing.assert_allclose(large.source / 1e150, plain.source, rtol=1e-6, atol=1e-9)
+
+
+def test_errors_expected_of_classes_are_the_chances_of_the_others():
+    data = gaussian(500, d=2)
+    codes = (data.y > 0.5).astype(int)
+    labels = labels_of(data, codes, 2)
+    votes = np.eye(2)[np.random.default_rng(0).integers(0, 2, 500)]
+    expected = labels.expected_loss(ZERO_ONE, labels.source, votes)
+    np.testing.assert_allclose(expected, 1 - np.sum(labels.source * votes, axis=1), rtol=1e-12)
+
+
+def test_the_ratio_moves_as_a_logistic_regression_does_when_a_row_counts_more():
+    """The influence of a row on a weighted mean, against fitting again with that row upweighted."""
+    data = gaussian(300)
+    features = Features(data.X, data.X_target)
+    phi, phi_target = (all_features(features, X) for X in (data.X, data.X_target))
+    rows, domain = np.vstack([phi, phi_target]), np.repeat([0, 1], 300)
+
+    def fitted(weights):
+        model = LogisticRegression(C=1.0, tol=1e-12, max_iter=10_000, fit_intercept=False)
+        return rows @ model.fit(rows, domain, sample_weight=weights).coef_[0]
+
+    log_ratio = fitted(np.ones(600))
+    influence = RatioInfluence(features, data.X, data.X_target, log_ratio[:300], log_ratio[300:])
+    losses = (data.y - data.X[:, 0]) ** 2
+
+    def mean(log_ratio):
+        weights = np.exp(log_ratio[:300])
+        return weights @ losses / weights.sum()
+
+    shares = np.exp(log_ratio[:300]) / np.exp(log_ratio[:300]).sum()
+    contributions = (shares * (losses - shares @ losses))[:, None]
+    at_source, at_target = influence.of(contributions)
+    step = 1e-3
+    for row, expected in ((3, at_source[3, 0]), (77, at_source[77, 0]), (310, at_target[10, 0])):
+        weights = np.ones(600)
+        weights[row] += step
+        change = (mean(fitted(weights)) - mean(log_ratio)) / step
+        assert change == pytest.approx(expected, rel=0.02, abs=1e-6)
+    counts = np.zeros((300, 1))
+    counts[3] = step
+    moved = influence.moved(counts, np.zeros((300, 1)))[:, 0]
+    weights = np.ones(600)
+    weights[3] += step
+    np.testing.assert_allclose(moved, (fitted(weights) - log_ratio)[:300], rtol=0.02, atol=1e-8)
