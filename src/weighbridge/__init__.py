@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weighbridge import (
+        conformal,
         criteria,
         datasets,
+        diagnostics,
         exceptions,
         geodesic,
         guarantees,
@@ -15,12 +17,16 @@ if TYPE_CHECKING:
         ratios,
         scoring,
         search,
+        target_risk,
+        verdict,
         weighting,
     )
     from weighbridge._importance_weighted import ImportanceWeighted
     from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+    from weighbridge.diagnostics import diagnose
     from weighbridge.ratios import fit_ratio
     from weighbridge.scoring import iw_scorer
+    from weighbridge.verdict import assess
     from weighbridge.weighting import Geodesic
 
 __version__ = "0.1.0"
@@ -29,8 +35,12 @@ __all__ = [
     "Geodesic",
     "ImportanceWeighted",
     "ImportanceWeightedCV",
+    "assess",
+    "conformal",
     "criteria",
     "datasets",
+    "diagnose",
+    "diagnostics",
     "exceptions",
     "fit_ratio",
     "geodesic",
@@ -41,6 +51,8 @@ __all__ = [
     "ratios",
     "scoring",
     "search",
+    "target_risk",
+    "verdict",
     "weighting",
 ]
 
@@ -48,6 +60,8 @@ _HOME = {
     "Geodesic": "weighbridge.weighting",
     "ImportanceWeighted": "weighbridge._importance_weighted",
     "ImportanceWeightedCV": "weighbridge._importance_weighted_cv",
+    "assess": "weighbridge.verdict",
+    "diagnose": "weighbridge.diagnostics",
     "fit_ratio": "weighbridge.ratios",
     "iw_scorer": "weighbridge.scoring",
 }

@@ -1,0 +1,269 @@
+"""The door: an estimator and two samples in, a verdict out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_random_state
+
+from weighbridge._estimate import Estimate
+from weighbridge._finding import Finding
+from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+from weighbridge._overlap import effective_sample_size
+from weighbridge._pass_weights import fit_with_weights, weight_parameter
+from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge.diagnostics._diagnose import count_parameters
+from weighbridge.diagnostics._diagnosis import Diagnosis
+from weighbridge.diagnostics._overlap_word import BROKEN, ENOUGH
+from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
+from weighbridge.exceptions import OverlapWarning
+from weighbridge.target_risk import RiskEstimate
+from weighbridge.target_risk._estimate_risk import Assessed, assess_procedures, paired_change
+from weighbridge.target_risk._measure import find_measure
+from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.verdict._candidates import LITERATURE, candidate_names, make_candidates
+from weighbridge.verdict._judgement import Judgement
+from weighbridge.verdict._sentences import (
+    choice_findings,
+    contains_zero,
+    five_answers,
+    top_sentence,
+)
+from weighbridge.verdict._verdict import Candidate, Verdict
+from weighbridge.weighting import Geodesic
+
+
+def assess(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_target: Any,
+    *,
+    ratio: Any = None,
+    scoring: Any = None,
+    loss: Any = None,
+    candidates: Any = None,
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+    cv: int = 5,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> Verdict:
+    """Say whether weighting is worth it: is there shift, does it matter, does weighting help.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The model you would train anyway; its ``fit`` takes ``sample_weight``. An
+        `ImportanceWeightedCV` of your own is compared with its inner estimator.
+    X, y : array-like or data frame of shape (n_samples, n_features), and labels
+        Labelled source rows.
+    X_target : same type, of shape (n_target, n_features)
+        Target rows, without labels.
+    ratio : density ratio, optional
+        Fitted or not; default `AutoRatio()`.
+    scoring : str, optional
+        The loss shown, by its scorer: "accuracy" (the share of errors, the default for
+        classifiers), "neg_root_mean_squared_error" (the default for regressors), "neg_log_loss",
+        "neg_brier_score", "neg_mean_absolute_error", ... A mean over rows, or the root of one.
+    loss : function ``loss(y, prediction)``, optional
+        A loss of your own, in place of `scoring`.
+    candidates : list of str, optional
+        Which of none, full, power, relative and tuned to compare. Default: all five where they are
+        cheap (linear and logistic models), else none, full and tuned.
+    confidence : float, default=0.95
+        Of all intervals.
+    sample_weight : array-like of shape (n_samples,), optional
+        Own weights of the source rows.
+    cv : int, default=5
+        Number of outer folds; each repeats the choice of the weighting.
+    n_jobs : int, optional
+        Folds fitted in parallel.
+    random_state : int, RandomState instance or None
+        Deals the folds, seeds the searches.
+
+    Returns
+    -------
+    Verdict
+        The sentence, five answers, the comparison, the diagnosis, and the model to use.
+
+    See Also
+    --------
+    weighbridge.diagnose : The two samples alone, without labels.
+    weighbridge.target_risk.compare_risks : Any two models.
+
+    Notes
+    -----
+    Weighting helps where the paired change of the expected loss is better than zero by more than
+    one standard error; it "probably" helps where its interval still holds zero. Every expected loss
+    is of outer folds: no weighting is praised on the rows that chose it. Where the samples hardly
+    overlap nothing is estimated, and where no shift is found nothing is tuned.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.datasets import make_quadratic
+    >>> from weighbridge.verdict import assess
+    >>> data = make_quadratic(random_state=0)
+    >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
+    >>> verdict.shift, verdict.matters, verdict.weighting
+    ('almost complete', 'yes', 'helps')
+    >>> verdict.model.predict(data.X_target).shape
+    (300,)
+    """
+    measure = find_measure(scoring, loss, estimator)
+    if measure.row_loss is None:
+        raise ValueError(
+            f"Got scoring={scoring!r}, a metric of the rows as a whole; a verdict compares models "
+            "row by row. Choose a loss that is a mean over rows, and estimate_risk for this metric."
+        )
+    names = candidate_names(candidates, estimator, np.asarray(y))
+    base = estimator.estimator if isinstance(estimator, WeightedEstimator) else estimator
+    weight_parameter(clone(base))  # fail before the work, not after it
+    with warnings.catch_warnings():
+        # what they say about overlap is among the findings
+        warnings.simplefilter("ignore", OverlapWarning)
+        problem = RiskProblem(
+            estimator,
+            X,
+            y,
+            X_target,
+            ratio=ratio,
+            sample_weight=sample_weight,
+            cv=cv,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        diagnosis = _diagnosed(problem, base, confidence, random_state)
+        shift = shift_word(diagnosis.auc)
+        if diagnosis.overlap.word == BROKEN or shift == "none":
+            names = ("none",)
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        procedures = make_candidates(estimator, names, n_jobs, seed)
+        assessed = assess_procedures(
+            list(procedures.values()),
+            problem,
+            measure,
+            confidence=confidence,
+            overlap=diagnosis.overlap,
+        )
+        fitted = [_fitted(each, problem) for each in procedures.values()]
+        return _verdict(problem, diagnosis, names, assessed, fitted)
+
+
+def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state: Any) -> Diagnosis:
+    """Diagnose the rows that count; the unweighted model tells how many parameters there are."""
+    rows = problem.rows
+    unweighted = _fitted(base, problem)
+    return Diagnosis(
+        problem.ratio,
+        rows.X,
+        problem.X_target,
+        y=rows.y if is_classifier(base) else None,
+        sample_weight=rows.own,
+        n_parameters=count_parameters(unweighted, rows.X.shape[1]),
+        confidence=confidence,
+        random_state=random_state,
+    )
+
+
+def _fitted(procedure: Any, problem: RiskProblem) -> Any:
+    """Fit a candidate on all source rows; one that weights them gets the ratio."""
+    rows, model = problem.rows, clone(procedure)
+    if isinstance(model, WeightedEstimator):
+        model.set_params(ratio=problem.ratio)
+        return model.fit(rows.X, rows.y, sample_weight=rows.own)
+    if rows.own is None:
+        return model.fit(rows.X, rows.y)
+    return fit_with_weights(model, rows.X, rows.y, rows.own)
+
+
+def _verdict(
+    problem: RiskProblem,
+    diagnosis: Diagnosis,
+    names: tuple[str, ...],
+    assessed: list[Assessed],
+    fitted: list[Any],
+) -> Verdict:
+    by_name = dict(zip(names, assessed, strict=True))
+    models = dict(zip(names, fitted, strict=True))
+    none = by_name["none"]
+    confidence = diagnosis.confidence
+    changes = {
+        name: None if name == "none" else paired_change(each, none, confidence)
+        for name, each in by_name.items()
+    }
+    judgement = Judgement(
+        shift_word(diagnosis.auc),
+        diagnosis.overlap.word,
+        _worse(none, problem, confidence),
+        changes.get("tuned"),
+    )
+    used = by_name[judgement.use]
+    shown = _weighting(models[judgement.use])
+    report = diagnosis.report(None if shown.lam == 0 else shown)
+    close = [
+        name
+        for name, each in by_name.items()
+        if name != judgement.use
+        and (change := paired_change(each, used, confidence)) is not None
+        and contains_zero(change)
+    ]
+    by_other_loss = "tuned" in models and _chosen_by_other_loss(models["tuned"], used.risk.measure)
+    own_findings = choice_findings(judgement, judgement.use, close, by_other_loss=by_other_loss)
+    return Verdict(
+        sentence=top_sentence(judgement, none.risk, used.risk),
+        use=judgement.use,
+        answers=five_answers(judgement, report, none.risk, used.risk),
+        candidates=tuple(
+            _candidate(name, each.risk, changes[name], models[name], problem)
+            for name, each in by_name.items()
+        ),
+        measure=none.risk.measure,
+        confidence=confidence,
+        report=report,
+        findings=(*report.findings, *_new(used.risk.findings, report), *own_findings),
+        model=models[judgement.use],
+    )
+
+
+def _new(findings: tuple[Finding, ...], report: ShiftReport) -> list[Finding]:
+    """Leave out what the report has said already: that overlap is thin or broken."""
+    said = () if report.overlap == ENOUGH else ("WB601", "WB602")
+    return [finding for finding in findings if finding.code not in said]
+
+
+def _worse(none: Assessed, problem: RiskProblem, confidence: float) -> Estimate | None:
+    """Return by how much the unweighted model loses more in deployment than in training."""
+    if none.risk.estimate is None or none.influence is None or none.training is None:
+        return None
+    return none.influence.minus(none.training).estimate(confidence)
+
+
+def _weighting(model: Any) -> Geodesic:
+    """Return the weighting of a fitted candidate."""
+    if not isinstance(model, WeightedEstimator):
+        return Geodesic(lam=0.0)
+    return getattr(model, "best_weighting_", None) or Geodesic()
+
+
+def _candidate(
+    name: str, risk: RiskEstimate, change: Estimate | None, model: Any, problem: RiskProblem
+) -> Candidate:
+    weighting = _weighting(model)
+    worth = getattr(model, "ess_", None)
+    if worth is None:
+        worth = effective_sample_size(problem.plain_shares)
+    alpha = None if weighting.lam in (0, 1) else float(weighting.alpha)
+    return Candidate(
+        name, LITERATURE[name], float(weighting.lam), alpha, risk, change, float(worth)
+    )
+
+
+def _chosen_by_other_loss(model: Any, measure: str) -> bool:
+    """True where a classifier is shown by its errors and tuned by squared errors."""
+    tuned = isinstance(model, ImportanceWeightedCV) and model.criterion is None
+    return tuned and is_classifier(model) and measure != "Brier score"

@@ -1,0 +1,62 @@
+"""The weightings that a verdict compares, by the names they are shown as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weighbridge._importance_weighted import ImportanceWeighted
+from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge.criteria._linear_design import has_closed_form
+
+# shown as: literature name
+LITERATURE = {
+    "none": "ERM",
+    "full": "IWERM",
+    "power": "AIWERM",
+    "relative": "RIWERM",
+    "tuned": "IGIWERM",
+}
+CHEAP = tuple(LITERATURE)
+COSTLY = ("none", "full", "tuned")
+
+
+def make_candidates(
+    estimator: Any, names: tuple[str, ...], n_jobs: int | None, seed: int
+) -> dict[str, Any]:
+    """Return the procedures behind the names.
+
+    An estimator that weights its rows already is "tuned" as it is, and its inner one the base of
+    the others.
+    """
+    weighted = isinstance(estimator, WeightedEstimator)
+    base = estimator.estimator if weighted else estimator
+    options: dict[str, Any] = {"n_jobs": n_jobs, "random_state": seed, "verbose": 0}
+    made: dict[str, Callable[[], Any]] = {
+        "none": lambda: base,
+        "full": lambda: ImportanceWeighted(base),
+        "power": lambda: ImportanceWeightedCV(
+            base, alpha_bounds=(1.0, 1.0), answer="argmin", **options
+        ),
+        "relative": lambda: ImportanceWeightedCV(
+            base, alpha_bounds=(3.0, 3.0), answer="argmin", **options
+        ),
+        "tuned": lambda: estimator if weighted else ImportanceWeightedCV(base, **options),
+    }
+    return {name: made[name]() for name in names}
+
+
+def candidate_names(names: Any, estimator: Any, y: Any) -> tuple[str, ...]:
+    """Check the names; by default all five where candidates are cheap, else three."""
+    if names is None:
+        base = estimator.estimator if isinstance(estimator, WeightedEstimator) else estimator
+        return CHEAP if has_closed_form(base, y) else COSTLY
+    found = tuple(names)
+    unknown = [name for name in found if name not in LITERATURE]
+    if isinstance(names, str) or unknown or not {"none", "tuned"} <= set(found):
+        raise ValueError(
+            f"Got candidates={names!r}, but expected a list of {', '.join(LITERATURE)} with at "
+            "least none and tuned among them."
+        )
+    return tuple(name for name in LITERATURE if name in found)

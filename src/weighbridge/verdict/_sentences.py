@@ -1,0 +1,186 @@
+"""What a verdict says: the line at the top, five answers with advice, and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weighbridge._estimate import Estimate
+from weighbridge._finding import Finding
+from weighbridge.diagnostics import ShiftReport
+from weighbridge.diagnostics._overlap_word import BROKEN
+from weighbridge.target_risk import RiskEstimate
+from weighbridge.verdict._judgement import HELPS, UNKNOWN, Judgement
+from weighbridge.verdict._numbers import (
+    change_interval_text,
+    change_text,
+    interval_text,
+    noun,
+    unit,
+    value_text,
+)
+from weighbridge.verdict._verdict import Answer
+
+# Features named in the answer, and the finding that says why nothing is estimated.
+_MOVED = 3
+WITHHELD = "withheld (WB302)"
+
+
+def top_sentence(judgement: Judgement, none: RiskEstimate, used: RiskEstimate) -> str:
+    """Return the answer in one line."""
+    measure = none.measure
+    if judgement.overlap == BROKEN:
+        return "The files hardly overlap: no estimate for deployment"
+    if judgement.shift == "none":
+        training = value_text(none.training.value, measure)
+        named = "" if measure == "error" else f" ({measure})"
+        return f"No shift found: expect about the training error{named}, {training}"
+    assert used.estimate is not None
+    assert none.estimate is not None
+    expected = value_text(used.estimate.value, measure)
+    if judgement.is_thin:
+        return (
+            f"{judgement.shift.capitalize()} shift, thin overlap: treat {expected} as a rough "
+            "figure"
+        )
+    if judgement.weighting != HELPS:
+        interval = interval_text(used.estimate, measure)
+        return f"Keep the unweighted model: {noun(measure)} {expected} {interval}"
+    before = value_text(none.estimate.value, measure)
+    moved = f"{noun(measure)} {before} → {expected}"
+    if judgement.is_sure:
+        return f"Weighting helps: {moved}"
+    assert judgement.change is not None
+    change = change_text(judgement.change.value, measure) + unit(measure)
+    interval = change_interval_text(judgement.change, measure)
+    return f"Weighting probably helps: {moved}, change {change} {interval}"
+
+
+def five_answers(
+    judgement: Judgement, report: ShiftReport, none: RiskEstimate, used: RiskEstimate
+) -> tuple[Answer, ...]:
+    """Return the answers to the five questions."""
+    return (
+        _shift(judgement, report),
+        _matters(judgement, none),
+        _overlap(judgement, report),
+        _weighting(judgement, none.measure),
+        _expect(judgement, used),
+    )
+
+
+def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
+    auc = f"AUC {report.auc.value:.2f} [{report.auc.low:.2f}, {report.auc.high:.2f}]"
+    moved = report.moved[:_MOVED]
+    if judgement.shift == "none":
+        return Answer(
+            "shift", "none", auc, "Nothing needs to be done; look again when new rows come."
+        )
+    evidence = f"{auc}; most in {', '.join(moved)}" if moved else auc
+    where = moved[0] if moved else "the features"
+    return Answer(
+        "shift", judgement.shift, evidence, f"Look at {where} first: is its change expected?"
+    )
+
+
+def _matters(judgement: Judgement, none: RiskEstimate) -> Answer:
+    if none.estimate is None:
+        return Answer("matters", UNKNOWN, WITHHELD, "Mend the overlap first.")
+    measure = none.measure
+    evidence = (
+        f"unweighted: {value_text(none.training.value, measure)} in training, "
+        f"{value_text(none.estimate.value, measure)} in deployment"
+    )
+    advice = (
+        "Do not trust the training error; plan with the one expected in deployment."
+        if judgement.matters == "yes"
+        else "The unweighted model does about as well in deployment as in training, or better."
+    )
+    return Answer("matters", judgement.matters, evidence, advice)
+
+
+def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
+    worth = f"full ratio worth {report.full.ess:,.0f} of {report.n_source:,} rows"
+    advice = {
+        "enough": "The training rows can stand for the deployment.",
+        "thin": "Take all figures for the deployment as rough, and collect rows where it lies.",
+        "broken": "Find what tells the files apart; else label some deployment rows.",
+    }
+    return Answer("overlap", judgement.overlap, worth, advice[judgement.overlap])
+
+
+def _weighting(judgement: Judgement, measure: str) -> Answer:
+    if judgement.weighting == UNKNOWN:
+        return Answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model until then.")
+    change = judgement.change
+    if judgement.shift == "none" or change is None:
+        return Answer(
+            "weighting", judgement.weighting, "nothing to weight for", "Keep the unweighted model."
+        )
+    interval = change_interval_text(change, measure)
+    evidence = f"{change_text(change.value, measure)}{unit(measure)} {interval}"
+    if judgement.weighting != HELPS:
+        return Answer("weighting", judgement.weighting, evidence, "Keep the unweighted model.")
+    advice = "Use the tuned weighting."
+    if not judgement.is_sure:
+        advice = "Use the tuned weighting; that it helps is likely, not certain."
+    return Answer("weighting", HELPS, evidence, advice)
+
+
+def _expect(judgement: Judgement, used: RiskEstimate) -> Answer:
+    if used.estimate is None:
+        return Answer(
+            "expect", UNKNOWN, "withheld (WB601)", "No figure is better than a wrong one."
+        )
+    value = value_text(used.estimate.value, used.measure)
+    evidence = interval_text(used.estimate, used.measure)
+    if used.measure != "error":
+        evidence += f" {used.measure}"
+    if used.state == "good":
+        return Answer("expect", value, evidence, "Plan with the interval, not with the number.")
+    return Answer("expect", value, f"{evidence}, rough", "Treat it as a rough figure.")
+
+
+def choice_findings(
+    judgement: Judgement, used: str, close: list[str], *, by_other_loss: bool
+) -> Iterator[Finding]:
+    """Yield findings about the choice of the weighting, and what no one can see."""
+    if judgement.weighting == UNKNOWN or judgement.shift == "none":
+        close = []
+    if close:
+        names = ", ".join(close[:-1]) + (" and " if len(close) > 1 else "") + close[-1]
+        yield Finding(
+            "WB501",
+            "note",
+            f"{used} cannot be told apart from {names} on these data.",
+            "Any of them is defensible here.",
+        )
+    if by_other_loss and judgement.weighting == HELPS:
+        yield Finding(
+            "WB503",
+            "note",
+            "The weighting was chosen by the squared error of probabilities, not by the loss "
+            "shown.",
+            "It tells candidates apart that make the same errors; name another criterion to "
+            "change it.",
+        )
+    if judgement.weighting == "no gain" and judgement.shift != "none":
+        yield Finding(
+            "WB504",
+            "note",
+            "Weighting does not make the model better in deployment, as far as these data can "
+            "tell.",
+            "Keep the unweighted model: a well-specified or flexible model needs no weights.",
+        )
+    if judgement.shift != "none" and judgement.weighting != UNKNOWN:
+        yield Finding(
+            "WB603",
+            "note",
+            "A change in how features relate to the label cannot be seen without deployment "
+            "labels.",
+            "Label a few deployment rows to check.",
+        )
+
+
+def contains_zero(change: Estimate) -> bool:
+    """True where two candidates cannot be told apart."""
+    return change.low <= 0 <= change.high

@@ -1,0 +1,246 @@
+"""Five questions, five answers: the verdict and everything it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge._estimate import Estimate
+from weighbridge._finding import Finding
+from weighbridge.diagnostics import ShiftReport
+from weighbridge.diagnostics._overlap_word import BROKEN
+from weighbridge.target_risk import RiskEstimate
+from weighbridge.verdict._text import verdict_html, verdict_text
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one question.
+
+    Parameters
+    ----------
+    question : {"shift", "matters", "overlap", "weighting", "expect"}
+        Which of the five.
+    word : str
+        The answer in a word; for "expect" the number.
+    evidence : str
+        The numbers behind it.
+    advice : str
+        One sentence on what to do.
+
+    Examples
+    --------
+    >>> from weighbridge.verdict import Answer
+    >>> answer = Answer("overlap", "enough", "full ratio worth 712 of 4,000 rows", "Go on.")
+    >>> answer.word
+    'enough'
+    """
+
+    question: str
+    word: str
+    evidence: str
+    advice: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``question``, ``word``, ``evidence``, ``advice``.
+        """
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One weighting in the comparison.
+
+    Parameters
+    ----------
+    name : {"none", "full", "power", "relative", "tuned"}
+        What it is shown as.
+    literature : str
+        What the literature calls it.
+    lam, alpha : float or None
+        The weighting on all rows; alpha is None where it makes no difference.
+    risk : RiskEstimate
+        Expected loss on the target, by outer folds that repeat the choice.
+    change : Estimate or None
+        Paired change against none; None for none itself, and where it is withheld.
+    worth : float
+        Number of rows that its weights are worth.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.datasets import make_quadratic
+    >>> from weighbridge.verdict import assess
+    >>> data = make_quadratic(random_state=0)
+    >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
+    >>> [candidate.name for candidate in verdict.candidates]
+    ['none', 'full', 'power', 'relative', 'tuned']
+    """
+
+    name: str
+    literature: str
+    lam: float
+    alpha: float | None
+    risk: RiskEstimate
+    change: Estimate | None
+    worth: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Without NaN: what is withheld is None.
+        """
+        estimate = self.risk.estimate
+        return {
+            "name": self.name,
+            "lam": self.lam,
+            "alpha": self.alpha,
+            "error": None if estimate is None else estimate.to_dict(),
+            "change": None if self.change is None else self.change.to_dict(),
+            "worth": self.worth,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether weighting is worth it, in a sentence, five answers and the numbers behind them.
+
+    Parameters
+    ----------
+    sentence : str
+        The answer in one line.
+    use : str
+        Name of the candidate to use: "tuned", or "none", which is an answer as good.
+    answers : tuple of Answer
+        Shift, matters, overlap, weighting, expect.
+    candidates : tuple of Candidate
+        The weightings that were compared.
+    measure : str
+        What is measured.
+    confidence : float
+        Of the intervals.
+    report : ShiftReport
+        The diagnosis of the two samples.
+    findings : tuple of Finding
+        What to know, each with a remedy.
+    model : fitted estimator
+        The candidate to use, fitted on all source rows.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.datasets import make_quadratic
+    >>> from weighbridge.verdict import assess
+    >>> data = make_quadratic(random_state=0)
+    >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
+    >>> verdict.weighting, verdict.use
+    ('helps', 'tuned')
+    """
+
+    sentence: str
+    use: str
+    answers: tuple[Answer, ...]
+    candidates: tuple[Candidate, ...]
+    measure: str
+    confidence: float
+    report: ShiftReport
+    findings: tuple[Finding, ...]
+    model: Any
+
+    def answer(self, question: str) -> Answer:
+        """Return the answer to one question.
+
+        Parameters
+        ----------
+        question : {"shift", "matters", "overlap", "weighting", "expect"}
+            Which.
+
+        Returns
+        -------
+        Answer
+            The answer.
+        """
+        return next(each for each in self.answers if each.question == question)
+
+    @property
+    def shift(self) -> str:
+        """Is there shift? none, slight, moderate, strong or almost complete."""
+        return self.answer("shift").word
+
+    @property
+    def matters(self) -> str:
+        """Will the unweighted model be worse in deployment? yes, no or unknown."""
+        return self.answer("matters").word
+
+    @property
+    def overlap(self) -> str:
+        """Do the training rows cover the deployment? enough, thin or broken."""
+        return self.answer("overlap").word
+
+    @property
+    def weighting(self) -> str:
+        """Does weighting help? helps, no gain or unknown."""
+        return self.answer("weighting").word
+
+    @property
+    def expect(self) -> Estimate | None:
+        """Expected loss of the candidate to use; None where it is withheld."""
+        return self.candidate(self.use).risk.estimate
+
+    def candidate(self, name: str) -> Candidate:
+        """Return one of the candidates.
+
+        Parameters
+        ----------
+        name : str
+            What it is shown as.
+
+        Returns
+        -------
+        Candidate
+            The candidate.
+        """
+        return next(each for each in self.candidates if each.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the model, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Without NaN or infinity: None stands for what is not known or withheld.
+        """
+        none = self.candidate("none").risk
+        report = self.report.to_dict()
+        return {
+            "verdict": {
+                "sentence": self.sentence,
+                "use": self.use,
+                **{each.question: each.word for each in self.answers if each.question != "expect"},
+            },
+            "answers": [each.to_dict() for each in self.answers],
+            "shift": report["shift"],
+            "overlap": report["overlap"],
+            "expect": {
+                "measure": self.measure,
+                "confidence": self.confidence,
+                "training": none.training.value,
+                "candidates": [each.to_dict() for each in self.candidates],
+                "withheld": "WB302" if self.overlap == BROKEN else None,
+            },
+            "findings": [each.to_dict() for each in self.findings],
+        }
+
+    def __str__(self) -> str:
+        return verdict_text(self)
+
+    def _repr_html_(self) -> str:
+        return verdict_html(self)

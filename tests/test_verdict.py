@@ -1,0 +1,330 @@
+"""The verdict: words by rule, sentences by situation, and right answers on known problems."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from clinic import clinic_model
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+
+from weighbridge import ImportanceWeightedCV
+from weighbridge._estimate import Estimate
+from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
+from weighbridge.target_risk import RiskEstimate
+from weighbridge.verdict import assess
+from weighbridge.verdict._judgement import Judgement
+from weighbridge.verdict._numbers import change_text, value_text
+from weighbridge.verdict._sentences import top_sentence
+
+SQUARED = "neg_mean_squared_error"
+QUESTIONS = ["shift", "matters", "overlap", "weighting", "expect"]
+
+
+def risk(value, half, measure="error", training=0.12, state="good"):
+    estimate = Estimate(value, half / 1.96, value - half, value + half)
+    return RiskEstimate(
+        measure=measure,
+        method="doubly robust",
+        state=state,
+        estimate=estimate,
+        training=Estimate.normal(training, 0.01),
+        by_method={},
+        state_by_method={},
+        confidence=0.95,
+        worth=100.0,
+        n_rows=1000,
+        findings=(),
+    )
+
+
+def judged(change=(-0.048, 0.022), shift="strong", overlap="enough", worse=0.05):
+    value, error = change
+    return Judgement(shift, overlap, Estimate.normal(worse, 0.01), Estimate.normal(value, error))
+
+
+@pytest.mark.parametrize(
+    ("judgement", "none", "used", "sentence"),
+    [
+        (
+            judged(),
+            risk(0.401, 0.03),
+            risk(0.353, 0.04),
+            "Weighting helps: expected error 40.1 % → 35.3 %",
+        ),
+        (
+            judged((-0.007, 0.004)),
+            risk(0.121, 0.009),
+            risk(0.114, 0.009),
+            "Weighting probably helps: expected error 12.1 % → 11.4 %, change −0.7 points "
+            "[−1.5, +0.1]",
+        ),
+        (
+            judged((-0.001, 0.003), "slight"),
+            risk(0.121, 0.009),
+            risk(0.121, 0.009),
+            "Keep the unweighted model: expected error 12.1 % [11.2 %, 13.0 %]",
+        ),
+        (
+            judged(shift="none"),
+            risk(0.121, 0.009, training=0.121),
+            risk(0.121, 0.009),
+            "No shift found: expect about the training error, 12.1 %",
+        ),
+        (
+            judged(overlap="thin"),
+            risk(0.3, 0.09),
+            risk(0.23, 0.09),
+            "Strong shift, thin overlap: treat 23.0 % as a rough figure",
+        ),
+        (
+            Judgement("almost complete", "broken", None, None),
+            risk(0.1, 0.1),
+            risk(0.1, 0.1),
+            "The files hardly overlap: no estimate for deployment",
+        ),
+        (
+            judged((-284.0, 90.0)),
+            risk(6434.0, 200.0, "RMSE"),
+            risk(6150.0, 200.0, "RMSE"),
+            "Weighting helps: expected error (RMSE) 6,434 → 6,150",
+        ),
+    ],
+)
+def test_the_sentence_of_each_situation(judgement, none, used, sentence):
+    assert top_sentence(judgement, none, used) == sentence
+
+
+def test_weighting_helps_beyond_one_standard_error_only():
+    assert judged((-0.011, 0.010)).weighting == "helps"
+    assert judged((-0.009, 0.010)).weighting == "no gain"
+    assert judged((0.05, 0.010)).weighting == "no gain"
+    assert judged((0.0, 0.0)).weighting == "no gain"
+    assert judged(overlap="broken").weighting == "unknown"
+    assert judged(shift="none").weighting == "no gain"
+
+
+def test_it_matters_beyond_one_standard_error_only():
+    assert judged(worse=0.011).matters == "yes"
+    assert judged(worse=0.009).matters == "no"
+    assert judged(worse=-0.05).matters == "no"
+    assert Judgement("strong", "broken", None, None).matters == "unknown"
+
+
+@given(st.floats(-0.5, 0.5), st.floats(0.0, 0.5))
+def test_weights_are_used_only_where_they_help(value, error):
+    judgement = judged((value, error))
+    assert (judgement.use == "tuned") == (judgement.weighting == "helps")
+    assert not (judgement.use == "tuned" and value >= 0)
+
+
+@given(st.floats(0.001, 1e6))
+def test_values_keep_three_digits(value):
+    shown = float(value_text(value, "RMSE").replace(",", ""))
+    assert shown == pytest.approx(value, rel=0.006)
+
+
+def test_changes_have_a_sign_unless_they_are_nothing():
+    assert change_text(-0.048, "error") == "−4.8"
+    assert change_text(0.0012, "error") == "+0.1"
+    assert change_text(-0.0001, "error") == "0.0"
+    assert change_text(-12.345, "RMSE") == "−12.3"
+
+
+def well_specified(seed, n=500):
+    """A straight line, seen by a straight line: weights can only cost rows."""
+    rng = np.random.default_rng(seed)
+    X, X_target = rng.normal(size=(n, 3)), rng.normal(0.5, 1, size=(n, 3))
+    return X, X @ [1.0, -1.0, 0.5] + rng.normal(size=n), X_target
+
+
+def test_the_toy_problem_is_helped():
+    data = make_quadratic(random_state=0)
+    verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
+    assert (verdict.matters, verdict.weighting, verdict.use) == ("yes", "helps", "tuned")
+    assert data.problem.mse(verdict.model.estimator_) < 0.05 * data.problem.mse(
+        LinearRegression().fit(data.X, data.y)
+    )
+    assert verdict.expect == verdict.candidate("tuned").risk.estimate
+
+
+def test_a_well_specified_model_is_kept_as_it_is():
+    verdict = assess(LinearRegression(), *well_specified(0), random_state=0)
+    assert (verdict.weighting, verdict.use) == ("no gain", "none")
+    assert verdict.sentence.startswith("Keep the unweighted model")
+    assert isinstance(verdict.model, LinearRegression)
+    assert "WB504" in [finding.code for finding in verdict.findings]
+
+
+def test_random_halves_have_no_shift():
+    data = make_clinic(2000, 10, random_state=0)
+    rows = np.random.default_rng(0).permutation(2000)
+    X, X_target = data.X.iloc[rows[:1000]], data.X.iloc[rows[1000:]]
+    verdict = assess(clinic_model(), X, data.y[rows[:1000]], X_target, random_state=0)
+    assert verdict.shift == "none"
+    assert verdict.sentence.startswith("No shift found")
+    assert [each.name for each in verdict.candidates] == ["none"]
+
+
+def test_identical_files_have_no_shift():
+    data = make_gaussian_shift(300, 10, random_state=0)
+    verdict = assess(LinearRegression(), data.X, data.y, data.X, random_state=0)
+    assert verdict.sentence.startswith("No shift found")
+
+
+def test_samples_ten_deviations_apart_get_no_estimate():
+    data = make_gaussian_shift(300, 300, n_features=3, shift=10.0, random_state=0)
+    verdict = assess(Ridge(), data.X, data.y, data.X_target, random_state=0)
+    assert (verdict.overlap, verdict.weighting, verdict.matters) == (
+        "broken",
+        "unknown",
+        "unknown",
+    )
+    assert verdict.expect is None
+    assert verdict.use == "none"
+    assert verdict.to_dict()["expect"]["withheld"] == "WB302"
+    assert "WB302" in [finding.code for finding in verdict.findings]
+    assert "withheld" in str(verdict)
+
+
+def share(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+@pytest.mark.slow
+def test_a_well_specified_problem_has_no_gain_in_most_seeds():
+    words = [
+        assess(LinearRegression(), *well_specified(seed), random_state=seed).weighting
+        for seed in range(100)
+    ]
+    assert share(word == "no gain" for word in words) >= 0.80
+
+
+@pytest.mark.slow
+def test_the_toy_problem_is_helped_in_nearly_all_seeds():
+    words = []
+    for seed in range(100):
+        data = make_quadratic(random_state=seed)
+        verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=seed)
+        words.append(verdict.weighting)
+    assert share(word == "helps" for word in words) >= 0.95
+
+
+@pytest.mark.slow
+def test_random_halves_have_no_shift_in_nearly_all_seeds():
+    found = []
+    for seed in range(100):
+        data = make_clinic(1000, 10, random_state=seed)
+        rows = np.random.default_rng(seed).permutation(1000)
+        X, X_target = data.X.iloc[rows[:500]], data.X.iloc[rows[500:]]
+        verdict = assess(clinic_model(), X, data.y[rows[:500]], X_target, random_state=seed)
+        found.append(verdict.sentence.startswith("No shift found"))
+    assert share(found) >= 0.95
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    data = make_clinic(1500, 800, random_state=0)
+    return assess(clinic_model(), data.X, data.y, data.X_target, random_state=0), data
+
+
+def test_the_verdict_fits_a_terminal(clinic):
+    verdict, _ = clinic
+    lines = str(verdict).split("\n")
+    assert lines[0] == verdict.sentence
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0].lower() for line in lines[2:7]] == QUESTIONS
+    assert sum(line.lstrip().startswith("tuned *") for line in lines) == 1
+
+
+def test_what_is_shown_subtracts(clinic):
+    verdict, _ = clinic
+    none = verdict.candidate("none").risk.value
+    for candidate in verdict.candidates[1:]:
+        assert candidate.risk.value - none == pytest.approx(candidate.change.value, abs=1e-12)
+
+
+def test_every_answer_has_evidence_and_advice(clinic):
+    verdict, _ = clinic
+    assert [answer.question for answer in verdict.answers] == QUESTIONS
+    assert all(answer.evidence and answer.advice[-1] in ".?" for answer in verdict.answers)
+    assert all(finding.message and finding.help for finding in verdict.findings)
+
+
+def test_the_verdict_is_json_without_nan(clinic):
+    verdict, _ = clinic
+    stored = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
+    assert stored["verdict"]["sentence"] == verdict.sentence
+    assert [each["name"] for each in stored["expect"]["candidates"]] == [
+        each.name for each in verdict.candidates
+    ]
+
+
+def test_the_notebook_shows_the_same_words(clinic):
+    verdict, _ = clinic
+    html = verdict._repr_html_()
+    assert verdict.sentence in html
+    assert "<script" not in html
+    assert len(html) < 20_000
+    assert all(answer.word in html for answer in verdict.answers)
+
+
+def test_hostile_names_stay_text():
+    rng = np.random.default_rng(0)
+    name = "<script>alert(1)</script>"
+    X, X_target = (pd.DataFrame({name: rng.normal(shift, 1, 200)}) for shift in (0, 1))
+    verdict = assess(LinearRegression(), X, X[name] + rng.normal(size=200), X_target)
+    assert name in str(verdict)
+    assert name not in verdict._repr_html_()
+    assert name not in verdict.report._repr_html_()
+
+
+def test_the_same_seed_gives_the_same_verdict():
+    X, y, X_target = well_specified(1, n=200)
+    one, other = (assess(LinearRegression(), X, y, X_target, random_state=3) for _ in range(2))
+    assert one.to_dict() == other.to_dict()
+
+
+def test_costly_models_get_fewer_candidates():
+    data = make_gaussian_shift(150, 150, n_features=2, random_state=0)
+    forest = RandomForestClassifier(5, random_state=0)
+    verdict = assess(forest, data.X, data.y > 0.5, data.X_target, random_state=0, cv=2)
+    assert [each.name for each in verdict.candidates] in (["none", "full", "tuned"], ["none"])
+
+
+def test_a_tuned_model_of_ones_own_is_compared_with_its_inner_one():
+    data = make_quadratic(random_state=0)
+    own = ImportanceWeightedCV(LinearRegression(), data.ratio, answer="guard", random_state=0)
+    verdict = assess(own, data.X, data.y, data.X_target, candidates=["tuned", "none"])
+    assert [each.name for each in verdict.candidates] == ["none", "tuned"]
+    assert verdict.model.answer == "guard"
+
+
+def test_own_weights_of_zero_leave_rows_out():
+    X, y, X_target = well_specified(2, n=200)
+    counts = np.ones(200)
+    counts[150:] = 0
+    one = assess(LinearRegression(), X, y, X_target, sample_weight=counts, random_state=0)
+    other = assess(LinearRegression(), X[:150], y[:150], X_target, random_state=0)
+    assert one.report.n_source == 150
+    assert one.candidate("none").risk.training == other.candidate("none").risk.training
+
+
+def test_what_a_verdict_refuses():
+    data = make_gaussian_shift(100, 100, random_state=0)
+    arguments = (data.X, data.y, data.X_target)
+    with pytest.raises(ValueError, match="row by row"):
+        assess(LinearRegression(), *arguments, scoring="r2")
+    with pytest.raises(ValueError, match="at least none and tuned"):
+        assess(LinearRegression(), *arguments, candidates=["none", "best"])
+    with pytest.raises(ValueError, match="at least none and tuned"):
+        assess(LinearRegression(), *arguments, candidates="tuned")
+    with pytest.raises(ValueError, match="sample_weight"):
+        assess(KNeighborsRegressor(), *arguments)
+    with pytest.raises(ValueError, match="for a classifier"):
+        assess(LogisticRegression(), data.X, data.y > 0, data.X_target, scoring=SQUARED)
