@@ -1,0 +1,273 @@
+"""Love plot: how far each feature is from the target, before and after weighting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weighbridge.diagnostics._balance import BalanceTable, balance_table
+from weighbridge.plotting._labels import shown_name, size
+from weighbridge.plotting._roles import BAND, GREY, TRAINING, WEIGHTED, Role
+
+if TYPE_CHECKING:
+    from weighbridge.diagnostics import ShiftReport
+
+# Differences below this are commonly called balanced.
+_BALANCED = 0.1
+_MOST_ROWS = 15
+
+
+@dataclass(frozen=True)
+class LovePlot:
+    """Sizes of standardised differences, largest first, as `compute_love` sorts them.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Features, levels of categories, missing values.
+    before : ndarray of shape (n_rows,)
+        Sizes of the differences without weights; infinite between two constants, NaN where a
+        sample has no values.
+    after : ndarray of shape (n_rows,) or None
+        With weights, where there are any.
+    n_left_out : int
+        Rows of the table that are not here, since they differ less.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import balance_table
+    >>> from weighbridge.plotting import compute_love
+    >>> compute_love(balance_table([[1.0, 0.0], [3.0, 1.0]], [[5.0, 0.0], [7.0, 1.0]])).names
+    ('0', '1')
+    """
+
+    names: tuple[str, ...]
+    before: np.ndarray
+    after: np.ndarray | None
+    n_left_out: int
+
+
+def compute_love(table: BalanceTable, *, max_rows: int = _MOST_ROWS) -> LovePlot:
+    """Sort a balance table by the size of the differences before weighting.
+
+    Parameters
+    ----------
+    table : BalanceTable
+        From `weighbridge.diagnostics.balance_table`.
+    max_rows : int, default=15
+        How many of its rows are kept.
+
+    Returns
+    -------
+    LovePlot
+        Largest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.diagnostics import balance_table
+    >>> from weighbridge.plotting import compute_love
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(size=(1000, 3)), rng.normal([0, 1, 0.3], size=(500, 3))
+    >>> love = compute_love(balance_table(X, X_target), max_rows=2)
+    >>> love.names, love.n_left_out
+    (('1', '2'), 1)
+    """
+    if not max_rows >= 1:
+        raise ValueError(f"Got max_rows={max_rows}, but at least one row is drawn.")
+    rows = table.largest(max_rows)
+    before = np.abs([row.before for row in rows])
+    is_weighted = any(row.after is not None for row in rows)
+    after = np.abs([np.nan if row.after is None else row.after for row in rows])
+    names = tuple(row.name for row in rows)
+    return LovePlot(names, before, after if is_weighted else None, len(table) - len(rows))
+
+
+class BalanceDisplay:
+    """A love plot: sizes of standardised differences, before and after weighting.
+
+    Parameters
+    ----------
+    love : LovePlot
+        From `compute_love`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of it.
+    before_, after_ : matplotlib Line2D
+        The marks; ``after_`` is None without weights.
+    stems_ : matplotlib LineCollection
+        From before to after; None without weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.plotting import BalanceDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(size=(1000, 2)), rng.normal([0, 1], size=(500, 2))
+    >>> display = BalanceDisplay.from_samples(X, X_target, np.exp(X[:, 1]))
+    >>> table = display.table()
+    >>> bool(table["after"][0] < 0.2 < table["before"][0])
+    True
+    """
+
+    def __init__(self, love: LovePlot) -> None:
+        self.love = love
+
+    @classmethod
+    def from_samples(
+        cls, X: Any, X_target: Any, weights: Any = None, *, max_rows: int = _MOST_ROWS
+    ) -> BalanceDisplay:
+        """Compare two samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_source, n_features)
+            Source rows.
+        X_target : same type, of shape (n_target, n_features)
+            Target rows.
+        weights : array-like of shape (n_source,), optional
+            Weights of the source rows; without them there is no "after".
+        max_rows : int, default=15
+            How many rows are drawn.
+
+        Returns
+        -------
+        BalanceDisplay
+            Not drawn yet; see `plot`.
+        """
+        return cls(compute_love(balance_table(X, X_target, weights), max_rows=max_rows))
+
+    @classmethod
+    def from_report(cls, report: ShiftReport, *, max_rows: int = _MOST_ROWS) -> BalanceDisplay:
+        """Take the balance table out of a diagnosis.
+
+        Parameters
+        ----------
+        report : ShiftReport
+            From `weighbridge.diagnose`.
+        max_rows : int, default=15
+            How many rows are drawn.
+
+        Returns
+        -------
+        BalanceDisplay
+            Not drawn yet; see `plot`.
+        """
+        return cls(compute_love(report.balance, max_rows=max_rows))
+
+    def plot(self, *, ax: Any = None) -> BalanceDisplay:
+        """Draw the marks, largest difference on top.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        BalanceDisplay
+            The object itself.
+        """
+        import matplotlib.pyplot as plt
+
+        love, n = self.love, len(self.love.names)
+        if ax is None:
+            height = max(2.2, 1.3 + 0.27 * n)
+            _, ax = plt.subplots(figsize=(6, height), layout="constrained")
+        right = _right_end(love)
+        heights = np.arange(n, dtype=float)
+        ax.axvspan(0, _BALANCED, color=BAND, zorder=0, label=f"below {_BALANCED}")
+        # the mark of before is the larger one: it stays visible where weighting changes nothing
+        before, after = _Marks(TRAINING, "before", 8.0), _Marks(WEIGHTED, "after", 5.5)
+        self.before_ = before.draw(ax, love.before, heights, right)
+        self.after_ = self.stems_ = None
+        if love.after is not None:
+            known = ~np.isnan(love.before) & ~np.isnan(love.after)
+            ends = np.minimum([love.before[known], love.after[known]], right)
+            self.stems_ = ax.hlines(heights[known], *ends, color=GREY, linewidth=1, zorder=2)
+            self.after_ = after.draw(ax, love.after, heights, right)
+        self._label(ax, heights, right)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Return the numbers behind the picture.
+
+        Returns
+        -------
+        dict of ndarray
+            ``name``, ``before``, and ``after`` where there are weights.
+        """
+        columns = {"name": np.array(self.love.names, dtype=object), "before": self.love.before}
+        return columns if self.love.after is None else {**columns, "after": self.love.after}
+
+    def _label(self, ax: Any, heights: np.ndarray, right: float) -> None:
+        love = self.love
+        for place, height in enumerate(heights):
+            text = size(love.before[place])
+            if love.after is not None:
+                text += f" → {size(love.after[place])}"
+            ax.annotate(
+                text,
+                (1, height),
+                xytext=(10, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+                color=GREY,
+                annotation_clip=False,
+            )
+        ax.set_yticks(heights, [shown_name(name, 24) for name in love.names], fontsize=9)
+        ax.set(xlim=(0, right), ylim=(heights[-1] + 0.7, -0.7))
+        xlabel = "size of the difference in standard deviations"
+        if love.n_left_out:
+            rest = (
+                "1 row that differs"
+                if love.n_left_out == 1
+                else (f"{love.n_left_out:,} rows that differ")
+            )
+            xlabel += f"\n{rest} less left out"
+        ax.set_xlabel(xlabel, fontsize=9)
+        when = "of training and deployment" if love.after is None else "before and after weighting"
+        ax.set_title(f"Balance {when}", fontsize=10, pad=22)
+        ax.legend(
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncol=3,
+            frameon=False,
+            fontsize=8,
+            borderaxespad=0.1,
+        )
+
+
+def _right_end(love: LovePlot) -> float:
+    """Return the end of the axis: beyond all finite differences, and well beyond the band."""
+    sizes = love.before if love.after is None else np.append(love.before, love.after)
+    return float(1.08 * max(sizes[np.isfinite(sizes)].max(initial=0.0), 2.5 * _BALANCED))
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """The marks of one role; arrows at the end of the axis stand for infinite differences."""
+
+    role: Role
+    label: str
+    markersize: float
+
+    def draw(self, ax: Any, sizes: np.ndarray, heights: np.ndarray, right: float) -> Any:
+        style = {**self.role.mark(ax.get_facecolor()), "markersize": self.markersize}
+        style |= {"clip_on": False, "zorder": 3}
+        infinite = np.isinf(sizes)
+        places = np.where(infinite, np.nan, sizes)
+        (marks,) = ax.plot(places, heights, **style, label=self.label)
+        if infinite.any():
+            style["marker"] = ">"
+            ax.plot(np.full(int(infinite.sum()), right), heights[infinite], **style)
+        return marks

@@ -1,0 +1,35 @@
+"""Words and numbers on a picture."""
+
+from __future__ import annotations
+
+import math
+
+INFINITY = "∞"
+
+
+def shown_name(name: str, longest: int = 28) -> str:
+    """Return a name from the data on one line, cut in the middle, and never read as a formula."""
+    text = " ".join(str(name).split())
+    if len(text) > longest:
+        # both ends stay: names of one family differ at the end, and so do levels
+        tail = (longest - 1) // 2
+        text = f"{text[: longest - 1 - tail]}…{text[-tail:]}"
+    return text.replace("$", r"\$")
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent: whole, or with one digit where it is small."""
+    if math.isnan(share):
+        return "–"
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+
+
+def size(value: float) -> str:
+    """Write the size of a difference."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return INFINITY
+    return f"{value:.2f}" if value < 1000 else f"{value:.0e}"
