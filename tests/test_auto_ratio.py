@@ -223,3 +223,18 @@ def test_categories_that_only_the_target_has():
         ratio = fit_ratio(X, X_target)
     log_ratio = ratio.score_samples(X)
     assert log_ratio[X["city"] == "oslo"].mean() > log_ratio[X["city"] == "lima"].mean() + 1
+
+
+def test_large_samples_are_compared_by_some_rows_and_fitted_to_all():
+    """The choice sees 20,000 rows of each sample, the ratio that is kept all of them."""
+    X, X_target, true = mean_shift(24_000, d=2, norm=1.0)
+    ratio = fit_ratio(X, X_target)
+    assert ratio.chosen_ == "linear"
+    assert ratio.n_rows_.tolist() == [24_000, 24_000]
+    assert weight_error(ratio.score_samples(X), true(X)) < 0.001
+    by_all = (
+        LogisticRegression(C=1e4)
+        .fit(np.vstack([X, X_target]), np.repeat([0, 1], 24_000))
+        .decision_function(X)
+    )
+    np.testing.assert_allclose(ratio.score_samples(X), by_all, atol=0.02)

@@ -37,6 +37,8 @@ MAX_TREE_COLUMNS = 1000
 # With fewer rows of a sample trees have nothing to split, and kernels no rows to hold out.
 MIN_TREE_ROWS = 50
 MIN_KERNEL_ROWS = 10
+# Larger samples are represented by so many rows while the candidates are compared.
+CHOICE_ROWS = 20_000
 # A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
 ROWS_PER_COEFFICIENT = 20
 
@@ -91,6 +93,9 @@ class AutoRatio(EstimatedRatio):
     know that there is a source row without it, and the linear one, where both samples have at least
     20 rows for each coefficient.
 
+    Samples with more than 20,000 rows are compared by so many of them, and the chosen candidate is
+    then fitted to all.
+
     Missing values and categories are taken as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
     boosting with fewer than 50 rows of a sample, `ULSIF` with fewer than 10; sparse tables have the
@@ -131,20 +136,33 @@ class AutoRatio(EstimatedRatio):
         rng = check_random_state(self.random_state)
         X, codes = self._some_rows(X, codes, rng)
         self.n_rows_ = np.bincount(codes)
-        rows = RowScores(X)
-        folds = deal(rows.group, codes, int(self.cv))
         seed = int(rng.randint(2**31 - 1))
-        results = [
-            self._cross_fitted(candidate, X, codes, folds)
-            for candidate in self._candidates(X, codes, seed)
-        ]
-        self.table_ = choose(results, codes)
-        self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
-        kept = results[self.table_.names.index(self.chosen_)]
+        kept, rows = self._choice(X, codes, seed)
         self._keep(kept, X, codes, rows)
         refitted = kept.candidate.refit
         log_ratio = self._in_blocks(X, self._score_block) if refitted else kept.log_ratio
         return log_ratio[codes == 0], log_ratio[codes == 1]
+
+    def _choice(self, X: Any, codes: np.ndarray, seed: int) -> tuple[Scored, RowScores]:
+        """Compare the candidates; return the chosen one, cross-fitted to all rows."""
+        few = _first_rows(codes, CHOICE_ROWS)
+        some = few.size < codes.size
+        X_few, codes_few = (take_rows(X, few), codes[few]) if some else (X, codes)
+        rows = RowScores(X_few)
+        folds = deal(rows.group, codes_few, int(self.cv))
+        results = [
+            self._cross_fitted(candidate, X_few, codes_few, folds)
+            for candidate in self._candidates(X_few, codes_few, seed)
+        ]
+        self.table_ = choose(results, codes_few)
+        self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
+        place = self.table_.names.index(self.chosen_)
+        if not some:
+            return results[place], rows
+        candidate = self._candidates(X, codes, seed)[place]
+        rows = RowScores(X)
+        folds = deal(rows.group, codes, int(self.cv))
+        return self._cross_fitted(candidate, X, codes, folds), rows
 
     def _some_rows(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
         """Bring the rows into a random order that does not depend on theirs; cut large samples."""
@@ -274,6 +292,11 @@ class AutoRatio(EstimatedRatio):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
+
+
+def _first_rows(codes: np.ndarray, n: int) -> np.ndarray:
+    """Return the places of the first n rows of each sample; their order is random."""
+    return np.concatenate([np.flatnonzero(codes == code)[:n] for code in (0, 1)])
 
 
 def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:

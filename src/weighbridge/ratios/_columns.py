@@ -125,7 +125,11 @@ def _from_dates(column: np.ndarray) -> np.ndarray:
 def _as_text(column: np.ndarray) -> np.ndarray:
     """Return text with None for a missing value."""
     text = np.empty(column.size, dtype=object)
-    text[:] = [None if _is_missing(value) else _written(value) for value in column.tolist()]
+    text[:] = [
+        # nearly every value, told apart without a call
+        value if type(value) is str else None if _is_missing(value) else _written(value)
+        for value in column.tolist()
+    ]
     return text
 
 
