@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from clinic import clinic_model
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
+from clinic import clinic_model
 from weighbridge import ImportanceWeightedCV
 from weighbridge._estimate import Estimate
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic

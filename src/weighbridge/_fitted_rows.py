@@ -86,7 +86,7 @@ class FittedRows:
 
 
 def known_rows(model: Any, X: Any) -> int:
-    """Return how many rows of `X` a model was fitted to, as far as it tells; 0 where it does not."""
+    """Return how many rows of `X` a model was fitted to, as far as it tells, else 0."""
     while True:
         if hasattr(model, "_fitted_rows"):
             known: int = model._fitted_rows.known_beyond_chance(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,8 @@ class AutoRatio(EstimatedRatio):
         if not some:
             return results[place], rows
         candidate = self._candidates(X, codes, seed)[place]
+        if candidate.refit:  # fitted to all rows next; folds of all would only be thrown away
+            return replace(results[place], candidate=candidate), rows
         rows = RowScores(X)
         folds = deal(rows.group, codes, int(self.cv))
         return self._cross_fitted(candidate, X, codes, folds), rows

@@ -1,4 +1,4 @@
-"""Whether weighting is worth it: five questions, answered in words, with the numbers behind them."""
+"""Whether weighting is worth it: five questions, answered in words and numbers."""
 
 from weighbridge.verdict._assess import assess
 from weighbridge.verdict._verdict import Answer, Candidate, Verdict
