@@ -7,7 +7,7 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow test-torch test-oldest lint format docs bench bench-selection paper paper-full clean
+.PHONY: help demo test test-slow test-torch test-oldest lint format docs bench bench-selection bench-verdicts paper paper-full clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,6 +65,9 @@ bench: $(VENV)/.test ## benchmarks, peers included (an hour), with a JSON of fig
 
 bench-selection: $(VENV)/.test ## choice of the weighting on 54 tasks (hours; WEIGHBRIDGE_DATA names the folder of data sets)
 	$(BIN)/python -m benchmarks.selection
+
+bench-verdicts: $(VENV)/.test ## do verdicts, expected errors and intervals hold? (two hours on two cores)
+	$(BIN)/python -m benchmarks.verdicts --jobs 2
 
 paper: $(VENV)/.data $(VENV)/.plot ## every table and figure of the paper, reduced (15 minutes on two cores)
 	$(BIN)/python -m experiments

@@ -5,7 +5,7 @@
 Parts: `gaussian` (doubly robust and plain intervals, N(0, 1) to N(1, 1), 500 rows), `clinic` (every
 weighting of the clinic simulator, estimated ratio: does the interval hold the actual error),
 `words` (verdicts on problems with a known answer), `labels` (label shift recognised, covariate
-shift not). Finished repetitions are kept in results/verdict_runs.jsonl and are not repeated.
+shift not), `learners` (what the full ratio does to models that bend by themselves). Finished repetitions are kept in results/verdict_runs.jsonl and are not repeated.
 """
 
 import argparse
@@ -19,15 +19,18 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks._record import RESULTS, record
-from weighbridge import assess, fit_ratio
+from weighbridge import ImportanceWeighted, assess, fit_ratio
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.diagnostics import label_shift
 from weighbridge.exceptions import OverlapWarning
@@ -35,7 +38,7 @@ from weighbridge.target_risk import estimate_risk
 from weighbridge.verdict._candidates import CHEAP, make_candidates
 
 RUNS = RESULTS / "verdict_runs.jsonl"
-SEEDS = {"gaussian": 1000, "clinic": 200, "words": 100, "labels": 50}
+SEEDS = {"gaussian": 1000, "clinic": 200, "words": 100, "labels": 50, "learners": 20}
 
 
 def clinic_model():
@@ -135,13 +138,39 @@ def labels(seed):
     return found
 
 
+def learners(seed):
+    """Actual error of the clinic without weights and with the full ratio."""
+    data = make_clinic(1500, 4000, random_state=seed)
+    ratio = FrozenEstimator(fit_ratio(data.X, data.X_target.iloc[:800]))
+    found = {}
+    for name, last in (
+        ("logistic regression", LogisticRegression(max_iter=1000)),
+        ("decision tree", DecisionTreeClassifier(random_state=0)),
+        ("forest", RandomForestClassifier(100, random_state=0)),
+    ):
+        model = make_pipeline(clinic_model()[0], last)
+        fits = clone(model), ImportanceWeighted(model, ratio)
+        none, full = (
+            np.mean(each.fit(data.X, data.y).predict(data.X_target) != data.y_target)
+            for each in fits
+        )
+        found[name] = {"none": float(none), "full": float(full)}
+    return found
+
+
 def _explained(X, y, X_target):
     ratio = fit_ratio(X, X_target)
     at_source, at_target = ratio.score_samples(X), ratio.score_samples(X_target)
     return label_shift(X, y, at_source, X_target=X_target, log_ratio_target=at_target).r_squared
 
 
-PARTS = {"gaussian": gaussian, "clinic": clinic, "words": words, "labels": labels}
+PARTS = {
+    "gaussian": gaussian,
+    "clinic": clinic,
+    "words": words,
+    "labels": labels,
+    "learners": learners,
+}
 
 
 def run(part, seed):
@@ -205,9 +234,21 @@ def summary(part, rows):
             }
             for name in found[0]
         }
+    if part == "learners":
+        return {name: _errors([each[name] for each in found]) for name in found[0]}
     return {
         name: np.quantile([each[name] for each in found], [0, 0.05, 0.5, 0.95, 1]).tolist()
         for name in found[0]
+    }
+
+
+def _errors(pairs):
+    change = np.array([each["full"] - each["none"] for each in pairs])
+    return {
+        "none": float(np.mean([each["none"] for each in pairs])),
+        "full": float(np.mean([each["full"] for each in pairs])),
+        "change": float(change.mean()),
+        "error": float(change.std(ddof=1) / np.sqrt(change.size)),
     }
 
 

@@ -7,19 +7,23 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from clinic import clinic_model
-from weighbridge import ImportanceWeightedCV
+from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._estimate import Estimate
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict import assess
 from weighbridge.verdict._judgement import Judgement
-from weighbridge.verdict._numbers import change_text, value_text
+from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._sentences import top_sentence
+from weighbridge.weighting import RIWERM
 
 SQUARED = "neg_mean_squared_error"
 QUESTIONS = ["shift", "matters", "overlap", "weighting", "expect"]
@@ -96,7 +100,8 @@ def judged(change=(-0.048, 0.022), shift="strong", overlap="enough", worse=0.05)
     ],
 )
 def test_the_sentence_of_each_situation(judgement, none, used, sentence):
-    assert top_sentence(judgement, none, used) == sentence
+    numbers = Numbers(none.measure, none.value)
+    assert top_sentence(judgement, numbers, none, used) == sentence
 
 
 def test_weighting_helps_beyond_one_standard_error_only():
@@ -124,15 +129,25 @@ def test_weights_are_used_only_where_they_help(value, error):
 
 @given(st.floats(0.001, 1e6))
 def test_values_keep_three_digits(value):
-    shown = float(value_text(value, "RMSE").replace(",", ""))
+    shown = float(Numbers("RMSE", value).value(value).replace(",", ""))
     assert shown == pytest.approx(value, rel=0.006)
 
 
 def test_changes_have_a_sign_unless_they_are_nothing():
-    assert change_text(-0.048, "error") == "−4.8"
-    assert change_text(0.0012, "error") == "+0.1"
-    assert change_text(-0.0001, "error") == "0.0"
-    assert change_text(-12.345, "RMSE") == "−12.3"
+    errors = Numbers("error", 0.4)
+    assert [errors.change(x) for x in (-0.048, 0.0012, -0.0001)] == ["−4.8", "+0.1", "0.0"]
+    assert Numbers("RMSE", 25.0).change(-12.345) == "−12.3"
+    assert Numbers("RMSE", 0.994).change(1e-16) == "0.000"
+
+
+@given(st.floats(0.01, 1e5), st.floats(-0.5, 0.5))
+def test_what_is_written_subtracts(value, share):
+    """Up to one unit of the last digit."""
+    numbers = Numbers("RMSE", value)
+    before, after = value, value * (1 + share)
+    shown = [float(numbers.value(x).replace(",", "")) for x in (before, after)]
+    change = float(numbers.change(after - before).replace(",", "").replace("−", "-"))
+    assert abs(shown[1] - shown[0] - change) < 1.01 * 10**-numbers.decimals
 
 
 def well_specified(seed, n=500):
@@ -328,3 +343,55 @@ def test_what_a_verdict_refuses():
         assess(KNeighborsRegressor(), *arguments)
     with pytest.raises(ValueError, match="for a classifier"):
         assess(LogisticRegression(), data.X, data.y > 0, data.X_target, scoring=SQUARED)
+
+
+def test_confidence_is_a_share():
+    data = make_gaussian_shift(100, 100, random_state=0)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        assess(LinearRegression(), data.X, data.y, data.X_target, confidence=95)
+
+
+def test_arguments_in_another_order_are_refused():
+    data = make_gaussian_shift(100, 100, n_features=2, random_state=0)
+    with pytest.raises(ValueError, match="estimator, X, y, X_target"):
+        assess(LinearRegression(), data.X, data.X_target, data.y)
+    y = data.y.copy()
+    y[:3] = np.nan
+    with pytest.raises(ValueError, match="3 of 100 labels that are missing"):
+        assess(LinearRegression(), data.X, y, data.X_target)
+    with pytest.raises(TypeError, match="expected an estimator"):
+        assess(LinearRegression, data.X, data.y, data.X_target)
+
+
+def test_a_weighting_of_ones_own_is_shown():
+    data = make_quadratic(random_state=0)
+    own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=RIWERM(0.8))
+    verdict = assess(own, data.X, data.y, data.X_target, random_state=0)
+    tuned = verdict.candidate("tuned")
+    assert (tuned.lam, tuned.alpha) == (0.8, 3.0)
+    assert verdict.report.weighting == "lam 0.80, alpha 3.00"
+
+
+def test_an_average_of_weightings_is_called_a_mix(clinic):
+    verdict, _ = clinic
+    tuned = verdict.candidate("tuned")
+    assert sum(part[2] for part in tuned.mixture) == pytest.approx(1)
+    row = next(line for line in str(verdict).split("\n") if line.strip().startswith("tuned"))
+    assert (" mix " in row) == (len(tuned.mixture) > 1)
+
+
+def test_a_verdict_of_none_shows_what_the_full_ratio_would_do():
+    verdict = assess(LinearRegression(), *well_specified(0), random_state=0)
+    assert verdict.report.weighting == "full"
+
+
+def test_unseen_categories_are_the_evidence_of_broken_overlap():
+    rng = np.random.default_rng(0)
+    X, X_target = (
+        pd.DataFrame({"x": rng.normal(size=200), "sensor": sensor}) for sensor in ("a", "b")
+    )
+    model = make_pipeline(make_column_transformer((StandardScaler(), ["x"])), LinearRegression())
+    verdict = assess(model, X, X["x"] + rng.normal(size=200), X_target)
+    assert verdict.overlap == "broken"
+    assert "lie outside" in verdict.answer("overlap").evidence
+    assert verdict.answer("expect").evidence == "withheld (WB302)"

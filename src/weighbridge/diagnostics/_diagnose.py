@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.diagnostics._diagnosis import Diagnosis
 from weighbridge.diagnostics._shift_report import ShiftReport
+from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 from weighbridge.weighting import Geodesic
@@ -98,11 +100,12 @@ def _parts(model_or_ratio: Any, X: Any, X_target: Any) -> tuple[Any, Any, int]:
             )
         weighting = getattr(model, "best_weighting_", None) or model.weighting or Geodesic()
         return model.ratio_, weighting, count_parameters(model.estimator_, n_columns)
-    if model_or_ratio is None:
-        return fit_ratio(X, X_target), Geodesic(), n_columns + 1
-    ratio = check_ratio(model_or_ratio)
-    if not is_fitted(ratio):
-        ratio = fit_ratio(X, X_target, ratio)
+    ratio = None if model_or_ratio is None else check_ratio(model_or_ratio)
+    if ratio is None or not is_fitted(ratio):
+        with warnings.catch_warnings():
+            # what the ratio says about overlap is among the findings
+            warnings.simplefilter("ignore", OverlapWarning)
+            ratio = fit_ratio(X, X_target, ratio)
     return ratio, Geodesic(), n_columns + 1
 
 

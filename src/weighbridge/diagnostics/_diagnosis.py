@@ -118,7 +118,9 @@ class Diagnosis:
 
 
 def weighting_name(weighting: Any) -> str:
-    """Return what a weighting is called in a report."""
+    """Return what a weighting is called in a report; None is the full ratio."""
+    if weighting is None:
+        return "full"
     lam, alpha = getattr(weighting, "lam", None), getattr(weighting, "alpha", None)
     if lam is None:
         return repr(weighting)

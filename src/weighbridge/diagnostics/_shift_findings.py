@@ -32,7 +32,9 @@ def find_all(report: ShiftReport, *, estimated: bool) -> Iterator[Finding]:
         yield Finding(
             "WB201",
             "note",
-            f"No shift found (two-sample test p = {report.test.p_value:.2g}).",
+            "No shift found: a classifier tells the samples apart hardly better than a coin (AUC "
+            f"{report.auc.value:.2f} [{report.auc.low:.2f}, {report.auc.high:.2f}]; two-sample "
+            f"test p = {report.test.p_value:.2g}).",
             "Weights are not needed; expect about the training error.",
         )
     yield from _of_labels(report)

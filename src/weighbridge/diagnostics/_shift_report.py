@@ -183,6 +183,7 @@ class ShiftReport:
             f"  after weighting ({self.weighting}) AUC {interval_text(self.auc_after)}, worth "
             f"{self.weights.ess:,.0f} rows",
             f"  {percent(self.support.share)} of the deployment rows lie outside the training data",
+            f"  two-sample test p = {self.test.p_value:.2g}",
         ]
 
     def _notes(self) -> list[str]:

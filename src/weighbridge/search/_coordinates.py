@@ -16,6 +16,8 @@ MOST_GROUPS = 1024
 # Full weights of rows further below the largest are nothing beside it, exp(-60).
 HEAVY = 60.0
 COMPONENTS = 3
+# Spreads of unit vectors below this are rounding (the root of that of a double).
+ROUNDING = 1e-7
 
 
 def plain_coordinates(points: Sequence[Point], bounds: Bounds) -> FloatArray:
@@ -42,7 +44,8 @@ def hellinger_coordinates(points: Sequence[Point], log_ratio: FloatArray) -> Flo
     order = slice(-1, -1 - COMPONENTS, -1)
     scores = vector[:, order] * np.sqrt(np.maximum(value[order], 0.0))
     spread = float(np.ptp(scores, axis=0).max())
-    return np.asarray(scores / spread if spread > 0 else scores)
+    # without shift all candidates are one, and what is left is rounding
+    return np.asarray(scores / spread if spread > ROUNDING else np.zeros_like(scores))
 
 
 def groups(log_ratio: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -21,7 +21,7 @@ from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
 from weighbridge.target_risk._held_out import Response
 from weighbridge.target_risk._influence import Influence
 from weighbridge.target_risk._measure import Measure, find_measure
-from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.target_risk._problem import RiskProblem, check_arguments
 from weighbridge.target_risk._risk_estimate import (
     FLAGGED,
     GOOD,
@@ -124,6 +124,7 @@ def estimate_risk(
     >>> risk.interval[0] < actual < risk.interval[1]
     True
     """
+    check_arguments(estimator, y)
     measure = find_measure(scoring, loss, estimator)
     check_options(method, confidence, measure, [estimator])
     problem = RiskProblem(
@@ -210,6 +211,8 @@ def compare_risks(
     >>> abs(both.other.value - both.baseline.value - both.change.value) < 1e-9
     True
     """
+    for each in (baseline, other):
+        check_arguments(each, y)
     measure = find_measure(scoring, loss, baseline)
     if measure.row_loss is None:
         raise ValueError(

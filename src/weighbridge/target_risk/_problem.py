@@ -192,6 +192,27 @@ class RiskProblem:
         )
 
 
+def check_arguments(estimator: Any, y: Any) -> None:
+    """Refuse what is no estimator, and labels that are none, before any work."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise TypeError(
+            f"Got estimator={estimator!r}, but expected an estimator of scikit-learn, e.g. "
+            "LogisticRegression()."
+        )
+    labels = np.asarray(y)
+    if labels.ndim != 1 and not (labels.ndim == 2 and labels.shape[1] == 1):
+        raise ValueError(
+            f"Got y of shape {labels.shape}, but expected one label for each row of X. The order "
+            "is estimator, X, y, X_target."
+        )
+    missing = sum(value is None or value != value for value in labels.ravel().tolist())
+    if missing:
+        raise ValueError(
+            f"Got {missing} of {labels.size} labels that are missing; leave these rows out: "
+            "without a label they cannot be judged by."
+        )
+
+
 def _check_size(n_source: int, n_target: int) -> None:
     for name, n in (("X", n_source), ("X_target", n_target)):
         if n < FEWEST_ROWS:

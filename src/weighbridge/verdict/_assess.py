@@ -21,11 +21,18 @@ from weighbridge.diagnostics._overlap_word import BROKEN, ENOUGH
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.target_risk import RiskEstimate
-from weighbridge.target_risk._estimate_risk import Assessed, assess_procedures, paired_change
+from weighbridge.target_risk._estimate_risk import (
+    DOUBLY_ROBUST,
+    Assessed,
+    assess_procedures,
+    check_options,
+    paired_change,
+)
 from weighbridge.target_risk._measure import find_measure
-from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.target_risk._problem import RiskProblem, check_arguments
 from weighbridge.verdict._candidates import LITERATURE, candidate_names, make_candidates
 from weighbridge.verdict._judgement import Judgement
+from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._sentences import (
     choice_findings,
     contains_zero,
@@ -114,12 +121,14 @@ def assess(
     >>> verdict.model.predict(data.X_target).shape
     (300,)
     """
+    check_arguments(estimator, y)
     measure = find_measure(scoring, loss, estimator)
     if measure.row_loss is None:
         raise ValueError(
             f"Got scoring={scoring!r}, a metric of the rows as a whole; a verdict compares models "
             "row by row. Choose a loss that is a mean over rows, and estimate_risk for this metric."
         )
+    check_options(DOUBLY_ROBUST, confidence, measure, [estimator])
     names = candidate_names(candidates, estimator, np.asarray(y))
     base = estimator.estimator if isinstance(estimator, WeightedEstimator) else estimator
     weight_parameter(clone(base))  # fail before the work, not after it
@@ -213,11 +222,12 @@ def _verdict(
         and contains_zero(change)
     ]
     by_other_loss = "tuned" in models and _chosen_by_other_loss(models["tuned"], used.risk.measure)
+    numbers = Numbers(none.risk.measure, (none.risk.estimate or none.risk.training).value)
     own_findings = choice_findings(judgement, judgement.use, close, by_other_loss=by_other_loss)
     return Verdict(
-        sentence=top_sentence(judgement, none.risk, used.risk),
+        sentence=top_sentence(judgement, numbers, none.risk, used.risk),
         use=judgement.use,
-        answers=five_answers(judgement, report, none.risk, used.risk),
+        answers=five_answers(judgement, numbers, report, none.risk, used.risk),
         candidates=tuple(
             _candidate(name, each.risk, changes[name], models[name], problem)
             for name, each in by_name.items()
@@ -247,7 +257,8 @@ def _weighting(model: Any) -> Geodesic:
     """Return the weighting of a fitted candidate."""
     if not isinstance(model, WeightedEstimator):
         return Geodesic(lam=0.0)
-    return getattr(model, "best_weighting_", None) or Geodesic()
+    chosen = getattr(model, "best_weighting_", None)
+    return chosen or model.weighting or Geodesic()
 
 
 def _candidate(
@@ -258,8 +269,16 @@ def _candidate(
     if worth is None:
         worth = effective_sample_size(problem.plain_shares)
     alpha = None if weighting.lam in (0, 1) else float(weighting.alpha)
+    mixture = getattr(model, "mixture_", [(weighting, 1.0)])
     return Candidate(
-        name, LITERATURE[name], float(weighting.lam), alpha, risk, change, float(worth)
+        name=name,
+        literature=LITERATURE[name],
+        lam=float(weighting.lam),
+        alpha=alpha,
+        risk=risk,
+        change=change,
+        worth=float(worth),
+        mixture=tuple((float(each.lam), float(each.alpha), share) for each, share in mixture),
     )
 
 

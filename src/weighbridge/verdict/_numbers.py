@@ -6,47 +6,59 @@ import math
 
 from weighbridge._estimate import Estimate
 
-MINUS = "−"
+_MINUS = "−"
 
 
-def value_text(value: float, measure: str) -> str:
-    """Write an expected loss: an error in per cent, another measure with three or four digits."""
-    if measure == "error":
-        return f"{100 * value:.1f} %"
-    return _plain(value)
+class Numbers:
+    """Writes losses and changes of one measure with the same number of decimals.
+
+    Parameters
+    ----------
+    measure : str
+        What is measured; an "error" is written in per cent, its changes in points.
+    typical : float
+        A typical value, which gets three digits, or more in front of the point.
+    """
+
+    def __init__(self, measure: str, typical: float):
+        self.measure = measure
+        self.is_share = measure == "error"
+        self.unit = " points" if self.is_share else ""
+        self.noun = "expected error" if self.is_share else f"expected error ({measure})"
+        self.decimals = 1 if self.is_share else _decimals(typical)
+
+    def value(self, value: float) -> str:
+        """Write a loss."""
+        return f"{self._plain(value)} %" if self.is_share else self._plain(value)
+
+    def interval(self, estimate: Estimate) -> str:
+        """Write the interval of a loss."""
+        return f"[{self.value(estimate.low)}, {self.value(estimate.high)}]"
+
+    def span(self, estimate: Estimate) -> str:
+        """Write the interval of a loss for a table."""
+        return f"{self._plain(estimate.low)} – {self._plain(estimate.high)}"
+
+    def change(self, value: float) -> str:
+        """Write a change with its sign."""
+        text = self._plain(abs(value))
+        if float(text.replace(",", "")) == 0:
+            return text
+        return f"{_MINUS if value < 0 else '+'}{text}"
+
+    def change_interval(self, estimate: Estimate) -> str:
+        """Write the interval of a change."""
+        return f"[{self.change(estimate.low)}, {self.change(estimate.high)}]"
+
+    def change_span(self, estimate: Estimate) -> str:
+        """Write the interval of a change for a table."""
+        return f"{self.change(estimate.low)} – {self.change(estimate.high)}"
+
+    def _plain(self, value: float) -> str:
+        return f"{100 * value if self.is_share else value:,.{self.decimals}f}"
 
 
-def interval_text(estimate: Estimate, measure: str) -> str:
-    """Write the interval of an expected loss."""
-    return f"[{value_text(estimate.low, measure)}, {value_text(estimate.high, measure)}]"
-
-
-def change_text(value: float, measure: str) -> str:
-    """Write a change with its sign; of errors in points."""
-    scaled = 100 * value if measure == "error" else value
-    text = f"{abs(scaled):.1f}" if measure == "error" else _plain(abs(scaled))
-    if float(text.replace(",", "")) == 0:
-        return text
-    return f"{MINUS if scaled < 0 else '+'}{text}"
-
-
-def change_interval_text(estimate: Estimate, measure: str) -> str:
-    """Write the interval of a change."""
-    return f"[{change_text(estimate.low, measure)}, {change_text(estimate.high, measure)}]"
-
-
-def unit(measure: str) -> str:
-    """Return what changes are counted in."""
-    return " points" if measure == "error" else ""
-
-
-def noun(measure: str) -> str:
-    """Return what the expected loss is called in a sentence."""
-    return "expected error" if measure == "error" else f"expected error ({measure})"
-
-
-def _plain(value: float) -> str:
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{min(digits, 12)}f}"
+def _decimals(typical: float) -> int:
+    if typical == 0 or not math.isfinite(typical):
+        return 2
+    return min(max(0, 2 - math.floor(math.log10(abs(typical)))), 9)

@@ -10,14 +10,7 @@ from weighbridge.diagnostics import ShiftReport
 from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict._judgement import HELPS, UNKNOWN, Judgement
-from weighbridge.verdict._numbers import (
-    change_interval_text,
-    change_text,
-    interval_text,
-    noun,
-    unit,
-    value_text,
-)
+from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._verdict import Answer
 
 # Features named in the answer, and the finding that says why nothing is estimated.
@@ -25,46 +18,48 @@ _MOVED = 3
 WITHHELD = "withheld (WB302)"
 
 
-def top_sentence(judgement: Judgement, none: RiskEstimate, used: RiskEstimate) -> str:
+def top_sentence(
+    judgement: Judgement, numbers: Numbers, none: RiskEstimate, used: RiskEstimate
+) -> str:
     """Return the answer in one line."""
-    measure = none.measure
     if judgement.overlap == BROKEN:
         return "The files hardly overlap: no estimate for deployment"
     if judgement.shift == "none":
-        training = value_text(none.training.value, measure)
-        named = "" if measure == "error" else f" ({measure})"
+        named = "" if numbers.is_share else f" ({numbers.measure})"
+        training = numbers.value(none.training.value)
         return f"No shift found: expect about the training error{named}, {training}"
     assert used.estimate is not None
     assert none.estimate is not None
-    expected = value_text(used.estimate.value, measure)
+    expected = numbers.value(used.estimate.value)
     if judgement.is_thin:
-        return (
-            f"{judgement.shift.capitalize()} shift, thin overlap: treat {expected} as a rough "
-            "figure"
-        )
+        shift = judgement.shift.capitalize()
+        return f"{shift} shift, thin overlap: treat {expected} as a rough figure"
     if judgement.weighting != HELPS:
-        interval = interval_text(used.estimate, measure)
-        return f"Keep the unweighted model: {noun(measure)} {expected} {interval}"
-    before = value_text(none.estimate.value, measure)
-    moved = f"{noun(measure)} {before} → {expected}"
+        interval = numbers.interval(used.estimate)
+        return f"Keep the unweighted model: {numbers.noun} {expected} {interval}"
+    moved = f"{numbers.noun} {numbers.value(none.estimate.value)} → {expected}"
     if judgement.is_sure:
         return f"Weighting helps: {moved}"
     assert judgement.change is not None
-    change = change_text(judgement.change.value, measure) + unit(measure)
-    interval = change_interval_text(judgement.change, measure)
+    change = numbers.change(judgement.change.value) + numbers.unit
+    interval = numbers.change_interval(judgement.change)
     return f"Weighting probably helps: {moved}, change {change} {interval}"
 
 
 def five_answers(
-    judgement: Judgement, report: ShiftReport, none: RiskEstimate, used: RiskEstimate
+    judgement: Judgement,
+    numbers: Numbers,
+    report: ShiftReport,
+    none: RiskEstimate,
+    used: RiskEstimate,
 ) -> tuple[Answer, ...]:
     """Return the answers to the five questions."""
     return (
         _shift(judgement, report),
-        _matters(judgement, none),
+        _matters(judgement, numbers, none),
         _overlap(judgement, report),
-        _weighting(judgement, none.measure),
-        _expect(judgement, used),
+        _weighting(judgement, numbers),
+        _expect(judgement, numbers, used),
     )
 
 
@@ -82,13 +77,12 @@ def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
     )
 
 
-def _matters(judgement: Judgement, none: RiskEstimate) -> Answer:
+def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answer:
     if none.estimate is None:
         return Answer("matters", UNKNOWN, WITHHELD, "Mend the overlap first.")
-    measure = none.measure
     evidence = (
-        f"unweighted: {value_text(none.training.value, measure)} in training, "
-        f"{value_text(none.estimate.value, measure)} in deployment"
+        f"unweighted: {numbers.value(none.training.value)} in training, "
+        f"{numbers.value(none.estimate.value)} in deployment"
     )
     advice = (
         "Do not trust the training error; plan with the one expected in deployment."
@@ -105,10 +99,11 @@ def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
         "thin": "Take all figures for the deployment as rough, and collect rows where it lies.",
         "broken": "Find what tells the files apart; else label some deployment rows.",
     }
-    return Answer("overlap", judgement.overlap, worth, advice[judgement.overlap])
+    evidence = report.overlap_judgement.reason or worth
+    return Answer("overlap", judgement.overlap, evidence, advice[judgement.overlap])
 
 
-def _weighting(judgement: Judgement, measure: str) -> Answer:
+def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
     if judgement.weighting == UNKNOWN:
         return Answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model until then.")
     change = judgement.change
@@ -116,8 +111,7 @@ def _weighting(judgement: Judgement, measure: str) -> Answer:
         return Answer(
             "weighting", judgement.weighting, "nothing to weight for", "Keep the unweighted model."
         )
-    interval = change_interval_text(change, measure)
-    evidence = f"{change_text(change.value, measure)}{unit(measure)} {interval}"
+    evidence = f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
     if judgement.weighting != HELPS:
         return Answer("weighting", judgement.weighting, evidence, "Keep the unweighted model.")
     advice = "Use the tuned weighting."
@@ -126,16 +120,14 @@ def _weighting(judgement: Judgement, measure: str) -> Answer:
     return Answer("weighting", HELPS, evidence, advice)
 
 
-def _expect(judgement: Judgement, used: RiskEstimate) -> Answer:
-    if used.estimate is None:
-        return Answer(
-            "expect", UNKNOWN, "withheld (WB601)", "No figure is better than a wrong one."
-        )
-    value = value_text(used.estimate.value, used.measure)
-    evidence = interval_text(used.estimate, used.measure)
-    if used.measure != "error":
-        evidence += f" {used.measure}"
-    if used.state == "good":
+def _expect(judgement: Judgement, numbers: Numbers, used: RiskEstimate) -> Answer:
+    estimate = used.training if judgement.shift == "none" else used.estimate
+    if used.estimate is None or estimate is None:
+        return Answer("expect", UNKNOWN, WITHHELD, "No figure is better than a wrong one.")
+    value, evidence = numbers.value(estimate.value), numbers.interval(estimate)
+    if not numbers.is_share:
+        evidence += f" {numbers.measure}"
+    if used.state == "good" or judgement.shift == "none":
         return Answer("expect", value, evidence, "Plan with the interval, not with the number.")
     return Answer("expect", value, f"{evidence}, rough", "Treat it as a rough figure.")
 
@@ -144,9 +136,7 @@ def choice_findings(
     judgement: Judgement, used: str, close: list[str], *, by_other_loss: bool
 ) -> Iterator[Finding]:
     """Yield findings about the choice of the weighting, and what no one can see."""
-    if judgement.weighting == UNKNOWN or judgement.shift == "none":
-        close = []
-    if close:
+    if close and judgement.weighting == HELPS:
         names = ", ".join(close[:-1]) + (" and " if len(close) > 1 else "") + close[-1]
         yield Finding(
             "WB501",

@@ -6,8 +6,6 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from weighbridge.verdict._numbers import change_text, value_text
-
 if TYPE_CHECKING:
     from weighbridge.verdict._verdict import Candidate, Verdict
 
@@ -53,21 +51,16 @@ def _table(verdict: Verdict) -> list[str]:
 
 
 def _cells(candidate: Candidate, verdict: Verdict) -> tuple[str, ...]:
-    measure, risk, change = verdict.measure, candidate.risk.estimate, candidate.change
+    risk, change, numbers = candidate.risk.estimate, candidate.change, verdict.numbers
     mark = " *" if candidate.name == verdict.use else ""
-    alpha = _DASH if candidate.alpha is None else f"{candidate.alpha:.2f}"
-    blank = ("withheld", "", "", "")
-    if risk is None:
-        numbers = blank
-    else:
-        ends = [value_text(end, measure).removesuffix(" %") for end in (risk.low, risk.high)]
-        numbers = (value_text(risk.value, measure), f"{ends[0]} {_DASH} {ends[1]}", _DASH, "")
-    if risk is not None and change is not None:
-        low, high = (change_text(end, measure) for end in (change.low, change.high))
-        # subtract what is shown
-        numbers = (*numbers[:2], change_text(change.value, measure), f"{low} {_DASH} {high}")
-    worth = f"{candidate.worth:,.0f}"
-    return (candidate.name + mark, f"{candidate.lam:.2f}", alpha, *numbers, worth)
+    mixed = len(candidate.mixture) > 1
+    lam = "mix" if mixed else f"{candidate.lam:.2f}"
+    alpha = _DASH if mixed or candidate.alpha is None else f"{candidate.alpha:.2f}"
+    shown = ("withheld", "") if risk is None else (numbers.value(risk.value), numbers.span(risk))
+    paired = (_DASH, "")
+    if change is not None:
+        paired = (numbers.change(change.value), numbers.change_span(change))
+    return (candidate.name + mark, lam, alpha, *shown, *paired, f"{candidate.worth:,.0f}")
 
 
 def verdict_html(verdict: Verdict) -> str:

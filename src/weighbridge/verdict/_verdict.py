@@ -10,6 +10,7 @@ from weighbridge._finding import Finding
 from weighbridge.diagnostics import ShiftReport
 from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.target_risk import RiskEstimate
+from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._text import verdict_html, verdict_text
 
 
@@ -70,6 +71,9 @@ class Candidate:
         Paired change against none; None for none itself, and where it is withheld.
     worth : float
         Number of rows that its weights are worth.
+    mixture : tuple of (float, float, float)
+        lam, alpha and share of every weighting that the model on all rows is an average of; `lam`,
+        `alpha` and `worth` are those of the one with the largest share.
 
     Examples
     --------
@@ -89,6 +93,7 @@ class Candidate:
     risk: RiskEstimate
     change: Estimate | None
     worth: float
+    mixture: tuple[tuple[float, float, float], ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON.
@@ -106,6 +111,7 @@ class Candidate:
             "error": None if estimate is None else estimate.to_dict(),
             "change": None if self.change is None else self.change.to_dict(),
             "worth": self.worth,
+            "mixture": [list(part) for part in self.mixture],
         }
 
 
@@ -192,8 +198,15 @@ class Verdict:
 
     @property
     def expect(self) -> Estimate | None:
-        """Expected loss of the candidate to use; None where it is withheld."""
-        return self.candidate(self.use).risk.estimate
+        """Expected loss of the candidate to use (without shift that in training), or None."""
+        risk = self.candidate(self.use).risk
+        return risk.training if self.shift == "none" else risk.estimate
+
+    @property
+    def numbers(self) -> Numbers:
+        """How losses and changes are written."""
+        none = self.candidate("none").risk
+        return Numbers(self.measure, (none.estimate or none.training).value)
 
     def candidate(self, name: str) -> Candidate:
         """Return one of the candidates.
