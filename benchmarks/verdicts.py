@@ -5,7 +5,8 @@
 Parts: `gaussian` (doubly robust and plain intervals, N(0, 1) to N(1, 1), 500 rows), `clinic` (every
 weighting of the clinic simulator, estimated ratio: does the interval hold the actual error),
 `words` (verdicts on problems with a known answer), `labels` (label shift recognised, covariate
-shift not), `learners` (what the full ratio does to models that bend by themselves). Finished repetitions are kept in results/verdict_runs.jsonl and are not repeated.
+shift not), `learners` (what the full ratio does to models that bend by themselves). Finished
+repetitions are kept in results/verdict_runs.jsonl and are not repeated.
 """
 
 import argparse

@@ -69,8 +69,8 @@ class FeatureAttribution:
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: AUC falls by {max(self.fall, 0.0):.3f} ({self.standard_error:.3f}) without it, "
-            f"{self.alone:.3f} by itself"
+            f"{self.name}: AUC falls by {max(self.fall, 0.0):.3f} ({self.standard_error:.3f}) "
+            f"without it, {self.alone:.3f} by itself"
         )
 
 
