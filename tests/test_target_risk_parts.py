@@ -25,6 +25,7 @@ def some_losses(seed=0, n=30, n_target=20):
         rng.exponential(size=n),
         rng.exponential(size=n_target),
         rng.exponential(size=5),
+        0.5,
     )
 
 
@@ -36,7 +37,7 @@ def some_shares(seed=1, n=30):
 def test_doubly_robust_is_its_formula():
     part, shares = some_losses(), some_shares()
     (found,) = doubly_robust([part], shares, None)
-    by_hand = sum(part.expected_target) / 20
+    by_hand = sum(part.expected_target) / 20 + part.of_final - sum(part.of_folds) / 5
     by_hand += sum(
         w * (loss - m) for w, loss, m in zip(shares, part.held_out, part.expected, strict=True)
     )
@@ -63,7 +64,8 @@ def test_a_perfect_loss_model_leaves_the_weights_nothing_to_do():
     part, shares = some_losses(), some_shares()
     perfect = part._replace(expected=part.held_out)
     (found,) = doubly_robust([perfect], shares, None)
-    assert found.value == pytest.approx(part.expected_target.mean(), rel=1e-12)
+    final = part.of_final - part.of_folds.mean()
+    assert found.value == pytest.approx(part.expected_target.mean() + final, rel=1e-12)
     assert found.of_source == pytest.approx(0, abs=1e-30)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -55,7 +55,33 @@ class CalibratedEstimator(WeightedEstimator):
     def _scores(self, models: dict[str, Any], part: Part) -> np.ndarray:
         """Return how badly each label fits the model."""
 
-    def _calibrate(self, X: Any, y: Any, sample_weight: Any, X_target: Any, X_fit: Any) -> None:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None, X_fit: Any = None
+    ) -> Self:
+        """Fit the estimator to one part of the rows, and calibrate it on the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Source rows; calibration rows only, where the estimator is frozen.
+        y : array-like of shape (n_samples,)
+            Labels of the source rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Own weights of the rows, in fitting and in calibration, where they multiply the ratio;
+            a new row has their mean. 0 leaves a row out. The ratio itself compares the two
+            samples as they are.
+        X_target : array-like of shape (n_target, n_features), optional
+            Target rows, without labels. Required unless `ratio` is fitted or known.
+        X_fit : array-like of shape (n_fit, n_features), optional
+            Rows that a frozen estimator was fitted to, for a check that none of them is used
+            again. `ImportanceWeighted`, `ImportanceWeightedCV` and models that keep their rows
+            need no reminder.
+
+        Returns
+        -------
+        estimator
+            The fitted object.
+        """
         coverage = self._checked_coverage()
         ready = self._is_ready(X_fit)
         rows = labelled_rows(X, y, sample_weight, type(self).__name__)
@@ -82,6 +108,7 @@ class CalibratedEstimator(WeightedEstimator):
         if X_target is None and is_estimated(ratio):  # one that was fitted here has said so itself
             warn_if_apart(log_scale)
         self._warn_if_infinite(X_target, coverage)
+        return self
 
     def _checked_coverage(self) -> float:
         coverage = one_number(self.coverage, "coverage")

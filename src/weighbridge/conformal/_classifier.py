@@ -108,36 +108,6 @@ class ConformalClassifier(CalibratedEstimator):
         self.calibration_size = calibration_size
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None, X_fit: Any = None
-    ) -> ConformalClassifier:
-        """Fit the estimator to one part of the rows, and calibrate it on the other.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Source rows; calibration rows only, where the estimator is frozen.
-        y : array-like of shape (n_samples,)
-            Classes of the source rows.
-        sample_weight : array-like of shape (n_samples,), optional
-            Own weights of the rows, in fitting and in calibration, where they multiply the ratio;
-            a new row has their mean. 0 leaves a row out. The ratio itself compares the two
-            samples as they are.
-        X_target : array-like of shape (n_target, n_features), optional
-            Target rows, without labels. Required unless `ratio` is fitted or known.
-        X_fit : array-like of shape (n_fit, n_features), optional
-            Rows that a frozen estimator was fitted to, for a check that none of them is used
-            again. `ImportanceWeighted`, `ImportanceWeightedCV` and models that keep their rows
-            need no reminder.
-
-        Returns
-        -------
-        ConformalClassifier
-            The fitted object.
-        """
-        self._calibrate(X, y, sample_weight, X_target, X_fit)
-        return self
-
     def predict_set(self, X: Any) -> np.ndarray:
         """Return a set of classes for each row.
 

@@ -17,7 +17,8 @@ def doubly_robust(
 
     ``mean_t m(x) + sum(shares * (l - m(x)))``. It is right if either the ratio or the loss model m
     is, and linear in the losses and the loss model: differences of estimates are estimates of
-    differences.
+    differences. Models of folds have seen fewer rows than the one that will be used; what that
+    costs them, by the loss model, is taken off.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def doubly_robust(
         source, target = source + moved_source, target + moved_target
     return [
         Influence(
-            float(centre[j] + correction[j]),
+            float(centre[j] + correction[j] + part.of_final - part.of_folds.mean()),
             source[:, j],
             target[:, j],
             off[:, j],

@@ -239,11 +239,12 @@ def compare_risks(
 
 
 class Assessed(NamedTuple):
-    """The risk of one procedure, and the influences behind it and behind its training loss."""
+    """The risk of one procedure, the influences behind it and its training loss, and its model."""
 
     risk: RiskEstimate
     influence: Influence | None = None
     training: Influence | None = None
+    model: Any = None
 
 
 def paired_change(other: Assessed, baseline: Assessed, confidence: float) -> Estimate | None:
@@ -304,12 +305,13 @@ def _of_rows(
     assert loss is not None
     classes = problem.rows.classes
     main = partial(respond, response=loss.response, classes=classes)
-    parts, by_method = [], []
+    parts, by_method, models = [], [], []
     for estimator in estimators:
         responses: dict[str, Response] = {"main": main}
         if has_chances(estimator):
             responses["chances"] = partial(respond, response="predict_proba", classes=classes)
-        said = problem.held_out(estimator, responses)
+        said, final = problem.held_out(estimator, responses)
+        models.append(final)
         part = problem.losses(loss, said["main"])
         _check_losses(part.held_out, measure)
         parts.append(part)
@@ -327,7 +329,8 @@ def _of_rows(
         if measure.root:
             named = {name: influence.root() for name, influence in named.items()}
         training = _training(parts[number].held_out, problem, measure)
-        assessed.append(_assembled(named, training, problem, measure, method, confidence, overlap))
+        assembled = _assembled(named, training, problem, measure, method, confidence, overlap)
+        assessed.append(assembled._replace(model=models[number]))
     return assessed
 
 
@@ -450,7 +453,7 @@ def _of_whole(
     confidence: float,
     overlap: OverlapJudgement,
 ) -> Assessed:
-    said = problem.held_out(estimator, raw_responses(estimator))
+    said, final = problem.held_out(estimator, raw_responses(estimator))
     seed = 0  # of the bootstrap: the same draws for every model
     estimate = weighted_metric(measure.scorer, problem, said, confidence, seed)
     training = weighted_metric(measure.scorer, problem, said, confidence, seed, toward_target=False)
@@ -471,4 +474,4 @@ def _of_whole(
         n_rows=problem.rows.y.size,
         findings=_findings(overlap, state, still, {WEIGHTED: estimate}, WEIGHTED, problem),
     )
-    return Assessed(risk)
+    return Assessed(risk, model=final)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,22 @@ Response = Callable[[Any, Any], np.ndarray]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Responses of one procedure: each source row's by the model that did not see it.
+    """One kind of response of one procedure: each source row's by the model that did not see it.
 
-    `at_target` holds the responses at the target rows, one array for each fold's model.
+    `at_target` holds the responses at the target rows, one array for each fold's model, and
+    `of_final` those of the model that was fitted to all rows.
     """
 
     at_source: np.ndarray
     at_target: list[np.ndarray]
+    of_final: np.ndarray
+
+
+class Procedure(NamedTuple):
+    """A procedure after its folds: what its models said, and the model fitted to all rows."""
+
+    said: dict[str, HeldOut]
+    final: Any
 
 
 def fold_of_rows(
@@ -53,8 +62,8 @@ def held_out(
     fold: npt.NDArray[np.intp],
     responses: dict[str, Response],
     n_jobs: int | None = None,
-) -> dict[str, HeldOut]:
-    """Fit a copy of the estimator without each fold; let it respond to the fold and the target.
+) -> Procedure:
+    """Fit a copy of the estimator without each fold, and one to all rows; let them respond.
 
     Parameters
     ----------
@@ -73,27 +82,29 @@ def held_out(
 
     Returns
     -------
-    dict of name to HeldOut
-        What they said.
+    Procedure
+        What they said, and the model of all rows.
     """
     if isinstance(estimator, FrozenEstimator):
-        return {
-            name: HeldOut(ask(estimator, X), [ask(estimator, X_target)])
-            for name, ask in responses.items()
-        }
-    n_folds = int(fold.max()) + 1
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_one_fold)(estimator, X, y, X_target, own, fold == k, responses)
-        for k in range(n_folds)
+        found = {}
+        for name, ask in responses.items():
+            at_target = ask(estimator, X_target)
+            found[name] = HeldOut(ask(estimator, X), [at_target], at_target)
+        return Procedure(found, estimator)
+    # no row is in fold -1: the last model is that of all rows
+    held = [fold == k for k in (*range(int(fold.max()) + 1), -1)]
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(_one_fold)(estimator, X, y, X_target, own, rows, responses) for rows in held
     )
+    parts, final = [said for said, _ in fitted[:-1]], fitted[-1]
     found = {}
     for name in responses:
         first = parts[0][name][0]
         at_source = np.empty((y.size, *first.shape[1:]), dtype=first.dtype)
-        for k, part in enumerate(parts):
-            at_source[fold == k] = part[name][0]
-        found[name] = HeldOut(at_source, [part[name][1] for part in parts])
-    return found
+        for rows, part in zip(held, parts, strict=False):
+            at_source[rows] = part[name][0]
+        found[name] = HeldOut(at_source, [part[name][1] for part in parts], final[0][name][1])
+    return Procedure(found, final[1])
 
 
 def _one_fold(
@@ -104,7 +115,8 @@ def _one_fold(
     own: FloatArray | None,
     held: npt.NDArray[np.bool_],
     responses: dict[str, Response],
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], Any]:
+    """Return what the model said about the rows held and the target; the model if none is held."""
     kept = np.flatnonzero(~held)
     model = clone(estimator)
     X_kept, y_kept = table_rows(X, kept), y[kept]
@@ -114,5 +126,8 @@ def _one_fold(
         model.fit(X_kept, y_kept, sample_weight=own[kept])
     else:
         fit_with_weights(model, X_kept, y_kept, own[kept])
-    X_held = table_rows(X, np.flatnonzero(held))
-    return {name: (ask(model, X_held), ask(model, X_target)) for name, ask in responses.items()}
+    said = {name: (np.empty(0), ask(model, X_target)) for name, ask in responses.items()}
+    if held.any():
+        X_held = table_rows(X, np.flatnonzero(held))
+        said = {name: (ask(model, X_held), said[name][1]) for name, ask in responses.items()}
+    return said, None if held.any() else model

@@ -22,7 +22,7 @@ from weighbridge.criteria._rows import SourceRows, source_rows
 from weighbridge.ratios import fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 from weighbridge.target_risk._features import Features, FloatArray
-from weighbridge.target_risk._held_out import HeldOut, Response, fold_of_rows, held_out
+from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, fold_of_rows, held_out
 from weighbridge.target_risk._losses import Losses
 from weighbridge.target_risk._plausible_labels import PlausibleLabels
 from weighbridge.target_risk._ratio_influence import RatioInfluence
@@ -154,7 +154,7 @@ class RiskProblem:
             self.features, self.rows.X, self.X_target, log_ratio, self.log_ratio_target
         )
 
-    def held_out(self, estimator: Any, responses: dict[str, Response]) -> dict[str, HeldOut]:
+    def held_out(self, estimator: Any, responses: dict[str, Response]) -> Procedure:
         """Fit a procedure without each fold; one that weights its rows gets this ratio."""
         if isinstance(estimator, FrozenEstimator):
             seen = known_rows(estimator, self.rows.X)
@@ -189,6 +189,7 @@ class RiskProblem:
             expected,
             np.mean(targets, axis=0),
             np.array([part.mean() for part in targets]),
+            float(labels.expected_loss(loss, labels.target, responses.of_final).mean()),
         )
 
 

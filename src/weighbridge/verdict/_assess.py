@@ -13,7 +13,7 @@ from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._overlap import effective_sample_size
-from weighbridge._pass_weights import fit_with_weights, weight_parameter
+from weighbridge._pass_weights import weight_parameter
 from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.diagnostics._diagnose import count_parameters
 from weighbridge.diagnostics._diagnosis import Diagnosis
@@ -159,14 +159,13 @@ def assess(
             confidence=confidence,
             overlap=diagnosis.overlap,
         )
-        fitted = [_fitted(each, problem) for each in procedures.values()]
-        return _verdict(problem, diagnosis, names, assessed, fitted)
+        return _verdict(problem, diagnosis, names, assessed)
 
 
 def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state: Any) -> Diagnosis:
     """Diagnose the rows that count; the unweighted model tells how many parameters there are."""
     rows = problem.rows
-    unweighted = _fitted(base, problem)
+    unweighted = clone(base).fit(rows.X, rows.y)
     return Diagnosis(
         problem.ratio,
         rows.X,
@@ -179,26 +178,14 @@ def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state:
     )
 
 
-def _fitted(procedure: Any, problem: RiskProblem) -> Any:
-    """Fit a candidate on all source rows; one that weights them gets the ratio."""
-    rows, model = problem.rows, clone(procedure)
-    if isinstance(model, WeightedEstimator):
-        model.set_params(ratio=problem.ratio)
-        return model.fit(rows.X, rows.y, sample_weight=rows.own)
-    if rows.own is None:
-        return model.fit(rows.X, rows.y)
-    return fit_with_weights(model, rows.X, rows.y, rows.own)
-
-
 def _verdict(
     problem: RiskProblem,
     diagnosis: Diagnosis,
     names: tuple[str, ...],
     assessed: list[Assessed],
-    fitted: list[Any],
 ) -> Verdict:
     by_name = dict(zip(names, assessed, strict=True))
-    models = dict(zip(names, fitted, strict=True))
+    models = {name: each.model for name, each in by_name.items()}
     none = by_name["none"]
     confidence = diagnosis.confidence
     changes = {
