@@ -14,7 +14,7 @@ from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.datasets import make_clinic, make_gaussian_shift
 from weighbridge.target_risk import compare_risks, estimate_risk
-from weighbridge.target_risk._estimate_risk import METHODS
+from weighbridge.target_risk._assessed import METHODS
 
 
 def line(intercept=0.5, slope=1.0):

@@ -21,7 +21,7 @@ from weighbridge.diagnostics._overlap_word import BROKEN, ENOUGH
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.target_risk import RiskEstimate
-from weighbridge.target_risk._estimate_risk import (
+from weighbridge.target_risk._assessed import (
     DOUBLY_ROBUST,
     Assessed,
     assess_procedures,

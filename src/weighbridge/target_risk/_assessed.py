@@ -1,0 +1,269 @@
+"""Several procedures judged on the same rows and folds: estimates, states, findings."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weighbridge._estimate import Estimate
+from weighbridge._finding import Finding
+from weighbridge._overlap import pareto_threshold
+from weighbridge._validation import one_number
+from weighbridge.criteria._row_loss import respond
+from weighbridge.diagnostics._overlap_word import BROKEN, ENOUGH, OverlapJudgement, judge_overlap
+from weighbridge.diagnostics._support import outside_support
+from weighbridge.target_risk._confidence import calibrated_confidence
+from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
+from weighbridge.target_risk._held_out import Response
+from weighbridge.target_risk._influence import Influence
+from weighbridge.target_risk._measure import Measure
+from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.target_risk._risk_estimate import FLAGGED, GOOD, WITHHELD, RiskEstimate
+from weighbridge.target_risk._whole_metric import has_chances, raw_responses, weighted_metric
+
+DOUBLY_ROBUST, WEIGHTED, CONFIDENCE = "doubly robust", "weighted", "confidence"
+METHODS = (DOUBLY_ROBUST, WEIGHTED, CONFIDENCE)
+# Share of the variance that must come from the weighted rows for their tail to matter.
+_CARRIED = 0.5
+
+
+class Assessed(NamedTuple):
+    """The risk of one procedure, the influences behind it and its training loss, and its model."""
+
+    risk: RiskEstimate
+    influence: Influence | None = None
+    training: Influence | None = None
+    model: Any = None
+
+
+def paired_change(other: Assessed, baseline: Assessed, confidence: float) -> Estimate | None:
+    """Return the paired change from one procedure to another; None where it is withheld."""
+    withheld = WITHHELD in (other.risk.state, baseline.risk.state)
+    if withheld or other.influence is None or baseline.influence is None:
+        return None
+    return other.influence.minus(baseline.influence).estimate(confidence)
+
+
+def assess_procedures(
+    estimators: list[Any],
+    problem: RiskProblem,
+    measure: Measure,
+    *,
+    method: str = DOUBLY_ROBUST,
+    confidence: float = 0.95,
+    overlap: OverlapJudgement | None = None,
+) -> list[Assessed]:
+    """Assess several procedures on the same rows and folds.
+
+    `overlap` is judged here where it is not known yet.
+    """
+    if overlap is None:
+        overlap = judge_overlap(
+            n_rows=problem.rows.y.size,
+            worth=problem.ess,
+            tail_index=problem.tail_index,
+            outside=outside_support(problem.rows.X, problem.X_target).share,
+        )
+    if measure.row_loss is None:
+        return [_of_whole(each, problem, measure, confidence, overlap) for each in estimators]
+    return _of_rows(estimators, problem, measure, method, confidence, overlap)
+
+
+def check_options(method: str, confidence: float, measure: Measure, estimators: list[Any]) -> None:
+    """Refuse options that make no sense, before any work."""
+    if method not in METHODS:
+        raise ValueError(f"Got method={method!r}, but expected one of {', '.join(METHODS)}.")
+    if not 0 < one_number(confidence, "confidence") < 1:
+        raise ValueError(f"Got confidence={confidence!r}, but it must lie between 0 and 1.")
+    if method == CONFIDENCE and not (measure.row_loss and all(map(has_chances, estimators))):
+        raise ValueError(
+            "Got method='confidence', which needs a classifier with predict_proba and a loss that "
+            f"is a mean over rows; use {DOUBLY_ROBUST!r}."
+        )
+
+
+def _of_rows(
+    estimators: list[Any],
+    problem: RiskProblem,
+    measure: Measure,
+    method: str,
+    confidence: float,
+    overlap: OverlapJudgement,
+) -> list[Assessed]:
+    loss = measure.row_loss
+    assert loss is not None
+    classes = problem.rows.classes
+    main = partial(respond, response=loss.response, classes=classes)
+    parts, by_method, models = [], [], []
+    for estimator in estimators:
+        responses: dict[str, Response] = {"main": main}
+        if has_chances(estimator):
+            responses["chances"] = partial(respond, response="predict_proba", classes=classes)
+        said, final = problem.held_out(estimator, responses)
+        models.append(final)
+        part = problem.losses(loss, said["main"])
+        _check_losses(part.held_out, measure)
+        parts.append(part)
+        found = {}
+        if has_chances(estimator):
+            found[CONFIDENCE] = calibrated_confidence(
+                loss, part, said["main"], said["chances"], problem.shares
+            )
+        by_method.append(found)
+    robust = doubly_robust(parts, problem.shares, problem.ratio_influence)
+    plain = weighted_mean(parts, problem.shares)
+    assessed = []
+    for number, found in enumerate(by_method):
+        named = {DOUBLY_ROBUST: robust[number], WEIGHTED: plain[number], **found}
+        if measure.root:
+            named = {name: influence.root() for name, influence in named.items()}
+        training = _training(parts[number].held_out, problem, measure)
+        assembled = _assembled(named, training, problem, measure, method, confidence, overlap)
+        assessed.append(assembled._replace(model=models[number]))
+    return assessed
+
+
+def _check_losses(losses: np.ndarray, measure: Measure) -> None:
+    if not np.isfinite(losses).all():
+        raise ValueError(
+            f"Got a {measure.name} that is infinite or NaN at {int((~np.isfinite(losses)).sum())} "
+            "of the held-out rows; look at the model's predictions there."
+        )
+
+
+def _assembled(
+    named: dict[str, Influence],
+    training: Influence,
+    problem: RiskProblem,
+    measure: Measure,
+    method: str,
+    confidence: float,
+    overlap: OverlapJudgement,
+) -> Assessed:
+    estimates = {
+        name: influence.estimate(confidence, measure.bounds) for name, influence in named.items()
+    }
+    thin = overlap.word != ENOUGH
+    limit = pareto_threshold(problem.rows.y.size)
+    states = {
+        name: FLAGGED if thin or _is_heavy(influence, limit) else GOOD
+        for name, influence in named.items()
+    }
+    withheld = overlap.word == BROKEN
+    risk = RiskEstimate(
+        measure=measure.name,
+        method=method,
+        state=WITHHELD if withheld else states[method],
+        estimate=None if withheld else estimates[method],
+        training=training.estimate(confidence, measure.bounds),
+        by_method={} if withheld else estimates,
+        state_by_method={} if withheld else states,
+        confidence=confidence,
+        worth=problem.ess,
+        n_rows=problem.rows.y.size,
+        findings=_findings(overlap, states[method], named[method], estimates, method, problem),
+    )
+    return Assessed(risk, named[method], training)
+
+
+def _is_heavy(influence: Influence, limit: float) -> bool:
+    """True where most of the variance rests on rows whose contributions have a heavy tail."""
+    if influence.variance == 0 or influence.of_source < _CARRIED * influence.variance:
+        return False
+    return not math.isnan(influence.tail_index) and influence.tail_index > limit
+
+
+def _findings(
+    overlap: OverlapJudgement,
+    state: str,
+    influence: Influence,
+    estimates: dict[str, Estimate],
+    method: str,
+    problem: RiskProblem,
+) -> tuple[Finding, ...]:
+    if overlap.word == BROKEN:
+        return (
+            Finding(
+                "WB601",
+                "warning",
+                f"No estimate for the target: {overlap.reason}.",
+                "Look for a feature that tells the samples apart and is no property of the cases, "
+                "and leave it out; else label some target rows.",
+            ),
+        )
+    found = []
+    if state == FLAGGED:
+        why = overlap.reason or (
+            f"a few rows decide it (tail index {influence.tail_index:.2f}, worth "
+            f"{problem.ess:.0f} of {problem.rows.y.size:,} rows)"
+        )
+        found.append(
+            Finding(
+                "WB602",
+                "warning",
+                f"The interval is a rough figure: {why}.",
+                "Collect source rows where the target lies, or label some target rows.",
+            )
+        )
+    main = estimates[method]
+    apart = [
+        f"{name} {each.value:.3g}"
+        for name, each in estimates.items()
+        if not main.low <= each.value <= main.high
+    ]
+    if apart:
+        found.append(
+            Finding(
+                "WB605",
+                "note",
+                f"The methods disagree: {method} {main}, but {', '.join(apart)}.",
+                "Take the spread between them as the uncertainty.",
+            )
+        )
+    return tuple(found)
+
+
+def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Influence:
+    """Return the measure on held-out source rows, as they are."""
+    shares = problem.plain_shares
+    value = float(shares @ losses)
+    off = losses - value
+    nothing = np.zeros(problem.n_target)
+    influence = Influence(
+        value, shares * off, nothing, np.zeros_like(off), shares, np.zeros(problem.n_folds)
+    )
+    return influence.root() if measure.root else influence
+
+
+def _of_whole(
+    estimator: Any,
+    problem: RiskProblem,
+    measure: Measure,
+    confidence: float,
+    overlap: OverlapJudgement,
+) -> Assessed:
+    said, final = problem.held_out(estimator, raw_responses(estimator))
+    seed = 0  # of the bootstrap: the same draws for every model
+    estimate = weighted_metric(measure.scorer, problem, said, confidence, seed)
+    training = weighted_metric(measure.scorer, problem, said, confidence, seed, toward_target=False)
+    withheld = overlap.word == BROKEN
+    state = FLAGGED if overlap.word != ENOUGH else GOOD
+    nothing = np.zeros(1)
+    still = Influence(estimate.value, nothing, nothing, nothing, nothing, nothing)
+    risk = RiskEstimate(
+        measure=measure.name,
+        method=WEIGHTED,
+        state=WITHHELD if withheld else state,
+        estimate=None if withheld else estimate,
+        training=training,
+        by_method={} if withheld else {WEIGHTED: estimate},
+        state_by_method={} if withheld else {WEIGHTED: state},
+        confidence=confidence,
+        worth=problem.ess,
+        n_rows=problem.rows.y.size,
+        findings=_findings(overlap, state, still, {WEIGHTED: estimate}, WEIGHTED, problem),
+    )
+    return Assessed(risk, model=final)
