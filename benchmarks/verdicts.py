@@ -86,7 +86,7 @@ def clinic(seed):
     verdict = assess(clinic_model(), data.X, data.y, data.X_target, random_state=seed)
     ratio = FrozenEstimator(fit_ratio(data.X, data.X_target))
     found = {"weighting": verdict.weighting, "sentence": verdict.sentence}
-    for name, model in make_candidates(clinic_model(), CHEAP, None, 0).items():
+    for name, model in zip(CHEAP, make_candidates(clinic_model(), CHEAP, None, 0), strict=True):
         if name != "none":
             model.set_params(ratio=ratio)
         actual = np.mean(model.fit(data.X, data.y).predict(data.X_target) != data.y_target)

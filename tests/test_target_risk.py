@@ -354,3 +354,19 @@ def test_an_estimate_prints_all_methods():
     text = str(estimate_risk(LogisticRegression(), data.X, data.y, data.X_target, random_state=0))
     for part in ("expected error on the target", "held out", *METHODS):
         assert part in text
+
+
+def test_columns_are_matched_by_name():
+    data = make_clinic(300, 200, random_state=0)
+    other = data.X_target[list(data.X.columns[::-1])]
+    one, two = (
+        estimate_risk(clinic_model(), data.X, data.y, target, random_state=0)
+        for target in (data.X_target, other)
+    )
+    assert one == two
+
+
+def test_an_estimate_shows_itself_as_text():
+    data = make_gaussian_shift(100, 100, random_state=0)
+    risk = estimate_risk(line(), data.X, data.y, data.X_target, ratio=data.ratio)
+    assert repr(risk) == str(risk)

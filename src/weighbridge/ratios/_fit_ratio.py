@@ -118,6 +118,18 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
     return _stack(parts), np.repeat([0, 1], sizes)
 
 
+def target_like_source(X: Any, X_target: Any) -> Any:
+    """Return the target rows with their columns in the order of the source's."""
+    if not (is_frame(X) and is_frame(X_target)):
+        return _same_labels(X, X_target)
+    import narwhals as nw
+
+    source, target = (nw.from_native(part, eager_only=True) for part in (X, X_target))
+    if source.columns == target.columns:
+        return X_target
+    return _in_order(source, target).to_native()
+
+
 def _same_labels(X: Any, X_target: Any) -> Any:
     """Bring columns whose labels are not text into the order of `X`."""
     if not (hasattr(X, "columns") and hasattr(X_target, "columns")):
@@ -187,15 +199,7 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
             f"Got X as a {source.implementation} and X_target as a {target.implementation} data "
             "frame; convert one of them."
         )
-    missing = [name for name in source.columns if name not in target.columns]
-    extra = [name for name in target.columns if name not in source.columns]
-    if missing or extra:
-        found = [f"missing {missing}"] * bool(missing) + [f"unexpected {extra}"] * bool(extra)
-        raise ValueError(
-            f"Got X_target with other columns than X: {', '.join(found)}. Both samples must have "
-            "the same features; rename, add or drop columns."
-        )
-    target = target.select(source.columns)
+    target = _in_order(source, target)
     casts: dict[str, Any] = {}
     for name in source.columns:
         left, right = source[name].dtype, target[name].dtype
@@ -218,6 +222,19 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
         source = source.with_columns(*casts.values())
         target = target.with_columns(*casts.values())
     return [source, target]
+
+
+def _in_order(source: Any, target: Any) -> Any:
+    """Bring named columns into the order of the source's; refuse other names."""
+    missing = [name for name in source.columns if name not in target.columns]
+    extra = [name for name in target.columns if name not in source.columns]
+    if missing or extra:
+        found = [f"missing {missing}"] * bool(missing) + [f"unexpected {extra}"] * bool(extra)
+        raise ValueError(
+            f"Got X_target with other columns than X: {', '.join(found)}. Both samples must have "
+            "the same features; rename, add or drop columns."
+        )
+    return target.select(source.columns)
 
 
 def _common(column: Any, kind: str) -> Any:

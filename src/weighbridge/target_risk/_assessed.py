@@ -194,36 +194,35 @@ def _findings(
                 "and leave it out; else label some target rows.",
             ),
         )
-    found = []
-    if state == FLAGGED:
-        why = overlap.reason or (
-            f"a few rows decide it (tail index {influence.tail_index:.2f}, worth "
-            f"{problem.ess:.0f} of {problem.rows.y.size:,} rows)"
-        )
-        found.append(
-            Finding(
-                "WB602",
-                "warning",
-                f"The interval is a rough figure: {why}.",
-                "Collect source rows where the target lies, or label some target rows.",
-            )
-        )
+    flagged = [_rough(overlap, influence, problem)] if state == FLAGGED else []
+    return (*flagged, *_disagreement(estimates, method))
+
+
+def _rough(overlap: OverlapJudgement, influence: Influence, problem: RiskProblem) -> Finding:
+    why = overlap.reason or (
+        f"a few rows decide it (tail index {influence.tail_index:.2f}, worth {problem.ess:.0f} of "
+        f"{problem.rows.y.size:,} rows)"
+    )
+    return Finding(
+        "WB602",
+        "warning",
+        f"The interval is a rough figure: {why}.",
+        "Collect source rows where the target lies, or label some target rows.",
+    )
+
+
+def _disagreement(estimates: dict[str, Estimate], method: str) -> list[Finding]:
+    """Say which methods lie outside the interval of the main one."""
     main = estimates[method]
     apart = [
         f"{name} {each.value:.3g}"
         for name, each in estimates.items()
         if not main.low <= each.value <= main.high
     ]
-    if apart:
-        found.append(
-            Finding(
-                "WB605",
-                "note",
-                f"The methods disagree: {method} {main}, but {', '.join(apart)}.",
-                "Take the spread between them as the uncertainty.",
-            )
-        )
-    return tuple(found)
+    if not apart:
+        return []
+    message = f"The methods disagree: {method} {main}, but {', '.join(apart)}."
+    return [Finding("WB605", "note", message, "Take the spread between them as the uncertainty.")]
 
 
 def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Influence:

@@ -20,7 +20,7 @@ from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
 from weighbridge.criteria._row_loss import RowLoss
 from weighbridge.criteria._rows import SourceRows, source_rows
 from weighbridge.ratios import fit_ratio
-from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
+from weighbridge.ratios._fit_ratio import check_ratio, is_fitted, target_like_source
 from weighbridge.target_risk._features import Features, FloatArray
 from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, fold_of_rows, held_out
 from weighbridge.target_risk._losses import Losses
@@ -65,6 +65,7 @@ class RiskProblem:
         random_state: Any = None,
     ):
         own = check_sample_weight(sample_weight, _num_samples(X))
+        X_target = target_like_source(X, X_target)
         self.X_target, self.n_jobs = X_target, n_jobs
         self.n_target = _num_samples(X_target)
         _check_size(_num_samples(X) if own is None else int(np.count_nonzero(own)), self.n_target)

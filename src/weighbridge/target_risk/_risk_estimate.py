@@ -11,7 +11,7 @@ from weighbridge._finding import Finding
 GOOD, FLAGGED, WITHHELD = "good", "flagged", "withheld"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RiskEstimate:
     """What a model is expected to lose on the target, estimated without target labels.
 
@@ -96,6 +96,9 @@ class RiskEstimate:
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         head = f"expected {self.measure} on the target"
         if self.estimate is None:
@@ -111,7 +114,7 @@ class RiskEstimate:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RiskComparison:
     """Two models on the same rows, and the change from one to the other.
 
@@ -153,6 +156,9 @@ class RiskComparison:
             "other": self.other.to_dict(),
             "change": None if self.change is None else self.change.to_dict(),
         }
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         change = "withheld" if self.change is None else str(self.change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from weighbridge.diagnostics._diagnosis import Diagnosis
 from weighbridge.diagnostics._overlap_word import BROKEN, ENOUGH
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.target_risk import RiskEstimate
 from weighbridge.target_risk._assessed import (
     DOUBLY_ROBUST,
     Assessed,
@@ -147,19 +147,17 @@ def assess(
             random_state=random_state,
         )
         diagnosis = _diagnosed(problem, base, confidence, random_state)
-        shift = shift_word(diagnosis.auc)
-        if diagnosis.overlap.word == BROKEN or shift == "none":
+        if diagnosis.overlap.word == BROKEN or shift_word(diagnosis.auc) == "none":
             names = ("none",)
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        procedures = make_candidates(estimator, names, n_jobs, seed)
         assessed = assess_procedures(
-            list(procedures.values()),
+            make_candidates(estimator, names, n_jobs, seed),
             problem,
             measure,
             confidence=confidence,
             overlap=diagnosis.overlap,
         )
-        return _verdict(problem, diagnosis, names, assessed)
+        return _verdict(problem, diagnosis, dict(zip(names, assessed, strict=True)))
 
 
 def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state: Any) -> Diagnosis:
@@ -178,53 +176,55 @@ def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state:
     )
 
 
-def _verdict(
-    problem: RiskProblem,
-    diagnosis: Diagnosis,
-    names: tuple[str, ...],
-    assessed: list[Assessed],
-) -> Verdict:
-    by_name = dict(zip(names, assessed, strict=True))
-    models = {name: each.model for name, each in by_name.items()}
-    none = by_name["none"]
-    confidence = diagnosis.confidence
+def _verdict(problem: RiskProblem, diagnosis: Diagnosis, assessed: dict[str, Assessed]) -> Verdict:
+    none, confidence = assessed["none"], diagnosis.confidence
     changes = {
         name: None if name == "none" else paired_change(each, none, confidence)
-        for name, each in by_name.items()
+        for name, each in assessed.items()
     }
     judgement = Judgement(
         shift_word(diagnosis.auc),
         diagnosis.overlap.word,
-        _worse(none, problem, confidence),
+        _worse(none, confidence),
         changes.get("tuned"),
     )
-    used = by_name[judgement.use]
-    shown = _weighting(models[judgement.use])
+    used = assessed[judgement.use]
+    shown = _weighting(used.model)
     report = diagnosis.report(None if shown.lam == 0 else shown)
-    close = [
-        name
-        for name, each in by_name.items()
-        if name != judgement.use
-        and (change := paired_change(each, used, confidence)) is not None
-        and contains_zero(change)
-    ]
-    by_other_loss = "tuned" in models and _chosen_by_other_loss(models["tuned"], used.risk.measure)
     numbers = Numbers(none.risk.measure, (none.risk.estimate or none.risk.training).value)
-    own_findings = choice_findings(judgement, judgement.use, close, by_other_loss=by_other_loss)
     return Verdict(
         sentence=top_sentence(judgement, numbers, none.risk, used.risk),
         use=judgement.use,
         answers=five_answers(judgement, numbers, report, none.risk, used.risk),
         candidates=tuple(
-            _candidate(name, each.risk, changes[name], models[name], problem)
-            for name, each in by_name.items()
+            _candidate(name, each, changes[name], problem) for name, each in assessed.items()
         ),
         measure=none.risk.measure,
         confidence=confidence,
         report=report,
-        findings=(*report.findings, *_new(used.risk.findings, report), *own_findings),
-        model=models[judgement.use],
+        findings=(
+            *report.findings,
+            *_new(used.risk.findings, report),
+            *_of_choice(judgement, assessed, confidence),
+        ),
+        model=used.model,
     )
+
+
+def _of_choice(
+    judgement: Judgement, assessed: dict[str, Assessed], confidence: float
+) -> Iterator[Finding]:
+    """Yield findings about the choice: which candidates are as good, and by what it was made."""
+    used = assessed[judgement.use]
+    close = [
+        name
+        for name, each in assessed.items()
+        if name != judgement.use
+        and (change := paired_change(each, used, confidence)) is not None
+        and contains_zero(change)
+    ]
+    by_other_loss = _chosen_by_other_loss(used.model, used.risk.measure)
+    yield from choice_findings(judgement, judgement.use, close, by_other_loss=by_other_loss)
 
 
 def _new(findings: tuple[Finding, ...], report: ShiftReport) -> list[Finding]:
@@ -233,7 +233,7 @@ def _new(findings: tuple[Finding, ...], report: ShiftReport) -> list[Finding]:
     return [finding for finding in findings if finding.code not in said]
 
 
-def _worse(none: Assessed, problem: RiskProblem, confidence: float) -> Estimate | None:
+def _worse(none: Assessed, confidence: float) -> Estimate | None:
     """Return by how much the unweighted model loses more in deployment than in training."""
     if none.risk.estimate is None or none.influence is None or none.training is None:
         return None
@@ -249,8 +249,9 @@ def _weighting(model: Any) -> Geodesic:
 
 
 def _candidate(
-    name: str, risk: RiskEstimate, change: Estimate | None, model: Any, problem: RiskProblem
+    name: str, assessed: Assessed, change: Estimate | None, problem: RiskProblem
 ) -> Candidate:
+    model = assessed.model
     weighting = _weighting(model)
     worth = getattr(model, "ess_", None)
     if worth is None:
@@ -262,7 +263,7 @@ def _candidate(
         literature=LITERATURE[name],
         lam=float(weighting.lam),
         alpha=alpha,
-        risk=risk,
+        risk=assessed.risk,
         change=change,
         worth=float(worth),
         mixture=tuple((float(each.lam), float(each.alpha), share) for each, share in mixture),

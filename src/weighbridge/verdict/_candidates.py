@@ -24,7 +24,7 @@ COSTLY = ("none", "full", "tuned")
 
 def make_candidates(
     estimator: Any, names: tuple[str, ...], n_jobs: int | None, seed: int
-) -> dict[str, Any]:
+) -> list[Any]:
     """Return the procedures behind the names.
 
     An estimator that weights its rows already is "tuned" as it is, and its inner one the base of
@@ -44,7 +44,7 @@ def make_candidates(
         ),
         "tuned": lambda: estimator if weighted else ImportanceWeightedCV(base, **options),
     }
-    return {name: made[name]() for name in names}
+    return [made[name]() for name in names]
 
 
 def candidate_names(names: Any, estimator: Any, y: Any) -> tuple[str, ...]:

@@ -150,8 +150,8 @@ def choice_findings(
             "note",
             "The weighting was chosen by the squared error of probabilities, not by the loss "
             "shown.",
-            "It tells candidates apart that make the same errors; name another criterion to "
-            "change it.",
+            "It tells candidates apart that make the same errors. To choose by another loss, pass "
+            "ImportanceWeightedCV(model, criterion=CrossValidation(scoring=...)) as the estimator.",
         )
     if judgement.weighting == "no gain" and judgement.shift != "none":
         yield Finding(

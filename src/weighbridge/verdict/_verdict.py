@@ -115,7 +115,7 @@ class Candidate:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """Whether weighting is worth it, in a sentence, five answers and the numbers behind them.
 
@@ -251,6 +251,9 @@ class Verdict:
             },
             "findings": [each.to_dict() for each in self.findings],
         }
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return verdict_text(self)
