@@ -4,15 +4,22 @@ import json
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_matrix
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import make_scorer, mean_pinball_loss, roc_auc_score
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.metrics import (
+    make_scorer,
+    mean_pinball_loss,
+    mean_poisson_deviance,
+    roc_auc_score,
+)
 from sklearn.svm import LinearSVC
 
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.datasets import make_clinic, make_gaussian_shift
+from weighbridge.ratios import KnownRatio
 from weighbridge.target_risk import compare_risks, estimate_risk
 from weighbridge.target_risk._assessed import METHODS
 
@@ -259,22 +266,26 @@ def test_few_rows_that_carry_the_interval_are_flagged():
     assert risk.state_by_method["weighted"] == "flagged"
 
 
-def test_own_weights_count_like_copies_of_rows():
-    """Of a model that is not fitted here, in the plain weighted mean."""
+def test_own_weights_are_for_fitting():
+    """They move the model, not the average over rows; 0 leaves a row out."""
     data = make_gaussian_shift(200, 200, random_state=0)
-    counts = np.random.default_rng(0).integers(0, 3, 200)
-    once = estimate_risk(
-        line(), data.X, data.y, data.X_target, ratio=data.ratio, sample_weight=counts
+    counts = np.random.default_rng(0).integers(1, 4, 200)
+    options = {"ratio": data.ratio, "random_state": 0}
+    plain = estimate_risk(line(), data.X, data.y, data.X_target, **options)
+    weighted = estimate_risk(line(), data.X, data.y, data.X_target, sample_weight=counts, **options)
+    # the model of the labels sees ratios that average to 1 under other weights
+    assert weighted.value == pytest.approx(plain.value, rel=1e-4)
+    assert weighted.training == plain.training
+    fitted, moved = (
+        estimate_risk(
+            LinearRegression(), data.X, data.y, data.X_target, sample_weight=own, **options
+        )
+        for own in (None, np.exp(data.X[:, 0]))
     )
-    copied = estimate_risk(
-        line(),
-        np.repeat(data.X, counts, axis=0),
-        np.repeat(data.y, counts),
-        data.X_target,
-        ratio=data.ratio,
-    )
-    assert once.by_method["weighted"].value == pytest.approx(copied.by_method["weighted"].value)
-    assert once.training.value == pytest.approx(copied.training.value)
+    assert fitted.value != moved.value
+    counts[:50] = 0
+    fewer = estimate_risk(line(), data.X, data.y, data.X_target, sample_weight=counts, **options)
+    assert fewer.n_rows == 150
 
 
 def test_parallel_folds_give_the_same_numbers():
@@ -370,3 +381,121 @@ def test_an_estimate_shows_itself_as_text():
     data = make_gaussian_shift(100, 100, random_state=0)
     risk = estimate_risk(line(), data.X, data.y, data.X_target, ratio=data.ratio)
     assert repr(risk) == str(risk)
+
+
+def test_counts_have_a_poisson_deviance():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(500, 2)), rng.normal(0.5, 1, size=(500, 2))
+    y, y_target = (rng.poisson(np.exp(0.5 * Z[:, 0])) for Z in (X, X_target))
+    model = PoissonRegressor(alpha=1e-3)
+    risk = estimate_risk(model, X, y, X_target, scoring="neg_mean_poisson_deviance", random_state=0)
+    actual = mean_poisson_deviance(y_target, model.fit(X, y).predict(X_target))
+    assert risk.measure == "Poisson deviance"
+    assert covered(risk, actual)
+
+
+def test_next_to_no_noise_keeps_an_interval():
+    """An RMSE of a thousandth is neither 0 nor certain."""
+    held = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, X_target = rng.normal(size=(400, 2)), rng.normal([1, 0], 1, size=(400, 2))
+        y, y_target = (Z.sum(axis=1) + 1e-3 * rng.normal(size=400) for Z in (X, X_target))
+        risk = estimate_risk(LinearRegression(), X, y, X_target, random_state=seed)
+        residuals = y_target - LinearRegression().fit(X, y).predict(X_target)
+        held.append(covered(risk, np.sqrt(np.mean(residuals**2))))
+        assert risk.interval[1] > 0
+        assert risk.interval[0] <= risk.value <= risk.interval[1]
+    assert share(held) >= 0.75  # 95 % less four standard errors of 20
+
+
+def test_a_loss_of_ones_own_may_be_negative():
+    data = make_gaussian_shift(200, 200, random_state=0)
+    risk = estimate_risk(
+        line(),
+        data.X,
+        data.y,
+        data.X_target,
+        ratio=data.ratio,
+        loss=lambda y, prediction: (y - prediction) ** 2 - 10,
+    )
+    assert risk.measure == "loss"
+    assert risk.interval[0] < risk.value < risk.interval[1] < 0
+
+
+def test_models_keep_their_own_ratios():
+    data = make_gaussian_shift(300, 300, random_state=0)
+    away = KnownRatio(lambda X: -X[:, 0])
+    both = compare_risks(
+        ImportanceWeighted(LinearRegression(), data.ratio),
+        ImportanceWeighted(LinearRegression(), away),
+        data.X,
+        data.y,
+        data.X_target,
+        ratio=data.ratio,
+        random_state=0,
+    )
+    assert both.change.value > 0.1
+
+
+def test_lists_and_sparse_matrices_of_any_form():
+    data = make_gaussian_shift(100, 100, n_features=2, random_state=0)
+    options = {"ratio": None, "random_state": 0}
+    plain = estimate_risk(LinearRegression(), data.X, data.y, data.X_target, **options)
+    lists = estimate_risk(
+        LinearRegression(), data.X.tolist(), data.y.tolist(), data.X_target.tolist(), **options
+    )
+    assert lists == plain
+    sparse = estimate_risk(
+        LinearRegression(), coo_matrix(data.X), data.y, coo_matrix(data.X_target), **options
+    )
+    assert sparse.value > 0
+
+
+def test_a_metric_stays_within_its_bounds():
+    data = classes(300)
+    data.y = np.where(data.X[:, 0] > 0, "high", "low")
+    risk = estimate_risk(
+        LogisticRegression(), data.X, data.y, data.X_target, scoring="roc_auc", random_state=0
+    )
+    assert risk.interval[1] <= 1
+
+
+def test_a_handful_of_rows_is_flagged():
+    data = make_gaussian_shift(40, 40, shift=0.3, random_state=0)
+    risk = estimate_risk(LinearRegression(), data.X, data.y, data.X_target, ratio=data.ratio)
+    assert risk.state == "flagged"
+    assert "40 rows only" in risk.findings[0].message
+
+
+def test_the_plain_interval_of_an_estimated_ratio_is_always_flagged():
+    data = classes(600)
+    risk = estimate_risk(LogisticRegression(), data.X, data.y, data.X_target, random_state=0)
+    assert risk.state_by_method["weighted"] == "flagged"
+    assert risk.state == "good"
+
+
+def test_a_generator_is_a_seed():
+    data = make_gaussian_shift(100, 100, random_state=0)
+    arguments = (line(), data.X, data.y, data.X_target)
+    one, two = (
+        estimate_risk(*arguments, ratio=data.ratio, random_state=np.random.default_rng(3))
+        for _ in range(2)
+    )
+    assert one == two
+
+
+@pytest.mark.parametrize("cv", [None, "5", 1, 2.5, True, 1000])
+def test_folds_are_a_number(cv):
+    refused("whole number of folds", cv=cv)
+
+
+def test_more_that_is_refused():
+    data = classes(100)
+    with pytest.raises(ValueError, match="no predict_proba"):
+        estimate_risk(LinearSVC(), data.X, data.y, data.X_target, scoring="neg_log_loss")
+    with pytest.raises(ValueError, match="two models of one kind"):
+        compare_risks(LinearRegression(), LinearSVC(), data.X, data.y, data.X_target)
+    refused("beyond 1e[+]70", y=1e60 * np.arange(100.0))
+    unweighted = make_scorer(lambda y, p: 0.0)
+    refused("takes no sample_weight", TypeError, scoring=unweighted)

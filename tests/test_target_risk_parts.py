@@ -16,6 +16,7 @@ from weighbridge.target_risk._smoother import PENALTIES, smooth
 
 SQUARED = ROW_LOSSES["neg_mean_squared_error"]
 ZERO_ONE = ROW_LOSSES["accuracy"]
+FIELDS = ("source", "target", "residuals", "shares", "folds")
 
 
 def some_losses(seed=0, n=30, n_target=20):
@@ -45,7 +46,16 @@ def test_doubly_robust_is_its_formula():
     residuals = part.held_out - part.expected
     centred = residuals - shares @ residuals
     plain = np.var(part.expected_target) / 20 + np.sum((shares * centred) ** 2)
-    assert found.of_source + found.of_target == pytest.approx(plain, rel=1e-12)
+    assert np.sum(found.source**2) + found.of_target == pytest.approx(plain, rel=1e-12)
+
+
+def test_quiet_rows_do_not_make_an_interval_short():
+    """Of two rows that carry the weight, both fit by chance; the others are noisy."""
+    shares = np.array([0.45, 0.45, 0.05, 0.05])
+    part = some_losses(n=4)._replace(held_out=np.array([0.0, 0.0, 1.0, -1.0]), expected=np.zeros(4))
+    (found,) = doubly_robust([part], shares, None)
+    assert np.sum(found.source**2) == pytest.approx(2 * 0.05**2)
+    assert found.of_source == pytest.approx(np.sum(shares**2) * 0.1)
 
 
 def test_differences_of_estimates_are_estimates_of_differences():
@@ -79,10 +89,20 @@ def test_the_weighted_mean_is_the_plain_formula():
 
 def test_root_follows_the_delta_method():
     part, shares = some_losses(), some_shares()
-    (mean,) = doubly_robust([part], shares, None)
+    (mean,) = doubly_robust([part._replace(of_final=9.0)], shares, None)
     root = mean.root()
     assert root.value == pytest.approx(np.sqrt(mean.value))
     assert root.variance == pytest.approx(mean.variance / (4 * mean.value), rel=1e-12)
+
+
+def test_the_root_of_next_to_nothing_keeps_its_error():
+    part, shares = some_losses(), some_shares()
+    (mean,) = doubly_robust([part], shares, None)
+    nothing = mean.minus(mean)
+    low = Influence(-1.0, *[getattr(mean, name) for name in FIELDS]).root()
+    assert low.value == 0
+    assert low.variance == pytest.approx(np.sqrt(mean.variance) / 4, rel=1e-12)
+    assert nothing.root().variance == 0
 
 
 def test_jackknife_of_folds_is_exact_for_a_mean():

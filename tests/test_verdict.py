@@ -367,8 +367,10 @@ def test_a_weighting_of_ones_own_is_shown():
     data = make_quadratic(random_state=0)
     own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=RIWERM(0.8))
     verdict = assess(own, data.X, data.y, data.X_target, random_state=0)
-    tuned = verdict.candidate("tuned")
-    assert (tuned.lam, tuned.alpha) == (0.8, 3.0)
+    assert verdict.use == "given"
+    assert verdict.answer("weighting").advice == "Use the given weighting."
+    given = verdict.candidate("given")
+    assert (given.lam, given.alpha, given.literature) == (0.8, 3.0, "yours")
     assert verdict.report.weighting == "lam 0.80, alpha 3.00"
 
 
@@ -395,3 +397,30 @@ def test_unseen_categories_are_the_evidence_of_broken_overlap():
     assert verdict.overlap == "broken"
     assert "lie outside" in verdict.answer("overlap").evidence
     assert verdict.answer("expect").evidence == "withheld (WB302)"
+
+
+def test_a_small_group_that_costs_much_is_a_shift():
+    """3 % of the deployment, 0.2 % of the training rows lie where the line is wrong."""
+    rng = np.random.default_rng(0)
+
+    def sample(share):
+        X = rng.normal(size=(5000, 1))
+        X[rng.uniform(size=5000) < share] += 6
+        return X, X[:, 0] - 10 * (X[:, 0] > 4) + 0.3 * rng.normal(size=5000)
+
+    X, y = sample(0.002)
+    X_target, y_target = sample(0.03)
+    verdict = assess(LinearRegression(), X, y, X_target, random_state=0)
+    assert verdict.report.shift == "none"
+    assert verdict.shift == "slight"
+    assert not verdict.sentence.startswith("No shift found")
+    actual = np.sqrt(np.mean((y_target - verdict.model.predict(X_target)) ** 2))
+    assert verdict.expect.low < actual < verdict.expect.high
+
+
+def test_few_rows_cannot_tell():
+    rng = np.random.default_rng(2)
+    X, X_target = rng.normal(size=(30, 2)), rng.normal(0.4, 1, size=(30, 2))
+    verdict = assess(LinearRegression(), X, X.sum(axis=1) + rng.normal(size=30), X_target)
+    assert verdict.shift == "none"
+    assert "too few rows to tell" in verdict.answer("shift").advice

@@ -44,13 +44,22 @@ class LogisticPath:
 
 
 class Quadratic:
-    """Columns with their squares and products, standardised; squares only where these are many."""
+    """Columns with their squares and products, standardised; squares only where these are many.
+
+    Parameters
+    ----------
+    products : bool, default=True
+        False leaves products out, however few they are.
+    """
+
+    def __init__(self, products: bool = True):
+        self.products = products
 
     def fit(self, X: np.ndarray) -> Quadratic:
         """Learn the scales of the features."""
         n, d = X.shape
         numbers = get_config()["working_memory"] * 2**20 / 8 / 2
-        self.products = d <= MAX_PRODUCTS and n * d * (d + 3) / 2 <= numbers
+        self.products &= d <= MAX_PRODUCTS and n * d * (d + 3) / 2 <= numbers
         features = self._features(X)
         self.centre = features.mean(axis=0)
         deviation = features.std(axis=0)

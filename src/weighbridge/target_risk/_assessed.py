@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from weighbridge._finding import Finding
 from weighbridge._overlap import pareto_threshold
 from weighbridge._validation import one_number
 from weighbridge.criteria._row_loss import respond
-from weighbridge.diagnostics._overlap_word import BROKEN, ENOUGH, OverlapJudgement, judge_overlap
+from weighbridge.diagnostics._overlap_word import BROKEN, OverlapJudgement, judge_overlap
 from weighbridge.diagnostics._support import outside_support
 from weighbridge.target_risk._confidence import calibrated_confidence
 from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
@@ -22,12 +21,13 @@ from weighbridge.target_risk._influence import Influence
 from weighbridge.target_risk._measure import Measure
 from weighbridge.target_risk._problem import RiskProblem
 from weighbridge.target_risk._risk_estimate import FLAGGED, GOOD, WITHHELD, RiskEstimate
+from weighbridge.target_risk._trust import why_few, why_rough
 from weighbridge.target_risk._whole_metric import has_chances, raw_responses, weighted_metric
 
 DOUBLY_ROBUST, WEIGHTED, CONFIDENCE = "doubly robust", "weighted", "confidence"
 METHODS = (DOUBLY_ROBUST, WEIGHTED, CONFIDENCE)
-# Share of the variance that must come from the weighted rows for their tail to matter.
-_CARRIED = 0.5
+# Losses beyond this have squares of squares beyond a double.
+_LARGEST = 1e70
 
 
 class Assessed(NamedTuple):
@@ -105,12 +105,13 @@ def _of_rows(
         said, final = problem.held_out(estimator, responses)
         models.append(final)
         part = problem.losses(loss, said["main"])
-        _check_losses(part.held_out, measure)
+        for losses in (part.held_out, part.expected, part.expected_target):
+            _check_losses(losses, measure)
         parts.append(part)
         found = {}
         if has_chances(estimator):
             found[CONFIDENCE] = calibrated_confidence(
-                loss, part, said["main"], said["chances"], problem.shares
+                loss, part, said["main"], said["chances"], problem.shares, problem.ratio_influence
             )
         by_method.append(found)
     robust = doubly_robust(parts, problem.shares, problem.ratio_influence)
@@ -127,6 +128,11 @@ def _of_rows(
 
 
 def _check_losses(losses: np.ndarray, measure: Measure) -> None:
+    if np.abs(losses).max() > _LARGEST:
+        raise ValueError(
+            f"Got a {measure.name} beyond {_LARGEST:g}, whose variance no double can hold; divide "
+            "the labels by a constant."
+        )
     if not np.isfinite(losses).all():
         raise ValueError(
             f"Got a {measure.name} that is infinite or NaN at {int((~np.isfinite(losses)).sum())} "
@@ -146,12 +152,11 @@ def _assembled(
     estimates = {
         name: influence.estimate(confidence, measure.bounds) for name, influence in named.items()
     }
-    thin = overlap.word != ENOUGH
-    limit = pareto_threshold(problem.rows.y.size)
-    states = {
-        name: FLAGGED if thin or _is_heavy(influence, limit) else GOOD
-        for name, influence in named.items()
+    lowest = measure.bounds[0]
+    reasons = {
+        name: why_rough(influence, problem, overlap, lowest) for name, influence in named.items()
     }
+    states = {name: FLAGGED if reason else GOOD for name, reason in reasons.items()}
     withheld = overlap.word == BROKEN
     risk = RiskEstimate(
         measure=measure.name,
@@ -164,25 +169,13 @@ def _assembled(
         confidence=confidence,
         worth=problem.ess,
         n_rows=problem.rows.y.size,
-        findings=_findings(overlap, states[method], named[method], estimates, method, problem),
+        findings=_findings(overlap, reasons[method], estimates, method),
     )
     return Assessed(risk, named[method], training)
 
 
-def _is_heavy(influence: Influence, limit: float) -> bool:
-    """True where most of the variance rests on rows whose contributions have a heavy tail."""
-    if influence.variance == 0 or influence.of_source < _CARRIED * influence.variance:
-        return False
-    return not math.isnan(influence.tail_index) and influence.tail_index > limit
-
-
 def _findings(
-    overlap: OverlapJudgement,
-    state: str,
-    influence: Influence,
-    estimates: dict[str, Estimate],
-    method: str,
-    problem: RiskProblem,
+    overlap: OverlapJudgement, reason: str, estimates: dict[str, Estimate], method: str
 ) -> tuple[Finding, ...]:
     if overlap.word == BROKEN:
         return (
@@ -194,21 +187,13 @@ def _findings(
                 "and leave it out; else label some target rows.",
             ),
         )
-    flagged = [_rough(overlap, influence, problem)] if state == FLAGGED else []
-    return (*flagged, *_disagreement(estimates, method))
-
-
-def _rough(overlap: OverlapJudgement, influence: Influence, problem: RiskProblem) -> Finding:
-    why = overlap.reason or (
-        f"a few rows decide it (tail index {influence.tail_index:.2f}, worth {problem.ess:.0f} of "
-        f"{problem.rows.y.size:,} rows)"
-    )
-    return Finding(
+    rough = Finding(
         "WB602",
         "warning",
-        f"The interval is a rough figure: {why}.",
+        f"The interval is a rough figure: {reason}.",
         "Collect source rows where the target lies, or label some target rows.",
     )
+    return (*([rough] if reason else []), *_disagreement(estimates, method))
 
 
 def _disagreement(estimates: dict[str, Estimate], method: str) -> list[Finding]:
@@ -217,7 +202,7 @@ def _disagreement(estimates: dict[str, Estimate], method: str) -> list[Finding]:
     apart = [
         f"{name} {each.value:.3g}"
         for name, each in estimates.items()
-        if not main.low <= each.value <= main.high
+        if name != method and not main.low <= each.value <= main.high
     ]
     if not apart:
         return []
@@ -246,12 +231,22 @@ def _of_whole(
 ) -> Assessed:
     said, final = problem.held_out(estimator, raw_responses(estimator))
     seed = 0  # of the bootstrap: the same draws for every model
-    estimate = weighted_metric(measure.scorer, problem, said, confidence, seed)
-    training = weighted_metric(measure.scorer, problem, said, confidence, seed, toward_target=False)
+    estimate, training = (
+        weighted_metric(
+            measure.scorer,
+            problem,
+            said,
+            confidence,
+            seed,
+            bounds=measure.bounds,
+            toward_target=toward_target,
+        )
+        for toward_target in (True, False)
+    )
     withheld = overlap.word == BROKEN
-    state = FLAGGED if overlap.word != ENOUGH else GOOD
-    nothing = np.zeros(1)
-    still = Influence(estimate.value, nothing, nothing, nothing, nothing, nothing)
+    heavy = problem.tail_index > pareto_threshold(problem.rows.y.size)
+    reason = why_few(problem, overlap) or ("the weights have a heavy tail" if heavy else "")
+    state = FLAGGED if reason else GOOD
     risk = RiskEstimate(
         measure=measure.name,
         method=WEIGHTED,
@@ -263,6 +258,6 @@ def _of_whole(
         confidence=confidence,
         worth=problem.ess,
         n_rows=problem.rows.y.size,
-        findings=_findings(overlap, state, still, {WEIGHTED: estimate}, WEIGHTED, problem),
+        findings=_findings(overlap, reason, {WEIGHTED: estimate}, WEIGHTED),
     )
     return Assessed(risk, model=final)

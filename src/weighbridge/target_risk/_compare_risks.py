@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.target_risk._assessed import (
     DOUBLY_ROBUST,
@@ -57,7 +59,8 @@ def compare_risks(
     confidence : float, default=0.95
         Of the intervals.
     sample_weight : array-like of shape (n_samples,), optional
-        Own weights of the source rows.
+        Own weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        rows as they are: the ratio and the target know nothing of these weights.
     cv : int, default=5
         Number of outer folds.
     n_jobs : int, optional
@@ -85,6 +88,11 @@ def compare_risks(
     """
     for each in (baseline, other):
         check_arguments(each, y)
+    if is_classifier(baseline) != is_classifier(other):
+        raise ValueError(
+            f"Got {type(baseline).__name__} and {type(other).__name__}, a classifier and a "
+            "regressor; two models of one kind can be compared."
+        )
     measure = find_measure(scoring, loss, baseline)
     if measure.row_loss is None:
         raise ValueError(

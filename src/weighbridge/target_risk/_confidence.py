@@ -10,10 +10,16 @@ from weighbridge.target_risk._features import FloatArray
 from weighbridge.target_risk._held_out import HeldOut
 from weighbridge.target_risk._influence import Influence
 from weighbridge.target_risk._losses import Losses
+from weighbridge.target_risk._ratio_influence import RatioInfluence
 
 
 def calibrated_confidence(
-    loss: RowLoss, part: Losses, responses: HeldOut, chances: HeldOut, shares: FloatArray
+    loss: RowLoss,
+    part: Losses,
+    responses: HeldOut,
+    chances: HeldOut,
+    shares: FloatArray,
+    ratio: RatioInfluence | None,
 ) -> Influence:
     """Estimate the mean loss on the target from the probabilities that a classifier gives there.
 
@@ -32,6 +38,8 @@ def calibrated_confidence(
         Its probabilities.
     shares : ndarray of shape (n_source,)
         Importance weights that add up to 1.
+    ratio : RatioInfluence or None
+        The ratio's own error; None for a known ratio.
 
     Returns
     -------
@@ -50,10 +58,14 @@ def calibrated_confidence(
         axis=0,
     )
     value = float(at_target.mean())
+    source, target = shares * residuals, (at_target - value) / at_target.size
+    if ratio is not None:
+        moved_source, moved_target = ratio.of(source[:, None])
+        source, target = source + moved_source[:, 0], target + moved_target[:, 0]
     return Influence(
         value,
-        shares * residuals,
-        (at_target - value) / at_target.size,
+        source,
+        target,
         residuals,
         shares,
         part.of_folds,

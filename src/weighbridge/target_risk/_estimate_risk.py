@@ -59,7 +59,8 @@ def estimate_risk(
     confidence : float, default=0.95
         Of the intervals.
     sample_weight : array-like of shape (n_samples,), optional
-        Own weights of the source rows.
+        Own weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        rows as they are: the ratio and the target know nothing of these weights.
     cv : int, default=5
         Number of outer folds.
     n_jobs : int, optional

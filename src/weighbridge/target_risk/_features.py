@@ -40,10 +40,9 @@ class Features:
         step = max(1, codes.size // _SCALE_ROWS)
         some = self._numbers(take_rows(stacked, np.arange(0, codes.size, step)))
         self.quadratic = None
-        d = some.shape[1]
-        fewest = int(np.bincount(codes).min())
-        if self.projection is None and d * (d + 3) / 2 * _ROWS_PER_FEATURE <= fewest:
-            self.quadratic = Quadratic().fit(some)
+        d, room = some.shape[1], int(np.bincount(codes).min()) / _ROWS_PER_FEATURE
+        if self.projection is None and 2 * d <= room:
+            self.quadratic = Quadratic(products=d * (d + 3) / 2 <= room).fit(some)
         self.width = 1 + self._features(some[:1]).shape[1]
 
     def blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:

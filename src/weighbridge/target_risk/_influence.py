@@ -44,8 +44,13 @@ class Influence:
 
     @cached_property
     def of_source(self) -> float:
-        """Variance that comes from the source rows: losses, weights and ratio."""
-        return float(np.sum(self.source**2))
+        """Variance that comes from the source rows: losses, weights and ratio.
+
+        Never less than if all rows were as noisy as the weighted ones are on average: a sample
+        may by chance have quiet rows where the weights are large.
+        """
+        alike = np.sum(self.shares**2) * (self.shares @ self.residuals**2)
+        return float(max(np.sum(self.source**2), 0.0 if self.plain else alike))
 
     @cached_property
     def of_target(self) -> float:
@@ -91,8 +96,8 @@ class Influence:
         error = float(np.sqrt(self.variance))
         freedom = self.degrees_of_freedom
         half = error * float(stdtrit(min(freedom, 1e6), (1 + confidence) / 2)) if error else 0.0
-        low, high = max(bounds[0], self.value - half), min(bounds[1], self.value + half)
-        return Estimate(self.value, error, float(low), float(high))
+        low, value, high = np.clip([self.value - half, self.value, self.value + half], *bounds)
+        return Estimate(float(value), error, float(low), float(high))
 
     def minus(self, other: Influence) -> Influence:
         """Return the difference of two means on the same rows and folds."""
@@ -107,9 +112,13 @@ class Influence:
         )
 
     def root(self) -> Influence:
-        """Return the square root of the mean, its errors by the delta method."""
+        """Return the square root of the mean, its errors by the delta method.
+
+        Near 0, where the root is steep, the slope is that at one standard error.
+        """
         value = float(np.sqrt(max(self.value, 0.0)))
-        slope = 0.5 / value if value > 0 else 0.0
+        size = max(self.value, float(np.sqrt(self.variance)))
+        slope = 0.5 / float(np.sqrt(size)) if size > 0 else 0.0
         return Influence(
             value,
             slope * self.source,

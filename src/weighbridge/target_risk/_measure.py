@@ -24,6 +24,22 @@ NAMES = {
     "neg_mean_poisson_deviance": "Poisson deviance",
 }
 
+# Scorers whose best value is 1, by the beginnings of their names.
+_AT_MOST_ONE = (
+    "average_precision",
+    "balanced_accuracy",
+    "d2_",
+    "explained_variance",
+    "f1",
+    "jaccard",
+    "matthews",
+    "precision",
+    "r2",
+    "recall",
+    "roc_auc",
+    "top_k_accuracy",
+)
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -45,8 +61,12 @@ class Measure:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Smallest and largest possible value of the mean loss."""
-        return 0.0, 1.0 if self.row_loss and self.row_loss.scoring == "accuracy" else np.inf
+        """Smallest and largest possible value."""
+        if self.row_loss is None:
+            return -np.inf, 1.0 if self.name.startswith(_AT_MOST_ONE) else np.inf
+        if self.row_loss.scoring not in ROW_LOSSES:
+            return -np.inf, np.inf
+        return 0.0, 1.0 if self.row_loss.scoring == "accuracy" else np.inf
 
 
 def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
@@ -71,6 +91,12 @@ def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
             f"Got scoring={scoring!r} for a {kind}, which has no such loss; choose another, e.g. "
             f"{'accuracy' if classifier else 'neg_root_mean_squared_error'!r}."
         )
+    if not hasattr(estimator, loss.response):
+        raise ValueError(
+            f"Got scoring={scoring!r} for {type(estimator).__name__}, which has no "
+            f"{loss.response}; use 'accuracy', or sklearn.calibration.CalibratedClassifierCV "
+            "around it."
+        )
     return Measure(NAMES[scoring], loss, root)
 
 
@@ -84,7 +110,12 @@ def _own_measure(scoring: Any, function: Any, classifier: bool) -> Measure:
             f"Got loss={function!r}, but expected a function loss(y, prediction) that returns one "
             "number for each row. Names of scikit-learn's scorers go into scoring=..."
         )
-    return Measure(getattr(function, "__name__", "loss"), _own_loss(function, classifier))
+    return Measure(_name(function), _own_loss(function, classifier))
+
+
+def _name(function: Any) -> str:
+    name = getattr(function, "__name__", "loss")
+    return "loss" if name == "<lambda>" else str(name)
 
 
 def _own_loss(function: Callable[..., Any], classifier: bool) -> RowLoss:
@@ -100,4 +131,4 @@ def _own_loss(function: Callable[..., Any], classifier: bool) -> RowLoss:
         return values
 
     response = "predict_proba" if classifier else "predict"
-    return RowLoss(getattr(function, "__name__", "loss"), response, loss, classifier)
+    return RowLoss(_name(function), response, loss, classifier)

@@ -64,6 +64,8 @@ class PlausibleLabels:
         )
         residuals = (y - mean.at_source[:, 0]) / scale[:, 0]
         self.residuals = _weighted_quantiles(residuals, weights, _QUANTILES)
+        # counts and other amounts stay what they are
+        self.lowest = 0.0 if codes.min() >= 0 else -np.inf
         centre = codes.mean()
         self.source = np.hstack([centre + unit * mean.at_source, unit * scale])
         self.target = np.hstack([centre + unit * mean.at_target, unit * scale_target])
@@ -75,8 +77,8 @@ class PlausibleLabels:
         """
         if self.n_classes is None:
             mean, scale = model.T
-            draws = [loss.loss(mean + scale * each, response) for each in self.residuals]
-            return np.asarray(np.mean(draws, axis=0))
+            labels = (np.maximum(mean + scale * each, self.lowest) for each in self.residuals)
+            return np.asarray(np.mean([loss.loss(each, response) for each in labels], axis=0))
         rows = np.arange(len(model))
         total = np.zeros(len(model))
         for code in range(self.n_classes):

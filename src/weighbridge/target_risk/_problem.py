@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
@@ -65,16 +67,18 @@ class RiskProblem:
         random_state: Any = None,
     ):
         own = check_sample_weight(sample_weight, _num_samples(X))
-        X_target = target_like_source(X, X_target)
+        rng = _random_state(random_state)
+        self.seed = int(rng.randint(2**31 - 1))
+        X, X_target = _as_table(X), target_like_source(_as_table(X), _as_table(X_target))
         self.X_target, self.n_jobs = X_target, n_jobs
         self.n_target = _num_samples(X_target)
         _check_size(_num_samples(X) if own is None else int(np.count_nonzero(own)), self.n_target)
+        _check_folds(cv, _num_samples(X))
         self.ratio = _frozen_ratio(estimator, X, X_target, ratio)
         log_ratio = source_log_ratio(self.ratio, X, own)
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, own, None)
         self._check_classes(cv)
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
-        self.fold = fold_of_rows(self.rows.y, cv, seed, stratified=is_classifier(estimator))
+        self.fold = fold_of_rows(self.rows.y, cv, self.seed, stratified=is_classifier(estimator))
 
     def _check_classes(self, cv: int) -> None:
         if self.rows.classes is None:
@@ -82,9 +86,9 @@ class RiskProblem:
         counts = np.bincount(self.rows.codes)
         if counts.min() < cv:
             raise ValueError(
-                f"Got {counts.min()} rows of class {self.rows.classes[counts.argmin()]!r} for "
-                f"cv={cv} folds; every fold needs a row of every class. Use fewer folds, or join "
-                "rare classes."
+                f"Got {counts.min()} rows of class {self.rows.classes[counts.argmin()].item()!r} "
+                f"for cv={cv} folds; every fold needs a row of every class. Use fewer folds, or "
+                "join rare classes."
             )
 
     @property
@@ -99,17 +103,17 @@ class RiskProblem:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Importance weights of the source rows, the full ratio, adding up to 1."""
+        """Importance weights of the source rows, the full ratio, adding up to 1.
+
+        Own weights are for fitting: the ratio and the target rows know nothing of them.
+        """
         weights = np.exp(self.rows.log_ratio - self.rows.log_ratio.max())
-        if self.own is not None:
-            weights = weights * self.own
         return np.asarray(weights / weights.sum())
 
     @cached_property
     def plain_shares(self) -> FloatArray:
-        """Own weights of the source rows, adding up to 1."""
-        own = np.ones(self.rows.y.size) if self.own is None else self.own
-        return np.asarray(own / own.sum())
+        """Shares of the source rows as they are."""
+        return np.full(self.rows.y.size, 1 / self.rows.y.size)
 
     @cached_property
     def log_ratio_target(self) -> FloatArray:
@@ -141,7 +145,7 @@ class RiskProblem:
             self.X_target,
             self.rows.codes,
             n_classes,
-            self.rows.unit_weights,
+            self.rows.validation,
             self.fold,
         )
 
@@ -156,7 +160,7 @@ class RiskProblem:
         )
 
     def held_out(self, estimator: Any, responses: dict[str, Response]) -> Procedure:
-        """Fit a procedure without each fold; one that weights its rows gets this ratio."""
+        """Fit a procedure without each fold; one that has no fitted ratio gets this one."""
         if isinstance(estimator, FrozenEstimator):
             seen = known_rows(estimator, self.rows.X)
             if seen:
@@ -165,7 +169,7 @@ class RiskProblem:
                     "of X: its losses there are too small. Pass rows that it has not seen, or the "
                     "model without FrozenEstimator: then it is fitted anew without each fold."
                 )
-        if isinstance(estimator, WeightedEstimator):
+        if isinstance(estimator, WeightedEstimator) and not _has_ratio(estimator):
             estimator = clone(estimator).set_params(ratio=self.ratio)
         return held_out(
             estimator,
@@ -222,6 +226,32 @@ def _check_size(n_source: int, n_target: int) -> None:
                 f"Got {n} rows in {name}; at least {FEWEST_ROWS} are needed to say anything about "
                 "a risk. Collect more rows; those of the target need no labels."
             )
+
+
+def _as_table(X: Any) -> Any:
+    """Return lists as arrays, and sparse matrices in a form whose rows can be taken."""
+    if isinstance(X, list | tuple):
+        return np.asarray(X)
+    return X.tocsr() if issparse(X) else X
+
+
+def _random_state(random_state: Any) -> Any:
+    if isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(2**31 - 1))
+    return check_random_state(random_state)
+
+
+def _check_folds(cv: Any, n_rows: int) -> None:
+    whole = isinstance(cv, Integral) and not isinstance(cv, bool)
+    if not whole or not 2 <= int(cv) <= n_rows:
+        raise ValueError(
+            f"Got cv={cv!r}, but expected a whole number of folds from 2 to the {n_rows} rows of X."
+        )
+
+
+def _has_ratio(estimator: Any) -> bool:
+    """True for an estimator whose copies keep a ratio that is fitted or known."""
+    return estimator.ratio is not None and is_fitted(clone(check_ratio(estimator.ratio)))
 
 
 def _frozen_ratio(estimator: Any, X: Any, X_target: Any, ratio: Any) -> Any:

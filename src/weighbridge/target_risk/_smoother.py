@@ -10,7 +10,7 @@ import numpy.typing as npt
 from weighbridge.target_risk._features import Features, FloatArray
 
 # Penalties, in rows; the one with the smallest held-out squared error is used.
-PENALTIES = (1.0, 10.0, 100.0, 1000.0)
+PENALTIES = (1e-3, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 
 
 class Smoothed(NamedTuple):

@@ -79,6 +79,7 @@ def weighted_metric(
     confidence: float,
     seed: int,
     *,
+    bounds: tuple[float, float],
     toward_target: bool = True,
 ) -> Estimate:
     """Estimate a metric on the target by weights, with the interval of a Bayesian bootstrap.
@@ -98,6 +99,8 @@ def weighted_metric(
         Of the interval.
     seed : int
         Of the draws.
+    bounds : (float, float)
+        Smallest and largest value of the metric.
     toward_target : bool, default=True
         False: the metric on the source rows as they are.
 
@@ -111,14 +114,22 @@ def weighted_metric(
     rows = np.arange(problem.rows.y.size)
 
     def metric(weights: FloatArray) -> float:
-        return float(scorer(replay, rows, problem.rows.y, sample_weight=weights))
+        try:
+            return float(scorer(replay, rows, problem.rows.y, sample_weight=weights))
+        except TypeError as error:
+            if "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                "Got a scoring whose metric takes no sample_weight; choose one that does "
+                "(roc_auc, f1, r2, ...), or a loss=... of rows."
+            ) from error
 
     shares = problem.shares if toward_target else problem.plain_shares
     value = metric(shares * rows.size)
     draws = [metric(weights) for weights in _drawn_weights(problem, shares, seed, toward_target)]
     inflation = 1 + problem.ess / problem.n_target if toward_target else 1.0
     error = float(np.sqrt(np.var(draws, ddof=1) * inflation))
-    return Estimate.normal(value, error, confidence)
+    return Estimate.normal(value, error, confidence, bounds)
 
 
 def _drawn_weights(

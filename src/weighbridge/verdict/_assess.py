@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils import check_random_state
 
 from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
@@ -30,7 +30,12 @@ from weighbridge.target_risk._assessed import (
 )
 from weighbridge.target_risk._measure import find_measure
 from weighbridge.target_risk._problem import RiskProblem, check_arguments
-from weighbridge.verdict._candidates import LITERATURE, candidate_names, make_candidates
+from weighbridge.verdict._candidates import (
+    LITERATURE,
+    candidate_names,
+    make_candidates,
+    weighted_name,
+)
 from weighbridge.verdict._judgement import Judgement
 from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._sentences import (
@@ -41,6 +46,10 @@ from weighbridge.verdict._sentences import (
 )
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.weighting import Geodesic
+
+# Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
+_FOUND = 0.05
+_BEYOND_DOUBT = 0.99
 
 
 def assess(
@@ -84,7 +93,8 @@ def assess(
     confidence : float, default=0.95
         Of all intervals.
     sample_weight : array-like of shape (n_samples,), optional
-        Own weights of the source rows.
+        Own weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        rows as they are: the ratio and the target know nothing of these weights.
     cv : int, default=5
         Number of outer folds; each repeats the choice of the weighting.
     n_jobs : int, optional
@@ -147,17 +157,33 @@ def assess(
             random_state=random_state,
         )
         diagnosis = _diagnosed(problem, base, confidence, random_state)
-        if diagnosis.overlap.word == BROKEN or shift_word(diagnosis.auc) == "none":
-            names = ("none",)
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
-        assessed = assess_procedures(
-            make_candidates(estimator, names, n_jobs, seed),
-            problem,
-            measure,
+        compare = partial(
+            assess_procedures,
+            problem=problem,
+            measure=measure,
             confidence=confidence,
             overlap=diagnosis.overlap,
         )
-        return _verdict(problem, diagnosis, dict(zip(names, assessed, strict=True)))
+        none, *others = make_candidates(estimator, names, n_jobs, problem.seed)
+        assessed = {"none": compare([none])[0]}
+        shift = _shift(diagnosis, assessed["none"])
+        if diagnosis.overlap.word != BROKEN and shift != "none":
+            assessed |= zip(names[1:], compare(others), strict=True)
+        return _verdict(problem, diagnosis, shift, assessed, weighted_name(estimator))
+
+
+def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
+    """Return the word for the shift; a small group that costs much is a shift, if a slight one.
+
+    The AUC hardly sees it. It counts if the two-sample test finds a difference and the unweighted
+    model will be worse beyond doubt.
+    """
+    word = shift_word(diagnosis.auc)
+    worse = _worse(none, _BEYOND_DOUBT)
+    matters = worse is not None and worse.low > 0
+    if word == "none" and diagnosis.test.p_value <= _FOUND and matters:
+        return "slight"
+    return word
 
 
 def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state: Any) -> Diagnosis:
@@ -176,17 +202,24 @@ def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state:
     )
 
 
-def _verdict(problem: RiskProblem, diagnosis: Diagnosis, assessed: dict[str, Assessed]) -> Verdict:
+def _verdict(
+    problem: RiskProblem,
+    diagnosis: Diagnosis,
+    shift: str,
+    assessed: dict[str, Assessed],
+    weighted: str,
+) -> Verdict:
     none, confidence = assessed["none"], diagnosis.confidence
     changes = {
         name: None if name == "none" else paired_change(each, none, confidence)
         for name, each in assessed.items()
     }
     judgement = Judgement(
-        shift_word(diagnosis.auc),
+        shift,
         diagnosis.overlap.word,
         _worse(none, confidence),
-        changes.get("tuned"),
+        changes.get(weighted),
+        weighted,
     )
     used = assessed[judgement.use]
     shown = _weighting(used.model)

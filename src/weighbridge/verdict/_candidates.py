@@ -17,8 +17,9 @@ LITERATURE = {
     "power": "AIWERM",
     "relative": "RIWERM",
     "tuned": "IGIWERM",
+    "given": "yours",
 }
-CHEAP = tuple(LITERATURE)
+CHEAP = ("none", "full", "power", "relative", "tuned")
 COSTLY = ("none", "full", "tuned")
 
 
@@ -43,20 +44,31 @@ def make_candidates(
             base, alpha_bounds=(3.0, 3.0), answer="argmin", **options
         ),
         "tuned": lambda: estimator if weighted else ImportanceWeightedCV(base, **options),
+        "given": lambda: estimator,
     }
     return [made[name]() for name in names]
 
 
 def candidate_names(names: Any, estimator: Any, y: Any) -> tuple[str, ...]:
     """Check the names; by default all five where candidates are cheap, else three."""
+    own = weighted_name(estimator)
     if names is None:
         base = estimator.estimator if isinstance(estimator, WeightedEstimator) else estimator
-        return CHEAP if has_closed_form(base, y) else COSTLY
-    found = tuple(names)
-    unknown = [name for name in found if name not in LITERATURE]
-    if isinstance(names, str) or unknown or not {"none", "tuned"} <= set(found):
+        found = CHEAP if has_closed_form(base, y) else COSTLY
+        return tuple(own if name == "tuned" else name for name in found)
+    found = () if isinstance(names, str) else tuple(names)
+    known = [*CHEAP[:-1], own]
+    if not {"none", own} <= set(found) <= set(known):
         raise ValueError(
-            f"Got candidates={names!r}, but expected a list of {', '.join(LITERATURE)} with at "
-            "least none and tuned among them."
+            f"Got candidates={names!r}, but expected a list of {', '.join(known)} with at least "
+            f"none and {own} among them."
         )
-    return tuple(name for name in LITERATURE if name in found)
+    return tuple(name for name in known if name in found)
+
+
+def weighted_name(estimator: Any) -> str:
+    """Return what the weighted candidate is called: one whose weighting is fixed was not tuned."""
+    fixed = isinstance(estimator, WeightedEstimator) and not isinstance(
+        estimator, ImportanceWeightedCV
+    )
+    return "given" if fixed else "tuned"

@@ -16,12 +16,14 @@ class Judgement:
 
     `worse` is the change of the unweighted model's loss from training to deployment, `change` that
     of the loss in deployment from no weights to tuned ones; None where they are withheld.
+    `weighted` is what the weighted candidate is called.
     """
 
     shift: str
     overlap: str
     worse: Estimate | None
     change: Estimate | None
+    weighted: str = "tuned"
 
     @property
     def matters(self) -> str:
@@ -47,7 +49,7 @@ class Judgement:
     @property
     def use(self) -> str:
         """The candidate to use."""
-        return "tuned" if self.weighting == HELPS else "none"
+        return self.weighted if self.weighting == HELPS else "none"
 
     @property
     def is_thin(self) -> bool:

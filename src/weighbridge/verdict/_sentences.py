@@ -16,6 +16,8 @@ from weighbridge.verdict._verdict import Answer
 # Features named in the answer, and the finding that says why nothing is estimated.
 _MOVED = 3
 WITHHELD = "withheld (WB302)"
+# An AUC that may be as large as this has not been told from a clear shift.
+TOO_WIDE = 0.65
 
 
 def top_sentence(
@@ -67,9 +69,10 @@ def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
     auc = f"AUC {report.auc.value:.2f} [{report.auc.low:.2f}, {report.auc.high:.2f}]"
     moved = report.moved[:_MOVED]
     if judgement.shift == "none":
-        return Answer(
-            "shift", "none", auc, "Nothing needs to be done; look again when new rows come."
-        )
+        advice = "Nothing needs to be done; look again when new rows come."
+        if report.auc.high > TOO_WIDE:
+            advice = "These are too few rows to tell; collect more of both before relying on it."
+        return Answer("shift", "none", auc, advice)
     evidence = f"{auc}; most in {', '.join(moved)}" if moved else auc
     where = moved[0] if moved else "the features"
     return Answer(
@@ -114,9 +117,9 @@ def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
     evidence = f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
     if judgement.weighting != HELPS:
         return Answer("weighting", judgement.weighting, evidence, "Keep the unweighted model.")
-    advice = "Use the tuned weighting."
+    advice = f"Use the {judgement.weighted} weighting."
     if not judgement.is_sure:
-        advice = "Use the tuned weighting; that it helps is likely, not certain."
+        advice = f"Use the {judgement.weighted} weighting; that it helps is likely, not certain."
     return Answer("weighting", HELPS, evidence, advice)
 
 
