@@ -36,6 +36,9 @@ from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadrati
 from weighbridge.diagnostics import label_shift
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.target_risk import estimate_risk
+from weighbridge.target_risk._assessed import assess_procedures, paired_change
+from weighbridge.target_risk._measure import find_measure
+from weighbridge.target_risk._problem import RiskProblem
 from weighbridge.verdict._candidates import CHEAP, make_candidates
 
 RUNS = RESULTS / "verdict_runs.jsonl"
@@ -81,21 +84,23 @@ def gaussian(seed):
 
 
 def clinic(seed):
-    """Expected and actual error of every weighting."""
+    """Expected and actual error of every weighting, as a verdict finds them."""
     data = make_clinic(random_state=seed)
-    verdict = assess(clinic_model(), data.X, data.y, data.X_target, random_state=seed)
-    ratio = FrozenEstimator(fit_ratio(data.X, data.X_target))
-    found = {"weighting": verdict.weighting, "sentence": verdict.sentence}
-    for name, model in zip(CHEAP, make_candidates(clinic_model(), CHEAP, None, 0), strict=True):
-        if name != "none":
-            model.set_params(ratio=ratio)
-        actual = np.mean(model.fit(data.X, data.y).predict(data.X_target) != data.y_target)
-        risk = verdict.candidate(name).risk
+    base = clinic_model()
+    problem = RiskProblem(base, data.X, data.y, data.X_target, random_state=seed)
+    measure = find_measure(None, None, base)
+    procedures = make_candidates(base, CHEAP, None, problem.seed)
+    assessed = dict(zip(CHEAP, assess_procedures(procedures, problem, measure), strict=True))
+    change = paired_change(assessed["tuned"], assessed["none"], 0.95)
+    found = {"helps": change.value < -change.standard_error, "surely": change.high < 0}
+    for name, each in assessed.items():
+        actual = np.mean(each.model.predict(data.X_target) != data.y_target)
         found[name] = {
             "actual": float(actual),
-            "expected": risk.value,
-            "error": risk.estimate.standard_error,
-            "held": bool(risk.interval[0] <= actual <= risk.interval[1]),
+            "expected": each.risk.value,
+            "error": each.risk.estimate.standard_error,
+            "held": bool(each.risk.interval[0] <= actual <= each.risk.interval[1]),
+            "flagged": each.risk.state == "flagged",
         }
     return found
 
@@ -217,10 +222,11 @@ def summary(part, rows):
             for name in names
         }
     if part == "clinic":
-        figures = {"helps": share(each["weighting"] == "helps" for each in found)}
+        figures = {key: share(each[key] for each in found) for key in ("helps", "surely")}
         for name in CHEAP:
             figures[name] = {
                 "held": share(each[name]["held"] for each in found),
+                "flagged": share(each[name]["flagged"] for each in found),
                 **{
                     key: float(np.mean([each[name][key] for each in found]))
                     for key in ("actual", "expected", "error")

@@ -156,7 +156,10 @@ def _assembled(
     reasons = {
         name: why_rough(influence, problem, overlap, lowest) for name, influence in named.items()
     }
+    disagreement = _disagreement(estimates, method)
     states = {name: FLAGGED if reason else GOOD for name, reason in reasons.items()}
+    if disagreement:
+        states[method] = FLAGGED
     withheld = overlap.word == BROKEN
     risk = RiskEstimate(
         measure=measure.name,
@@ -169,13 +172,13 @@ def _assembled(
         confidence=confidence,
         worth=problem.ess,
         n_rows=problem.rows.y.size,
-        findings=_findings(overlap, reasons[method], estimates, method),
+        findings=_findings(overlap, reasons[method], disagreement),
     )
     return Assessed(risk, named[method], training)
 
 
 def _findings(
-    overlap: OverlapJudgement, reason: str, estimates: dict[str, Estimate], method: str
+    overlap: OverlapJudgement, reason: str, disagreement: list[Finding]
 ) -> tuple[Finding, ...]:
     if overlap.word == BROKEN:
         return (
@@ -193,21 +196,28 @@ def _findings(
         f"The interval is a rough figure: {reason}.",
         "Collect source rows where the target lies, or label some target rows.",
     )
-    return (*([rough] if reason else []), *_disagreement(estimates, method))
+    return (*([rough] if reason else []), *disagreement)
 
 
 def _disagreement(estimates: dict[str, Estimate], method: str) -> list[Finding]:
-    """Say which methods lie outside the interval of the main one."""
+    """Say which methods differ from the main one by more than their intervals explain."""
     main = estimates[method]
     apart = [
         f"{name} {each.value:.3g}"
         for name, each in estimates.items()
-        if name != method and not main.low <= each.value <= main.high
+        if name != method and _apart(main, each)
     ]
     if not apart:
         return []
     message = f"The methods disagree: {method} {main}, but {', '.join(apart)}."
-    return [Finding("WB605", "note", message, "Take the spread between them as the uncertainty.")]
+    help = "Take the spread between them as the uncertainty."
+    return [Finding("WB605", "warning", message, help)]
+
+
+def _apart(one: Estimate, other: Estimate) -> bool:
+    """True where two estimates differ by more than both intervals together explain."""
+    halves = [(each.high - each.low) / 2 for each in (one, other)]
+    return abs(one.value - other.value) > float(np.hypot(*halves))
 
 
 def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Influence:
@@ -258,6 +268,6 @@ def _of_whole(
         confidence=confidence,
         worth=problem.ess,
         n_rows=problem.rows.y.size,
-        findings=_findings(overlap, reason, {WEIGHTED: estimate}, WEIGHTED),
+        findings=_findings(overlap, reason, []),
     )
     return Assessed(risk, model=final)

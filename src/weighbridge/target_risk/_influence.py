@@ -64,9 +64,8 @@ class Influence:
 
     @cached_property
     def of_choice(self) -> float:
-        """Variance between models that other rows would have led to: the jackknife over folds."""
-        n = self.folds.size
-        return float((n - 1) / n * np.sum((self.folds - self.folds.mean()) ** 2))
+        """Variance between the models of the folds: as much may divide them from the final one."""
+        return float(np.var(self.folds, ddof=1)) if self.folds.size > 1 else 0.0
 
     @property
     def variance(self) -> float:
