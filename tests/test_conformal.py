@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 import time
 import warnings
 from fractions import Fraction
@@ -486,6 +487,64 @@ def test_equal_rows_by_chance_are_no_reason_to_refuse():
             assert found == 100 or values <= 300
 
 
+def _named(n, seed, mean=0.0):
+    values = np.random.default_rng(seed).normal(mean, 1, size=(n, 3))
+    return pd.DataFrame(values, columns=["a", "b", "c"])
+
+
+def test_seen_rows_are_known_by_the_names_of_their_columns():
+    # in another order, and with names that are no text
+    X, new = _named(200, 0), _named(200, 1)
+    y = X["a"].to_numpy()
+    conformal = ConformalRegressor(FrozenEstimator(LinearRegression().fit(X, y)), SHIFT)
+    numbered = X.set_axis([3, 1, 2], axis=1)
+    for X_fit in (X[["c", "b", "a"]], pl.from_pandas(X[["b", "a", "c"]]), X.to_numpy()):
+        with pytest.raises(ValueError, match="Got 200 of 200 calibration rows"):
+            conformal.fit(X, y, X_fit=X_fit)
+        assert conformal.fit(new, y, X_fit=X_fit).rows_checked_
+    assert FittedRows(numbered).share(numbered[[1, 2, 3]]) == 1
+    assert FittedRows(X).share(numbered) == 1  # other names: by position
+    with pytest.raises(ValueError, match=r"Got X_fit with columns \['a', 'b', 'd'\] and X with"):
+        conformal.fit(X, y, X_fit=X.rename(columns={"c": "d"}))
+
+
+@pytest.mark.parametrize("change", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_seen_rows_are_known_after_a_trip_through_float32(change):
+    X, new = _named(200, 0).to_numpy(), _named(200, 1).to_numpy()
+    fine, short = change(X), change(X.astype(np.float32))
+    for rows, again in ((fine, short), (short, fine), (fine, fine), (short, short)):
+        assert FittedRows(rows).known_beyond_chance(again) == 200
+        assert FittedRows(rows).known_beyond_chance(change(new)) == 0
+    assert FittedRows(fine).share(short) == 0  # exactly
+    model = FrozenEstimator(ImportanceWeighted(Ridge(), SHIFT).fit(X, X[:, 0]))
+    with pytest.raises(ValueError, match="Got 200 of 200 calibration rows"):
+        ConformalRegressor(model, SHIFT).fit(X.astype(np.float32), X[:, 0])
+
+
+def test_what_is_alike_in_float32_is_no_reason_to_refuse():
+    # counters beyond 2**24, large numbers and small differences: many rows are one in float32
+    for start, step in ((10**9, 1), (10**40, 10**36), (1.0, 1e-9)):
+        table = (start + step * np.arange(1000.0))[:, None]
+        fitted, new = np.split(np.random.default_rng(0).permutation(table), 2)
+        assert FittedRows(fitted).known_beyond_chance(new) == 0
+        assert FittedRows(fitted).known_beyond_chance(fitted) == 500
+
+
+def test_what_could_not_be_checked_is_said():
+    X, y = _regression(200, 0)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    unknown = ConformalRegressor(FrozenEstimator(forest), SHIFT).fit(X, y)
+    assert unknown.rows_checked_ is False
+    assert "not checked whether the model was fitted to these" in str(unknown.report(X))
+    assert unknown.report(X).to_dict()["rows_checked"] is False
+    named = clone(unknown).fit(*_regression(200, 1), X_fit=X)
+    neighbours = KNeighborsRegressor().fit(X, y)
+    told = ConformalRegressor(FrozenEstimator(neighbours), SHIFT).fit(*_regression(200, 1))
+    for model in (named, told, ConformalRegressor(Ridge(), SHIFT, random_state=0).fit(X, y)):
+        assert model.rows_checked_ is True
+        assert "not checked" not in str(model.report(X))
+
+
 def test_the_fitted_rows_survive_pickling_and_not_cloning():
     X, y = _regression(100, 0)
     for model in (ImportanceWeighted(Ridge(), SHIFT), ImportanceWeightedCV(Ridge(), SHIFT)):
@@ -589,6 +648,47 @@ def test_wrong_kinds_of_models_and_labels():
     assert ConformalRegressor(column, SHIFT).fit(X, y).predict_interval(X).shape == (100, 2)
 
 
+@pytest.mark.parametrize("estimator", [None, "linear", 3])
+def test_what_is_no_model(estimator):
+    with pytest.raises(TypeError, match=r"Got estimator=.*Regressor\(LinearRegression\(\)\)"):
+        ConformalRegressor(estimator, SHIFT).fit(*_regression(100, 0))
+    with pytest.raises(TypeError, match=r"Got estimator=.*Classifier\(LogisticRegression\(\)\)"):
+        ConformalClassifier(estimator, SHIFT).fit(*_classification(100, 0))
+
+
+def test_labels_that_no_model_can_learn():
+    X, y = _regression(100, 0)
+    numbers, sets = ConformalRegressor(Ridge(), SHIFT), ConformalClassifier(LogisticRegression())
+    sets.set_params(ratio=SHIFT)
+    text = np.where(y > 1, "up", "down")
+    for labels in (text, text.astype(object), y.astype(str), np.array([*y[1:], "x"], dtype=object)):
+        with pytest.raises(ValueError, match=r"Got y with labels that are no numbers.*Classifier"):
+            numbers.fit(X, labels)
+    for gap in (None, np.nan, pd.NA):
+        missing = np.array([gap, *text[1:]], dtype=object)
+        with pytest.raises(ValueError, match=r"Got y that is missing .* in 1 of 100 rows"):
+            sets.fit(X, missing)
+    with pytest.raises(ValueError, match=r"Got y that is missing .* in 1 of 100 rows"):
+        numbers.fit(X, np.array([None, *y[1:]], dtype=object))
+    assert numbers.fit(X, y.astype(object)).n_calibration_ == 50
+    with pytest.raises(ValueError, match="Got y with text and numbers in it"):
+        sets.fit(X, np.array([1, *text[1:]], dtype=object))
+    with pytest.raises(ValueError, match=r"Got y with one class only \('up'\)"):
+        sets.fit(X, np.full(100, "up"))
+    # a model that is fitted may be calibrated on one class
+    frozen = FrozenEstimator(LogisticRegression().fit(X, text))
+    assert ConformalClassifier(frozen, SHIFT).fit(X[:50], np.full(50, "up")).n_calibration_ == 50
+
+
+def test_no_rows_to_report_on():
+    X, y = _regression(100, 0)
+    model = ConformalRegressor(Ridge(), SHIFT, random_state=0).fit(X, y)
+    for table in (X[:0], []):
+        for method in (model.report, model.predict_interval):
+            with pytest.raises(ValueError, match=r"Got X with 0 samples \(rows\)"):
+                method(table)
+
+
 class Broken(Ridge):
     """Predicts NaN."""
 
@@ -675,11 +775,14 @@ def test_mostly_infinite_sets_are_announced():
     X, y = _regression(400, 0)
     ratio = KnownRatio(lambda X: 8 * X[:, 0])
     model = ConformalRegressor(Ridge(), ratio, random_state=0)
-    with pytest.warns(OverlapWarning, match=r"WB303 the calibration weights are worth \d"):
+    with pytest.warns(OverlapWarning, match=r"WB303 \d+ % of the prediction sets"):
         model.fit(X, y)
     finding = model.report(X + 8).findings[0]
     assert (finding.code, finding.level) == ("WB303", "warning")
-    assert "100% of the prediction sets on the target are infinite" in finding.message
+    assert "100 % of the prediction sets on the target are infinite" in finding.message
+    assert re.search(
+        r"worth \d\.\d of 200 rows, and 0.9 coverage takes at least 9", finding.message
+    )
     assert str(finding) in str(model.report(X + 8))
     assert json.loads(json.dumps(model.report(X + 8).to_dict()))["findings"][0]["code"] == "WB303"
     assert not model.report(X - 8).findings
@@ -695,7 +798,9 @@ def test_mostly_infinite_sets_are_announced():
 def test_a_target_sample_is_asked_where_there_is_one():
     # the ratio is even on the source rows: only the target sample shows that it is not there
     X, y = _regression(400, 0)
-    with pytest.warns(OverlapWarning, match="WB303"):
+    # two hundred rows of equal weights are enough for others like them: the text must not say no
+    words = r"WB303 100 %.* worth 200\.0 of 200 rows, enough for 0\.9 .* a far larger ratio"
+    with pytest.warns(OverlapWarning, match=words):
         ConformalRegressor(Ridge(), Capped(), random_state=0).fit(X, y, X_target=X + 20)
 
 
@@ -797,6 +902,19 @@ def test_data_frames_and_a_failed_fit():
     with pytest.raises(ValueError, match="NaN"):
         model.fit(frame, np.full(200, np.nan))
     assert vars(model) == before
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas])
+def test_columns_of_the_target_are_matched_by_name(convert):
+    X, X_target = _named(300, 0), _named(200, 1, mean=0.3)
+    y, turned = X["a"].to_numpy() ** 2, X_target[["c", "a", "b"]]
+    for inner in (LinearRegression(), ImportanceWeighted(LinearRegression(), ULSIF())):
+        model = ConformalRegressor(inner, ClassifierRatio(), random_state=0)
+        expected = model.fit(convert(X), y, X_target=convert(X_target)).predict_interval(convert(X))
+        model.fit(convert(X), y, X_target=convert(turned))
+        np.testing.assert_array_equal(model.predict_interval(convert(X)), expected)
+    with pytest.raises(ValueError, match=r"other columns than X: missing \['c'\]"):
+        model.fit(convert(X), y, X_target=convert(turned.drop(columns="c")))
 
 
 def test_a_hundred_thousand_rows_at_once():

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from pictures import faults
-from weighbridge.diagnostics import balance_table, diagnose
+from weighbridge.diagnostics import BalanceTable, balance_table, diagnose
 from weighbridge.plotting import BalanceDisplay, compute_love
 
 
@@ -122,5 +122,17 @@ def test_no_difference_at_all():
 
 def test_errors():
     X, X_target, _ = _samples(2)
-    with pytest.raises(ValueError, match="Got max_rows=0, but at least one row"):
-        BalanceDisplay.from_samples(X, X_target, max_rows=0)
+    for wrong in (0, 2.5, "3", True):
+        with pytest.raises(ValueError, match=r"Got max_rows=.*, but expected a whole number >= 1"):
+            BalanceDisplay.from_samples(X, X_target, max_rows=wrong)
+    table = balance_table(X, X_target)
+    with pytest.raises(TypeError, match=r"Got table of type str, .* comes from .*balance_table"):
+        compute_love("x")
+    with pytest.raises(
+        TypeError, match=r"Got report of type BalanceTable, .*weighbridge\.diagnose"
+    ):
+        BalanceDisplay.from_report(table)
+    with pytest.raises(TypeError, match=r"Got love of type BalanceTable, .* compute_love"):
+        BalanceDisplay(table)
+    with pytest.raises(ValueError, match="Got an empty balance table"):
+        compute_love(BalanceTable((), "pooled"))

@@ -2,9 +2,12 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
 from pictures import faults
 from weighbridge.datasets import make_gaussian_shift
@@ -89,6 +92,18 @@ def test_ratio_known_fitted_or_not():
     np.testing.assert_array_equal(tables[0]["deployment"], tables[1]["deployment"])
 
 
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas])
+def test_columns_are_matched_by_name(convert):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    X_target = pd.DataFrame(rng.normal([0, 1], size=(150, 2)), columns=["a", "b"])
+    source, target = convert(X), convert(X_target[["b", "a"]])
+    for ratio in (GaussianRatio(), fit_ratio(source, target, GaussianRatio())):
+        turned = OverlapDisplay.from_ratio(ratio, source, target).table()
+        straight = OverlapDisplay.from_ratio(ratio, source, convert(X_target)).table()
+        np.testing.assert_array_equal(turned["deployment"], straight["deployment"])
+
+
 def test_what_is_drawn_is_the_table():
     rng = np.random.default_rng(0)
     _, ax = plt.subplots()
@@ -126,3 +141,9 @@ def test_errors():
         compute_overlap([-np.inf], [0.0])
     with pytest.raises(TypeError, match="expected a density ratio"):
         OverlapDisplay.from_ratio(np.ones(3), np.ones((3, 1)), np.ones((3, 1)))
+    with pytest.raises(TypeError, match=r"Got the model LinearRegression, .* model\.ratio_"):
+        OverlapDisplay.from_ratio(LinearRegression(), np.ones((3, 1)), np.ones((3, 1)))
+    with pytest.raises(TypeError, match=r"Got overlap of type list, .* compute_overlap"):
+        OverlapDisplay([0.0])
+    with pytest.raises(TypeError, match="Got log_ratio of type str that is not numbers"):
+        compute_overlap("x", [0.0])

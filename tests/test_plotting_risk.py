@@ -154,3 +154,11 @@ def test_own_axes(verdict):
     _, ax = plt.subplots()
     with pytest.raises(ValueError, match="Got 1 axes, but there are two panels"):
         RiskDisplay.from_verdict(verdict).plot(ax=ax)
+
+
+def test_what_is_no_verdict(verdict):
+    for wrong in ("x", verdict.report):
+        with pytest.raises(TypeError, match=r"Got verdict of type .*, but expected a Verdict"):
+            RiskDisplay.from_verdict(wrong)
+    with pytest.raises(TypeError, match=r"Got forest of type Verdict, .* compute_forest"):
+        RiskDisplay(verdict)

@@ -152,9 +152,21 @@ def test_errors():
         ShiftDisplay.from_samples(X, X_target, features=["aeg"])
     with pytest.raises(ValueError, match=r"Got features=\[\]"):
         ShiftDisplay.from_samples(X, X_target, features=[])
+    for wrong in (1.0, [None]):
+        with pytest.raises(ValueError, match=r"Got features=.*, but expected a list of columns"):
+            ShiftDisplay.from_samples(X, X_target, features=wrong)
+    with pytest.raises(ValueError, match="Got no histograms, but expected at least one"):
+        ShiftDisplay([])
+    with pytest.raises(TypeError, match=r"Got a histogram of type str, .*feature_histogram"):
+        ShiftDisplay(["age"])
     with pytest.raises(ValueError, match="Got weights of shape"):
         ShiftDisplay.from_samples(X, X_target, weights[1:])
     display = ShiftDisplay.from_samples(X, X_target, features=["age", "site"])
     _, ax = plt.subplots()
     with pytest.raises(ValueError, match="Got 1 axes for 2 features; pass one for each"):
         display.plot(ax=ax)
+
+
+def test_one_histogram_needs_no_list():
+    histogram = compute_feature_histogram([0, 0, 1, 1], [0, 1, 1, 1], name="visits")
+    assert ShiftDisplay(histogram).histograms == (histogram,)

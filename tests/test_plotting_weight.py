@@ -168,8 +168,17 @@ def test_errors():
             method("pie")
     with pytest.raises(ValueError, match="Got cap=1, but the largest weight is 2"):
         WeightDisplay.from_weights([1, 2], cap=1)
-    with pytest.raises(ValueError, match="Got n_points=1, but a curve has at least 2"):
-        compute_lorenz([1, 2], n_points=1)
+    with pytest.raises(ValueError, match="Got cap='x', but expected one number"):
+        WeightDisplay.from_weights([1, 2], cap="x")
+    for wrong in (1, 2.5, "3"):
+        with pytest.raises(ValueError, match=r"Got n_points=.*, but expected a whole number >= 2"):
+            compute_lorenz([1, 2], n_points=wrong)
+    parts = display.histogram, display.lorenz, display.summary
+    for place, name in enumerate(("histogram", "lorenz", "summary")):
+        wrong = [*parts]
+        wrong[place] = [1, 2]
+        with pytest.raises(TypeError, match=f"Got {name} of type list, but expected a"):
+            WeightDisplay(*wrong)
     for function in (WeightDisplay.from_weights, compute_lorenz, compute_weight_histogram):
         with pytest.raises(ValueError, match="negative value"):
             function([1.0, -1.0])

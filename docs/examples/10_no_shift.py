@@ -39,8 +39,8 @@ print(verdict)
 # Nothing was tuned, and the model is the one you would have trained anyway. The other half's labels
 # are known here:
 actual = (verdict.model.predict(X_target) != data.y[halves[1]]).mean()
-low, high = verdict.candidate("none").risk.interval
-print(f"actual error {actual:.1%}, expected between {low:.1%} and {high:.1%}")
+expect = verdict.expect
+print(f"actual error {actual:.1%}, expected between {expect.low:.1%} and {expect.high:.1%}")
 
 # %%
 # The features differ a little, as any two samples do; all of them within the grey band.

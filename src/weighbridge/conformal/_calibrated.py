@@ -24,7 +24,7 @@ from weighbridge.conformal._report import few_rows_finding
 from weighbridge.conformal._seen_rows import refuse_seen_rows
 from weighbridge.conformal._thresholds import infinite_share_expected, thresholds
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.ratios._fit_ratio import is_fitted
+from weighbridge.ratios._fit_ratio import is_fitted, target_like_source
 from weighbridge.weighting import log_mean
 
 
@@ -36,6 +36,7 @@ class CalibratedEstimator(WeightedEstimator):
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_target": True, "X_fit": True}
     _by_class: ClassVar[bool]
+    _example: ClassVar[str]
 
     coverage: float
     calibration_size: Any
@@ -71,11 +72,13 @@ class CalibratedEstimator(WeightedEstimator):
             a new row has their mean. 0 leaves a row out. The ratio itself compares the two
             samples as they are.
         X_target : array-like of shape (n_target, n_features), optional
-            Target rows, without labels. Required unless `ratio` is fitted or known.
+            Target rows, without labels. Required unless `ratio` is fitted or known. Columns of
+            data frames are matched by name, whatever their order.
         X_fit : array-like of shape (n_fit, n_features), optional
             Rows that a frozen estimator was fitted to, for a check that none of them is used
             again. `ImportanceWeighted`, `ImportanceWeightedCV` and models that keep their rows
-            need no reminder.
+            need no reminder. For any other frozen model nothing is checked without it, and
+            ``rows_checked_`` is False.
 
         Returns
         -------
@@ -88,10 +91,14 @@ class CalibratedEstimator(WeightedEstimator):
         rng = check_random_state(self.random_state)
         used = rows if rows.own is None else rows.take(np.flatnonzero(rows.own > 0))
         used = Part(used.X, self._checked_labels(used.y), used.own)
+        checked = True
+        if X_target is not None:
+            X_target = target_like_source(rows.X, X_target)
         if ready:
-            refuse_seen_rows(self.estimator, used.X, X_fit)
+            checked = refuse_seen_rows(self.estimator, used.X, X_fit)
             fitting, calibration = None, used
         else:
+            self._check_fitting(used)
             fitting, calibration = split(used, self.calibration_size, rng, by_class=self._by_class)
         # of all rows: one of the fitted part alone covered no better, with half of the rows
         ratio = self._fitted_ratio(rows.X, X_target)
@@ -103,12 +110,15 @@ class CalibratedEstimator(WeightedEstimator):
             setattr(self, name, value)
         self.ratio_, self.scores_, self.calibration_weights_ = ratio, scores, weights
         self.n_calibration_, self.ess_ = calibration.n_rows, effective_sample_size(weights)
-        self._log_scale = log_scale
+        self.rows_checked_, self._log_scale = checked, log_scale
         self._copy_features()
         if X_target is None and is_estimated(ratio):  # one that was fitted here has said so itself
             warn_if_apart(log_scale)
         self._warn_if_infinite(X_target, coverage)
         return self
+
+    def _check_fitting(self, rows: Part) -> None:
+        """Refuse rows that no model can be fitted to; any will do, unless a member knows better."""
 
     def _checked_coverage(self) -> float:
         coverage = one_number(self.coverage, "coverage")
@@ -123,6 +133,11 @@ class CalibratedEstimator(WeightedEstimator):
         if isinstance(self.estimator, type):
             name = self.estimator.__name__
             raise TypeError(f"Got the class {name}, but expected an object: write {name}().")
+        if not hasattr(self.estimator, "fit"):
+            raise TypeError(
+                f"Got estimator={self.estimator!r}, but expected an estimator of scikit-learn or "
+                f"one like it; e.g. {type(self).__name__}({self._example})."
+            )
         if is_fitted(clone(self.estimator)):
             return True
         if is_fitted(self.estimator):
@@ -154,6 +169,10 @@ class CalibratedEstimator(WeightedEstimator):
     def _thresholds(self, X: Any) -> np.ndarray:
         """Return the largest score that a label may have at each row of `X`."""
         check_is_fitted(self)
+        if np.shape(X)[:1] == (0,):
+            raise ValueError(
+                "Got X with 0 samples (rows); pass the rows of the target to predict at."
+            )
         log_ratio = to_numpy(self.ratio_.score_samples(X)).astype(float)
         missing = int(np.isnan(log_ratio).sum())
         if missing:
@@ -189,6 +208,7 @@ class CalibratedEstimator(WeightedEstimator):
             "ess": self.ess_,
             "n_rows": int(limit.size),
             "infinite_share": share,
+            "rows_checked": self.rows_checked_,
             "findings": findings,
         }
 

@@ -61,6 +61,9 @@ class ConformalClassifier(CalibratedEstimator):
         Effective sample size of these weights.
     n_calibration_ : int
         Number of calibration rows.
+    rows_checked_ : bool
+        Whether the model is known not to be fitted to the calibration rows: False for a frozen one
+        that does not keep its rows, where ``fit`` had no ``X_fit`` either.
     n_features_in_ : int
         Number of features, where the inner estimator knows it.
     feature_names_in_ : ndarray
@@ -89,6 +92,7 @@ class ConformalClassifier(CalibratedEstimator):
     """
 
     _by_class: ClassVar[bool] = True
+    _example: ClassVar[str] = "LogisticRegression()"
     _score_of: Any
 
     def __init__(
@@ -158,8 +162,20 @@ class ConformalClassifier(CalibratedEstimator):
                 "classifier that has, e.g. sklearn.calibration.CalibratedClassifierCV around it. "
                 "For numbers use weighbridge.conformal.ConformalRegressor."
             )
+        if y.dtype == object and len({isinstance(label, str) for label in y.tolist()}) > 1:
+            raise ValueError(
+                "Got y with text and numbers in it, which have no common order; write all labels "
+                "as text, or all as numbers."
+            )
         check_classification_targets(y)
         return y
+
+    def _check_fitting(self, rows: Part) -> None:
+        if rows.n_rows and (rows.y == rows.y[0]).all():
+            raise ValueError(
+                f"Got y with one class only ({rows.y.tolist()[0]!r}); a classifier is fitted to at "
+                "least two."
+            )
 
     def _fit_models(
         self, part: Part | None, ratio: Any, X_target: Any, rng: np.random.RandomState

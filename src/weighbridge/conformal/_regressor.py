@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,6 +66,9 @@ class ConformalRegressor(CalibratedEstimator):
         Effective sample size of these weights.
     n_calibration_ : int
         Number of calibration rows.
+    rows_checked_ : bool
+        Whether the model is known not to be fitted to the calibration rows: False for a frozen one
+        that does not keep its rows, where ``fit`` had no ``X_fit`` either.
     n_features_in_ : int
         Number of features, where the inner estimator knows it.
     feature_names_in_ : ndarray
@@ -97,6 +102,7 @@ class ConformalRegressor(CalibratedEstimator):
     """
 
     _by_class: ClassVar[bool] = False
+    _example: ClassVar[str] = "LinearRegression()"
 
     def __init__(
         self,
@@ -159,6 +165,13 @@ class ConformalRegressor(CalibratedEstimator):
             raise TypeError(
                 f"Got the classifier {type(self.estimator).__name__}; classes come in sets: use "
                 "weighbridge.conformal.ConformalClassifier."
+            )
+        odd = [label for label in y.tolist() if not isinstance(label, Real | Decimal)]
+        if odd:
+            raise ValueError(
+                f"Got y with labels that are no numbers ({odd[0]!r}); an interval is one of "
+                "numbers. Convert them, or use weighbridge.conformal.ConformalClassifier for "
+                "classes."
             )
         return y.astype(np.float64)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from weighbridge._finding import Finding
+from weighbridge.conformal._thresholds import SLACK
 
 # From this share of infinite sets on the calibration says more about itself than about the target.
 MOSTLY = 0.5
@@ -36,6 +38,8 @@ class ConformalReport:
         Mean number of classes in a set; None for intervals.
     empty_share : float or None
         Share of sets without any class; None for intervals.
+    rows_checked : bool
+        Whether the model is known not to be fitted to the calibration rows.
     findings : tuple of Finding
         WB303 where most sets are infinite.
 
@@ -60,6 +64,7 @@ class ConformalReport:
     mean_width: float | None = None
     mean_size: float | None = None
     empty_share: float | None = None
+    rows_checked: bool = True
     findings: tuple[Finding, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,6 +84,11 @@ class ConformalReport:
             f"{self.ess:,.1f}",
             f"{self.infinite_share:.1%} of {self.n_rows:,} {kind} are infinite{self._size()}",
         ]
+        if not self.rows_checked:
+            lines.append(
+                "not checked whether the model was fitted to these calibration rows: it does not "
+                "tell, and fit had no X_fit"
+            )
         return "\n".join([*lines, *map(str, self.findings)])
 
     def _size(self) -> str:
@@ -90,15 +100,25 @@ class ConformalReport:
 def few_rows_finding(
     ess: float, n_calibration: int, infinite_share: float, coverage: float
 ) -> Finding | None:
-    """Return WB303 where most sets are infinite."""
+    """Return WB303 where most sets are infinite: too few rows, or none like those of the target."""
     if infinite_share <= MOSTLY:
         return None
+    least = math.ceil(coverage / (1 - coverage) - SLACK)
+    sets = f"{100 * infinite_share:.0f} % of the prediction sets on the target are infinite"
+    worth = f"the calibration weights are worth {ess:.1f} of {n_calibration} rows"
+    if ess < least:
+        return Finding(
+            "WB303",
+            "warning",
+            f"{sets}: {worth}, and {coverage:.4g} coverage takes at least {least}.",
+            "Calibrate on more rows where the target lies, ask for less coverage, or check whether "
+            "one feature alone tells the samples apart.",
+        )
     return Finding(
         "WB303",
         "warning",
-        f"the calibration weights are worth {ess:.1f} of {n_calibration} rows, and "
-        f"{infinite_share:.0%} of the prediction sets on the target are infinite: the rows cannot "
-        f"say where {coverage:.4g} of the target's errors lie.",
-        "Calibrate on more rows where the target lies, ask for less coverage, or check whether "
-        "one feature alone tells the samples apart.",
+        f"{sets}: {worth}, enough for {coverage:.4g} coverage at rows like them, but most target "
+        "rows have a far larger ratio.",
+        "Calibrate on rows where the target lies, or check whether one feature alone tells the "
+        "samples apart.",
     )

@@ -6,6 +6,7 @@ from weighbridge.plotting._feature_histogram import FeatureHistogram, compute_fe
 from weighbridge.plotting._overlap import OverlapDisplay, OverlapHistogram, compute_overlap
 from weighbridge.plotting._risk import Forest, RiskDisplay, compute_forest
 from weighbridge.plotting._shift import ShiftDisplay
+from weighbridge.plotting._surface import BridgeSurface, compute_surface
 from weighbridge.plotting._weight import WeightDisplay
 from weighbridge.plotting._weight_curves import (
     LorenzCurve,
@@ -17,6 +18,7 @@ from weighbridge.plotting._weight_curves import (
 __all__ = [
     "BalanceDisplay",
     "BridgeDisplay",
+    "BridgeSurface",
     "FeatureHistogram",
     "Forest",
     "LorenzCurve",
@@ -32,5 +34,6 @@ __all__ = [
     "compute_lorenz",
     "compute_love",
     "compute_overlap",
+    "compute_surface",
     "compute_weight_histogram",
 ]

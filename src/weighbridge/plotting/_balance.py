@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from weighbridge.diagnostics._balance import BalanceTable, balance_table
+from weighbridge.diagnostics import BalanceTable, ShiftReport, balance_table
+from weighbridge.plotting._arguments import check_made
 from weighbridge.plotting._labels import shown_name, size
 from weighbridge.plotting._roles import BAND, GREY, TRAINING, WEIGHTED, Role
-
-if TYPE_CHECKING:
-    from weighbridge.diagnostics import ShiftReport
+from weighbridge.ratios._parameters import check_count
 
 # Differences below this are commonly called balanced.
 _BALANCED = 0.1
@@ -75,8 +74,10 @@ def compute_love(table: BalanceTable, *, max_rows: int = _MOST_ROWS) -> LovePlot
     >>> love.names, love.n_left_out
     (('1', '2'), 1)
     """
-    if not max_rows >= 1:
-        raise ValueError(f"Got max_rows={max_rows}, but at least one row is drawn.")
+    check_made(table, BalanceTable, "table", "weighbridge.diagnostics.balance_table")
+    if not len(table):
+        raise ValueError("Got an empty balance table; there is nothing to draw.")
+    check_count("max_rows", max_rows, 1)
     rows = table.largest(max_rows)
     before = np.abs([row.before for row in rows])
     is_weighted = any(row.after is not None for row in rows)
@@ -87,6 +88,8 @@ def compute_love(table: BalanceTable, *, max_rows: int = _MOST_ROWS) -> LovePlot
 
 class BalanceDisplay:
     """A love plot: sizes of standardised differences, before and after weighting.
+
+    `from_samples` and `from_report` only compute; `plot` draws.
 
     Parameters
     ----------
@@ -117,7 +120,7 @@ class BalanceDisplay:
     """
 
     def __init__(self, love: LovePlot) -> None:
-        self.love = love
+        self.love = check_made(love, LovePlot, "love", "compute_love")
 
     @classmethod
     def from_samples(
@@ -159,6 +162,7 @@ class BalanceDisplay:
         BalanceDisplay
             Not drawn yet; see `plot`.
         """
+        check_made(report, ShiftReport, "report", "weighbridge.diagnose")
         return cls(compute_love(report.balance, max_rows=max_rows))
 
     def plot(self, *, ax: Any = None) -> BalanceDisplay:

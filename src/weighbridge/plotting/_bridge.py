@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge.search import Point, SearchResult
-from weighbridge.search._coordinates import hellinger_coordinates
+from weighbridge.plotting._arguments import check_made
+from weighbridge.plotting._roles import WEIGHTED
+from weighbridge.plotting._surface import CURVES, STEPS, BridgeSurface, compute_surface
 
-# Curves of constant alpha that have names, and those that give the map its shape.
-_CURVES = {"power (alpha 1)": 1.0, "relative (alpha 3)": 3.0}
-# lam along a curve, dense at both ends, where relative weights change fastest.
-_STEPS = np.concatenate([[0.0], expit(np.linspace(-9, 9, 79)), [1.0]])
 _LEVELS = 8
 # With fewer evaluations there is no surface to fill in.
 _SURFACE = 30
@@ -28,14 +24,13 @@ class BridgeDisplay:
     the left end is no weights, the right end the full ratio, and the curves of constant alpha are
     arches between them.
 
+    `from_estimator` draws at once, as displays of scikit-learn do. Those of the other displays here
+    do not: they have tables for those who do not want to draw.
+
     Parameters
     ----------
-    result : SearchResult
-        What the search found.
-    log_ratio : ndarray of shape (n_samples,)
-        Log ratios at the source rows.
-    chosen : (float, float)
-        lam and alpha of the chosen weighting.
+    surface : BridgeSurface
+        From `compute_surface`.
 
     Attributes
     ----------
@@ -57,11 +52,8 @@ class BridgeDisplay:
     ['alpha', 'lam', 'loss', 'order', 'x', 'y']
     """
 
-    def __init__(self, result: SearchResult, log_ratio: np.ndarray, chosen: Any) -> None:
-        self.result = result
-        # rows that do not count, by an own weight of 0, may have any ratio
-        self.log_ratio = np.asarray(log_ratio)[np.asarray(log_ratio) < np.inf]
-        self.chosen = Point(*chosen)
+    def __init__(self, surface: BridgeSurface) -> None:
+        self.surface = check_made(surface, BridgeSurface, "surface", "compute_surface")
 
     @classmethod
     def from_estimator(
@@ -88,9 +80,11 @@ class BridgeDisplay:
                 "ImportanceWeightedCV."
             )
         weighting = estimator.best_weighting_
-        display = cls(
-            estimator.search_result_, estimator.log_ratio_, (weighting.lam, weighting.alpha)
-        )
+        chosen = weighting.lam, weighting.alpha
+        log_ratio = estimator.log_ratio_
+        # rows that do not count, by an own weight of 0, may have any ratio
+        log_ratio = log_ratio[~np.isnan(log_ratio)]
+        display = cls(compute_surface(estimator.search_result_, log_ratio, chosen))
         return display.plot(ax=ax, chart=chart, path=path)
 
     def plot(self, *, ax: Any = None, chart: str = "bridge", path: bool = False) -> BridgeDisplay:
@@ -124,8 +118,10 @@ class BridgeDisplay:
             ax.plot(*line.T, color="0.35", linewidth=1.2, linestyle=style, label=name)
         if path:
             self._draw_path(ax, points)
-        ax.plot(*star, "*", color="tab:red", markersize=15, label=self._chosen_label(), zorder=5)
-        _finish_bridge(ax, points, self.result) if chart == "bridge" else _finish_rectangle(ax)
+        # the edge sets it off from losses of its own colour
+        look = {"color": WEIGHTED.color, "markeredgecolor": "white", "markersize": 17}
+        ax.plot(*star, "*", **look, label=self._chosen_label(), clip_on=False, zorder=5)
+        _finish_bridge(ax, self.surface) if chart == "bridge" else _finish_rectangle(ax)
         ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=2, frameon=False, fontsize=9
         )
@@ -141,47 +137,37 @@ class BridgeDisplay:
             For each candidate in order of evaluation: lam, alpha, its loss, and its place on the
             bridge.
         """
-        points, _, _ = self._bridge()
-        lam, alpha = self.result.points.T
-        order = np.arange(1, lam.size + 1)
-        x, y = points.T
+        surface = self.surface
         return {
-            "lam": lam,
-            "alpha": alpha,
-            "loss": self.result.values,
-            "order": order,
-            "x": x,
-            "y": y,
+            "lam": surface.lam,
+            "alpha": surface.alpha,
+            "loss": surface.loss,
+            "order": np.arange(1, surface.lam.size + 1),
+            "x": surface.x,
+            "y": surface.y,
         }
 
     def _bridge(self) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-        """Place candidates, named curves and the choice by their weights, none left, full right."""
-        tried = [Point(*point) for point in self.result.points]
-        curves = [Point(lam, alpha) for alpha in _CURVES.values() for lam in _STEPS]
-        ends = [Point(0.0, 1.0), Point(1.0, 1.0)]
-        places = hellinger_coordinates([*tried, *curves, self.chosen, *ends], self.log_ratio)
-        flat = _laid_flat(places[:, :2])
-        along = flat[len(tried) : len(tried) + len(curves)].reshape(len(_CURVES), _STEPS.size, 2)
-        named = dict(zip(_CURVES, along, strict=True))
-        return flat[: len(tried)], named, flat[-3]
+        """Return places of candidates, named curves and the choice, by their weights."""
+        surface = self.surface
+        return np.column_stack([surface.x, surface.y]), surface.curves, surface.chosen_place
 
     def _rectangle(self) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+        """Return the same on the plain square of lam and alpha."""
+        surface, chosen = self.surface, self.surface.chosen
         named = {
-            name: np.column_stack([np.full(_STEPS.size, alpha), _STEPS])
-            for name, alpha in _CURVES.items()
+            name: np.column_stack([np.full(STEPS.size, alpha), STEPS])
+            for name, alpha in CURVES.items()
         }
-        return (
-            self.result.points[:, ::-1].copy(),
-            named,
-            np.array([self.chosen.alpha, self.chosen.lam]),
-        )
+        points = np.column_stack([surface.alpha, surface.lam])
+        return points, named, np.array([chosen.alpha, chosen.lam])
 
     def _draw_losses(self, ax: Any, points: np.ndarray, *, filled: bool) -> None:
         """Colour by loss, in steps; the square is filled where there are enough candidates."""
         from matplotlib.colors import BoundaryNorm
 
-        good = np.isfinite(self.result.values)
-        values, places = self.result.values[good], points[good]
+        good = np.isfinite(self.surface.loss)
+        values, places = self.surface.loss[good], points[good]
         # steps of equally many candidates: a loss that is huge near one end must not hide the rest
         levels = np.unique(np.quantile(values, np.linspace(0, 1, _LEVELS + 1)))
         if levels.size < 2:
@@ -204,20 +190,7 @@ class BridgeDisplay:
             ax.annotate(str(number), place, xytext=(3, 3), textcoords="offset points", fontsize=7)
 
     def _chosen_label(self) -> str:
-        return f"chosen: lam {self.chosen.lam:.2g}, alpha {self.chosen.alpha:.2g}"
-
-
-def _laid_flat(places: np.ndarray) -> np.ndarray:
-    """Turn the map so that its last two points lie on a level, the first of them at 0."""
-    none, full = places[-2], places[-1]
-    length = np.hypot(*(full - none))
-    if length == 0:  # no shift: all is one point
-        return places - none
-    cosine, sine = (full - none) / length
-    turned = (places - none) @ np.array([[cosine, -sine], [sine, cosine]])
-    if turned[:, 1].sum() < 0:  # the arches rise
-        turned[:, 1] *= -1
-    return turned
+        return f"chosen: lam {self.surface.chosen.lam:.2g}, alpha {self.surface.chosen.alpha:.2g}"
 
 
 def _with_edges(places: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -239,13 +212,12 @@ def _is_spread(places: np.ndarray) -> bool:
     return bool(singular[-1] > 1e-6 * max(singular[0], 1e-300))
 
 
-def _finish_bridge(ax: Any, points: np.ndarray, result: SearchResult) -> None:
+def _finish_bridge(ax: Any, surface: BridgeSurface) -> None:
     for lam, name in ((0, "none"), (1, "full")):
-        ends = np.flatnonzero(result.points[:, 0] == lam)
+        ends = np.flatnonzero(surface.lam == lam)
         if ends.size:
-            ax.annotate(
-                name, points[ends[0]], xytext=(0, -14), textcoords="offset points", ha="center"
-            )
+            place = surface.x[ends[0]], surface.y[ends[0]]
+            ax.annotate(name, place, xytext=(0, -14), textcoords="offset points", ha="center")
     ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
     ax.margins(0.08, 0.2)
     ax.set_title("Weightings by how different their weights are", fontsize=10)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge.diagnostics._words import percent
 from weighbridge.plotting._feature_histogram import FeatureHistogram
-from weighbridge.plotting._labels import percent, shown_name
+from weighbridge.plotting._labels import shown_name
 from weighbridge.plotting._roles import DEPLOYMENT, GREY, TRAINING, WEIGHTED
 
 # So many values can be labelled in a small picture.

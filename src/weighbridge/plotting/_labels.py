@@ -17,15 +17,6 @@ def shown_name(name: str, longest: int = 28) -> str:
     return text.replace("$", r"\$")
 
 
-def percent(share: float) -> str:
-    """Write a share in per cent: whole, or with one digit where it is small."""
-    if math.isnan(share):
-        return "–"
-    if 0 < share < 0.0005:
-        return "< 0.1 %"
-    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
-
-
 def size(value: float) -> str:
     """Write the size of a difference."""
     if math.isnan(value):

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.plotting._labels import percent
+from weighbridge.diagnostics._words import percent
+from weighbridge.plotting._arguments import check_log_ratio, check_made
 from weighbridge.plotting._roles import DEPLOYMENT, GREY, TRAINING
 from weighbridge.ratios import fit_ratio
-from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
+from weighbridge.ratios._fit_ratio import check_ratio, is_fitted, target_like_source
 
 _BINS = 40
 # Axes end at these quantiles, or at the largest log ratio of the training rows.
@@ -75,8 +76,8 @@ def compute_overlap(log_ratio: Any, log_ratio_target: Any) -> OverlapHistogram:
     >>> print(f"{overlap.beyond:.0%} of the target rows lie beyond all source rows")
     15% of the target rows lie beyond all source rows
     """
-    source = _log_ratios(log_ratio, "log_ratio")
-    target = _log_ratios(log_ratio_target, "log_ratio_target")
+    source = check_log_ratio(log_ratio, "log_ratio")
+    target = check_log_ratio(log_ratio_target, "log_ratio_target")
     if not (source < np.inf).all():
         raise ValueError(
             "Got log_ratio with an infinite ratio at a source row, where the source density cannot "
@@ -99,6 +100,8 @@ class OverlapDisplay:
     """Mirrored histogram of the log ratio: training up, deployment down.
 
     Where only deployment has rows, no weights can stand for them.
+
+    `from_ratio` only counts; `plot` draws.
 
     Parameters
     ----------
@@ -127,7 +130,7 @@ class OverlapDisplay:
     """
 
     def __init__(self, overlap: OverlapHistogram) -> None:
-        self.overlap = overlap
+        self.overlap = check_made(overlap, OverlapHistogram, "overlap", "compute_overlap")
 
     @classmethod
     def from_ratio(cls, ratio: Any, X: Any, X_target: Any) -> OverlapDisplay:
@@ -140,13 +143,19 @@ class OverlapDisplay:
         X : array-like or data frame of shape (n_source, n_features)
             Source rows.
         X_target : same type, of shape (n_target, n_features)
-            Target rows.
+            Target rows. Columns of data frames are matched by name, whatever their order.
 
         Returns
         -------
         OverlapDisplay
             Not drawn yet; see `plot`.
         """
+        if hasattr(ratio, "predict") and not hasattr(ratio, "score_samples"):
+            raise TypeError(
+                f"Got the model {type(ratio).__name__}, but expected a density ratio: that of a "
+                "fitted ImportanceWeighted or ImportanceWeightedCV is model.ratio_."
+            )
+        X_target = target_like_source(X, X_target)
         if not is_fitted(check_ratio(ratio)):
             ratio = fit_ratio(X, X_target, ratio)
         return cls(compute_overlap(ratio.score_samples(X), ratio.score_samples(X_target)))
@@ -213,20 +222,6 @@ class OverlapDisplay:
             "training": self.overlap.training,
             "deployment": self.overlap.deployment,
         }
-
-
-def _log_ratios(values: Any, name: str) -> np.ndarray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(
-            f"Got {name} of shape {array.shape}, but expected one number for each row."
-        )
-    if np.isnan(array).any():
-        raise ValueError(
-            f"Got NaN in {name} in {int(np.isnan(array).sum())} of {array.size} rows; every row "
-            "needs a log ratio (-inf for a ratio of 0)."
-        )
-    return array
 
 
 def _edges(source: np.ndarray, target: np.ndarray, limit: float) -> np.ndarray:

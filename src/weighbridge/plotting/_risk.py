@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from weighbridge._estimate import Estimate
+from weighbridge.plotting._arguments import check_made
 from weighbridge.plotting._roles import GREY, WEIGHTED
-
-if TYPE_CHECKING:
-    from weighbridge._estimate import Estimate
-    from weighbridge.verdict import Verdict
+from weighbridge.verdict import Verdict
 
 # How a weighting that is not used is marked; the used one is a filled square.
 _OTHER = {"marker": "o", "color": GREY, "markersize": 5.5}
@@ -91,6 +90,7 @@ def compute_forest(verdict: Verdict) -> Forest:
     >>> bool(forest.change_high[forest.use] < 0)  # weighting helps, beyond its interval
     True
     """
+    check_made(verdict, Verdict, "verdict", "weighbridge.assess")
     candidates = verdict.candidates
     losses = np.array([_numbers(each.risk.estimate) for each in candidates]).T
     changes = np.array([_numbers(each.change) for each in candidates]).T
@@ -113,6 +113,8 @@ def compute_forest(verdict: Verdict) -> Forest:
 
 class RiskDisplay:
     """What each weighting is expected to lose in deployment, and its change against none.
+
+    `from_verdict` only computes; `plot` draws.
 
     Parameters
     ----------
@@ -139,7 +141,7 @@ class RiskDisplay:
     """
 
     def __init__(self, forest: Forest) -> None:
-        self.forest = forest
+        self.forest = check_made(forest, Forest, "forest", "compute_forest")
 
     @classmethod
     def from_verdict(cls, verdict: Verdict) -> RiskDisplay:
@@ -244,8 +246,7 @@ def _label_losses(ax: Any, forest: Forest) -> None:
     ax.set_yticks(range(len(names)), names)
     used = ax.get_yticklabels()[forest.use]
     used.set(fontweight="bold", color=WEIGHTED.color)
-    is_error = forest.measure == "error"
-    if is_error:
+    if forest.measure == "error":
         ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     ax.set_title(f"Expected {forest.measure}, {100 * forest.confidence:g} %", fontsize=10)
     missing = np.isnan(forest.value)

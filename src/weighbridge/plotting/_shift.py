@@ -11,6 +11,7 @@ import numpy as np
 from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._features import read_features
 from weighbridge.diagnostics._weights import check_weights
+from weighbridge.plotting._arguments import check_made
 from weighbridge.plotting._feature_histogram import FeatureHistogram, histogram_of
 from weighbridge.plotting._feature_picture import draw_feature
 from weighbridge.plotting._roles import DEPLOYMENT, TRAINING, WEIGHTED
@@ -20,6 +21,8 @@ _MOST_FEATURES = 6
 
 class ShiftDisplay:
     """Features one by one, before and after weighting.
+
+    `from_samples` only counts; `plot` draws.
 
     Parameters
     ----------
@@ -47,7 +50,12 @@ class ShiftDisplay:
     """
 
     def __init__(self, histograms: Sequence[FeatureHistogram]) -> None:
-        self.histograms = tuple(histograms)
+        made = [histograms] if isinstance(histograms, FeatureHistogram) else list(histograms)
+        if not made:
+            raise ValueError("Got no histograms, but expected at least one feature to draw.")
+        for each in made:
+            check_made(each, FeatureHistogram, "a histogram", "compute_feature_histogram")
+        self.histograms = tuple(made)
 
     @classmethod
     def from_samples(
@@ -178,7 +186,8 @@ def _moved_most(X: Any, X_target: Any) -> list[str]:
 
 def _named(features: Any, known: list[str]) -> list[str]:
     """Check names or positions of features."""
-    wanted: list[Any] = [features] if isinstance(features, str | int) else list(features)
+    wanted: list[Any] = list(features) if np.iterable(features) else [features]
+    wanted = [features] if isinstance(features, str) else wanted
     names = [known[each] if _is_position(each, known) else str(each) for each in wanted]
     unknown = [name for name in names if name not in known]
     if unknown or not names:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._validation import one_number
 from weighbridge.diagnostics._weights import WeightSummary, check_weights, summarize_weights
+from weighbridge.diagnostics._words import percent
 from weighbridge.geodesic import log_weight_bounds
-from weighbridge.plotting._labels import percent
+from weighbridge.plotting._arguments import check_made
 from weighbridge.plotting._roles import CAUTION, GREY, WEIGHTED
 from weighbridge.plotting._weight_curves import (
     LorenzCurve,
@@ -27,6 +29,8 @@ _KINDS = ("histogram", "lorenz")
 
 class WeightDisplay:
     """A histogram of weights, or the curve that shows how few rows carry them.
+
+    `from_weights` and `from_estimator` only count; `plot` draws.
 
     Parameters
     ----------
@@ -69,9 +73,12 @@ class WeightDisplay:
         summary: WeightSummary,
         cap: float | None = None,
     ) -> None:
-        self.histogram = histogram
-        self.lorenz = lorenz
-        self.summary = summary
+        maker = "weighbridge.diagnostics.summarize_weights"
+        self.histogram = check_made(
+            histogram, WeightHistogram, "histogram", "compute_weight_histogram"
+        )
+        self.lorenz = check_made(lorenz, LorenzCurve, "lorenz", "compute_lorenz")
+        self.summary = check_made(summary, WeightSummary, "summary", maker)
         self.cap = cap
 
     @classmethod
@@ -91,6 +98,7 @@ class WeightDisplay:
             Not drawn yet; see `plot`.
         """
         checked = check_weights(weights)
+        cap = None if cap is None else one_number(cap, "cap")
         if cap is not None and not cap >= checked.max():
             raise ValueError(
                 f"Got cap={cap:g}, but the largest weight is {checked.max():g}; the cap is on the "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge.diagnostics._weights import check_weights
+from weighbridge.ratios._parameters import check_count
 
 # Weights below 1/1024 of the mean differ in nothing that matters; they share the first bar.
 _SMALLEST_OCTAVE = -10
@@ -125,8 +126,7 @@ def compute_lorenz(weights: Any, *, n_points: int = 200) -> LorenzCurve:
     >>> compute_lorenz([1, 1, 1, 5]).weight
     array([0.   , 0.625, 0.75 , 0.875, 1.   ])
     """
-    if not n_points >= 2:
-        raise ValueError(f"Got n_points={n_points}, but a curve has at least 2 points.")
+    check_count("n_points", n_points, 2)
     falling = np.sort(check_weights(weights))[::-1]
     carried = np.concatenate([[0.0], np.cumsum(falling / falling[0])])
     carried /= carried[-1]
