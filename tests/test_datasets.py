@@ -202,6 +202,21 @@ def test_clinic_without_shift_is_one_population():
     assert abs(data.X["age"].mean() - data.X_target["age"].mean()) < 4 * 14 / np.sqrt(2000)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_source": "a"}, "Got n_source='a', but expected a whole number >= 1"),
+        ({"n_target": 2.5}, "Got n_target=2.5, but expected a whole number >= 1"),
+        ({"shift": float("nan")}, "Got shift=nan, but expected a finite number"),
+        ({"shift": float("inf")}, "Got shift=inf, but expected a finite number"),
+        ({"backend": "numpy"}, "Got backend='numpy', but expected a library of data frames"),
+    ],
+)
+def test_clinic_refuses_what_it_cannot_draw(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_clinic(**{"n_source": 10, "n_target": 10, **options})
+
+
 def test_clinic_refuses_no_rows():
     with pytest.raises(ValueError, match="n_target=0"):
         make_clinic(10, 0)

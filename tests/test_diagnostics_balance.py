@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.diagnostics import balance_table
+from weighbridge.diagnostics import BalanceTable, balance_table
 
 SAMPLE, TARGET = [[1, -1], [2, 12]], [[3, 0], [4, 42]]
 
@@ -222,6 +222,31 @@ def test_the_text_fits_a_terminal(weights):
     assert "0.1 %" in text
     assert "32,576" in text
     assert "∞" in text
+
+
+def test_integer_names_are_those_of_the_columns():
+    X = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=[1, 2, 3])
+    X_target = X.assign(**{})[[3, 1, 2]] + [0.0, 5.0, 0.0]  # moves column 1
+    table = balance_table(X, X_target)
+    assert [row.name for row in table.rows] == ["1", "2", "3"]
+    assert table.largest(1)[0].name == "1"
+
+
+def test_a_column_called_like_the_gaps_of_another_keeps_its_name():
+    X = pd.DataFrame({"age": [1.0, np.nan, 2.0], "age missing": [0.0, 1.0, 2.0]})
+    names = [row.name for row in balance_table(X, X).rows]
+    assert names == ["age", "age is missing", "age missing"]
+
+
+def test_a_table_without_rows_has_a_text():
+    assert str(BalanceTable((), "pooled")).strip() == "no features to compare"
+
+
+def test_no_negative_number_of_rows_is_the_largest():
+    table = balance_table(np.eye(3), np.eye(3))
+    assert table.largest(0) == ()
+    with pytest.raises(ValueError, match="Got n=-1, but expected a whole number >= 0"):
+        table.largest(-1)
 
 
 def test_large_tables_take_little_time_a_column():

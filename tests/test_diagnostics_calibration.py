@@ -62,6 +62,15 @@ def test_means_and_standard_errors_are_the_plain_ones(source, target):
         assert 0 <= mean.low <= mean.value <= mean.high
 
 
+def test_the_intervals_have_the_confidence_asked_for():
+    source, target = gaussian(500)
+    narrow, wide = (calibration(source, target, confidence=c).mean_target for c in (0.5, 0.95))
+    widths = [(each.high - each.value) / each.standard_error for each in (narrow, wide)]
+    assert widths == pytest.approx([0.6744898, 1.9599640])  # quantiles of the normal distribution
+    with pytest.raises(ValueError, match=r"Got confidence=95\.0"):
+        calibration(source, target, confidence=95)
+
+
 def test_a_ratio_off_by_a_constant_is_seen():
     source, target = gaussian(5000)
     found = calibration(source + math.log(3), target + math.log(3))

@@ -50,6 +50,9 @@ def test_a_report_prints_within_80_columns(clinic):
     assert lines[0] == report.sentence == "Shift strong, overlap enough"
     assert max(map(len, lines)) <= 80
     assert any(line.strip().startswith("age") for line in lines)
+    parts = (report, report.balance, report.full, report.calibration, report.test, report.support)
+    for each in (*parts, report.attribution[0], report.features[0]):
+        assert repr(each) == str(each)
 
 
 def test_a_report_is_json_without_nan(clinic):
@@ -57,6 +60,7 @@ def test_a_report_is_json_without_nan(clinic):
     stored = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert stored["shift"]["word"] == report.shift
     assert stored["overlap"]["full"]["ess"] == report.full.ess
+    assert stored["overlap"]["reason"] == report.overlap_judgement.reason
     assert len(stored["shift"]["balance"]["rows"]) == len(report.balance)
 
 
@@ -113,6 +117,19 @@ def test_the_words_of_shift():
         "almost complete",
     ]
     assert shift_word(Estimate(0.7, 0.1, 0.51, 0.89)) == "none"
+    with pytest.raises(TypeError, match=r"Got auc=0.7, but expected an Estimate"):
+        shift_word(0.7)
+
+
+@given(st.floats(0.3, 1.0), st.floats(0.001, 0.2))
+def test_no_word_depends_on_the_confidence(auc, error):
+    words = {shift_word(Estimate.normal(auc, error, c, (0.0, 1.0))) for c in (0.5, 0.95, 0.99)}
+    assert len(words) == 1
+
+
+def test_a_standard_error_is_not_negative():
+    with pytest.raises(ValueError, match="Got standard_error=-1, but a standard error is 0"):
+        Estimate.normal(0.5, -1)
 
 
 def judged(**numbers):
@@ -130,6 +147,29 @@ def test_the_words_of_overlap():
     assert judged(tail_index=0.71) == "thin"
     assert judged(tail_index=math.nan) == "enough"
     assert judged(n_rows=50, worth=40.0, tail_index=0.9) == "enough"  # too few for a tail
+
+
+def test_a_judgement_can_be_stored_and_printed():
+    judgement = judge_overlap(n_rows=400, worth=6.0, tail_index=1.1, outside=0.0)
+    assert judgement.to_dict() == {
+        "word": "broken",
+        "reason": "the full ratio is worth 6 of 400 rows",
+    }
+    assert repr(judgement) == str(judgement) == "broken: the full ratio is worth 6 of 400 rows"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"worth": math.nan}, "Got worth=nan, but expected a number of rows"),
+        ({"worth": -1.0}, "Got worth=-1.0, but expected a number of rows"),
+        ({"outside": math.nan}, "Got outside=nan, but expected a share between 0 and 1"),
+        ({"outside": 5}, "Got outside=5, but expected a share between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(numbers, message):
+    with pytest.raises(ValueError, match=message):
+        judged(**numbers)
 
 
 @given(
@@ -226,6 +266,7 @@ def test_a_difference_that_is_left_is_a_finding():
     report = diagnose(timid, data.X, data.X_target)
     (finding,) = (each for each in report.findings if each.code == "WB305")
     assert "column 0 still differs by" in finding.message
+    assert finding.help.startswith("A larger lam reduces it")
     assert "WB401" not in codes(report)  # of the full ratio only
 
 
@@ -235,6 +276,8 @@ def test_a_ratio_that_misses_the_shift_is_a_finding():
     report = diagnose(nothing, data.X, data.X_target)
     assert "WB401" in codes(report)
     assert "WB402" not in codes(report)  # a known ratio may lack its constant
+    (finding,) = (each for each in report.findings if each.code == "WB305")
+    assert "lam" not in finding.help  # it is 1 already
 
 
 class Doubled(ULSIF):

@@ -126,6 +126,58 @@ def test_rare_levels_are_pooled(source, target, expected):
     assert shift.p_value == pytest.approx(p_value)
 
 
+@pytest.mark.parametrize("rows_of_level", [1, 2, 4])
+def test_levels_without_overlap_have_the_distance_1_however_rare(rows_of_level):
+    levels = [f"{sample}{j}" for sample in "st" for j in range(120 // rows_of_level)]
+    values = np.repeat(levels, rows_of_level)
+    (found,) = feature_shift(*(pd.DataFrame({"zip": half}) for half in np.split(values, 2)))
+    if rows_of_level == 1:  # names: nothing can be said
+        assert math.isnan(found.distance)
+        assert (found.test, found.p_value) == ("none", 1.0)
+        assert "not compared" in str(found)
+    else:
+        assert found.distance == pytest.approx(1, abs=1e-12)
+        assert (found.test, found.p_value) == ("permutation", 0.001)
+
+
+def test_rare_levels_without_shift_are_seldom_evidence():
+    """Under permutations P(p <= 0.05) <= 0.05; the bound is exceeded by chance once in 1,000."""
+    rng = np.random.default_rng(0)
+    p_values = []
+    for _ in range(100):
+        values = rng.integers(0, 60, 150).astype(str)
+        halves = (pd.DataFrame({"zip": part}) for part in np.split(values, [90]))
+        (found,) = feature_shift(*halves)
+        assert found.test == "permutation"
+        p_values.append(found.p_value)
+    assert np.sum(np.array(p_values) <= 0.05) <= stats.binom(100, 0.05).ppf(0.999)
+
+
+def test_the_permutations_of_levels_are_those_of_rows():
+    """The share of permuted rows whose chi-squared statistic is as large, within 4 errors."""
+    rng = np.random.default_rng(1)
+    source, target = rng.integers(0, 12, 30), rng.integers(2, 14, 20)
+    (found,) = feature_shift(
+        *(pd.DataFrame({"zip": part.astype(str)}) for part in (source, target))
+    )
+    rows = np.concatenate([source, target])
+
+    def statistic(rows):
+        table = np.array([np.bincount(part, minlength=14) for part in np.split(rows, [30])])
+        return stats.chi2_contingency(table[:, table.any(axis=0)], correction=False).statistic
+
+    given = statistic(rows)
+    share = np.mean([statistic(rng.permutation(rows)) >= given - 1e-9 for _ in range(2000)])
+    error = math.sqrt(share * (1 - share) * (1 / 2000 + 1 / 999))
+    assert found.p_value == pytest.approx(share, abs=4 * error + 0.001)
+
+
+def test_a_column_called_like_the_gaps_of_another_keeps_its_name():
+    X = pd.DataFrame({"age": [1.0, np.nan, 2.0] * 10, "age missing": np.arange(30.0)})
+    names = [each.name for each in feature_shift(X, X)]
+    assert sorted(names) == ["age", "age is missing", "age missing"]
+
+
 def test_missing_values_are_a_feature_of_their_own():
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(500, 2)), rng.normal(size=(400, 2))

@@ -215,7 +215,7 @@ X, Y, LOG_RATIO = np.arange(20.0)[:, None], np.arange(20) % 2, np.linspace(-1, 1
     [
         (np.linspace(0, 1, 20), "continuous values, but label shift is checked for classes only"),
         (np.arange(19), r"y of shape \(19,\), but expected \(20,\)"),
-        (np.r_[np.nan, np.arange(19) % 2], "missing values in 1 rows"),
+        (np.r_[np.nan, np.arange(19) % 2], "missing values in 1 of 20 rows"),
         (np.ones(20), r"one class only \(1.0\)"),
         (["a", *["b"] * 19], "class 'a' in 1 row only"),
         (np.array(["a", *["b"] * 19], dtype=object), "class 'a' in 1 row only"),

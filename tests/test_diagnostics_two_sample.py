@@ -137,6 +137,12 @@ def test_folds_keep_copies_together_and_do_not_know_the_samples():
     assert np.bincount(fold).tolist() == [24] * 5
 
 
+def test_more_folds_than_rows_still_find_a_shift():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(100, 2)), rng.normal(1, 1, size=(90, 2))
+    assert two_sample_test(X, X_target, cv=200).p_value == 1 / 200
+
+
 def test_row_order_does_not_matter():
     rng = np.random.default_rng(5)
     X, X_target = rng.normal(size=(80, 2)), rng.normal(0.3, 1, size=(70, 2))

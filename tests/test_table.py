@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from weighbridge.ratios._columns import read_columns
+from weighbridge.ratios._columns import column_labels, read_columns, take_rows
 from weighbridge.ratios._row_order import canonical_order
 from weighbridge.ratios._table import TableEncoder
 
@@ -85,13 +85,53 @@ def test_text_where_numbers_were_is_refused():
 
 
 def test_trees_see_numbers_with_gaps_and_codes():
-    X = pd.DataFrame({"city": ["a", "b"] * 5, "x": [np.nan, 2.0] * 5})
-    encoder = TableEncoder().fit(X, np.arange(10) % 2)
+    X = pd.DataFrame({"city": ["a", "b"] * 20, "x": [np.nan, 2.0] * 20})
+    encoder = TableEncoder().fit(X, np.arange(40) % 2)
     seen = encoder.for_trees(X)
     assert np.isnan(seen[0, 0])
     assert seen[:2, 1].tolist() == [0, 1]
     assert encoder.categorical.tolist() == [False, True]
     assert np.isnan(encoder.for_trees(pd.DataFrame({"city": ["new"], "x": [1.0]}))[0, 1])
+
+
+def test_trees_see_gaps_below_the_values_where_these_are_few():
+    X = np.full((40, 3), np.nan)
+    X[0, 1], X[:, 2] = -3.0, np.arange(40.0)
+    encoder = TableEncoder().fit(X, np.arange(40) % 2)
+    seen = encoder.for_trees(X)
+    assert np.isfinite(seen).all()
+    assert np.ptp(seen[:, 0]) == 0
+    assert (seen[1:, 1] < -3.0).all()
+    np.testing.assert_array_equal(seen[:, 2], X[:, 2])
+
+
+@pytest.mark.parametrize("value", [np.finfo(float).max, -np.finfo(float).max, 1e-300])
+def test_gaps_lie_below_values_of_any_size(value):
+    X = np.full((10, 1), np.nan)
+    X[0] = value
+    seen = TableEncoder().fit(X, np.arange(10) % 2).for_trees(X)
+    assert np.isfinite(seen).all()
+    assert seen[1, 0] < seen[0, 0] or value == -np.finfo(float).max  # nothing lies below that
+
+
+def test_names_of_a_frame_that_are_no_text_are_written_as_text():
+    X = pd.DataFrame(np.eye(3), columns=[3, 1, 2])
+    assert column_labels(X) == ["3", "1", "2"]
+    assert column_labels(np.eye(3)) == ["0", "1", "2"]
+    assert list(take_rows(X, np.array([2, 0])).index) == [2, 0]
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(TypeError, match="Got complex numbers; pass real and imaginary part"):
+        read_columns(np.eye(3) + 1j)
+    with pytest.raises(TypeError, match="Got complex numbers"):
+        read_columns(pd.DataFrame({"z": [1j, 2.0]}))
+
+
+def test_infinity_is_refused_by_the_name_of_its_column():
+    X = pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, np.inf]})
+    with pytest.raises(ValueError, match="Got infinity in column 'b'; replace it by a number"):
+        TableEncoder().fit(X, np.array([0, 1]))
 
 
 def test_sparse_rows_are_scaled_and_stay_sparse():

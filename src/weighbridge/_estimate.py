@@ -56,6 +56,10 @@ class Estimate:
         Estimate
             With its interval.
         """
+        if standard_error < 0:
+            raise ValueError(
+                f"Got standard_error={standard_error!r}, but a standard error is 0 or more."
+            )
         half = float(ndtri((1 + confidence) / 2)) * standard_error
         low, high = max(bounds[0], value - half), min(bounds[1], value + half)
         return cls(float(value), float(standard_error), float(low), float(high))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from sklearn.utils import Bunch, check_random_state
 from weighbridge._validation import one_number
 from weighbridge.ratios import KnownRatio
 from weighbridge.ratios._columns import column_labels, read_columns
+from weighbridge.ratios._parameters import check_count
+
+BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
 
 # Log odds of deployment at each site, and the share of visits there without a body mass index.
 _SITES = {"north": -0.8, "south": -0.24, "east": 0.4, "west": 0.88}
@@ -77,10 +81,12 @@ def make_clinic(
     >>> bool(data.X_target["age"].mean() > data.X["age"].mean() + 5)
     True
     """
-    for name, n in (("n_source", n_source), ("n_target", n_target)):
-        if not n >= 1:
-            raise ValueError(f"Got {name}={n}, but there must be at least one row.")
+    check_count("n_source", n_source, 1)
+    check_count("n_target", n_target, 1)
     shift = one_number(shift, "shift")
+    if not math.isfinite(shift):
+        raise ValueError(f"Got shift={shift}, but expected a finite number; 0 is no shift.")
+    _check_backend(backend)
     rng = check_random_state(random_state)
     source, y = _visits(rng, n_source, -shift)
     target, y_target = _visits(rng, n_target, shift)
@@ -91,6 +97,16 @@ def make_clinic(
         y_target=y_target,
         ratio=KnownRatio(ClinicLogRatio(shift)),
     )
+
+
+def _check_backend(backend: Any) -> None:
+    """Refuse what is no library of data frames: a name, a module or narwhals' own mark."""
+    name = getattr(backend, "__name__", getattr(backend, "value", backend))
+    if name not in BACKENDS:
+        raise ValueError(
+            f"Got backend={backend!r}, but expected a library of data frames: "
+            f"{', '.join(map(repr, BACKENDS))}."
+        )
 
 
 def _frame(columns: dict[str, np.ndarray], backend: Any) -> Any:

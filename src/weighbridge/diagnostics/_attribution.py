@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge.diagnostics._domain import (
@@ -17,8 +16,8 @@ from weighbridge.diagnostics._domain import (
     binned,
     mean_log_odds,
 )
+from weighbridge.diagnostics._features import table_columns
 from weighbridge.diagnostics._placements import FoldAuc, fold_auc, standard_error
-from weighbridge.ratios._columns import read_columns
 from weighbridge.ratios._parameters import check_count
 from weighbridge.ratios._table import TableEncoder
 
@@ -30,7 +29,7 @@ MAX_SCORED = 600_000
 MAX_BINS = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FeatureAttribution:
     """How much of the shift is in one feature.
 
@@ -66,6 +65,9 @@ class FeatureAttribution:
             ``name``, ``fall``, ``standard_error``, ``alone``.
         """
         return asdict(self)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return (
@@ -224,9 +226,8 @@ def _alone(domain: CrossFittedDomain) -> list[float]:
     """Return the cross-fitted AUC of each feature by itself, at least 1/2."""
     rows = domain.rows
     n_bins = int(np.clip(math.sqrt(rows.codes.size / 2), 2, MAX_BINS))
-    columns = _sparse_columns(rows.table) if sp.issparse(rows.table) else read_columns(rows.table)
     found = []
-    for column in columns:
+    for column in table_columns(rows.table):
         bins = _bins(column, n_bins)
         scores = np.empty(rows.codes.size)
         for train, test in rows.folds:
@@ -247,11 +248,6 @@ def _alone(domain: CrossFittedDomain) -> list[float]:
         auc = fold_auc(scores, rows.codes, domain.weights, rows.tests).value
         found.append(min(max(auc, 0.5), 1.0))
     return found
-
-
-def _sparse_columns(table: Any) -> Any:
-    by_column = sp.csc_array(table)
-    return (by_column[:, [j]].toarray().ravel() for j in range(by_column.shape[1]))
 
 
 def _bins(column: Array, n_bins: int) -> Array:

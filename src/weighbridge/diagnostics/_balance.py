@@ -12,9 +12,10 @@ from weighbridge.diagnostics._balance_row import BalanceRow, balance_rows
 from weighbridge.diagnostics._balance_text import balance_text
 from weighbridge.diagnostics._features import read_features
 from weighbridge.diagnostics._weights import check_weights
+from weighbridge.ratios._parameters import check_count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BalanceTable:
     """How far the features differ, as `balance_table` finds it.
 
@@ -45,13 +46,14 @@ class BalanceTable:
         Parameters
         ----------
         n : int, default=15
-            How many.
+            How many, at most.
 
         Returns
         -------
         tuple of BalanceRow
             Largest first; what cannot be compared comes last.
         """
+        check_count("n", n, 0)
         by_size = sorted(
             self.rows, key=lambda row: math.inf if math.isnan(row.before) else -abs(row.before)
         )
@@ -88,6 +90,9 @@ class BalanceTable:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return balance_text(self.largest(), len(self.rows))

@@ -63,6 +63,8 @@ class BalanceRow:
 _Moments = tuple[float, float]
 # A sample of one feature, without missing values, and its weights.
 _Sample = tuple[np.ndarray, np.ndarray | None]
+# Name, kind and moments of one row of the table.
+_Compared = tuple[str, str, list[_Moments]]
 
 
 def balance_rows(
@@ -80,32 +82,14 @@ def balance_rows(
             (feature.source, feature.target), (weights, target_weights), gaps, strict=True
         )
     ]
-    name = feature.name
-    found: list[tuple[str, str, list[_Moments]]]
-    exponent = 0
-    if feature.levels is not None:
-        labels, codes = _frequent(samples, feature.levels)
-        levels = _level_moments(codes, len(labels))
-        found = [
-            (f"{name}={label}", "level", moments)
-            for label, moments in zip(labels, levels, strict=True)
-        ]
-    elif _is_binary(samples):
-        binary = [(values.astype(int), own) for values, own in samples]
-        found = [(name, "binary", _level_moments(binary, 2)[1])]
-    else:
-        # a power of 2 near the largest value is exact, and keeps squares within doubles
-        largest = max(float(np.abs(values).max(initial=0.0)) for values, _ in samples)
-        exponent = min(1000, max(-1000, math.frexp(largest)[1]))
-        near_one = [(np.ldexp(values, -exponent), own) for values, own in samples]
-        found = [(name, "number", _number_moments(near_one))]
+    found, exponent = _values_compared(feature, samples)
     if gappy:
         marks: list[_Sample] = [(gaps[0] * 1, weights), (gaps[1] * 1, target_weights)]
-        found.append((f"{name} missing", "missing", _level_moments(marks, 2)[1]))
+        found.append((feature.gap_name, "missing", _level_moments(marks, 2)[1]))
     return [
         _row(
             label,
-            name,
+            feature.name,
             kind,
             moments,
             exponent * (kind == "number"),
@@ -114,6 +98,24 @@ def balance_rows(
         )
         for label, kind, moments in found
     ]
+
+
+def _values_compared(feature: Feature, samples: list[_Sample]) -> tuple[list[_Compared], int]:
+    """Return name, kind and moments of the values that are there, and the exponent of numbers."""
+    name = feature.name
+    if feature.levels is not None:
+        labels, codes = _frequent(samples, feature.levels)
+        levels = _level_moments(codes, len(labels))
+        named = zip(labels, levels, strict=True)
+        return [(f"{name}={label}", "level", moments) for label, moments in named], 0
+    if _is_binary(samples):
+        binary = [(values.astype(int), own) for values, own in samples]
+        return [(name, "binary", _level_moments(binary, 2)[1])], 0
+    # a power of 2 near the largest value is exact, and keeps squares within doubles
+    largest = max(float(np.abs(values).max(initial=0.0)) for values, _ in samples)
+    exponent = min(1000, max(-1000, math.frexp(largest)[1]))
+    near_one = [(np.ldexp(values, -exponent), own) for values, own in samples]
+    return [(name, "number", _number_moments(near_one))], exponent
 
 
 def _row(

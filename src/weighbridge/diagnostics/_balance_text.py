@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from weighbridge.diagnostics._balance_row import BalanceRow
+from weighbridge.diagnostics._words import percent
 
 WIDTH = 80
 LONGEST_NAME = 22
@@ -15,6 +16,8 @@ _VISIBLE = 0.1
 
 def balance_text(rows: Sequence[BalanceRow], n_rows: int) -> str:
     """Return the rows as lines with bars, and how many more there are."""
+    if not rows:
+        return "  no features to compare"
     is_weighted = rows[0].after is not None
     names = [_cut(row.name) for row in rows]
     n_name = max(len("feature"), *map(len, names))
@@ -68,7 +71,7 @@ def _signed(value: float) -> str:
 def _means(row: BalanceRow) -> tuple[str, str]:
     means = (row.mean_source, row.mean_target)
     if row.kind != "number":
-        return _percent(means[0]), _percent(means[1])
+        return percent(means[0]), percent(means[1])
     known = [abs(mean) for mean in means if math.isfinite(mean)]
     size = max(known, default=0.0)
     if size >= 1e7 or 0 < size < 1e-4:
@@ -84,15 +87,3 @@ def _means(row: BalanceRow) -> tuple[str, str]:
 
 def _plain(value: float, form: str) -> str:
     return "–" if math.isnan(value) else f"{value:{form}}".replace("-", "−")
-
-
-def _percent(share: float) -> str:
-    """Return a share in per cent, with a decimal where it is next to 0 or 1 but neither."""
-    if math.isnan(share):
-        return "–"
-    percent = 100 * share
-    if 0 < percent < 0.05:
-        return "< 0.1 %"
-    if 99.95 <= percent < 100:
-        return "> 99.9 %"
-    return f"{percent:.1f} %" if 0 < percent < 0.95 or 99.05 < percent < 100 else f"{percent:.0f} %"

@@ -10,14 +10,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from weighbridge._estimate import Estimate
+from weighbridge.diagnostics._domain import check_confidence
 from weighbridge.weighting import log_mean
 
 # A mean ratio as near to 1 as this was made so.
 _BY_CONSTRUCTION = 1e-9
-_NORMAL_QUANTILE = float(ndtri(0.975))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibration:
     """Four means of a density ratio, as `calibration` finds them.
 
@@ -69,6 +69,9 @@ class Calibration:
         }
         return {**finite, "self_normalised": self.self_normalised}
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [
             f"{label:<33} {getattr(self, name)!s:<21} {remark}"
@@ -93,7 +96,7 @@ _MEANS = {
 }
 
 
-def calibration(log_ratio: Any, log_ratio_target: Any) -> Calibration:
+def calibration(log_ratio: Any, log_ratio_target: Any, *, confidence: float = 0.95) -> Calibration:
     """Check the identities ``mean_s r = 1``, ``mean_t 1/r = 1`` and ``mean_s r**2 = mean_t r``.
 
     A ratio that misses them by more than their intervals is not the density ratio of these samples.
@@ -106,6 +109,8 @@ def calibration(log_ratio: Any, log_ratio_target: Any) -> Calibration:
         Log density ratios at the source rows, with their constant; ``-inf`` stands for 0.
     log_ratio_target : array-like of shape (n_target,)
         The same at the target rows.
+    confidence : float, default=0.95
+        Of the intervals.
 
     Returns
     -------
@@ -123,12 +128,13 @@ def calibration(log_ratio: Any, log_ratio_target: Any) -> Calibration:
     """
     source = _checked(log_ratio, "log_ratio", "source")
     target = _checked(log_ratio_target, "log_ratio_target", "target")
-    mean_source = _mean_of_exp(source)
+    quantile = float(ndtri((1 + check_confidence(confidence)) / 2))
+    mean_source = _mean_of_exp(source, quantile)
     return Calibration(
         mean_source=mean_source,
-        mean_target=_mean_of_exp(-target),
-        d2_source=_mean_of_exp(2 * source),
-        d2_target=_mean_of_exp(target),
+        mean_target=_mean_of_exp(-target, quantile),
+        d2_source=_mean_of_exp(2 * source, quantile),
+        d2_target=_mean_of_exp(target, quantile),
         self_normalised=abs(mean_source.value - 1) < _BY_CONSTRUCTION,
     )
 
@@ -149,7 +155,7 @@ def _checked(values: Any, name: str, sample: str) -> np.ndarray:
     return array
 
 
-def _mean_of_exp(values: np.ndarray) -> Estimate:
+def _mean_of_exp(values: np.ndarray, quantile: float) -> Estimate:
     """Mean of the exponentials with its interval; inf beyond the largest double."""
     top = float(values.max())
     if not math.isfinite(top):  # a ratio of 0 everywhere, or somewhere in the target
@@ -159,7 +165,7 @@ def _mean_of_exp(values: np.ndarray) -> Estimate:
     relative = float(scaled.std(ddof=1) / scaled.mean()) / math.sqrt(values.size)
     with np.errstate(over="ignore"):
         mean = float(np.exp(log_mean(values)))
-    step = _NORMAL_QUANTILE * relative
+    step = quantile * relative
     # 0 * inf has no value
     error, low = (factor * mean if factor > 0 else 0.0 for factor in (relative, 1 - step))
     return Estimate(mean, error, low, (1 + step) * mean)

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.multiclass import type_of_target
 
-from weighbridge._namespace import to_numpy
+from weighbridge.diagnostics._boosting import small_trees
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._table import TableEncoder
 from weighbridge.ratios._views import NumbersView, QuadraticView, TreesView, View
@@ -88,20 +86,11 @@ class ClassPosterior:
             models.append((LogisticRegression(C=0.3, max_iter=1000), squares))
         enough = rows.size >= MIN_TREE_ROWS and np.bincount(codes).min() >= MIN_CLASS_ROWS
         if self.stacked.shape[1] <= MAX_TREE_COLUMNS and enough:
-            models.append((_boosting(encoder.categorical, self.seed), TreesView(encoder)))
+            trees = small_trees(
+                encoder.categorical, self.seed, learning_rate=0.05, max_iter=200, patience=10
+            )
+            models.append((trees, TreesView(encoder)))
         return models
-
-
-def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
-    return HistGradientBoostingClassifier(
-        learning_rate=0.05,
-        max_iter=200,
-        max_leaf_nodes=8,
-        l2_regularization=1.0,
-        early_stopping=True,
-        categorical_features=categorical if categorical.any() else None,
-        random_state=seed,
-    )
 
 
 def _mixing_shares(probabilities: list[np.ndarray], codes: np.ndarray) -> np.ndarray:
@@ -114,35 +103,6 @@ def _mixing_shares(probabilities: list[np.ndarray], codes: np.ndarray) -> np.nda
         responsible = likelihood * shares
         shares = (responsible / responsible.sum(axis=1, keepdims=True)).mean(axis=0)
     return shares
-
-
-def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes and the number of each row's; refuse what are no classes."""
-    y = to_numpy(y)
-    if y.shape != (n_source,):
-        raise ValueError(f"Got y of shape {y.shape}, but expected ({n_source},), one for each row.")
-    missing = np.array([value is None or value != value for value in y.tolist()])
-    if missing.any():
-        raise ValueError(
-            f"Got y with missing values in {int(missing.sum())} rows; leave these rows out."
-        )
-    if y.dtype.kind not in "OUSb" and type_of_target(y) not in ("binary", "multiclass"):
-        raise ValueError(
-            f"Got y with {type_of_target(y)} values, but label shift is checked for classes only; "
-            "leave the check out for regression, or pass classes."
-        )
-    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if labels.size < 2:
-        raise ValueError(
-            f"Got y with one class only ({y.tolist()[0]!r}); a check needs two or more."
-        )
-    if counts.min() < 2:
-        rare = labels.tolist()[int(np.argmin(counts))]
-        raise ValueError(
-            f"Got y with class {rare!r} in 1 row only; each class "
-            "needs 2 rows or more, to be held out once. Merge rare classes, or leave them out."
-        )
-    return labels, codes
 
 
 def drawn(codes: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np.ndarray:

@@ -9,6 +9,9 @@ import numpy as np
 
 from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.diagnostics._diagnosis import Diagnosis
+from weighbridge.diagnostics._domain import check_confidence
+from weighbridge.diagnostics._features import refuse_infinite
+from weighbridge.diagnostics._samples import Samples, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import fit_ratio
@@ -37,16 +40,17 @@ def diagnose(
         A model is diagnosed with its own weights, a ratio (fitted here if it is not yet) with the
         full ratio.
     X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
+        Source rows, 20 or more, as of the target.
     X_target : same type, of shape (n_target, n_features)
         Target rows; columns of data frames are matched by name.
     y : array-like of shape (n_source,), optional
         Classes of the source rows: then it is also checked whether class frequencies explain the
-        shift.
+        shift. Labels that cannot be compared are a finding; missing ones are refused.
     sample_weight : array-like of shape (n_source,), optional
-        Own weights of the source rows; they multiply the importance weights.
+        Own weights of the source rows; they multiply the importance weights. Rows of weight 0 are
+        left out first; see the notes.
     confidence : float, default=0.95
-        Of the intervals.
+        Of the intervals; the words go by 95 % always.
     random_state : int, RandomState instance or None, default=0
         Draws rows of large samples, deals folds, shuffles.
 
@@ -61,6 +65,10 @@ def diagnose(
     attribution, by 10,000 in the two-sample test and in the search for nearest rows. Weights,
     balance and tests of single features take all rows.
 
+    Own weights count in the domain classifier and its attribution, in what weights are worth, and
+    in the balance after weighting. The balance before, the two-sample test, the tests of single
+    features, the support and the identities of the ratio look at the rows without them.
+
     Examples
     --------
     >>> from weighbridge import diagnose
@@ -72,15 +80,20 @@ def diagnose(
     >>> print(diagnose(half, other).sentence)
     No shift found
     """
+    check_confidence(confidence)
     if X_target is None:
+        _refuse_model(model_or_ratio)
         model_or_ratio, X, X_target = None, model_or_ratio, X
-    ratio, weighting, n_parameters = _parts(model_or_ratio, X, X_target)
+    _check_model_or_ratio(model_or_ratio)
+    samples = read_samples(X, X_target, y, sample_weight)
+    refuse_infinite(samples.table, samples.codes)
+    ratio, weighting, n_parameters = _parts(model_or_ratio, samples)
     diagnosis = Diagnosis(
         ratio,
-        X,
-        X_target,
-        y=y,
-        sample_weight=sample_weight,
+        samples.X,
+        samples.X_target,
+        y=samples.y,
+        sample_weight=samples.own,
         n_parameters=n_parameters,
         confidence=confidence,
         random_state=random_state,
@@ -88,9 +101,38 @@ def diagnose(
     return diagnosis.report(weighting)
 
 
-def _parts(model_or_ratio: Any, X: Any, X_target: Any) -> tuple[Any, Any, int]:
+def _refuse_model(X: Any) -> None:
+    """Refuse a model or ratio that came without a second sample."""
+    if hasattr(X, "get_params"):
+        raise TypeError(
+            f"Got a {type(X).__name__} and one sample only; write diagnose(model_or_ratio, X, "
+            "X_target), or diagnose(X, X_target) without a model."
+        )
+
+
+def _check_model_or_ratio(model_or_ratio: Any) -> None:
+    """Refuse rows or labels in the wrong place, and models that have no weights."""
+    if isinstance(model_or_ratio, list | tuple) or hasattr(model_or_ratio, "shape"):
+        raise TypeError(
+            f"Got a {type(model_or_ratio).__name__} where a model or ratio is expected. The order "
+            "is diagnose(model_or_ratio, X, X_target), or diagnose(X, X_target); labels go in by "
+            "name: y=..."
+        )
+    is_model = hasattr(model_or_ratio, "fit") and hasattr(model_or_ratio, "predict")
+    if is_model and not (
+        isinstance(model_or_ratio, WeightedEstimator | type)
+        or hasattr(model_or_ratio, "score_samples")
+    ):
+        raise TypeError(
+            f"Got a {type(model_or_ratio).__name__}, which has no weights to look at, but expected "
+            "a density ratio or a fitted ImportanceWeighted. Wrap it: ImportanceWeighted(model)"
+            ".fit(X, y, X_target=X_target), or leave it out: diagnose(X, X_target)."
+        )
+
+
+def _parts(model_or_ratio: Any, samples: Samples) -> tuple[Any, Any, int]:
     """Return a fitted ratio, the weighting to show, and the number of parameters of the model."""
-    n_columns = X.shape[1] if hasattr(X, "shape") else len(X[0])
+    n_columns = samples.table.shape[1]
     if isinstance(model_or_ratio, WeightedEstimator):
         model = model_or_ratio
         if not hasattr(model, "ratio_"):
@@ -105,7 +147,7 @@ def _parts(model_or_ratio: Any, X: Any, X_target: Any) -> tuple[Any, Any, int]:
         with warnings.catch_warnings():
             # what the ratio says about overlap is among the findings
             warnings.simplefilter("ignore", OverlapWarning)
-            ratio = fit_ratio(X, X_target, ratio)
+            ratio = fit_ratio(samples.X, samples.X_target, ratio)
     return ratio, Geodesic(), n_columns + 1
 
 

@@ -6,24 +6,33 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import type_of_target
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
+from weighbridge._finding import Finding
 from weighbridge._namespace import to_numpy
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
-from weighbridge._validation import check_sample_weight
 from weighbridge._weighted_estimator import is_estimated
 from weighbridge.diagnostics._attribution import attributed
 from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._calibration import calibration
-from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows
+from weighbridge.diagnostics._classes import coded_classes, is_regression
+from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows, check_confidence
 from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._label_shift import LabelShift, label_shift
 from weighbridge.diagnostics._overlap_word import judge_overlap
+from weighbridge.diagnostics._samples import Samples, read_samples
 from weighbridge.diagnostics._shift_findings import find_all
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._support import outside_support
+from weighbridge.diagnostics._table_findings import (
+    label_findings,
+    labels_not_checked,
+    table_findings,
+)
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
+from weighbridge.ratios import AutoRatio
 from weighbridge.weighting import mean_one
 
 
@@ -39,7 +48,9 @@ class Diagnosis:
     y : array-like or None
         Labels of the source rows.
     sample_weight : array-like or None
-        Own weights of the source rows.
+        Own weights of the source rows; those of weight 0 are left out first. Domain classifier,
+        attribution and weights count them, as does what the balance shows after weighting; the
+        balance before, the tests, the support and the identities of the ratio do not.
     n_parameters : int
         Number of parameters of the model that is to be fitted.
     confidence : float
@@ -60,18 +71,21 @@ class Diagnosis:
         confidence: float,
         random_state: Any,
     ):
-        self.X, self.X_target, self.confidence = X, X_target, confidence
+        self.confidence = confidence = check_confidence(confidence)
+        samples = read_samples(X, X_target, y, sample_weight)
+        self.X, self.X_target = X, X_target = samples.X, samples.X_target
+        self.own = own = samples.own
         self.rows = DomainRows(X, X_target, random_state=random_state)
-        self.own = own = check_sample_weight(sample_weight, self.rows.n_source)
-        self.estimated = is_estimated(ratio)
+        self.estimated, self.automatic = is_estimated(ratio), _is_automatic(ratio)
         raw = source_log_ratio(ratio, X, own)
         raw_target = to_numpy(ratio.score_samples(X_target)).astype(float)
         self.log_ratio = mean_one_log_ratio(raw, own)
-        self.calibration = calibration(raw, raw_target)
-        self.label_shift = _label_shift(X, y, X_target, raw, raw_target, random_state)
+        self.calibration = calibration(raw, raw_target, confidence=confidence)
+        self.label_shift, notes = _label_shift(samples, raw, raw_target, random_state)
         self.domain = CrossFittedDomain(self.rows, own)
         self.auc = self.domain.auc(confidence)
         self.attribution = attributed(self.domain)
+        self.notes = [*table_findings(samples, self.attribution), *notes]
         self.features = feature_shift(X, X_target)
         self.test = two_sample_test(X, X_target, random_state=random_state)
         self.support = outside_support(X, X_target, random_state=random_state)
@@ -114,7 +128,8 @@ class Diagnosis:
             overlap_judgement=self.overlap,
             findings=(),
         )
-        return replace(report, findings=tuple(find_all(report, estimated=self.estimated)))
+        found = find_all(report, estimated=self.estimated, automatic=self.automatic)
+        return replace(report, findings=(*self.notes, *found))
 
 
 def weighting_name(weighting: Any) -> str:
@@ -129,22 +144,30 @@ def weighting_name(weighting: Any) -> str:
     return f"lam {lam:.2f}, alpha {alpha:.2f}"
 
 
+def _is_automatic(ratio: Any) -> bool:
+    """True for a ratio that was chosen among several."""
+    while isinstance(ratio, FrozenEstimator | Pipeline):
+        ratio = ratio.estimator if isinstance(ratio, FrozenEstimator) else ratio.steps[-1][1]
+    return isinstance(ratio, AutoRatio)
+
+
 def _label_shift(
-    X: Any,
-    y: Any,
-    X_target: Any,
-    log_ratio: np.ndarray,
-    log_ratio_target: np.ndarray,
-    random_state: Any,
-) -> LabelShift | None:
-    """Check for label shift where there are classes."""
-    if y is None or type_of_target(y) not in ("binary", "multiclass"):
-        return None
-    return label_shift(
-        X,
+    samples: Samples, log_ratio: np.ndarray, log_ratio_target: np.ndarray, random_state: Any
+) -> tuple[LabelShift | None, list[Finding]]:
+    """Check for label shift where there are classes; no label keeps a diagnosis from the rest."""
+    y = samples.y
+    if y is None or is_regression(y):
+        return None, []
+    try:
+        labels, codes = coded_classes(y, log_ratio.size)
+    except ValueError as error:
+        return None, [labels_not_checked(error)]
+    found = label_shift(
+        samples.X,
         y,
         log_ratio,
-        X_target=X_target,
+        X_target=samples.X_target,
         log_ratio_target=log_ratio_target,
         random_state=random_state,
     )
+    return found, list(label_findings(labels, codes))

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._estimate import Estimate
-from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge._validation import check_sample_weight, one_number
+from weighbridge.diagnostics._boosting import small_trees
 from weighbridge.diagnostics._placements import FoldAuc, fold_auc
+from weighbridge.diagnostics._samples import stacked_table
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import deal
-from weighbridge.ratios._fit_ratio import stack_samples
 from weighbridge.ratios._parameters import check_count
 from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._row_scores import RowScores
@@ -234,7 +233,9 @@ class CrossFittedDomain:
         linear.fit(rows.numbers[train], codes, sample_weight=weight)
         trees = None
         if rows.tree_codes is not None:
-            trees = _boosting(rows.encoder.categorical, rows.seed)
+            trees = small_trees(
+                rows.encoder.categorical, rows.seed, learning_rate=0.1, max_iter=100, patience=5
+            )
             trees.fit(rows.tree_codes[train], codes, sample_weight=weight)
         return DomainModel(linear.coef_[0], float(linear.intercept_[0]), trees)
 
@@ -253,12 +254,6 @@ def _fold_dependence(found: FoldAuc) -> float:
     """Return by how much the dependence of the folds widens the interval (see `domain_auc`)."""
     distance = (found.value - 0.5) / found.standard_error
     return math.sqrt(1 + 1 / (1 + (distance / 4) ** 2))
-
-
-def stacked_table(X: Any, X_target: Any) -> tuple[Any, Array]:
-    """Return both samples in one table that NumPy can read, and 0 for source, 1 for target."""
-    stacked, codes = stack_samples(X, X_target)
-    return (to_numpy(stacked) if is_foreign(stacked) else stacked), codes
 
 
 def binned(column: Array, n_bins: int) -> Array:
@@ -281,17 +276,3 @@ def check_confidence(confidence: Any) -> float:
             f"Got confidence={number!r}, but expected a number between 0 and 1, e.g. 0.95."
         )
     return number
-
-
-def _boosting(categorical: Array, seed: int) -> HistGradientBoostingClassifier:
-    """Return small trees that stop early: there is often little to tell."""
-    return HistGradientBoostingClassifier(
-        learning_rate=0.1,
-        max_iter=100,
-        max_leaf_nodes=8,
-        l2_regularization=1.0,
-        early_stopping=True,
-        n_iter_no_change=5,
-        categorical_features=categorical if categorical.any() else None,
-        random_state=seed,
-    )

@@ -14,11 +14,16 @@ from weighbridge.diagnostics._features import Feature, read_features
 FEW_VALUES = 20
 # Rows that each sample must be expected to have of a level, for the chi-squared law to hold.
 ENOUGH_ROWS = 5
+# Share of the rows that may be pooled before all levels are compared by permutations, the number
+# of these, and how many draws of a level are made in all.
+MOST_POOLED = 0.1
+N_PERMUTATIONS, FEWEST_PERMUTATIONS = 999, 199
+MOST_DRAWN = 2_000_000
 # Samples up to this size get the exact law of the Kolmogorov-Smirnov distance.
 EXACT_ROWS = 300
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FeatureShift:
     """How far one feature differs between the samples, as `feature_shift` finds it.
 
@@ -28,9 +33,9 @@ class FeatureShift:
         The feature, or the feature and ``missing``.
     distance : float
         Between 0 (same distribution) and 1 (nothing in common): the largest difference of the two
-        distribution functions for numbers, total variation for categories. NaN where one sample
-        has no values.
-    test : {"kolmogorov-smirnov", "chi-squared", "fisher", "none"}
+        distribution functions for numbers, total variation for categories. NaN where nothing can be
+        compared: one sample has no values, or each level is in one row only.
+    test : {"kolmogorov-smirnov", "chi-squared", "fisher", "permutation", "none"}
         Where the p-value is from.
     p_value : float
         Of the feature alone; never 0.
@@ -61,9 +66,12 @@ class FeatureShift:
         fields = asdict(self)
         return {**fields, "distance": None if math.isnan(self.distance) else self.distance}
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         if math.isnan(self.distance):
-            return f"{self.name}: not compared, one sample has no values"
+            return f"{self.name}: not compared, no values in one sample or different in every row"
         return (
             f"{self.name}: distance {self.distance:.2f}, adjusted p-value {self.p_adjusted:.2g} "
             f"({self.test})"
@@ -95,10 +103,14 @@ def feature_shift(X: Any, X_target: Any, *, correction: str = "holm") -> tuple[F
 
     Notes
     -----
-    Levels of which a sample is expected to have fewer than 5 rows are pooled, and pooled with the
-    rarest of the others if that is still too few. Two levels that are too rare for the chi-squared
-    law are compared by Fisher's exact test. A category that is different in every row cannot be
-    compared in this way. Ties make the Kolmogorov-Smirnov test careful: its p-values are then too
+    The distance of categories counts every level; among rare levels chance alone makes one, and the
+    p-value tells whether there is more. For the chi-squared test, levels of which a sample is
+    expected to have fewer than 5 rows are pooled, and pooled with the rarest of the others if that
+    is still too few. Where more than a tenth of the rows would be pooled, the chi-squared statistic
+    of all levels is compared with that of 999 permutations (199 to 998 beyond 2,000 levels), and
+    the p-value is no smaller than 1/1,000. Two levels that are too rare for the chi-squared law are
+    compared by Fisher's exact test. A category that is different in every row cannot be compared.
+    Ties make the Kolmogorov-Smirnov test careful: its p-values are then too
     large, never too small. A p-value below the smallest positive number (2e-308) is that number.
 
     One feature at a time is not all: features that agree each by itself can still be related
@@ -146,9 +158,7 @@ def _tests_of_feature(feature: Feature) -> list[_Entry]:
     else:
         entries.append((feature.name, *_compare_numbers(source, target)))
     if gaps[0].any() or gaps[1].any():
-        entries.append(
-            (f"{feature.name} missing", *_compare_levels(*(gap.astype(int) for gap in gaps)))
-        )
+        entries.append((feature.gap_name, *_compare_levels(*(gap.astype(int) for gap in gaps))))
     return entries
 
 
@@ -171,9 +181,14 @@ def _compare_levels(source: np.ndarray, target: np.ndarray) -> tuple[float, str,
 
     n_levels = int(max(source.max(), target.max())) + 1
     counts = np.array([np.bincount(part, minlength=n_levels) for part in (source, target)])
-    counts = _pooled(counts[:, counts.any(axis=0)])
+    counts = counts[:, counts.any(axis=0)]
     shares = counts / counts.sum(axis=1, keepdims=True)
-    distance = float(np.abs(shares[0] - shares[1]).sum() / 2)
+    distance = min(float(np.abs(shares[0] - shares[1]).sum() / 2), 1.0)
+    if counts.shape[1] > 2 and _share_pooled(counts) > MOST_POOLED:
+        if counts.sum(axis=0).max() == 1:  # a name, which no other row can have
+            return math.nan, "none", 1.0
+        return distance, "permutation", _permutation_p_value(counts)
+    counts = _pooled(counts)
     if counts.shape[1] == 1:
         return distance, "chi-squared", 1.0
     if _fewest_expected(counts).min() < ENOUGH_ROWS:
@@ -195,6 +210,35 @@ def _pooled(counts: np.ndarray) -> np.ndarray:
         n_kept -= 1  # the rarest of the others joins them
     n_kept = max(n_kept, 1)
     return np.column_stack([counts[:, :n_kept], counts[:, n_kept:].sum(axis=1)])
+
+
+def _share_pooled(counts: np.ndarray) -> float:
+    """Return the share of the rows whose level is too rare for the chi-squared law."""
+    rare = _fewest_expected(counts) < ENOUGH_ROWS
+    return float(counts[:, rare].sum() / counts.sum())
+
+
+def _permutation_p_value(counts: np.ndarray) -> float:
+    """Return the share of permutations of the samples whose chi-squared statistic is as large.
+
+    The rows of each level that one sample gets are drawn at once, which is the same as permuting
+    the rows; levels in the order of their size, so that their names do not matter.
+    """
+    totals = np.sort(counts.sum(axis=0))[::-1]
+    sizes = counts.sum(axis=1)
+    smaller = int(np.argmin(sizes))
+    n_draws = int(np.clip(MOST_DRAWN // totals.size, FEWEST_PERMUTATIONS, N_PERMUTATIONS))
+    expected = totals * (sizes[smaller] / sizes.sum())
+    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    # up to a factor that permutations do not change
+    given = float(np.sum((counts[smaller][order] - expected) ** 2 / totals))
+    rng = np.random.default_rng(0)
+    as_large = 1
+    for _ in range(n_draws):
+        drawn = rng.multivariate_hypergeometric(totals, sizes[smaller], method="marginals")
+        # equal statistics stay equal, whatever their last bits
+        as_large += float(np.sum((drawn - expected) ** 2 / totals)) >= given * (1 - 1e-12)
+    return as_large / (n_draws + 1)
 
 
 def _fewest_expected(counts: np.ndarray) -> np.ndarray:

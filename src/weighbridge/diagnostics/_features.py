@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._namespace import is_foreign, to_numpy
+from weighbridge.diagnostics._samples import stacked_table
 from weighbridge.ratios._columns import column_labels, read_columns
-from weighbridge.ratios._fit_ratio import stack_samples
 
 
 @dataclass(frozen=True)
@@ -22,6 +21,7 @@ class Feature:
     source: np.ndarray
     target: np.ndarray
     levels: tuple[str, ...] | None
+    gap_name: str = ""
 
     def missing(self) -> tuple[np.ndarray, np.ndarray]:
         """Mark the missing values of the two samples."""
@@ -32,27 +32,54 @@ class Feature:
 
 def read_features(X: Any, X_target: Any) -> Iterator[Feature]:
     """Yield the columns of two samples of any kind, aligned and checked."""
-    stacked, domain = stack_samples(X, X_target)
-    if is_foreign(stacked):
-        stacked = to_numpy(stacked)
-    n_source = int(np.sum(domain == 0))
-    if sp.issparse(stacked):
-        by_column = sp.csc_array(stacked)
-        columns: Any = (by_column[:, [j]].toarray().ravel() for j in range(stacked.shape[1]))
-    else:
-        columns = read_columns(stacked)
-    for label, column in zip(column_labels(stacked), columns, strict=True):
+    return features_of(*stacked_table(X, X_target))
+
+
+def features_of(stacked: Any, codes: np.ndarray) -> Iterator[Feature]:
+    """Yield the columns of two samples that lie on top of each other."""
+    n_source = int(np.sum(codes == 0))
+    labels = column_labels(stacked)
+    for label, column in zip(labels, table_columns(stacked), strict=True):
         levels = None
         if column.dtype == object:
             column, levels = _coded(column)
         else:
             column = np.ascontiguousarray(column, dtype=np.float64)
-            if np.isinf(column).any():
-                raise ValueError(
-                    f"Got infinite values in column {label!r}; replace them by numbers, or by NaN "
-                    "if they are missing."
-                )
-        yield Feature(label, column[:n_source], column[n_source:], levels)
+            _refuse_infinite(column, label, n_source)
+        name = gap_name(label, labels)
+        yield Feature(label, column[:n_source], column[n_source:], levels, name)
+
+
+def table_columns(table: Any) -> Iterable[np.ndarray]:
+    """Return the columns of any table; those of a sparse one when their turn comes."""
+    if not sp.issparse(table):
+        return read_columns(table)
+    by_column = sp.csc_array(table)
+    return (by_column[:, [j]].toarray().ravel() for j in range(by_column.shape[1]))
+
+
+def refuse_infinite(table: Any, codes: np.ndarray) -> None:
+    """Refuse infinite numbers, by the name of their column and of their sample."""
+    n_source = int(np.sum(codes == 0))
+    for label, column in zip(column_labels(table), table_columns(table), strict=True):
+        if column.dtype != object:
+            _refuse_infinite(column, label, n_source)
+
+
+def _refuse_infinite(column: np.ndarray, label: str, n_source: int) -> None:
+    infinite = np.isinf(column)
+    if infinite.any():
+        sample = "X" if infinite[:n_source].any() else "X_target"
+        raise ValueError(
+            f"Got infinite values in column {label!r} of {sample}; replace them by numbers, or by "
+            "NaN if they are missing."
+        )
+
+
+def gap_name(label: str, labels: list[str]) -> str:
+    """Return what the missing values of a column are called, unless a column is called so."""
+    name = f"{label} missing"
+    return f"{label} is missing" if name in labels else name
 
 
 def _coded(text: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:

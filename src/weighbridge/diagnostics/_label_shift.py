@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.utils import check_random_state
 
-from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.diagnostics._class_posterior import ClassPosterior, coded_classes, drawn
-from weighbridge.ratios._fit_ratio import stack_samples
+from weighbridge.diagnostics._class_posterior import ClassPosterior, drawn
+from weighbridge.diagnostics._classes import coded_classes
+from weighbridge.diagnostics._samples import stacked_table
 from weighbridge.ratios._parameters import check_count
 from weighbridge.weighting import log_mean
 
@@ -24,7 +24,11 @@ EXPLAINED = 0.95
 MAX_ROWS = 10_000
 
 
-@dataclass(frozen=True)
+# Coefficients of the class probabilities, the share explained, and its standard error.
+_Explained = tuple[np.ndarray, float, float]
+
+
+@dataclass(frozen=True, repr=False)
 class LabelShift:
     """How far class frequencies explain a density ratio, as `label_shift` finds it.
 
@@ -77,6 +81,9 @@ class LabelShift:
             "target_priors": [_or_none(prior) for prior in self.target_priors],
             "classes": [str(label) for label in self.classes],
         }
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         if math.isnan(self.r_squared):
@@ -172,9 +179,7 @@ def label_shift(
             "Got one of X_target and log_ratio_target; pass both, the target rows and the log "
             "ratios there, or neither."
         )
-    stacked, domain = stack_samples(X, X if X_target is None else X_target)
-    if is_foreign(stacked):
-        stacked = to_numpy(stacked)
+    stacked, domain = stacked_table(X, X if X_target is None else X_target)
     n_source, n_target = np.bincount(domain)
     labels, codes = coded_classes(y, n_source)
     log_r = _checked_ratio(log_ratio, "log_ratio", n_source)
@@ -187,26 +192,19 @@ def label_shift(
     log_scale = float(log_mean(log_r[rows]))
     # constant, or 0 in all of the rows drawn
     if log_scale == -math.inf or np.ptp(log_r[rows]) < 1e-9:
-        return _result(labels, priors, np.full(labels.size, math.nan), math.nan, math.nan)
+        return _result(labels, priors, (np.full(labels.size, math.nan), math.nan, math.nan))
     ratio, ratio_target = (
         np.exp(np.minimum(part - log_scale, 700)) for part in (log_r[rows], log_r_target[target])
     )
     posterior = ClassPosterior(stacked, domain, classifier, int(cv), int(rng.randint(2**31 - 1)))
     at_rows, at_target = posterior.cross_fit(rows, codes[rows], n_source + target)
     if X_target is None:
-        found = _explained_at_source(at_rows, ratio)
-    else:
-        found = _explained_at_both(at_rows, at_target, ratio, ratio_target)
-    return _result(labels, priors, *found)
+        return _result(labels, priors, _explained_at_source(at_rows, ratio))
+    return _result(labels, priors, _explained_at_both(at_rows, at_target, ratio, ratio_target))
 
 
-def _result(
-    labels: np.ndarray,
-    priors: np.ndarray,
-    coefficients: np.ndarray,
-    r_squared: float,
-    standard_error: float,
-) -> LabelShift:
+def _result(labels: np.ndarray, priors: np.ndarray, found: _Explained) -> LabelShift:
+    coefficients, r_squared, standard_error = found
     implied = coefficients * priors
     return LabelShift(
         r_squared,
@@ -219,9 +217,6 @@ def _result(
 
 def _relative(ratio: np.ndarray) -> np.ndarray:
     return ratio / (RELATIVE * ratio + 1 - RELATIVE)
-
-
-_Explained = tuple[np.ndarray, float, float]
 
 
 def _explained_at_source(posterior: np.ndarray, ratio: np.ndarray) -> _Explained:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from weighbridge._overlap import OUTSIDE
+from weighbridge.diagnostics._words import percent
 
 # Fewer effective rows than this carry nothing at all; the toy problem of the paper, whose lines
 # weighting mends every time, has 15 to 45.
@@ -20,7 +21,7 @@ FEW_FOR_TAIL = 100
 ENOUGH, THIN, BROKEN = "enough", "thin", "broken"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OverlapJudgement:
     """The word and what it rests on.
 
@@ -40,6 +41,22 @@ class OverlapJudgement:
 
     word: str
     reason: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``word`` and ``reason``.
+        """
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.reason}" if self.reason else self.word
 
 
 def judge_overlap(
@@ -63,9 +80,10 @@ def judge_overlap(
     Returns
     -------
     OverlapJudgement
-        Broken: the full ratio is worth fewer than 10 rows, or more than a third of the target rows
-        lie outside. Thin: worth fewer than 10 rows for each parameter (no more than half the rows
-        are asked for), or a tail index above 0.7. Else enough.
+        Broken: more than a third of the target rows lie outside, or the full ratio is worth fewer
+        than 10 rows (of fewer than 20 rows: than half of them). Thin: worth fewer than 10 rows for
+        each parameter (no more than half the rows are asked for), or a tail index above 0.7 with
+        100 rows or more; with fewer the index says nothing. Else enough.
 
     Examples
     --------
@@ -73,10 +91,13 @@ def judge_overlap(
     >>> judge_overlap(n_rows=4000, worth=6, tail_index=1.1, outside=0.71).reason
     '71 % of the deployment rows lie outside the training data'
     """
+    if not worth >= 0:
+        raise ValueError(f"Got worth={worth!r}, but expected a number of rows, 0 or more.")
+    if not 0 <= outside <= 1:
+        raise ValueError(f"Got outside={outside!r}, but expected a share between 0 and 1.")
     if outside > OUTSIDE:
-        share = f"{100 * outside:.0f} %"
         return OverlapJudgement(
-            BROKEN, f"{share} of the deployment rows lie outside the training data"
+            BROKEN, f"{percent(outside)} of the deployment rows lie outside the training data"
         )
     if worth < min(BROKEN_ROWS, n_rows / 2):
         return OverlapJudgement(BROKEN, f"the full ratio is worth {worth:.0f} of {n_rows:,} rows")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from weighbridge._finding import Finding
 from weighbridge.diagnostics._overlap_word import BROKEN, THIN
+from weighbridge.diagnostics._table_findings import TELLS_APART
+from weighbridge.diagnostics._words import in_a_sentence, percent
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics._shift_report import ShiftReport
 
 # Standardised differences beyond this are worth a word, before and after weighting.
 DIFFERENT = 0.1
-# A feature tells the samples apart by itself from this AUC on.
-TELLS_APART = 0.95
 # Share of the target rows outside the source that is worth a word.
 FEW_OUTSIDE = 0.05
 # Share of the rows that carry half of the weight, below which few rows decide.
@@ -26,17 +26,13 @@ LEFT_OVER = 0.55
 OFF_BY = (3.0, 0.1)
 
 
-def find_all(report: ShiftReport, *, estimated: bool) -> Iterator[Finding]:
-    """Yield the findings of a diagnosis; `estimated` says that the ratio is not known."""
+def find_all(report: ShiftReport, *, estimated: bool, automatic: bool) -> Iterator[Finding]:
+    """Yield the findings of a diagnosis.
+
+    `estimated` says that the ratio is not known, `automatic` that it was chosen among several.
+    """
     if report.shift == "none":
-        yield Finding(
-            "WB201",
-            "note",
-            "No shift found: a classifier tells the samples apart hardly better than a coin (AUC "
-            f"{report.auc.value:.2f} [{report.auc.low:.2f}, {report.auc.high:.2f}]; two-sample "
-            f"test p = {report.test.p_value:.2g}).",
-            "Weights are not needed; expect about the training error.",
-        )
+        yield _no_shift(report)
     yield from _of_labels(report)
     yield from _of_missing(report)
     yield from _of_overlap(report)
@@ -44,12 +40,31 @@ def find_all(report: ShiftReport, *, estimated: bool) -> Iterator[Finding]:
     yield from _of_weights(report)
     if report.shift != "none" and report.overlap != BROKEN:
         yield from _of_balance(report)
-        yield from _of_ratio(report, estimated)
+        yield from _of_what_is_left(report, automatic)
+        if estimated:
+            yield from _of_mean_ratio(report)
 
 
-def shown_name(name: str) -> str:
-    """Return what a feature is called in a sentence: columns of an array have numbers only."""
-    return f"column {name}" if name.isdigit() else name
+def _no_shift(report: ShiftReport) -> Finding:
+    auc = report.auc
+    numbers = (
+        f"(AUC {auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]; two-sample test p = "
+        f"{report.test.p_value:.2g})"
+    )
+    if report.too_few:
+        return Finding(
+            "WB201",
+            "note",
+            f"No shift found, but the rows are too few to tell {numbers}.",
+            "Collect more rows of the smaller sample; those of the target need no labels.",
+        )
+    coin = "hardly better than a coin" if auc.value > 0.5 else "no better than a coin"
+    return Finding(
+        "WB201",
+        "note",
+        f"No shift found: a classifier tells the samples apart {coin} {numbers}.",
+        "Weights are not needed; expect about the training error.",
+    )
 
 
 def _of_labels(report: ShiftReport) -> Iterator[Finding]:
@@ -66,17 +81,15 @@ def _of_labels(report: ShiftReport) -> Iterator[Finding]:
 
 def _of_missing(report: ShiftReport) -> Iterator[Finding]:
     moved = [
-        row
-        for row in report.balance.rows
-        if row.kind == "missing" and abs(row.before) > DIFFERENT and math.isfinite(row.before)
+        row for row in report.balance.rows if row.kind == "missing" and abs(row.before) > DIFFERENT
     ]
     if moved and report.shift != "none":
         row = max(moved, key=lambda row: abs(row.before))
         yield Finding(
             "WB203",
             "note",
-            f"{shown_name(row.feature)} is missing in {100 * row.mean_source:.0f} % of the "
-            f"training rows and {100 * row.mean_target:.0f} % of the deployment rows.",
+            f"{in_a_sentence(row.feature)} is missing in {percent(row.mean_source)} of the "
+            f"training rows and {percent(row.mean_target)} of the deployment rows.",
             "Ask why: a change in how data are recorded is no change of the cases.",
         )
 
@@ -85,8 +98,8 @@ def _of_overlap(report: ShiftReport) -> Iterator[Finding]:
     telling = [each.name for each in report.attribution if each.alone > TELLS_APART]
     if report.overlap == BROKEN:
         help = (
-            f"{shown_name(telling[0])} alone tells the samples apart. If it is no property of the "
-            "cases, leave it out of both; otherwise label some deployment rows."
+            f"{in_a_sentence(telling[0])} alone tells the samples apart. If it is no property of "
+            "the cases, leave it out of both; otherwise label some deployment rows."
             if telling
             else "Label some deployment rows, or look for training rows like them."
         )
@@ -109,14 +122,14 @@ def _of_support(report: ShiftReport) -> Iterator[Finding]:
         yield Finding(
             "WB113",
             "note",
-            f"Categories never seen in training: {shown}.",
-            "Deployment rows that have them count as outside the training data.",
+            f"Never seen in training: {shown}.",
+            "Deployment rows that have it count as outside the training data.",
         )
     if report.support.share > FEW_OUTSIDE and report.overlap != BROKEN:
         yield Finding(
             "WB304",
             "warning",
-            f"{100 * report.support.share:.0f} % of the deployment rows lie outside the training "
+            f"{percent(report.support.share)} of the deployment rows lie outside the training "
             "data.",
             "No weights can stand for them; label some of them, or leave them out of the claim.",
         )
@@ -145,14 +158,15 @@ def _of_balance(report: ShiftReport) -> Iterator[Finding]:
         yield Finding(
             "WB305",
             "note",
-            f"After weighting {shown_name(row.name)} still differs by {abs(row.after or 0.0):.2f} "
-            f"standard deviations{others}.",
-            "A larger lam reduces it and makes the weights worth fewer rows; if lam is 1, try "
-            "another ratio.",
+            f"After weighting {in_a_sentence(row.name)} still differs by "
+            f"{abs(row.after or 0.0):.2f} standard deviations{others}.",
+            "These are the weights of the full ratio; another ratio may do better."
+            if report.weighting == "full"
+            else "A larger lam reduces it and makes the weights worth fewer rows.",
         )
 
 
-def _of_ratio(report: ShiftReport, estimated: bool) -> Iterator[Finding]:
+def _of_what_is_left(report: ShiftReport, automatic: bool) -> Iterator[Finding]:
     full = report.weighting == "full"
     if full and report.auc_after.low > LEFT_OVER:
         yield Finding(
@@ -160,12 +174,17 @@ def _of_ratio(report: ShiftReport, estimated: bool) -> Iterator[Finding]:
             "warning",
             f"After weighting by the full ratio a classifier still tells the samples apart (AUC "
             f"{report.auc_after.value:.2f}).",
-            "The ratio misses part of the shift; try another one (weighbridge.ratios), or let "
-            "AutoRatio choose.",
+            "The ratio misses part of the shift; try another one (weighbridge.ratios)"
+            + ("." if automatic else ", or let AutoRatio choose."),
         )
+
+
+def _of_mean_ratio(report: ShiftReport) -> Iterator[Finding]:
     mean = report.calibration.mean_source
-    off = abs(mean.value - 1)
-    if estimated and off > max(OFF_BY[0] * mean.standard_error, OFF_BY[1]):
+    # where rows lie outside, a ratio that is right averages what is left of 1
+    outside = max(report.support.share, report.support.unseen_share)
+    off = max(mean.value - 1, 1 - outside - mean.value)
+    if off > max(OFF_BY[0] * mean.standard_error, OFF_BY[1]):
         yield Finding(
             "WB402",
             "warning",

@@ -15,15 +15,17 @@ from weighbridge.diagnostics._balance import BalanceTable
 from weighbridge.diagnostics._calibration import Calibration
 from weighbridge.diagnostics._feature_shift import FeatureShift
 from weighbridge.diagnostics._label_shift import LabelShift
-from weighbridge.diagnostics._overlap_word import OverlapJudgement
-from weighbridge.diagnostics._shift_findings import shown_name
+from weighbridge.diagnostics._overlap_word import BROKEN, OverlapJudgement
 from weighbridge.diagnostics._support import Support
 from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
+from weighbridge.diagnostics._words import in_a_sentence, percent
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
 # is no shift worth a word.
 NO_SHIFT = 0.52
+# An interval that reaches beyond this as well says nothing: the rows are too few.
+TOO_FEW = 0.60
 _WORDS = ((0.60, "slight"), (0.75, "moderate"), (0.95, "strong"))
 # A feature that tells the samples apart no better than this by itself is not named.
 _NAMED = 0.52
@@ -40,8 +42,8 @@ def shift_word(auc: Estimate) -> str:
     Returns
     -------
     {"none", "slight", "moderate", "strong", "almost complete"}
-        None where the interval reaches 0.52; then by the AUC itself, with limits at 0.60, 0.75 and
-        0.95.
+        None where the 95 % interval reaches 0.52 (by the standard error, whatever the confidence of
+        the interval given); then by the AUC itself, with limits at 0.60, 0.75 and 0.95.
 
     Examples
     --------
@@ -49,12 +51,22 @@ def shift_word(auc: Estimate) -> str:
     >>> shift_word(Estimate.normal(0.79, 0.01)), shift_word(Estimate.normal(0.53, 0.02))
     ('strong', 'none')
     """
-    if auc.low <= NO_SHIFT:
+    if _usual_interval(auc).low <= NO_SHIFT:
         return "none"
     return next((word for limit, word in _WORDS if auc.value < limit), "almost complete")
 
 
-@dataclass(frozen=True)
+def _usual_interval(auc: Estimate) -> Estimate:
+    """Return the AUC with its 95 % interval: no word depends on a confidence."""
+    if not isinstance(auc, Estimate):
+        raise TypeError(
+            f"Got auc={auc!r}, but expected an Estimate, as domain_auc returns it: without its "
+            "standard error an AUC has no word."
+        )
+    return Estimate.normal(auc.value, auc.standard_error, 0.95, (0.0, 1.0))
+
+
+@dataclass(frozen=True, repr=False)
 class ShiftReport:
     """Is there shift, where, and can weights carry it: what `diagnose` found.
 
@@ -120,6 +132,11 @@ class ShiftReport:
         return shift_word(self.auc)
 
     @property
+    def too_few(self) -> bool:
+        """Whether the rows are too few to tell: the 95 % interval of the AUC is that wide."""
+        return self.shift == "none" and _usual_interval(self.auc).high > TOO_FEW
+
+    @property
     def overlap(self) -> str:
         """One word for the overlap: enough, thin or broken."""
         return self.overlap_judgement.word
@@ -128,13 +145,13 @@ class ShiftReport:
     def moved(self) -> list[str]:
         """Features that tell the samples apart by themselves, the most telling first."""
         telling = [each for each in self.attribution if each.alone > _NAMED]
-        return [shown_name(each.name) for each in sorted(telling, key=lambda each: -each.alone)]
+        return [in_a_sentence(each.name) for each in sorted(telling, key=lambda each: -each.alone)]
 
     @property
     def sentence(self) -> str:
         """The answer in a few words."""
         if self.shift == "none":
-            return "No shift found"
+            return "No shift found" + (", but the rows are too few to tell" * self.too_few)
         return f"Shift {self.shift}, overlap {self.overlap}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,6 +176,7 @@ class ShiftReport:
             },
             "overlap": {
                 "word": self.overlap,
+                "reason": self.overlap_judgement.reason,
                 "n_source": self.n_source,
                 "n_target": self.n_target,
                 "weighting": self.weighting,
@@ -170,6 +188,9 @@ class ShiftReport:
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         parts = [self.sentence, "", *self._numbers(), "", str(self.balance), *self._notes()]
         return "\n".join(parts)
@@ -177,11 +198,16 @@ class ShiftReport:
     def _numbers(self) -> list[str]:
         known = not math.isnan(self.full.pareto_k)
         tail = f"   tail index {self.full.pareto_k:.2f}" if known else ""
-        return [
+        lines = [
             f"  AUC {interval_text(self.auc)}   full ratio worth {self.full.ess:,.0f} of "
             f"{self.n_source:,} rows{tail}",
             f"  after weighting ({self.weighting}) AUC {interval_text(self.auc_after)}, worth "
             f"{self.weights.ess:,.0f} rows",
+        ]
+        if self.overlap == BROKEN:
+            lines = [f"  AUC {interval_text(self.auc)}   weights mean nothing here (WB302)"]
+        return [
+            *lines,
             f"  {percent(self.support.share)} of the deployment rows lie outside the training data",
             f"  two-sample test p = {self.test.p_value:.2g}",
         ]
@@ -211,8 +237,3 @@ class ShiftReport:
 def interval_text(estimate: Estimate) -> str:
     """Write an AUC or another share with two decimals and its interval."""
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-
-
-def percent(share: float) -> str:
-    """Write a share in per cent: whole, or with one digit where it is small."""
-    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from weighbridge.diagnostics._domain import stacked_table
+from weighbridge.diagnostics._features import gap_name
+from weighbridge.diagnostics._samples import stacked_table
+from weighbridge.diagnostics._words import percent
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import column_labels, read_columns, take_rows
 from weighbridge.ratios._parameters import check_count
@@ -31,7 +33,7 @@ MOST_UNIQUE = 0.5
 MOST_LEVELS_SHOWN = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Support:
     """How much of the target lies outside the source.
 
@@ -75,12 +77,14 @@ class Support:
         """
         return {**asdict(self), "unseen_levels": list(self.unseen_levels)}
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
-        percent = f"{100 * self.share:.{int(0 < self.share < 0.01)}f}"
         more = [f"{len(self.unseen_levels) - 3} more"] * (len(self.unseen_levels) > 3)
         unseen = f" (never seen there: {', '.join([*self.unseen_levels[:3], *more])})"
         return (
-            f"{percent} % of the target rows lie outside the source"
+            f"{percent(self.share)} of the target rows lie outside the source"
             f"{unseen if self.unseen_levels else ''}"
         )
 
@@ -165,18 +169,20 @@ class _Unseen:
         self.counts: Counter[str] = Counter()
         if sp.issparse(table):
             return
-        for label, column in zip(column_labels(table), read_columns(table), strict=True):
+        labels = column_labels(table)
+        for label, column in zip(labels, read_columns(table), strict=True):
+            gaps = gap_name(label, labels)
             if column.dtype == object:
-                self._look_at_text(label, column, codes)
+                self._look_at_text(label, column, codes, gaps)
             else:
-                self._look_at_gaps(label, np.isnan(column), codes)
+                self._look_at_gaps(gaps, np.isnan(column), codes)
 
     @property
     def names(self) -> tuple[str, ...]:
         """What is not in the source, most frequent first."""
         return tuple(name for name, _ in self.counts.most_common(MOST_LEVELS_SHOWN))
 
-    def _look_at_text(self, label: str, column: Array, codes: Array) -> None:
+    def _look_at_text(self, label: str, column: Array, codes: Array, gap_name: str) -> None:
         missing = np.array([value is None for value in column])
         text = np.where(missing, "", column).astype(str)
         levels, level = np.unique(text, return_inverse=True)
@@ -189,13 +195,13 @@ class _Unseen:
         self.marked |= new[level]
         self.lonely |= single & (codes == 0)
         for k in np.flatnonzero(new):
-            name = f"{label} missing" if k == levels.size else f"{label}={levels[k]}"
+            name = gap_name if k == levels.size else f"{label}={levels[k]}"
             self.counts[name] += int(counts[1][k])
 
-    def _look_at_gaps(self, label: str, gaps: Array, codes: Array) -> None:
+    def _look_at_gaps(self, name: str, gaps: Array, codes: Array) -> None:
         if gaps.any() and not gaps[codes == 0].any():
             self.marked |= gaps
-            self.counts[f"{label} missing"] += int(gaps.sum())
+            self.counts[name] += int(gaps.sum())
 
 
 class _Ranges:

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from weighbridge.diagnostics._domain import stacked_table
+from weighbridge.diagnostics._samples import stacked_table
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._parameters import check_count
 from weighbridge.ratios._row_order import canonical_order
@@ -28,11 +28,11 @@ MAX_PRODUCT_COLUMNS = 20
 N_FOURIER = 200
 # Penalty of the squared coefficients for each row; all features together have variance 1.
 PENALTY = 0.03
-# Rows from which the median distance is found.
-DISTANCE_ROWS = 1000
+# Rows from which the median distance is found, and the fewest that a fold can compare.
+DISTANCE_ROWS, ROWS_IN_FOLD = 1000, 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TwoSampleTest:
     """Result of a two-sample test.
 
@@ -69,6 +69,9 @@ class TwoSampleTest:
         """
         return asdict(self)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return (
             f"p = {self.p_value:.3g} (correlation {self.statistic:.2g}, {self.n_permutations} "
@@ -102,7 +105,7 @@ def two_sample_test(
     n_permutations : int, default=199
         The p-value is a multiple of ``1 / (n_permutations + 1)``.
     cv : int, default=5
-        Number of folds.
+        Number of folds; at most one for every four rows, which are compared with each other.
     max_rows : int, default=10_000
         A sample with more rows is represented by so many of them, drawn at random.
     n_jobs : int, optional
@@ -188,8 +191,9 @@ def _label_free_folds(table: Any, cv: int, rng: Any) -> Array:
     if size.max() > group.size / (4 * cv):  # categories, not copies
         group = np.arange(group.size)
     n_groups = int(group.max()) + 1
+    most = max(2, group.size // ROWS_IN_FOLD)
     dealt: Array = np.empty(n_groups, dtype=int)
-    dealt[rng.permutation(n_groups)] = np.arange(n_groups) % min(cv, n_groups)
+    dealt[rng.permutation(n_groups)] = np.arange(n_groups) % min(cv, n_groups, most)
     return np.asarray(dealt[group])
 
 

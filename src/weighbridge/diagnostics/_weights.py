@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge import _overlap
+from weighbridge.diagnostics._words import percent
 
 
 def effective_sample_size(weights: Any) -> float:
@@ -117,7 +118,7 @@ def pareto_k(weights: Any) -> float:
     return _overlap.pareto_k(_near_one(check_weights(weights)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WeightSummary:
     """What weights are worth, as `summarize_weights` finds it.
 
@@ -173,11 +174,14 @@ class WeightSummary:
         """
         return {name: None if math.isnan(value) else value for name, value in asdict(self).items()}
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [
             f"weights worth {_count(self.ess)} of {self.n_rows:,} rows (design effect "
             f"{self.design_effect:.3g}, perplexity {_count(self.perplexity)})",
-            f"largest share {_percent(self.largest_share)}; {_rows(self.rows_for_half, 'half')}, "
+            f"largest share {percent(self.largest_share)}; {_rows(self.rows_for_half, 'half')}, "
             f"{_rows(self.rows_for_ninety, '90 %')}",
         ]
         if math.isnan(self.pareto_k):
@@ -263,10 +267,6 @@ def _near_one(weights: np.ndarray) -> np.ndarray:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %") if share >= 0.095 else f"{100 * share:.2g} %"
 
 
 def _rows(number: int, what: str) -> str:

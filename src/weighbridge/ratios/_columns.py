@@ -32,18 +32,20 @@ def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
 
 
 def column_labels(X: Any) -> list[str]:
-    """Return what identifies each column: its name, or its position in an array."""
+    """Return what identifies each column: its name as text, or its position in an array."""
     if is_frame(X):
         import narwhals as nw
 
         return list(nw.from_native(X, eager_only=True).columns)
-    return [str(j) for j in range(X.shape[1])]
+    # a frame whose names are numbers is read as an array, and yet its columns have these names
+    names = getattr(X, "columns", range(X.shape[1]))
+    return [str(name) for name in names]
 
 
 def take_rows(X: Any, rows: Any) -> Any:
     """Return some rows of a table (a slice or positions), in its own container."""
     if not is_frame(X):
-        return X[rows]
+        return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
     import narwhals as nw
 
     frame = nw.from_native(X, eager_only=True)
@@ -99,6 +101,10 @@ def _floats(series: Any) -> np.ndarray:
 
 
 def _typed(column: np.ndarray) -> np.ndarray:
+    if column.dtype.kind == "c":
+        raise TypeError(
+            "Got complex numbers; pass real and imaginary part, or size and angle, as two columns."
+        )
     if column.dtype.kind in "biuf":
         return column.astype(np.float64, copy=False)
     if column.dtype.kind in "mM":

@@ -15,6 +15,8 @@ RARE = 5
 MAX_LEVELS = 50
 # A column whose standard deviation exceeds its quartile range so far is its outliers alone.
 MAX_SPREAD = 1e8
+# Trees find no threshold in a column without a value, which a fold may be left with.
+FEW_VALUES = 20
 
 
 class TableEncoder:
@@ -37,7 +39,10 @@ class TableEncoder:
             self.scale = _sparse_scale(X, codes)
             return self
         numbers, texts = self._split(X, first=True)
-        self.gappy = np.isnan(numbers).any(axis=0)
+        gaps = np.isnan(numbers)
+        # a column without any value has nothing to mark
+        self.gappy = gaps.any(axis=0) & ~gaps.all(axis=0)
+        self.gap_value = _gap_value(numbers)
         self.centre, self.scale = self._centre_and_scale(numbers, codes)
         self.varies = self.scale > 0
         self.levels = [_frequent_levels(text) for text in texts]
@@ -59,8 +64,15 @@ class TableEncoder:
         return encoded if encoded.shape[1] else np.zeros((X.shape[0], 1))
 
     def for_trees(self, X: Any) -> np.ndarray:
-        """Return numbers as they are, with NaN, then a code for each category; trees take both."""
+        """Return numbers as they are, with NaN, then a code for each category; trees take both.
+
+        In a column of hardly any value the missing ones are a number below all others.
+        """
         numbers, texts = self._split(X)
+        few = np.isfinite(self.gap_value)
+        if few.any():
+            part = numbers[:, few]
+            numbers[:, few] = np.where(np.isnan(part), self.gap_value[few], part)
         codes = [
             _level_codes(text, levels) for text, levels in zip(texts, self.levels, strict=True)
         ]
@@ -167,6 +179,16 @@ class TableEncoder:
         return blocks
 
 
+def _gap_value(numbers: np.ndarray) -> np.ndarray:
+    """Return for each column what trees see for a missing value: NaN, unless values are few."""
+    few = (~np.isnan(numbers)).sum(axis=0) < FEW_VALUES
+    few &= np.isnan(numbers).any(axis=0)
+    lowest = np.nan_to_num(np.fmin.reduce(numbers, axis=0))
+    with np.errstate(over="ignore"):
+        below = np.maximum(lowest - np.maximum(np.abs(lowest), 1), np.finfo(float).min)
+    return np.where(few, below, np.nan)
+
+
 # Levels of one column: what a missing value and a rare level are called there.
 _MISSING, _OTHERS = "\0missing", "\0others"
 
@@ -232,6 +254,6 @@ def _refuse_infinite(numbers: np.ndarray, labels: list[str]) -> None:
     infinite = np.isinf(numbers).any(axis=0)
     if infinite.any():
         raise ValueError(
-            f"Input X contains infinity in column {labels[int(np.argmax(infinite))]!r}; replace it "
-            "by a number, or by NaN if it is missing."
+            f"Got infinity in column {labels[int(np.argmax(infinite))]!r}; replace it by a number, "
+            "or by NaN if it is missing."
         )
