@@ -140,7 +140,8 @@ def judged(**numbers):
 def test_the_words_of_overlap():
     assert judged() == "enough"
     assert judged(outside=0.34) == "broken"
-    assert judged(outside=0.33) == "enough"
+    assert judged(outside=0.33) == "thin"
+    assert judged(outside=0.10) == "enough"
     assert judged(worth=9.9) == "broken"
     assert judged(worth=99.0, n_parameters=10) == "thin"
     assert judged(worth=101.0, n_parameters=10) == "enough"

@@ -65,9 +65,8 @@ def diagnose(
     attribution, by 10,000 in the two-sample test and in the search for nearest rows. Weights,
     balance and tests of single features take all rows.
 
-    Own weights count in the domain classifier and its attribution, in what weights are worth, and
-    in the balance after weighting. The balance before, the two-sample test, the tests of single
-    features, the support and the identities of the ratio look at the rows without them.
+    Own weights count in what the weights are worth, because a fit gets both together. Everything
+    else looks at the rows as they are, as the ratio does.
 
     Examples
     --------

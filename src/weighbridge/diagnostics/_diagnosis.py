@@ -82,7 +82,7 @@ class Diagnosis:
         self.log_ratio = mean_one_log_ratio(raw, own)
         self.calibration = calibration(raw, raw_target, confidence=confidence)
         self.label_shift, notes = _label_shift(samples, raw, raw_target, random_state)
-        self.domain = CrossFittedDomain(self.rows, own)
+        self.domain = CrossFittedDomain(self.rows)  # as the ratio sees the rows
         self.auc = self.domain.auc(confidence)
         self.attribution = attributed(self.domain)
         self.notes = [*table_findings(samples, self.attribution), *notes]
@@ -100,26 +100,30 @@ class Diagnosis:
         )
 
     def weights_of(self, weighting: Any) -> np.ndarray:
-        """Return the weights of the source rows, own ones included; None is the full ratio."""
+        """Return the weights that a fit gets, own ones included; None is the full ratio."""
+        weights = self._alone(weighting)
+        return weights if self.own is None else self.own * weights
+
+    def _alone(self, weighting: Any) -> np.ndarray:
+        """Return the importance weights, which alone should make the samples alike."""
         log_weight = self.log_ratio
         if weighting is not None:
             log_weight = source_log_weight(weighting, self.log_ratio, self.own)
-        weights = mean_one(log_weight, self.own)
-        return weights if self.own is None else self.own * weights
+        return mean_one(log_weight, self.own)
 
     def report(self, weighting: Any) -> ShiftReport:
         """Return the report, with what this weighting does to the difference."""
-        used = self.weights_of(weighting)
+        used, alone = self.weights_of(weighting), self._alone(weighting)
         report = ShiftReport(
             n_source=self.log_ratio.size,
             n_target=self.n_target,
             weighting=weighting_name(weighting),
             auc=self.auc,
-            auc_after=CrossFittedDomain(self.rows, used).auc(self.confidence),
+            auc_after=CrossFittedDomain(self.rows, alone).auc(self.confidence),
             test=self.test,
             attribution=self.attribution,
             features=self.features,
-            balance=balance_table(self.X, self.X_target, used),
+            balance=balance_table(self.X, self.X_target, alone),
             support=self.support,
             full=self.full,
             weights=summarize_weights(used),

@@ -15,6 +15,9 @@ BROKEN_ROWS = 10
 ROWS_PER_PARAMETER = 10
 # Largest tail index at which a weighted mean still means something.
 LARGEST_TAIL_INDEX = 0.7
+# Share of the target rows outside from which on a figure for all of them is rough: nothing at all
+# is known about the losses of those outside.
+MANY_OUTSIDE = 0.1
 # With fewer rows the tail index is drawn to one half, whatever it is.
 FEW_FOR_TAIL = 100
 
@@ -82,8 +85,9 @@ def judge_overlap(
     OverlapJudgement
         Broken: more than a third of the target rows lie outside, or the full ratio is worth fewer
         than 10 rows (of fewer than 20 rows: than half of them). Thin: worth fewer than 10 rows for
-        each parameter (no more than half the rows are asked for), or a tail index above 0.7 with
-        100 rows or more; with fewer the index says nothing. Else enough.
+        each parameter (no more than half the rows are asked for), more than a tenth of the target
+        rows outside, or a tail index above 0.7 with 100 rows or more; with fewer the index says
+        nothing. Else enough.
 
     Examples
     --------
@@ -105,6 +109,10 @@ def judge_overlap(
     if worth < wanted:
         return OverlapJudgement(
             THIN, f"the full ratio is worth {worth:.0f} rows for {n_parameters} parameters"
+        )
+    if outside > MANY_OUTSIDE:
+        return OverlapJudgement(
+            THIN, f"{percent(outside)} of the deployment rows lie outside the training data"
         )
     heavy = n_rows >= FEW_FOR_TAIL and not math.isnan(tail_index)
     if heavy and tail_index > LARGEST_TAIL_INDEX:

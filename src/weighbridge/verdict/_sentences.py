@@ -16,8 +16,6 @@ from weighbridge.verdict._verdict import Answer
 # Features named in the answer, and the finding that says why nothing is estimated.
 _MOVED = 3
 WITHHELD = "withheld (WB302)"
-# An AUC that may be as large as this has not been told from a clear shift.
-TOO_WIDE = 0.65
 
 
 def top_sentence(
@@ -70,7 +68,7 @@ def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
     moved = report.moved[:_MOVED]
     if judgement.shift == "none":
         advice = "Nothing needs to be done; look again when new rows come."
-        if report.auc.high > TOO_WIDE:
+        if report.too_few:
             advice = "These are too few rows to tell; collect more of both before relying on it."
         return Answer("shift", "none", auc, advice)
     evidence = f"{auc}; most in {', '.join(moved)}" if moved else auc
