@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -216,8 +217,8 @@ def _disagreement(estimates: dict[str, Estimate], method: str) -> list[Finding]:
 
 def _apart(one: Estimate, other: Estimate) -> bool:
     """True where two estimates differ by more than both intervals together explain."""
-    halves = [(each.high - each.low) / 2 for each in (one, other)]
-    return abs(one.value - other.value) > float(np.hypot(*halves))
+    half, half_other = ((each.high - each.low) / 2 for each in (one, other))
+    return abs(one.value - other.value) > math.hypot(half, half_other)
 
 
 def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Influence:
