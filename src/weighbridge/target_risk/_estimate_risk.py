@@ -95,7 +95,7 @@ def estimate_risk(
     >>> risk = estimate_risk(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
     >>> line = LinearRegression().fit(data.X, data.y)
     >>> actual = np.sqrt(np.mean((data.y_target - line.predict(data.X_target)) ** 2))
-    >>> risk.interval[0] < actual < risk.interval[1]
+    >>> bool(risk.interval[0] < actual < risk.interval[1])
     True
     """
     check_arguments(estimator, y)
