@@ -89,7 +89,7 @@ def assess(
         A loss of your own, in place of `scoring`.
     candidates : list of str, optional
         Which of none, full, power, relative and tuned to compare. Default: all five where they are
-        cheap (linear and logistic models), else none, full and tuned.
+        cheap (linear models; logistic ones up to 20,000 rows), else none, full and tuned.
     confidence : float, default=0.95
         Of all intervals.
     sample_weight : array-like of shape (n_samples,), optional

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from weighbridge._importance_weighted import ImportanceWeighted
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge.criteria._binned_objective import MANY_ROWS
 from weighbridge.criteria._linear_design import has_closed_form
 
 # shown as: literature name
@@ -54,7 +57,9 @@ def candidate_names(names: Any, estimator: Any, y: Any) -> tuple[str, ...]:
     own = weighted_name(estimator)
     if names is None:
         base = estimator.estimator if isinstance(estimator, WeightedEstimator) else estimator
-        found = CHEAP if has_closed_form(base, y) else COSTLY
+        # many rows of a logistic model are searched fit by fit, those of a line in one pass
+        cheap = has_closed_form(base, y) and (y.size < MANY_ROWS or not is_classifier(base))
+        found = CHEAP if cheap else COSTLY
         return tuple(own if name == "tuned" else name for name in found)
     found = () if isinstance(names, str) else tuple(names)
     known = [*CHEAP[:-1], own]
