@@ -424,3 +424,12 @@ def test_few_rows_cannot_tell():
     verdict = assess(LinearRegression(), X, X.sum(axis=1) + rng.normal(size=30), X_target)
     assert verdict.shift == "none"
     assert "too few rows to tell" in verdict.answer("shift").advice
+
+
+def test_a_generator_is_a_seed():
+    X, y, X_target = well_specified(1, n=100)
+    one, other = (
+        assess(LinearRegression(), X, y, X_target, random_state=np.random.default_rng(3))
+        for _ in range(2)
+    )
+    assert one.to_dict() == other.to_dict()

@@ -67,8 +67,10 @@ class RiskProblem:
         random_state: Any = None,
     ):
         own = check_sample_weight(sample_weight, _num_samples(X))
-        rng = _random_state(random_state)
-        self.seed = int(rng.randint(2**31 - 1))
+        if isinstance(random_state, np.random.Generator):
+            random_state = int(random_state.integers(2**31 - 1))
+        self.random_state = random_state
+        self.seed = int(check_random_state(random_state).randint(2**31 - 1))
         X, X_target = _as_table(X), target_like_source(_as_table(X), _as_table(X_target))
         self.X_target, self.n_jobs = X_target, n_jobs
         self.n_target = _num_samples(X_target)
@@ -233,12 +235,6 @@ def _as_table(X: Any) -> Any:
     if isinstance(X, list | tuple):
         return np.asarray(X)
     return X.tocsr() if issparse(X) else X
-
-
-def _random_state(random_state: Any) -> Any:
-    if isinstance(random_state, np.random.Generator):
-        random_state = int(random_state.integers(2**31 - 1))
-    return check_random_state(random_state)
 
 
 def _check_folds(cv: Any, n_rows: int) -> None:

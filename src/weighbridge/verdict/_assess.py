@@ -156,7 +156,7 @@ def assess(
             n_jobs=n_jobs,
             random_state=random_state,
         )
-        diagnosis = _diagnosed(problem, base, confidence, random_state)
+        diagnosis = _diagnosed(problem, base, confidence)
         compare = partial(
             assess_procedures,
             problem=problem,
@@ -186,7 +186,7 @@ def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
     return word
 
 
-def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state: Any) -> Diagnosis:
+def _diagnosed(problem: RiskProblem, base: Any, confidence: float) -> Diagnosis:
     """Diagnose the rows that count; the unweighted model tells how many parameters there are."""
     rows = problem.rows
     unweighted = clone(base).fit(rows.X, rows.y)
@@ -198,7 +198,7 @@ def _diagnosed(problem: RiskProblem, base: Any, confidence: float, random_state:
         sample_weight=rows.own,
         n_parameters=count_parameters(unweighted, rows.X.shape[1]),
         confidence=confidence,
-        random_state=random_state,
+        random_state=problem.random_state,
     )
 
 
