@@ -34,9 +34,9 @@ def balance_text(rows: Sequence[BalanceRow], n_rows: int) -> str:
     for name, row in zip(names, rows, strict=True):
         source, target = _means(row)
         bar = _bar(row.before, longest, n_bar)
-        numbers = f" {_signed(row.before):>7}"
+        numbers = f" {signed(row.before):>7}"
         if row.after is not None:
-            numbers += f" {_signed(row.after):>7}"
+            numbers += f" {signed(row.after):>7}"
         lines.append(f"  {name:<{n_name}} {source:>11} {target:>13}   {bar:<{n_bar}}{numbers}")
     if n_rows > len(rows):
         smallest = abs(rows[-1].before)
@@ -59,7 +59,8 @@ def _bar(value: float, longest: float, width: int) -> str:
     return "█" * round(width * abs(value) / longest) if longest > 0 else ""
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
+    """Write a standardised difference with its sign."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):

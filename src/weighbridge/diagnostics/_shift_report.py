@@ -12,6 +12,7 @@ from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._balance import BalanceTable
+from weighbridge.diagnostics._balance_text import signed
 from weighbridge.diagnostics._calibration import Calibration
 from weighbridge.diagnostics._feature_shift import FeatureShift
 from weighbridge.diagnostics._label_shift import LabelShift
@@ -221,12 +222,13 @@ class ShiftReport:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(row.name)}</td><td>{row.before:+.2f}</td>"
-            f"<td>{'' if row.after is None else f'{row.after:+.2f}'}</td></tr>"
+            f"<tr><td>{escape(row.name)}</td><td>{signed(row.before)}</td>"
+            f"<td>{'' if row.after is None else signed(row.after)}</td></tr>"
             for row in self.balance.largest(10)
         )
         notes = "".join(f"<li>{escape(str(finding))}</li>" for finding in self.findings)
-        numbers = "".join(f"<li>{escape(line.strip())}</li>" for line in self._numbers())
+        lines = [line.strip().replace("   ", "; ") for line in self._numbers()]
+        numbers = "".join(f"<li>{escape(line)}</li>" for line in lines)
         return (
             f"<div><p><b>{escape(self.sentence)}</b></p><ul>{numbers}</ul>"
             "<table><thead><tr><th>feature</th><th>difference before</th><th>after weighting</th>"
