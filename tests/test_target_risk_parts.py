@@ -70,6 +70,15 @@ def test_differences_of_estimates_are_estimates_of_differences():
     assert difference.variance == pytest.approx(direct.variance, rel=1e-12)
 
 
+def test_rounding_is_no_difference():
+    """Equal models whose sums were taken in another order are equal, and neither helps."""
+    (one,) = doubly_robust([some_losses()], some_shares(), None)
+    nearly = Influence(one.value * (1 + 1e-15), *[getattr(one, name) for name in FIELDS])
+    change = nearly.minus(one)
+    assert change.value == 0
+    assert change.variance == 0
+
+
 def test_a_perfect_loss_model_leaves_the_weights_nothing_to_do():
     part, shares = some_losses(), some_shares()
     perfect = part._replace(expected=part.held_out)

@@ -12,6 +12,9 @@ from weighbridge._estimate import Estimate
 from weighbridge._overlap import pareto_k
 from weighbridge.target_risk._features import FloatArray
 
+# Means that differ by less, relative to their size, are equal but for the order of their sums.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Influence:
@@ -99,9 +102,12 @@ class Influence:
         return Estimate(float(value), error, float(low), float(high))
 
     def minus(self, other: Influence) -> Influence:
-        """Return the difference of two means on the same rows and folds."""
+        """Return the difference of two means on the same rows and folds; rounding is none."""
+        value = self.value - other.value
+        if abs(value) <= _ROUNDING * (abs(self.value) + abs(other.value)):
+            value = 0.0
         return Influence(
-            self.value - other.value,
+            value,
             self.source - other.source,
             self.target - other.target,
             self.residuals - other.residuals,
