@@ -11,8 +11,8 @@ import numpy as np
 from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
 from weighbridge._overlap import pareto_threshold
-from weighbridge._validation import one_number
 from weighbridge.criteria._row_loss import respond
+from weighbridge.diagnostics._domain import check_confidence
 from weighbridge.diagnostics._overlap_word import BROKEN, OverlapJudgement, judge_overlap
 from weighbridge.diagnostics._support import outside_support
 from weighbridge.target_risk._confidence import calibrated_confidence
@@ -77,8 +77,7 @@ def check_options(method: str, confidence: float, measure: Measure, estimators: 
     """Refuse options that make no sense, before any work."""
     if method not in METHODS:
         raise ValueError(f"Got method={method!r}, but expected one of {', '.join(METHODS)}.")
-    if not 0 < one_number(confidence, "confidence") < 1:
-        raise ValueError(f"Got confidence={confidence!r}, but it must lie between 0 and 1.")
+    check_confidence(confidence)
     if method == CONFIDENCE and not (measure.row_loss and all(map(has_chances, estimators))):
         raise ValueError(
             "Got method='confidence', which needs a classifier with predict_proba and a loss that "

@@ -10,6 +10,7 @@ from weighbridge.target_risk._features import FloatArray
 from weighbridge.target_risk._held_out import HeldOut
 from weighbridge.target_risk._influence import Influence
 from weighbridge.target_risk._losses import Losses
+from weighbridge.target_risk._plausible_labels import loss_by_chances
 from weighbridge.target_risk._ratio_influence import RatioInfluence
 
 
@@ -46,13 +47,13 @@ def calibrated_confidence(
     Influence
         The estimate.
     """
-    own = _own_opinion(loss, chances.at_source, responses.at_source)
+    own = loss_by_chances(loss, chances.at_source, responses.at_source)
     line = IsotonicRegression(out_of_bounds="clip")
     line.fit(own, part.held_out, sample_weight=shares * shares.size)
     residuals = part.held_out - line.predict(own)
     at_target = np.mean(
         [
-            line.predict(_own_opinion(loss, chance, response))
+            line.predict(loss_by_chances(loss, chance, response))
             for chance, response in zip(chances.at_target, responses.at_target, strict=True)
         ],
         axis=0,
@@ -69,15 +70,4 @@ def calibrated_confidence(
         residuals,
         shares,
         part.of_folds,
-    )
-
-
-def _own_opinion(loss: RowLoss, chances: FloatArray, response: FloatArray) -> FloatArray:
-    """Expected loss of each prediction if the classifier's probabilities were true."""
-    rows = len(chances)
-    return np.asarray(
-        sum(
-            chances[:, code] * loss.loss(np.full(rows, code), response)
-            for code in range(chances.shape[1])
-        )
     )

@@ -55,11 +55,6 @@ class Measure:
     scorer: Any = None
 
     @property
-    def more_is_better(self) -> bool:
-        """True for scores, False for losses."""
-        return self.row_loss is None
-
-    @property
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest possible value."""
         if self.row_loss is None:

@@ -21,6 +21,7 @@ from weighbridge._validation import check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
 from weighbridge.criteria._row_loss import RowLoss
 from weighbridge.criteria._rows import SourceRows, source_rows
+from weighbridge.diagnostics._samples import FEWEST_ROWS
 from weighbridge.ratios import fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted, target_like_source
 from weighbridge.target_risk._features import Features, FloatArray
@@ -28,8 +29,6 @@ from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, fold
 from weighbridge.target_risk._losses import Losses
 from weighbridge.target_risk._plausible_labels import PlausibleLabels
 from weighbridge.target_risk._ratio_influence import RatioInfluence
-
-FEWEST_ROWS = 20
 
 
 class RiskProblem:
@@ -119,7 +118,7 @@ class RiskProblem:
 
     @cached_property
     def log_ratio_target(self) -> FloatArray:
-        """Log ratio at the target rows, on the scale of the source rows' mean 1."""
+        """Log ratio at the target rows, as the ratio gives it."""
         return to_numpy(self.ratio.score_samples(self.X_target)).astype(float)
 
     @cached_property
