@@ -1,6 +1,9 @@
 """Sphinx configuration; the build needs no network."""
 
+from pathlib import Path
+
 import weighbridge
+from weighbridge import _codes
 
 project = "weighbridge"
 author = "The weighbridge developers"
@@ -27,7 +30,10 @@ html_css_files = ["tables.css"]
 html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
 html_sidebars = {
     "**": ["sidebar-nav-bs"],
-    **{page: [] for page in ("index", "quickstart", "command_line", "api", "changelog")},
+    **{
+        page: []
+        for page in ("index", "quickstart", "command_line", "findings", "json", "api", "changelog")
+    },
 }
 html_show_sourcelink = False
 
@@ -42,3 +48,15 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
 }
+
+
+def _append_codes(app, docname, source):
+    """Put what every code means below the opening of the page of findings."""
+    if docname == "findings":
+        app.env.note_dependency(str(Path(_codes.__file__).with_name("findings.toml")))
+        source[0] += "\n" + _codes.documentation()
+
+
+def setup(app):
+    """Connect the page of findings with its one source."""
+    app.connect("source-read", _append_codes)

@@ -1,6 +1,58 @@
-"""Warnings that weighbridge raises; the code at the start of a message names the finding."""
+"""Errors and warnings of weighbridge; the code at the start of a message names the finding."""
 
-__all__ = ["OverlapWarning", "SearchWarning", "WeightWarning"]
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weighbridge._problem import Problem
+
+__all__ = ["InputError", "OverlapWarning", "SearchWarning", "WeightWarning"]
+
+# More problems than this are counted, not shown.
+MOST_SHOWN = 10
+
+
+class InputError(ValueError):
+    """The tables cannot be used as they are; every problem found is named.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        What was found; each has a code, a message, evidence, a help text and a kind.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        All of them, also those that the text only counts.
+    exit_code : int
+        What the command line exits with: 2 where the call is wrong (a file or a column that is
+        not there), 3 where the data are.
+
+    Examples
+    --------
+    >>> from weighbridge.exceptions import InputError
+    >>> from weighbridge._problem import Problem
+    >>> error = InputError([Problem("WB102", "deploy.csv has a header and no rows.")])
+    >>> print(error)
+    error WB102: deploy.csv has a header and no rows.
+    >>> error.exit_code
+    3
+    """
+
+    def __init__(self, problems: Sequence[Problem]):
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line exits with."""
+        return 2 if any(problem.kind == "usage" for problem in self.problems) else 3
+
+    def __str__(self) -> str:
+        texts = [str(problem) for problem in self.problems[:MOST_SHOWN]]
+        if len(self.problems) > MOST_SHOWN:
+            texts.append(f"and {len(self.problems) - MOST_SHOWN} more")
+        return "\n\n".join(texts)
 
 
 class WeightWarning(UserWarning):

@@ -1,0 +1,114 @@
+"""Where files go: checked before the work, so that nothing of anyone else is overwritten."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from weighbridge._problem import Option, Problem, cli_option, shown_file
+from weighbridge.exceptions import InputError
+
+# How a file of each kind shows, in its first or last bytes, that weighbridge wrote it.
+_MARKS = {
+    ".html": rb'<meta name="generator" content="weighbridge',
+    ".json": rb'"schema":\s*"weighbridge/',
+    ".csv": rb"row,(weight,log_ratio|prediction)(,probability[^\r\n]*)?\r?\n",
+    ".parquet": rb"weighbridge",
+}
+_LOOK = 1 << 16
+
+
+def check_outputs(
+    paths: Iterable[Path],
+    *,
+    force: bool,
+    inputs: Iterable[Path] = (),
+    option: Option = cli_option,
+    place: str = "out",
+) -> None:
+    """Refuse outputs that cannot be written, or that are files of someone else.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        The files that will be written.
+    force : bool
+        Overwrite files that weighbridge did not write; inputs of the run are refused all the same.
+    inputs : iterable of Path
+        Files that the run reads.
+    option : function
+        How a remedy is written.
+    place : str, default="out"
+        The option that names the place.
+    """
+    inputs = [path for path in inputs if path.exists()]
+    found = [_problem(path, force, inputs, option, place) for path in paths]
+    # many files in one folder that cannot be used are one problem
+    problems = list(dict.fromkeys(problem for problem in found if problem is not None))
+    if problems:
+        raise InputError(problems)
+
+
+def _problem(
+    path: Path, force: bool, inputs: list[Path], option: Option, place: str
+) -> Problem | None:
+    name, other = shown_file(str(path)), option(place, "OTHER")
+    folder = next(each for each in path.absolute().parents if os.path.lexists(each))
+    if not folder.is_dir():
+        return _usage("WB140", f"{shown_file(_typed(path, folder))} is a file, not a folder.", other)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return _usage("WB140", f"{shown_file(_typed(path, folder))} cannot be written into.", other)
+    if not os.path.lexists(path):
+        return None
+    if path.is_dir():
+        return _usage("WB140", f"{name} is a folder, where a file is to be written.", other)
+    if path.exists() and not path.is_file():
+        return _usage("WB140", f"{name} is not a regular file.", other)
+    if any(path.exists() and path.samefile(each) for each in inputs):
+        return _usage("WB140", f"{name} is read by this run and would be overwritten.", other)
+    if not force and not is_ours(path):
+        help = f"{other}, or {option('force')} to overwrite it"
+        return _usage("WB120", f"{name} was not written by weighbridge.", help)
+    return None
+
+
+def _typed(path: Path, folder: Path) -> str:
+    """Return a folder as the user wrote it, where they did."""
+    return next((str(each) for each in path.parents if each.absolute() == folder), str(folder))
+
+
+def _usage(code: str, message: str, help: str) -> Problem:
+    return Problem(code, message, (), help, "usage")
+
+
+def is_ours(path: Path) -> bool:
+    """Return whether a file shows that weighbridge wrote it."""
+    try:
+        if path.suffix == ".skops":
+            return _is_our_model(path)
+        mark = _MARKS.get(path.suffix)
+        return mark is not None and re.search(mark, _ends(path, path.suffix)) is not None
+    except OSError:  # what cannot be read is not known to be ours
+        return False
+
+
+def _ends(path: Path, suffix: str) -> bytes:
+    """Return the part of a file in which its mark is: the header of a table, the foot of Parquet."""
+    with path.open("rb") as file:
+        if suffix == ".parquet":
+            file.seek(max(0, path.stat().st_size - _LOOK))
+            return file.read()
+        start = file.read(_LOOK)
+    # a table is ours by its first line, not by something further down
+    return start.partition(b"\n")[0] + b"\n" if suffix == ".csv" else start
+
+
+def _is_our_model(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open("schema.json") as file:
+            return b'"weighbridge model/' in file.read()
+    except (zipfile.BadZipFile, KeyError):
+        return False

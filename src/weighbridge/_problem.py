@@ -1,0 +1,131 @@
+"""One problem of the inputs: what was found, the evidence, and what to type."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from weighbridge._finding import Finding
+
+KINDS = ("usage", "data")
+# Arguments of Python that take several names, and so are written as lists.
+LISTS = ("drop", "keep")
+LONGEST = 60
+
+
+class Option(Protocol):
+    """How a setting is spelt where the user is: an option of a command, or an argument."""
+
+    def __call__(self, name: str, *values: str) -> str:
+        """Return what to type to give `name` these values."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One reason why the inputs cannot be used.
+
+    Parameters
+    ----------
+    code : str
+        ``WB`` and three digits.
+    message : str
+        What was found; one sentence.
+    evidence : tuple of str
+        Names, lines and values that show it, one line each.
+    help : str
+        What to do, with something to type.
+    kind : {"usage", "data"}, default="data"
+        Whether the call is wrong (a file or column that is not there) or the data are.
+
+    Examples
+    --------
+    >>> from weighbridge._problem import Problem
+    >>> print(Problem("WB105", 'train.csv has no column "agee".', ("nearest: age",), "--label age"))
+    error WB105: train.csv has no column "agee".
+      nearest: age
+      help: --label age
+    """
+
+    code: str
+    message: str
+    evidence: tuple[str, ...] = ()
+    help: str = ""
+    kind: str = "data"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"Got kind={self.kind!r}, but expected one of {', '.join(KINDS)}.")
+
+    def to_finding(self) -> Finding:
+        """Return the problem as a finding of level error.
+
+        Returns
+        -------
+        Finding
+            The same code, message and help.
+        """
+        return Finding(self.code, "error", self.message, self.help)
+
+    def __str__(self) -> str:
+        lines = [f"error {self.code}: {self.message}", *(f"  {line}" for line in self.evidence)]
+        return "\n".join([*lines, f"  help: {self.help}"] if self.help else lines)
+
+
+def cli_option(name: str, *values: str) -> str:
+    """Return a setting as it is typed at the command line."""
+    value = ",".join(values)
+    if not value:
+        return f"--{name}"
+    # a value that starts with a dash would be taken for an option of its own
+    joint = "=" if value.startswith("-") else " "
+    return f"--{name}{joint}{escaped(shlex.quote(value))}"
+
+
+def argument(name: str, *values: str) -> str:
+    """Return a setting as it is written in Python."""
+    quoted = [json.dumps(value, ensure_ascii=not value.isprintable()) for value in values]
+    if name in LISTS:
+        return f"{name}=[{', '.join(quoted)}]"
+    return f"{name}={', '.join(quoted)}" if quoted else name
+
+
+def escaped(text: str) -> str:
+    """Return text on one line: what cannot be printed is written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
+        for c in text
+    )
+
+
+def shown(text: object) -> str:
+    """Return a name or value for a message, in quotes, escaped and cut to 60 characters."""
+    written = escaped(str(text))
+    return f'"{written if len(written) <= LONGEST else written[: LONGEST - 1] + "…"}"'
+
+
+def shown_file(name: str) -> str:
+    """Return the name of a file for a message; of a long one the end, which tells files apart."""
+    written = escaped(name)
+    return written if len(written) <= LONGEST else "…" + written[1 - LONGEST :]
+
+
+def listed(names: Iterable[str], most: int = 6) -> str:
+    """Return names in quotes, the first few of many."""
+    names = list(names)
+    few = ", ".join(shown(name) for name in names[:most])
+    return few if len(names) <= most else f"{few} and {len(names) - most:,} more"
+
+
+def nearest(name: str, candidates: Iterable[str], most: int = 3) -> list[str]:
+    """Return the candidates most like a name; upper and lower case count as the same."""
+    folded: dict[str, list[str]] = {}
+    for candidate in candidates:
+        folded.setdefault(candidate.casefold().strip(), []).append(candidate)
+    close = difflib.get_close_matches(name.casefold().strip(), folded, n=most, cutoff=0.6)
+    return [candidate for key in close for candidate in folded[key]][:most]

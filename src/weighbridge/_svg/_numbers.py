@@ -1,0 +1,224 @@
+"""Numbers as people read them: a few digits, thousands apart, a true minus."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+MINUS = "−"
+INFINITY = "∞"
+UNKNOWN = "–"
+
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Write a number with a few digits.
+
+    Parameters
+    ----------
+    value : float or None
+        The number; None and NaN are unknown.
+    digits : int, default=3
+        How many digits count; whole numbers below a million keep all of theirs.
+
+    Returns
+    -------
+    str
+        The number.
+
+    Examples
+    --------
+    >>> from weighbridge._svg._numbers import number
+    >>> [number(value) for value in (0.65241, 12345.6, -2, 3.2e-9, None)]
+    ['0.652', '12,346', '−2', '3.2e−9', '–']
+    """
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    if math.isinf(value):
+        return INFINITY if value > 0 else MINUS + INFINITY
+    size = abs(value)
+    if size != 0 and not 1e-4 <= size < 1e6:
+        mantissa, exponent = f"{size:.{digits - 1}e}".split("e")
+        text = f"{_trimmed(mantissa)}e{int(exponent)}".replace("-", MINUS)
+    else:
+        decimals = 0 if size == 0 else max(0, digits - 1 - math.floor(math.log10(size)))
+        text = _trimmed(f"{size:,.{decimals}f}")
+    return MINUS + text if value < 0 and text.strip("0.,") else text
+
+
+def percent(share: float | None, digits: int | None = None) -> str:
+    """Write a share in per cent: whole, with one digit next to 0 and 1, which it is not called.
+
+    Parameters
+    ----------
+    share : float or None
+        The share; None and NaN are unknown.
+    digits : int, optional
+        Digits after the point.
+
+    Returns
+    -------
+    str
+        The share in per cent.
+
+    Examples
+    --------
+    >>> from weighbridge._svg._numbers import percent
+    >>> percent(0.3533, 1), percent(0.152), percent(0.0001), percent(None)
+    ('35.3 %', '15 %', '< 0.1 %', '–')
+    """
+    if share is None or math.isnan(share):
+        return UNKNOWN
+    if digits is None:
+        if 0 < share < 0.0005:
+            return "< 0.1 %"
+        if 0.9995 <= share < 1:
+            return "> 99.9 %"
+        digits = int(0 < share < 0.01 or 0.99 < share < 1)
+    return f"{100 * share:,.{digits}f} %".replace("-", MINUS)
+
+
+def signed(value: float | None, digits: int = 1) -> str:
+    """Write a change with its sign.
+
+    Parameters
+    ----------
+    value : float or None
+        The change; None and NaN are unknown.
+    digits : int, default=1
+        Digits after the point.
+
+    Returns
+    -------
+    str
+        The change; one that rounds to 0 has no sign.
+
+    Examples
+    --------
+    >>> from weighbridge._svg._numbers import signed
+    >>> signed(-4.83), signed(0.54), signed(-0.01)
+    ('−4.8', '+0.5', '0.0')
+    """
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    text = f"{abs(value):,.{digits}f}"
+    if not text.strip("0.,"):
+        return text
+    return f"{MINUS if value < 0 else '+'}{text}"
+
+
+def count(value: float) -> str:
+    """Write a number of rows.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+
+    Returns
+    -------
+    str
+        Rounded, thousands apart.
+
+    Examples
+    --------
+    >>> from weighbridge._svg._numbers import count
+    >>> count(1557.2)
+    '1,557'
+    """
+    return f"{value:,.0f}"
+
+
+def tick_labels(values: Sequence[float]) -> list[str]:
+    """Write the numbers of an axis alike, as short as they can be told apart.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Increasing.
+
+    Returns
+    -------
+    list of str
+        One label for each.
+
+    Examples
+    --------
+    >>> from weighbridge._svg._numbers import tick_labels
+    >>> tick_labels([0, 0.25, 0.5]), tick_labels([0, 20_000, 40_000])
+    (['0', '0.25', '0.50'], ['0', '20k', '40k'])
+    """
+    largest = max(map(abs, values), default=0.0)
+    unit, letter = next(
+        ((size, mark) for size, mark in _PREFIXES if largest >= (1e4 if size == 1e3 else size)),
+        (1.0, ""),
+    )
+    if largest >= 1e15 or 0 < largest < 1e-4:
+        return [number(value) for value in values]
+    decimals = _decimals([value / unit for value in values])
+    return ["0" if value == 0 else _tick(value / unit, decimals) + letter for value in values]
+
+
+def percent_labels(values: Sequence[float]) -> list[str]:
+    """Write shares of an axis in per cent.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Increasing.
+
+    Returns
+    -------
+    list of str
+        One label for each.
+
+    Examples
+    --------
+    >>> from weighbridge._svg._numbers import percent_labels
+    >>> percent_labels([0.3, 0.35, 0.4])
+    ['30 %', '35 %', '40 %']
+    """
+    return [f"{label} %" for label in tick_labels([100 * value for value in values])]
+
+
+def signed_labels(values: Sequence[float]) -> list[str]:
+    """Write changes of an axis with their signs.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Increasing.
+
+    Returns
+    -------
+    list of str
+        One label for each; 0 has no sign.
+
+    Examples
+    --------
+    >>> from weighbridge._svg._numbers import signed_labels
+    >>> signed_labels([-5, 0, 5])
+    ['−5', '0', '+5']
+    """
+    labels = tick_labels(values)
+    return [
+        f"+{label}" if value > 0 else label for value, label in zip(values, labels, strict=True)
+    ]
+
+
+def _decimals(values: Sequence[float], most: int = 9) -> int:
+    """Return how many digits after the point all values need."""
+    for digits in range(most):
+        if all(abs(round(value, digits) - value) <= 1e-9 * max(1, abs(value)) for value in values):
+            return digits
+    return most
+
+
+def _tick(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}".replace("-", MINUS)
+
+
+def _trimmed(text: str) -> str:
+    """Drop zeros behind the point."""
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,246 @@
+"""Weights: what they are worth, on how few rows they sit, and how large they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from weighbridge._svg import _legend as marks
+from weighbridge._svg._chart import Chart, Table
+from weighbridge._svg._draw import (
+    WIDTH,
+    Scale,
+    Svg,
+    bottom_axis,
+    left_axis,
+    line,
+    path,
+    rect,
+    scale,
+    simplify,
+    square,
+    steps,
+    text,
+)
+from weighbridge._svg._numbers import count, number, percent, percent_labels
+from weighbridge._svg._width import text_width
+
+# A bound farther than this from the largest weight would squeeze the histogram.
+_NEAR = 8.0
+
+
+def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
+    """Draw how many rows the weights are worth, of all there are.
+
+    Parameters
+    ----------
+    used : float
+        Rows that the used weights are worth.
+    full : float or None
+        Rows that the full ratio is worth, where that is not the same.
+    n : int
+        Number of training rows.
+    id : str
+        Starts the ids inside the drawing.
+
+    Returns
+    -------
+    Chart
+        One bar from 0 to n.
+
+    Examples
+    --------
+    >>> from weighbridge._svg import worth
+    >>> worth(1557, 712, 4000, id="worth").desc
+    'Worth 1,557 of 4,000 rows; 712 with the full ratio.'
+    """
+    title = "What the weights are worth"
+    desc = f"Worth {count(used)} of {count(n)} rows"
+    desc += f"; {count(full)} with the full ratio." if full is not None else "."
+    x = scale((0, max(n, 1)), (4, WIDTH - 4))
+    top, height = 22.0, 20.0
+    axis = top + height + (17 if full is None else 33)
+    svg = Svg(id, title, desc, axis + 5)
+    svg.add(
+        rect(x.start, top, x.end - x.start, height, "wb-band"),
+        rect(x.start, top, x.clamp(used) - x.start, height, "wb-weighted-fill"),
+        _label(x, used, 14, f"used: worth {count(used)}", "wb-used"),
+        line(x.start, top + height, x.end, top + height, "wb-axis"),
+        text(x.start, axis, "0", "wb-muted"),
+        text(x.end, axis, f"{count(n)} rows", "wb-muted", anchor="end"),
+    )
+    if full is not None:
+        at = x.clamp(full)
+        svg.add(
+            line(at, top, at, top + height + 5, "wb-tick"),
+            _label(x, full, top + height + 16, f"full ratio: worth {count(full)}", ""),
+        )
+    rows = [("used", count(used))]
+    rows += [("full ratio", count(full))] if full is not None else []
+    return Chart(
+        svg.render(), title, desc, (("weights", "worth, rows"), (*rows, ("all rows", count(n))))
+    )
+
+
+def concentration(weights: Mapping[str, Any], *, id: str) -> Chart:
+    """Draw which share of the weight the rows with the largest weights carry.
+
+    Parameters
+    ----------
+    weights : mapping
+        One of the ``weights`` of the pictures of a result.
+    id : str
+        Starts the ids inside the drawing.
+
+    Returns
+    -------
+    Chart
+        A Lorenz curve, largest weights first; the diagonal dashed.
+
+    Examples
+    --------
+    >>> from weighbridge._svg import concentration
+    >>> curve = {"rows": [0, 0.15, 1], "weight": [0, 0.5, 1], "half": 0.15}
+    >>> concentration(curve, id="lorenz").desc
+    'Half of the weight sits on 15 percent of rows.'
+    """
+    title = "On how few rows the weight sits"
+    half = weights["half"]
+    share = percent(half)
+    desc = f"Half of the weight sits on {share.replace('%', 'percent')} of rows."
+    left, top, bottom = 48.0, 8.0, 198.0
+    x, y = scale((0, 1), (left, WIDTH - 12)), scale((0, 1), (bottom, top))
+    curve = [(x(a), y(b)) for a, b in zip(weights["rows"], weights["weight"], strict=True)]
+    height = _interpolated(half, weights["rows"], weights["weight"])
+    key, room = marks.legend(
+        [(marks.weighted_line, "weights"), (marks.reference_line, "all rows alike")], bottom + 51
+    )
+    svg = Svg(id, title, desc, bottom + 42 + room)
+    svg.add(
+        left_axis(y, left, labels=percent_labels, n=6, grid=x.end),
+        bottom_axis(x, bottom, name="rows, largest weights first", labels=percent_labels),
+        path([(x(0), y(0)), (x(1), y(1))], "wb-reference"),
+        path([(left, y(height)), (x(half), y(height)), (x(half), bottom)], "wb-stem"),
+        path(simplify(curve), "wb-weighted"),
+        square(x(half), y(height), 4, "wb-weighted-fill"),
+        _half_label(x(half), y(height), f"half on {share} of rows"),
+        text(left + 4, top + 10, "share of the weight", "wb-muted wb-halo"),
+        key,
+    )
+    return Chart(svg.render(), title, desc, _lorenz_table(weights))
+
+
+def weights(weights: Mapping[str, Any], *, id: str) -> Chart:
+    """Draw how many rows have weights of which size.
+
+    Parameters
+    ----------
+    weights : mapping
+        One of the ``weights`` of the pictures of a result.
+    id : str
+        Starts the ids inside the drawing.
+
+    Returns
+    -------
+    Chart
+        A histogram by logarithms, with the mean and, where there is one, the bound.
+
+    Examples
+    --------
+    >>> from weighbridge._svg import weights
+    >>> histogram = {"edges": [0.5, 1, 2, 4], "counts": [3, 2, 1], "n_below": 0}
+    >>> weights(histogram | {"largest": 3.2, "bound": None}, id="weights").desc
+    'Largest weight 3.2; their mean is 1.'
+    """
+    title = "How large the weights are"
+    edges, counts, bound = weights["edges"], weights["counts"], weights.get("bound")
+    desc = f"Largest weight {number(weights['largest'])}; their mean is 1."
+    if bound is not None:
+        desc = f"Largest weight {number(weights['largest'])}, none can exceed {number(bound)}."
+    low, high = min(edges[0], 0.5), max(edges[-1], 2.0)
+    shows_bound = bound is not None and bound <= _NEAR * high
+    if bound is not None and shows_bound:
+        high = max(high, 1.15 * bound)
+    left, top, bottom = 48.0, 8.0, 148.0
+    x = scale((low, high), (left, WIDTH - 8), log=True)
+    y = scale((0, max(counts) or 1), (bottom, top))
+    key, room = marks.legend(_weight_key(weights, shows_bound), bottom + 51)
+    svg = Svg(id, title, desc, bottom + 42 + room)
+    bars = [(x(edge), y(height)) for edge, height in steps(edges, counts)]
+    svg.add(
+        left_axis(y, left, n=4, grid=x.end),
+        path([(x(edges[0]), bottom), *bars, (x(edges[-1]), bottom)], "wb-weighted-area"),
+        line(x(1), top, x(1), bottom, "wb-reference"),
+        bottom_axis(x, bottom, name="weight, on a logarithmic axis", n=9),
+        key,
+    )
+    if bound is not None and shows_bound:
+        svg.add(line(x(bound), top, x(bound), bottom, "wb-caution"))
+    rows = [
+        (f"{number(a)} to {number(b)}", count(c))
+        for a, b, c in zip(edges[:-1], edges[1:], counts, strict=True)
+    ]
+    return Chart(svg.render(), title, desc, (("weight", "rows"), tuple(rows)))
+
+
+def _weight_key(weights: Mapping[str, Any], shows_bound: bool) -> list[tuple[marks.Mark, str]]:
+    items: list[tuple[marks.Mark, str]] = [
+        (_bar_mark, "training rows"),
+        (marks.reference_line, "mean 1"),
+    ]
+    bound = weights.get("bound")
+    if bound is not None:
+        beyond = "" if shows_bound else ", beyond the axis"
+        items.append((_bound_mark, f"bound {number(bound)}{beyond}"))
+    n_below = weights.get("n_below") or 0
+    if n_below:
+        items.append((_no_mark, f"first bar: also {count(n_below)} with smaller weights"))
+    return items
+
+
+def _bar_mark(x: float, y: float) -> str:
+    return rect(x, y - 5, 18, 10, "wb-weighted-area")
+
+
+def _bound_mark(x: float, y: float) -> str:
+    return line(x, y, x + 18, y, "wb-caution")
+
+
+def _no_mark(x: float, y: float) -> str:
+    return ""
+
+
+def _label(x: Scale, value: float, y: float, words: str, cls: str) -> str:
+    """Return words under or over a place of a bar, kept inside the picture."""
+    half = text_width(words, bold=cls == "wb-used") / 2
+    at = min(max(x.clamp(value), half + 2), WIDTH - half - 2)
+    return text(at, y, words, cls, anchor="middle")
+
+
+def _half_label(x: float, y: float, words: str) -> str:
+    width = text_width(words, bold=True)
+    if x + 12 + width <= WIDTH - 2:
+        return text(x + 10, y + 16, words, "wb-used wb-halo")
+    return text(WIDTH - 2, y + 20, words, "wb-used wb-halo", anchor="end")
+
+
+def _interpolated(at: float, places: list[float], values: list[float]) -> float:
+    for (a, b), (u, v) in zip(
+        pairwise(places),
+        pairwise(values),
+        strict=True,
+    ):
+        if a <= at <= b:
+            return u if a == b else u + (v - u) * (at - a) / (b - a)
+    return values[-1]
+
+
+def _lorenz_table(weights: Mapping[str, Any]) -> Table:
+    """Return the curve at round shares of the rows: the whole of it tells no more."""
+    shares = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
+    rows = [
+        (percent(share), percent(_interpolated(share, weights["rows"], weights["weight"]), 1))
+        for share in shares
+    ]
+    return ("rows with the largest weights", "share of the weight"), tuple(rows)
