@@ -7,83 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.diagnostics import BalanceTable, ShiftReport, balance_table
+from weighbridge._svg import love as love_chart
+from weighbridge.diagnostics import ShiftReport, balance_table
 from weighbridge.plotting._arguments import check_made
+from weighbridge.plotting._from_result import UNNAMED, love_of, love_rows
 from weighbridge.plotting._labels import shown_name, size
+from weighbridge.plotting._love import MOST_ROWS, LovePlot, compute_love
 from weighbridge.plotting._roles import BAND, GREY, TRAINING, WEIGHTED, Role
-from weighbridge.ratios._parameters import check_count
 
 # Differences below this are commonly called balanced.
 _BALANCED = 0.1
-_MOST_ROWS = 15
-
-
-@dataclass(frozen=True)
-class LovePlot:
-    """Sizes of standardised differences, largest first, as `compute_love` sorts them.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Features, levels of categories, missing values.
-    before : ndarray of shape (n_rows,)
-        Sizes of the differences without weights; infinite between two constants, NaN where a
-        sample has no values.
-    after : ndarray of shape (n_rows,) or None
-        With weights, where there are any.
-    n_left_out : int
-        Rows of the table that are not here, since they differ less.
-
-    Examples
-    --------
-    >>> from weighbridge.diagnostics import balance_table
-    >>> from weighbridge.plotting import compute_love
-    >>> compute_love(balance_table([[1.0, 0.0], [3.0, 1.0]], [[5.0, 0.0], [7.0, 1.0]])).names
-    ('0', '1')
-    """
-
-    names: tuple[str, ...]
-    before: np.ndarray
-    after: np.ndarray | None
-    n_left_out: int
-
-
-def compute_love(table: BalanceTable, *, max_rows: int = _MOST_ROWS) -> LovePlot:
-    """Sort a balance table by the size of the differences before weighting.
-
-    Parameters
-    ----------
-    table : BalanceTable
-        From `weighbridge.diagnostics.balance_table`.
-    max_rows : int, default=15
-        How many of its rows are kept.
-
-    Returns
-    -------
-    LovePlot
-        Largest first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from weighbridge.diagnostics import balance_table
-    >>> from weighbridge.plotting import compute_love
-    >>> rng = np.random.default_rng(0)
-    >>> X, X_target = rng.normal(size=(1000, 3)), rng.normal([0, 1, 0.3], size=(500, 3))
-    >>> love = compute_love(balance_table(X, X_target), max_rows=2)
-    >>> love.names, love.n_left_out
-    (('1', '2'), 1)
-    """
-    check_made(table, BalanceTable, "table", "weighbridge.diagnostics.balance_table")
-    if not len(table):
-        raise ValueError("Got an empty balance table; there is nothing to draw.")
-    check_count("max_rows", max_rows, 1)
-    rows = table.largest(max_rows)
-    before = np.abs([row.before for row in rows])
-    is_weighted = any(row.after is not None for row in rows)
-    after = np.abs([np.nan if row.after is None else row.after for row in rows])
-    names = tuple(row.name for row in rows)
-    return LovePlot(names, before, after if is_weighted else None, len(table) - len(rows))
 
 
 class BalanceDisplay:
@@ -95,6 +28,8 @@ class BalanceDisplay:
     ----------
     love : LovePlot
         From `compute_love`.
+    weighting : str, optional
+        What the weighting is called.
 
     Attributes
     ----------
@@ -119,12 +54,13 @@ class BalanceDisplay:
     True
     """
 
-    def __init__(self, love: LovePlot) -> None:
+    def __init__(self, love: LovePlot, *, weighting: str | None = None) -> None:
         self.love = check_made(love, LovePlot, "love", "compute_love")
+        self.weighting = UNNAMED if weighting is None else weighting
 
     @classmethod
     def from_samples(
-        cls, X: Any, X_target: Any, weights: Any = None, *, max_rows: int = _MOST_ROWS
+        cls, X: Any, X_target: Any, weights: Any = None, *, max_rows: int = MOST_ROWS
     ) -> BalanceDisplay:
         """Compare two samples.
 
@@ -147,7 +83,7 @@ class BalanceDisplay:
         return cls(compute_love(balance_table(X, X_target, weights), max_rows=max_rows))
 
     @classmethod
-    def from_report(cls, report: ShiftReport, *, max_rows: int = _MOST_ROWS) -> BalanceDisplay:
+    def from_report(cls, report: ShiftReport, *, max_rows: int = MOST_ROWS) -> BalanceDisplay:
         """Take the balance table out of a diagnosis.
 
         Parameters
@@ -164,6 +100,29 @@ class BalanceDisplay:
         """
         check_made(report, ShiftReport, "report", "weighbridge.diagnose")
         return cls(compute_love(report.balance, max_rows=max_rows))
+
+    @classmethod
+    def from_result(
+        cls, result: Any, *, weighting: str | None = None, max_rows: int = MOST_ROWS
+    ) -> BalanceDisplay:
+        """Take the differences out of a result.
+
+        Parameters
+        ----------
+        result : Adaptation or dict
+            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
+        weighting : str, optional
+            After which weighting; default: the one to use, or "tuned" where none is to be used.
+        max_rows : int, default=15
+            How many rows are drawn.
+
+        Returns
+        -------
+        BalanceDisplay
+            Not drawn yet; see `plot`.
+        """
+        love, name = love_of(result, weighting, max_rows)
+        return cls(love, weighting=name)
 
     def plot(self, *, ax: Any = None) -> BalanceDisplay:
         """Draw the marks, largest difference on top.
@@ -199,6 +158,17 @@ class BalanceDisplay:
         self._label(ax, heights, right)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def svg(self) -> str:
+        """Return the drawing of the reports, without matplotlib.
+
+        Returns
+        -------
+        str
+            One ``<svg>`` with its style.
+        """
+        after = None if self.love.after is None else self.weighting
+        return love_chart(love_rows(self.love, self.weighting), after, id="love").standalone()
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.

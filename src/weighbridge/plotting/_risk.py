@@ -2,113 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from weighbridge._estimate import Estimate
+from weighbridge._svg import expected_error, paired_change
 from weighbridge.plotting._arguments import check_made
+from weighbridge.plotting._forest import Forest, compute_forest
+from weighbridge.plotting._from_result import expect_dict, forest_of
+from weighbridge.plotting._plain import together
 from weighbridge.plotting._roles import GREY, WEIGHTED
 from weighbridge.verdict import Verdict
 
 # How a weighting that is not used is marked; the used one is a filled square.
 _OTHER = {"marker": "o", "color": GREY, "markersize": 5.5}
 _WITHHELD = "withheld"
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Expected losses of the weightings that were compared, as `compute_forest` lists them.
-
-    Parameters
-    ----------
-    names, literature : tuple of str
-        What the weightings are shown as, and what the literature calls them.
-    value, low, high : ndarray of shape (n_candidates,)
-        Expected loss with its interval; NaN where it is withheld.
-    change, change_low, change_high : ndarray of shape (n_candidates,)
-        Paired change against none with its interval; NaN for none, and where it is withheld.
-    rough : ndarray of bool of shape (n_candidates,)
-        Where the weights hardly carry the interval.
-    use : int
-        Which of them is to be used.
-    measure : str
-        What is measured.
-    confidence : float
-        Of the intervals.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from weighbridge.datasets import make_quadratic
-    >>> from weighbridge.plotting import compute_forest
-    >>> from weighbridge.verdict import assess
-    >>> data = make_quadratic(random_state=0)
-    >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
-    >>> forest = compute_forest(verdict)
-    >>> forest.names[forest.use], forest.literature[0]
-    ('tuned', 'ERM')
-    """
-
-    names: tuple[str, ...]
-    literature: tuple[str, ...]
-    value: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    change: np.ndarray
-    change_low: np.ndarray
-    change_high: np.ndarray
-    rough: np.ndarray
-    use: int
-    measure: str
-    confidence: float
-
-
-def compute_forest(verdict: Verdict) -> Forest:
-    """List what a verdict expects each weighting to lose.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        From `weighbridge.verdict.assess`.
-
-    Returns
-    -------
-    Forest
-        In the order of the verdict's candidates; NaN stands for what is withheld.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from weighbridge.datasets import make_quadratic
-    >>> from weighbridge.plotting import compute_forest
-    >>> from weighbridge.verdict import assess
-    >>> data = make_quadratic(random_state=0)
-    >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
-    >>> forest = compute_forest(verdict)
-    >>> bool(forest.change_high[forest.use] < 0)  # weighting helps, beyond its interval
-    True
-    """
-    check_made(verdict, Verdict, "verdict", "weighbridge.assess")
-    candidates = verdict.candidates
-    losses = np.array([_numbers(each.risk.estimate) for each in candidates]).T
-    changes = np.array([_numbers(each.change) for each in candidates]).T
-    names = tuple(each.name for each in candidates)
-    return Forest(
-        names=names,
-        literature=tuple(each.literature for each in candidates),
-        value=losses[0],
-        low=losses[1],
-        high=losses[2],
-        change=changes[0],
-        change_low=changes[1],
-        change_high=changes[2],
-        rough=np.array([each.risk.state == "flagged" for each in candidates]),
-        use=names.index(verdict.use),
-        measure=verdict.measure,
-        confidence=verdict.confidence,
-    )
 
 
 class RiskDisplay:
@@ -159,6 +67,22 @@ class RiskDisplay:
         """
         return cls(compute_forest(verdict))
 
+    @classmethod
+    def from_result(cls, result: Any) -> RiskDisplay:
+        """Take the comparison out of a result.
+
+        Parameters
+        ----------
+        result : Adaptation or dict
+            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
+
+        Returns
+        -------
+        RiskDisplay
+            Not drawn yet; see `plot`.
+        """
+        return cls(forest_of(result))
+
     def plot(self, *, ax: Any = None) -> RiskDisplay:
         """Draw the two panels.
 
@@ -190,6 +114,21 @@ class RiskDisplay:
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
 
+    def svg(self) -> str:
+        """Return the drawing of the reports, without matplotlib.
+
+        Returns
+        -------
+        str
+            One ``<svg>`` with its style.
+        """
+        expect, use = expect_dict(self.forest), self.forest.names[self.forest.use]
+        charts = [
+            expected_error(expect, id="error", use=use),
+            paired_change(expect, id="change", use=use),
+        ]
+        return together(charts, columns=2)
+
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.
 
@@ -208,12 +147,6 @@ class RiskDisplay:
             **{name: getattr(forest, name) for name in columns},
             "use": np.arange(len(forest.names)) == forest.use,
         }
-
-
-def _numbers(estimate: Estimate | None) -> tuple[float, float, float]:
-    if estimate is None:
-        return (np.nan,) * 3
-    return estimate.value, estimate.low, estimate.high
 
 
 def _draw_panel(

@@ -9,6 +9,17 @@ from typing import Any
 GREY = "#57606a"
 CAUTION = "#b5480a"
 BAND = "#e6e9ec"
+# Losses in steps, the best first.
+LOSS_STEPS = (
+    "#08306b",
+    "#1b4b85",
+    "#2f67a0",
+    "#4484bc",
+    "#6ba0cf",
+    "#96bbdd",
+    "#c1d6eb",
+    "#edf2f8",
+)
 
 
 @dataclass(frozen=True)

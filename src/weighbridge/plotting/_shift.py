@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._svg import feature, feature_key
 from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._features import read_features
 from weighbridge.diagnostics._weights import check_weights
 from weighbridge.plotting._arguments import check_made
 from weighbridge.plotting._feature_histogram import FeatureHistogram, histogram_of
 from weighbridge.plotting._feature_picture import draw_feature
+from weighbridge.plotting._from_result import UNNAMED, feature_dict, histograms_of
+from weighbridge.plotting._plain import together
 from weighbridge.plotting._roles import DEPLOYMENT, TRAINING, WEIGHTED
 
 _MOST_FEATURES = 6
@@ -28,6 +31,8 @@ class ShiftDisplay:
     ----------
     histograms : sequence of FeatureHistogram
         From `compute_feature_histogram`, one for each picture.
+    weighting : str, optional
+        What the weighting is called.
 
     Attributes
     ----------
@@ -49,13 +54,16 @@ class ShiftDisplay:
     ['deployment', 'feature', 'high', 'low', 'training', 'value', 'weighted']
     """
 
-    def __init__(self, histograms: Sequence[FeatureHistogram]) -> None:
+    def __init__(
+        self, histograms: Sequence[FeatureHistogram], *, weighting: str | None = None
+    ) -> None:
         made = [histograms] if isinstance(histograms, FeatureHistogram) else list(histograms)
         if not made:
             raise ValueError("Got no histograms, but expected at least one feature to draw.")
         for each in made:
             check_made(each, FeatureHistogram, "a histogram", "compute_feature_histogram")
         self.histograms = tuple(made)
+        self.weighting = UNNAMED if weighting is None else weighting
 
     @classmethod
     def from_samples(
@@ -92,6 +100,25 @@ class ShiftDisplay:
                 found[each.name] = histogram_of(each, own)
         return cls([found[name] for name in names])
 
+    @classmethod
+    def from_result(cls, result: Any, *, weighting: str | None = None) -> ShiftDisplay:
+        """Take the features that moved most out of a result.
+
+        Parameters
+        ----------
+        result : Adaptation or dict
+            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
+        weighting : str, optional
+            After which weighting; default: the one to use, or "tuned" where none is to be used.
+
+        Returns
+        -------
+        ShiftDisplay
+            Not drawn yet; see `plot`.
+        """
+        histograms, name = histograms_of(result, weighting)
+        return cls(histograms, weighting=name)
+
     def plot(self, *, ax: Any = None) -> ShiftDisplay:
         """Draw one small picture for each feature.
 
@@ -115,6 +142,21 @@ class ShiftDisplay:
         self.axes_, self.figure_ = tuple(axes), axes[0].figure
         self.legend_ = self._legend(axes[0])
         return self
+
+    def svg(self) -> str:
+        """Return the drawing of the reports, without matplotlib.
+
+        Returns
+        -------
+        str
+            One ``<svg>`` with its style.
+        """
+        after = self.weighting if self._is_weighted() else None
+        charts = [
+            feature(feature_dict(histogram, self.weighting), after, id=f"feature-{place}")
+            for place, histogram in enumerate(self.histograms)
+        ]
+        return together([*charts, feature_key(after, id="key")], columns=min(3, len(charts)))
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture, one row for each bar or bin.

@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
+from weighbridge.plotting._arches import Plane, RootWeights
 from weighbridge.plotting._arguments import check_log_ratio, check_made
+from weighbridge.plotting._grid import GridMesh, is_in_order, tried_grid
 from weighbridge.search import Point, SearchResult
-from weighbridge.search._coordinates import hellinger_coordinates
 
-# Curves of constant alpha that have names, and those that give the map its shape.
-CURVES = {"power (alpha 1)": 1.0, "relative (alpha 3)": 3.0}
-# lam along a curve, dense at both ends, where relative weights change fastest.
-STEPS = np.concatenate([[0.0], expit(np.linspace(-9, 9, 79)), [1.0]])
+# Curves of constant alpha that have names, from the lowest to the highest.
+CURVES = {"mixture": -1.0, "straight": 0.0, "power": 1.0, "relative": 3.0}
+# Points of a curve that is drawn.
+_STEPS = 61
+# Lines of equal lam, as hangers of the bridge: from the straight deck to the highest named arch.
+_HANGERS = np.arange(1, 10) / 10
+_ACROSS = np.linspace(0, 3, 13)
+# The two ends, whatever alpha.
+_ENDS = {"none": Point(0.0, 1.0), "full": Point(1.0, 1.0)}
+
+
+class Mesh(NamedTuple):
+    """A surface to fill in: places and losses between the candidates of a grid.
+
+    Parameters
+    ----------
+    x, y, loss : ndarray of shape (n_curves, n_steps)
+        Along each curve of constant alpha equally many steps of equal length. Losses between
+        candidates are interpolated along the curves, then across them; NaN beside failed ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.plotting import compute_surface
+    >>> from weighbridge.search import Evaluation, Point, SearchResult
+    >>> grid = [Point(lam, alpha) for lam in (0.25, 0.5, 0.75) for alpha in (1.0, 3.0)]
+    >>> tried = SearchResult(tuple(Evaluation(each, np.ones(1)) for each in grid), np.ones(1))
+    >>> compute_surface(tried, [-1, 0, 1], (0.5, 1.0)).mesh.loss.min()
+    np.float64(1.0)
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    loss: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -26,17 +56,32 @@ class BridgeSurface:
     ----------
     lam, alpha : ndarray of shape (n_candidates,)
         The weightings, in order of evaluation.
-    loss : ndarray of shape (n_candidates,)
-        Their validation losses; NaN where the evaluation failed.
+    loss, standard_error : ndarray of shape (n_candidates,)
+        Their validation losses and the standard errors of these; NaN where the evaluation failed.
     x, y : ndarray of shape (n_candidates,)
         Their places on the bridge: equal distance is equally different weights, no weights are at
-        the origin, and the full ratio is to the right of it.
+        the origin, and the full ratio is to the right of it. The unit is the Hellinger distance,
+        at most the root of 2.
+    kept : float
+        Share of the variance of the candidates and the named curves that the two coordinates
+        keep.
+    ends : dict of str to ndarray of shape (2,)
+        Places of ``none`` and ``full``.
     curves : dict of str to ndarray of shape (n_steps, 2)
-        Places of the named curves, from no weights to the full ratio.
+        Places of the named curves, from no weights to the full ratio: ``mixture`` (alpha -1),
+        ``straight`` (0), ``power`` (1) and ``relative`` (3).
+    hangers : dict of float to ndarray of shape (n_steps, 2)
+        Places of equal lam, for alpha from 0 to 3.
     chosen : Point
         lam and alpha of the chosen weighting.
     chosen_place : ndarray of shape (2,)
         Where it lies on the bridge.
+    searched : bool
+        Whether the candidates are those of a search in their order, not of a grid.
+    mesh : Mesh or None
+        The surface between the candidates, where they are a grid.
+    loss_name : str
+        What the loss is called.
 
     Examples
     --------
@@ -46,20 +91,29 @@ class BridgeSurface:
     >>> tried = [Evaluation(Point(lam, 1.0), np.ones(1)) for lam in (0.0, 0.5, 1.0)]
     >>> surface = compute_surface(SearchResult(tuple(tried), np.ones(1)), [-1, 0, 1], (0.5, 1.0))
     >>> surface.lam, sorted(surface.curves)
-    (array([0. , 0.5, 1. ]), ['power (alpha 1)', 'relative (alpha 3)'])
+    (array([0. , 0.5, 1. ]), ['mixture', 'power', 'relative', 'straight'])
     """
 
     lam: np.ndarray
     alpha: np.ndarray
     loss: np.ndarray
+    standard_error: np.ndarray
     x: np.ndarray
     y: np.ndarray
+    kept: float
+    ends: dict[str, np.ndarray]
     curves: dict[str, np.ndarray]
+    hangers: dict[float, np.ndarray]
     chosen: Point
     chosen_place: np.ndarray
+    searched: bool
+    mesh: Mesh | None
+    loss_name: str
 
 
-def compute_surface(result: SearchResult, log_ratio: Any, chosen: Any) -> BridgeSurface:
+def compute_surface(
+    result: SearchResult, log_ratio: Any, chosen: Any, *, loss_name: str = "validation loss"
+) -> BridgeSurface:
     """Place the weightings that a search tried by how different their weights are.
 
     Parameters
@@ -71,6 +125,8 @@ def compute_surface(result: SearchResult, log_ratio: Any, chosen: Any) -> Bridge
         which no weighting can count, are left out.
     chosen : (float, float)
         lam and alpha of the chosen weighting.
+    loss_name : str, default="validation loss"
+        What the loss is called.
 
     Returns
     -------
@@ -91,18 +147,101 @@ def compute_surface(result: SearchResult, log_ratio: Any, chosen: Any) -> Bridge
     """
     check_made(result, SearchResult, "result", "search_result_ of a fitted ImportanceWeightedCV")
     log_ratio = check_log_ratio(log_ratio, "log_ratio")
-    log_ratio = log_ratio[log_ratio < np.inf]
     point = _point(chosen)
-    tried = [Point(*each) for each in result.points]
-    curves = [Point(lam, alpha) for alpha in CURVES.values() for lam in STEPS]
-    ends = [Point(0.0, 1.0), Point(1.0, 1.0)]
-    places = hellinger_coordinates([*tried, *curves, point, *ends], log_ratio)
-    flat = _laid_flat(places[:, :2])
-    along = flat[len(tried) : len(tried) + len(curves)].reshape(len(CURVES), STEPS.size, 2)
-    named = dict(zip(CURVES, along, strict=True))
+    roots = RootWeights(log_ratio[log_ratio < np.inf])
+    grid = tried_grid(result.points)
+    mesh = None if grid is None else GridMesh(grid, result.values, roots)
+    named = {name: roots(roots.arch(alpha).even(_STEPS), alpha) for name, alpha in CURVES.items()}
+    tried, ends = roots(*result.points.T), roots(*np.array(list(_ENDS.values())).T)
+    plane = Plane(np.vstack([tried, *named.values(), ends]), _place_of_power(len(tried)))
+    x, y = plane(tried).T
+    hangers = {float(lam): plane(roots(np.full(_ACROSS.size, lam), _ACROSS)) for lam in _HANGERS}
     lam, alpha = result.points.T
-    x, y = flat[: len(tried)].T
-    return BridgeSurface(lam, alpha, result.values, x, y, named, point, flat[-3])
+    return BridgeSurface(
+        lam=lam,
+        alpha=alpha,
+        loss=result.values,
+        standard_error=result.standard_errors,
+        x=x,
+        y=y,
+        kept=plane.kept,
+        ends=dict(zip(_ENDS, plane(ends), strict=True)),
+        curves={name: plane(curve) for name, curve in named.items()},
+        hangers=hangers,
+        chosen=point,
+        chosen_place=plane(roots(np.array([point.lam]), point.alpha))[0],
+        searched=grid is None and not is_in_order(result.points),
+        mesh=None if mesh is None else Mesh(*mesh.laid_out(plane), mesh.loss),
+        loss_name=loss_name,
+    )
+
+
+def surface_dict(surface: BridgeSurface) -> dict[str, Any]:
+    """Return what a picture of the bridge needs, as JSON can hold it: None stands for NaN.
+
+    Parameters
+    ----------
+    surface : BridgeSurface
+        From `compute_surface`.
+
+    Returns
+    -------
+    dict
+        The candidates (``lam``, ``alpha``, ``loss``, ``standard_error``, ``x``, ``y``), ``kept``,
+        ``ends``, ``curves``, ``hangers``, ``chosen``, ``searched``, ``mesh`` and
+        ``loss_name``; places to four decimals, losses to six digits.
+    """
+    mesh = surface.mesh
+    chosen = {"lam": surface.chosen.lam, "alpha": surface.chosen.alpha}
+    return {
+        "lam": _rounded(surface.lam, 4),
+        "alpha": _rounded(surface.alpha, 4),
+        "loss": _digits(surface.loss),
+        "standard_error": _digits(surface.standard_error),
+        "x": _rounded(surface.x, 4),
+        "y": _rounded(surface.y, 4),
+        "kept": round(surface.kept, 4),
+        "ends": {name: _rounded(place, 4) for name, place in surface.ends.items()},
+        "curves": {name: _rounded(curve, 4) for name, curve in surface.curves.items()},
+        "hangers": {f"{lam:g}": _rounded(line, 4) for lam, line in surface.hangers.items()},
+        "chosen": {**chosen, **dict(zip("xy", _rounded(surface.chosen_place, 4), strict=True))},
+        "searched": surface.searched,
+        "mesh": None
+        if mesh is None
+        else {
+            "x": _rounded(mesh.x, 4),
+            "y": _rounded(mesh.y, 4),
+            "loss": [_digits(row) for row in mesh.loss],
+        },
+        "loss_name": surface.loss_name,
+    }
+
+
+def surface_of(numbers: dict[str, Any]) -> BridgeSurface:
+    """Return the surface that `surface_dict` wrote down."""
+    arrays = {
+        name: np.array(numbers[name], dtype=float)
+        for name in ("lam", "alpha", "loss", "standard_error", "x", "y")
+    }
+    chosen, mesh = numbers["chosen"], numbers.get("mesh")
+    return BridgeSurface(
+        **arrays,
+        kept=numbers["kept"],
+        ends={name: np.array(place) for name, place in numbers["ends"].items()},
+        curves={name: np.array(curve) for name, curve in numbers["curves"].items()},
+        hangers={float(lam): np.array(line) for lam, line in numbers["hangers"].items()},
+        chosen=Point(chosen["lam"], chosen["alpha"]),
+        chosen_place=np.array([chosen["x"], chosen["y"]]),
+        searched=numbers["searched"],
+        mesh=None if mesh is None else Mesh(*(np.array(mesh[k], float) for k in Mesh._fields)),
+        loss_name=numbers["loss_name"],
+    )
+
+
+def _place_of_power(n_tried: int) -> slice:
+    """Return where the power curve is among the weightings: the arches rise with it."""
+    start = n_tried + _STEPS * list(CURVES).index("power")
+    return slice(start, start + _STEPS)
 
 
 def _point(chosen: Any) -> Point:
@@ -111,14 +250,11 @@ def _point(chosen: Any) -> Point:
     return Point(*chosen)
 
 
-def _laid_flat(places: np.ndarray) -> np.ndarray:
-    """Turn the map so that its last two points lie on a level, the first of them at 0."""
-    none, full = places[-2], places[-1]
-    length = np.hypot(*(full - none))
-    if length == 0:  # no shift: all is one point
-        return places - none
-    cosine, sine = (full - none) / length
-    turned = (places - none) @ np.array([[cosine, -sine], [sine, cosine]])
-    if turned[:, 1].sum() < 0:  # the arches rise
-        turned[:, 1] *= -1
-    return turned
+def _rounded(values: np.ndarray, digits: int) -> Any:
+    # adding 0.0 turns -0.0 into 0.0
+    return (np.round(values, digits) + 0.0).tolist()
+
+
+def _digits(values: np.ndarray) -> list[float | None]:
+    """Round to six significant digits."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

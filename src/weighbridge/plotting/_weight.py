@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._svg import concentration
+from weighbridge._svg import weights as weights_chart
 from weighbridge._validation import one_number
 from weighbridge.diagnostics._weights import WeightSummary, check_weights, summarize_weights
 from weighbridge.diagnostics._words import percent
-from weighbridge.geodesic import log_weight_bounds
 from weighbridge.plotting._arguments import check_made
+from weighbridge.plotting._from_result import weights_dict, weights_of
 from weighbridge.plotting._roles import CAUTION, GREY, WEIGHTED
+from weighbridge.plotting._weight_cap import weight_cap
 from weighbridge.plotting._weight_curves import (
     LorenzCurve,
     WeightHistogram,
     compute_lorenz,
     compute_weight_histogram,
 )
-from weighbridge.weighting import Geodesic
 
 # A cap is drawn where it lies within this factor of the largest weight.
 _NEAR = 8
@@ -133,7 +135,25 @@ class WeightDisplay:
                 f"Got {type(estimator).__name__}, which has no weights; pass a fitted "
                 "ImportanceWeighted or ImportanceWeightedCV, or weights to from_weights."
             )
-        return cls.from_weights(estimator.weights_, cap=_cap(estimator))
+        return cls.from_weights(estimator.weights_, cap=weight_cap(estimator))
+
+    @classmethod
+    def from_result(cls, result: Any, *, weighting: str | None = None) -> WeightDisplay:
+        """Take the weights out of a result.
+
+        Parameters
+        ----------
+        result : Adaptation or dict
+            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
+        weighting : str, optional
+            After which weighting; default: the one to use, or "tuned" where none is to be used.
+
+        Returns
+        -------
+        WeightDisplay
+            Not drawn yet; see `plot`. What a result does not keep of a summary is NaN.
+        """
+        return cls(*weights_of(result, weighting))
 
     def plot(self, kind: str = "histogram", *, ax: Any = None) -> WeightDisplay:
         """Draw the weights.
@@ -159,6 +179,24 @@ class WeightDisplay:
         self._draw_histogram(ax) if kind == "histogram" else self._draw_lorenz(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def svg(self, kind: str = "histogram") -> str:
+        """Return the drawing of the reports, without matplotlib.
+
+        Parameters
+        ----------
+        kind : {"histogram", "lorenz"}, default="histogram"
+            As in `plot`.
+
+        Returns
+        -------
+        str
+            One ``<svg>`` with its style.
+        """
+        _check_kind(kind)
+        numbers = weights_dict(self.histogram, self.lorenz, self.summary, self.cap)
+        draw = weights_chart if kind == "histogram" else concentration
+        return draw(numbers, id="weights").standalone()
 
     def table(self, kind: str = "histogram") -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.
@@ -240,22 +278,6 @@ class WeightDisplay:
 def _check_kind(kind: str) -> None:
     if kind not in _KINDS:
         raise ValueError(f"Got kind={kind!r}, but expected 'histogram' or 'lorenz'.")
-
-
-def _cap(estimator: Any) -> float | None:
-    """Return the largest weight that the weighting of a fitted model can give, if there is one."""
-    weighting = getattr(estimator, "best_weighting_", None)
-    if weighting is None:
-        weighting = getattr(estimator, "weighting", None) or Geodesic()
-    if not isinstance(weighting, Geodesic) or weighting.lam == 0:
-        return None
-    log_cap = float(np.max(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
-    # by the largest weight, whose scale is the one of all: own weights of the rows move it
-    top = int(np.argmax(estimator.weights_))
-    below = log_cap - float(weighting(estimator.log_ratio_)[top])
-    if not 0 <= below < 700:
-        return None
-    return float(estimator.weights_[top] * math.exp(below))
 
 
 def _octave_ticks(ax: Any, low: float, high: float) -> None:

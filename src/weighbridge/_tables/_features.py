@@ -1,0 +1,274 @@
+"""Features of two tables: which there are, which cannot be used, and which are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from weighbridge._finding import Finding
+from weighbridge._problem import Option, Problem, listed, nearest, shown, shown_file
+from weighbridge._tables._cells import Tally
+from weighbridge._tables._table import Dropped, Table
+
+# Numbers, in one way of writing or another, in at least this share of the cells.
+MOST = 0.9
+# Text that is different in nearly every row, in a column of more values than this.
+FEW_LEVELS = 20
+# More problems of one kind than this are told as one.
+APART = 3
+
+
+def missing_columns(train: Table, deploy: Table, names: list[str], option: Option) -> list[Problem]:
+    """Return the problem of features that only training has, as one."""
+    there = set(deploy.names)
+    shared = [name for name in names if name in there]
+    absent = [name for name in names if name not in there]
+    if not absent:
+        return []
+    here, other = shown_file(train.name), shown_file(deploy.name)
+    if not shared:
+        return [_disjoint(train, deploy, names)]
+    close = [shown(n) for name in absent[:APART] for n in nearest(name, deploy.names, most=1)]
+    evidence = ["every feature must be in both"]
+    if close:
+        evidence.append(f"nearest in {other}: {', '.join(close)}")
+    shorter = option("drop", *absent)
+    if len(shared) < len(absent):
+        shorter = option("keep", *shared)
+    return [
+        Problem(
+            "WB103",
+            f"{other} has no column{'s' * (len(absent) > 1)} {listed(absent)}, which {here} has.",
+            tuple(evidence),
+            f"add {'it' if len(absent) == 1 else 'them'} to {other}, or leave "
+            f"{'it' if len(absent) == 1 else 'them'} out of both: {shorter}",
+        )
+    ]
+
+
+def _disjoint(train: Table, deploy: Table, names: list[str]) -> Problem:
+    return Problem(
+        "WB133",
+        f"{shown_file(train.name)} and {shown_file(deploy.name)} have no feature in common.",
+        (
+            f"{shown_file(train.name)}: {listed(names)}",
+            f"{shown_file(deploy.name)}: {listed(deploy.names)}",
+        ),
+        "check that these are the right files; columns are matched by name",
+    )
+
+
+def left_out(
+    train: Table, deploy: Table, names: list[str], option: Option
+) -> tuple[list[Finding], list[Dropped]]:
+    """Return notes about features that are used in neither table, and which they are."""
+    notes, dropped = [], []
+    for name in names:
+        note = _empty(train, deploy, name, option)
+        if note is None and not _problems(train, deploy, name, option):
+            note = _no_category(train, deploy, name)
+        if note is not None:
+            notes.append(note)
+            dropped.append(Dropped(name, note.code, note.message))
+    return notes, dropped
+
+
+def extra_columns(
+    train: Table, deploy: Table, aside: set[str], training_too: bool
+) -> tuple[list[Finding], list[Dropped]]:
+    """Return notes about columns that only one table has, and that nobody asked for."""
+    notes: list[Finding] = []
+    dropped: list[Dropped] = []
+    for table, other in ((deploy, train), (train, deploy))[: 1 + training_too]:
+        extra = [name for name in table.names if name not in other.names and name not in aside]
+        if not extra:
+            continue
+        here, there = shown_file(table.name), shown_file(other.name)
+        what = "it is" if len(extra) == 1 else "they are"
+        message = f"{here} also has {listed(extra)}, which {there} has not; {what} ignored."
+        remedy = "Nothing to do, unless a name is misspelt in one of the files."
+        notes.append(Finding("WB138", "note", message, remedy))
+        dropped += [Dropped(name, "WB138", f"{there} does not have it") for name in extra]
+    return notes, dropped
+
+
+def _empty(train: Table, deploy: Table, name: str, option: Option) -> Finding | None:
+    empty = [shown_file(t.name) for t in (train, deploy) if not t.tallies[name].present]
+    if not empty:
+        return None
+    return Finding(
+        "WB114",
+        "note",
+        f"{shown(name)} is empty in {' and '.join(empty)}; it is left out of both.",
+        f"Fill it, or leave it out yourself: {option('drop', name)}.",
+    )
+
+
+def _no_category(train: Table, deploy: Table, name: str) -> Finding | None:
+    """A note on text that is no category: dates, or different in nearly every row."""
+    if {train.column(name).kind, deploy.column(name).kind} != {"category"}:
+        return None
+    # the larger table tells a key from a category of many levels
+    table = max((train, deploy), key=lambda t: int(t.frame[name].notna().sum()))
+    values = table.frame[name]
+    present, distinct = int(values.notna().sum()), int(values.nunique())
+    if distinct <= FEW_LEVELS:
+        return None
+    if all(
+        t.tallies[name].counts["date"] >= MOST * t.tallies[name].present for t in (train, deploy)
+    ):
+        return Finding(
+            "WB137",
+            "note",
+            f"{shown(name)} holds dates written as text; it is left out of both.",
+            "To use it, write it as a number, such as days since the first.",
+        )
+    if distinct < MOST * present:
+        return None
+    return Finding(
+        "WB137",
+        "note",
+        f"{shown(name)} is text with {distinct:,} different values in {present:,} rows of "
+        f"{shown_file(table.name)}; it is left out of both.",
+        "To use it, make columns from it that say something about the cases.",
+    )
+
+
+def feature_problems(
+    train: Table, deploy: Table, names: list[str], option: Option
+) -> list[Problem]:
+    """Return what is wrong with the values of features that both tables have."""
+    found: list[tuple[str, Problem]] = []
+    for name in names:
+        found += [(name, problem) for problem in _problems(train, deploy, name, option)]
+    return _together(found)
+
+
+def _problems(train: Table, deploy: Table, name: str, option: Option) -> list[Problem]:
+    values = [p for table in (train, deploy) for p in value_problems(table, name)]
+    conflict = None if values else _conflict(train, deploy, name, option)
+    return values if conflict is None else [conflict]
+
+
+def value_problems(table: Table, name: str) -> list[Problem]:
+    """Return what is wrong with the values of one column, whatever the other table has."""
+    tally, where = table.tallies[name], shown_file(table.name)
+    written = _written_numbers(table, name)
+    if written is not None:
+        return [written]
+    if table.column(name).kind == "category":
+        return []
+    return not_finite(name, tally, where, table.place)
+
+
+def not_finite(name: str, tally: Tally, where: str, place: Callable[[int], str]) -> list[Problem]:
+    """Return the problems of numbers that are infinite, or too large to be anything else."""
+    problems = []
+    for kind, code, what in (
+        ("infinite", "WB109", "infinite value"),
+        ("beyond", "WB132", "number"),
+    ):
+        count = tally.counts[kind]
+        if not count:
+            continue
+        row, text = tally.first[kind]
+        plural = "s" * (count > 1)
+        size = " too large for a double" if kind == "beyond" else ""
+        problems.append(
+            Problem(
+                code,
+                f"{shown(name)} has {count:,} {what}{plural}{size} in {where} "
+                f"(first at {place(row)}).",
+                (f"{place(row)}: {shown(text)}",) if kind == "beyond" else (),
+                f"replace {'it' if count == 1 else 'them'}; an empty cell counts as missing",
+            )
+        )
+    return problems
+
+
+def _written_numbers(table: Table, name: str) -> Problem | None:
+    """Numbers with a decimal comma or thousands separators; never taken for categories."""
+    tally = table.tallies[name]
+    marked = tally.counts["decimal"] + tally.counts["thousands"]
+    if table.column(name).kind == "numeric" or not marked:
+        return None
+    if marked + tally.counts["number"] < MOST * tally.present:
+        return None
+    kind = "decimal" if tally.counts["decimal"] else "thousands"
+    how = "a decimal comma" if kind == "decimal" else "separators between thousands"
+    row, text = tally.first[kind]
+    return Problem(
+        "WB131",
+        f"{shown(name)} in {shown_file(table.name)} holds numbers written with {how}.",
+        (f"{table.place(row)}: {shown(text)}   ({_of(marked, tally.present)} like it)",),
+        "write numbers as 1234.5: a point before decimals, nothing between thousands",
+    )
+
+
+def mixed_values(table: Table, name: str) -> Problem | None:
+    """The problem of a column of numbers with some text among them, in one table."""
+    tally = table.tallies[name]
+    if table.typed or table.column(name).kind == "numeric":
+        return None
+    if tally.not_numbers > tally.present / 2 or table.frame[name].nunique() <= FEW_LEVELS:
+        return None
+    return Problem(
+        "WB104",
+        f"{shown(name)} is a number in most rows of {shown_file(table.name)}, but not in all.",
+        (_first_text(table, name),),
+        _correct(tally.not_numbers),
+    )
+
+
+def _conflict(train: Table, deploy: Table, name: str, option: Option) -> Problem | None:
+    kinds = train.column(name).kind, deploy.column(name).kind
+    if kinds == ("numeric", "numeric"):
+        return None
+    if kinds == ("category", "category"):
+        return mixed_values(train, name) or mixed_values(deploy, name)
+    number, text = (train, deploy) if kinds[0] == "numeric" else (deploy, train)
+    count = text.tallies[name].not_numbers
+    few = count <= text.tallies[name].present / 2
+    remedy = _correct(count) if few else "make it the same in both, or leave it out of both: "
+    return Problem(
+        "WB104",
+        f"{shown(name)} is a number in {shown_file(number.name)} but not in "
+        f"{shown_file(text.name)}.",
+        (_first_text(text, name),),
+        remedy if few else remedy + option("drop", name),
+    )
+
+
+def _first_text(table: Table, name: str) -> str:
+    tally = table.tallies[name]
+    row, text = tally.first_text
+    are = "is not a number" if tally.not_numbers == 1 else "are not numbers"
+    return (
+        f"{shown_file(table.name)} {table.place(row)}: {shown(text)}   "
+        f"({_of(tally.not_numbers, tally.present)} {are})"
+    )
+
+
+def _correct(count: int) -> str:
+    if count == 1:
+        return "correct that value, or empty it so that it counts as missing"
+    return "correct those values, or empty them so that they count as missing"
+
+
+def _of(count: int, total: int) -> str:
+    return f"{count:,} of {total:,} value{'s' * (total > 1)}"
+
+
+def _together(found: list[tuple[str, Problem]]) -> list[Problem]:
+    """Tell the same problem of many columns as one."""
+    problems = []
+    for code in dict.fromkeys(problem.code for _, problem in found):
+        same = [(name, problem) for name, problem in found if problem.code == code]
+        if len(same) <= APART:
+            problems += [problem for _, problem in same]
+            continue
+        first = same[0][1]
+        others = list(dict.fromkeys(name for name, _ in same if name != same[0][0]))
+        line = f"the same in {len(others):,} further column{'s' * (len(others) > 1)}: "
+        problems.append(replace(first, evidence=(*first.evidence, line + listed(others))))
+    return problems

@@ -1,0 +1,162 @@
+"""Whether the chance that a row is from deployment means what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from weighbridge.diagnostics._domain import CrossFittedDomain, check_confidence
+
+_MOST_BINS = 20
+# Fewer rows in a bin would show chance.
+_LEAST_ROWS = 25
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """Predicted and observed share of deployment rows, as `compute_reliability` finds them.
+
+    Parameters
+    ----------
+    predicted : ndarray of shape (n_steps,)
+        Mean chance of deployment that was predicted for the rows of a step.
+    observed : ndarray of shape (n_steps,)
+        Share of deployment rows among them; it never falls.
+    low, high : ndarray of shape (n_steps,)
+        Interval of that share.
+    largest_gap : float
+        Largest difference of predicted and observed.
+
+    Examples
+    --------
+    >>> from weighbridge.plotting import compute_reliability
+    >>> compute_reliability([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 1]).observed
+    array([0.5])
+    """
+
+    predicted: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    largest_gap: float
+
+
+def compute_reliability(
+    chance: Any, is_target: Any = None, *, confidence: float = 0.95
+) -> ReliabilityCurve:
+    """Compare predicted chances of being a target row with what rows are.
+
+    Both samples count alike, whatever their sizes, as they do for the classifier that made the
+    chances. Rows are put into at most 20 bins of equally many by their chance; neighbouring bins
+    whose shares fall are joined until they rise (isotonic regression). The intervals are Wilson's
+    for the rows of each step.
+
+    Parameters
+    ----------
+    chance : array-like of shape (n_rows,), or fitted domain classifier
+        Chances for rows that the classifier was not fitted on, with equal samples in mind.
+    is_target : array-like of shape (n_rows,), optional
+        1 for target rows, 0 for source rows; not needed for a domain classifier, which knows.
+    confidence : float, default=0.95
+        Of the intervals.
+
+    Returns
+    -------
+    ReliabilityCurve
+        One entry for each step, in order of the chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.plotting import compute_reliability
+    >>> rng = np.random.default_rng(0)
+    >>> chance = rng.uniform(size=20_000)
+    >>> is_target = rng.uniform(size=20_000) < chance
+    >>> compute_reliability(chance, is_target).largest_gap < 0.05
+    True
+    >>> compute_reliability(chance**2, is_target).largest_gap > 0.2
+    True
+    """
+    confidence = check_confidence(confidence)
+    if isinstance(chance, CrossFittedDomain):
+        chance, is_target = expit(chance.log_odds), chance.rows.codes
+    chance, is_target = _checked(chance, is_target)
+    totals = np.array([np.sum(~is_target), np.sum(is_target)], dtype=float)
+    counts, sums = _binned(chance, is_target)
+    counts, sums = _joined(counts, sums)
+    n = counts.sum(axis=1)
+    plain = counts[:, 1] / n
+    observed = _balanced(plain, totals)
+    # both samples count one half
+    share = counts / totals
+    predicted = (sums / totals).sum(axis=1) / share.sum(axis=1)
+    low, high = (_balanced(bound, totals) for bound in _wilson(plain, n, confidence))
+    gap = float(np.abs(observed - predicted).max())
+    return ReliabilityCurve(predicted, observed, low, high, gap)
+
+
+def _checked(chance: Any, is_target: Any) -> tuple[np.ndarray, np.ndarray]:
+    chance = np.asarray(chance, dtype=np.float64)
+    if is_target is None:
+        raise TypeError("Got chances without is_target; say which rows are target rows (1) or not.")
+    codes = np.asarray(is_target)
+    if chance.ndim != 1 or chance.shape != codes.shape:
+        raise ValueError(
+            f"Got chance of shape {chance.shape} and is_target of shape {codes.shape}, but "
+            "expected one number of each for every row."
+        )
+    if not ((chance >= 0) & (chance <= 1)).all():
+        raise ValueError("Got chances outside [0, 1] or NaN; log odds need scipy.special.expit.")
+    if not np.isin(codes, (0, 1)).all() or np.unique(codes).size < 2:
+        raise ValueError(
+            "Got is_target with other values than 0 and 1, or only one of them; both samples are "
+            "needed."
+        )
+    return chance, codes.astype(bool)
+
+
+def _binned(chance: np.ndarray, is_target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers of rows and sums of chances by bin, for source and target."""
+    n_bins = int(min(_MOST_BINS, max(1, chance.size // _LEAST_ROWS)))
+    edges = np.unique(np.quantile(chance, np.arange(1, n_bins) / n_bins))
+    place = np.searchsorted(edges, chance, side="left")
+    n = edges.size + 1
+    sides = (~is_target, is_target)
+    counts = np.stack([np.bincount(place[side], minlength=n) for side in sides], axis=1)
+    sums = np.stack([np.bincount(place[side], chance[side], n) for side in sides], axis=1)
+    filled = counts.sum(axis=1) > 0
+    return counts[filled], sums[filled]
+
+
+def _joined(counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Join neighbours until the share of target rows rises from bin to bin."""
+    blocks: list[tuple[np.ndarray, np.ndarray]] = []
+    for count, total in zip(counts, sums, strict=True):
+        blocks.append((count, total))
+        while len(blocks) > 1 and not _rises(blocks[-2][0], blocks[-1][0]):
+            last = blocks.pop()
+            blocks[-1] = (blocks[-1][0] + last[0], blocks[-1][1] + last[1])
+    return np.array([count for count, _ in blocks]), np.array([total for _, total in blocks])
+
+
+def _rises(before: np.ndarray, after: np.ndarray) -> bool:
+    """Compare two shares of target rows by whole numbers, without rounding."""
+    return bool(before[1] * after.sum() < after[1] * before.sum())
+
+
+def _balanced(plain: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Turn shares of target rows into those of samples that are equally large."""
+    return np.asarray(plain * totals[0] / (plain * totals[0] + (1 - plain) * totals[1]))
+
+
+def _wilson(plain: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return Wilson's interval of shares of `n` rows."""
+    z = float(ndtri((1 + confidence) / 2))
+    middle = (plain + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(plain * (1 - plain) / n + z**2 / (4 * n**2))
+    # rounding may leave a bound on the wrong side of the share, where that is 0 or 1
+    low, high = np.minimum(middle - half, plain), np.maximum(middle + half, plain)
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)

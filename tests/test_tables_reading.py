@@ -1,0 +1,430 @@
+"""What comes out of a table is what was written into it."""
+
+import csv
+import datetime
+import decimal
+import gzip
+import io
+import math
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from weighbridge._problem import argument
+from weighbridge._tables import guess_task, read_blocks, read_table, table_of
+from weighbridge._tables._cells import MISSING, kind_of
+from weighbridge._tables._sample import RowPool
+from weighbridge.exceptions import InputError
+
+
+def read(path, content, **settings):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return read_table(path, option=argument, **settings)
+
+
+def kinds(table):
+    return {column.name: column.kind for column in table.columns}
+
+
+# Cells of any text that UTF-8 can hold; NUL cannot be in a file of text.
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12),
+    delimiter=st.sampled_from(",;\t"),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    bom=st.booleans(),
+    packed=st.booleans(),
+)
+def test_any_text_is_read_back_exactly(rows, delimiter, end, bom, packed, tmp_path_factory):
+    """A cell comes back as written, as a number if all of its column are, as None if missing."""
+    text = io.StringIO()
+    # every cell in quotes, as otherwise a row of empty cells is a blank line to some readers
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL)
+    writer.writerows([("x", "y"), *rows])
+    content = text.getvalue().encode("utf-8-sig" if bom else "utf-8")
+    path = tmp_path_factory.mktemp("t") / "a.csv"
+    table = read(path, gzip.compress(content) if packed else content)
+    for name, cells in zip("xy", zip(*rows, strict=True), strict=True):
+        column = table.frame[name].tolist()
+        if table.column(name).kind == "category":
+            assert column == [None if c.strip() in MISSING else c for c in cells]
+            assert any(kind_of(c) not in ("missing", "number", "infinite") for c in cells)
+        else:
+            assert all(
+                math.isnan(v) if c.strip() in MISSING else v == float(c)
+                for v, c in zip(column, cells, strict=True)
+            )
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(allow_nan=False), min_size=20, max_size=40))
+def test_numbers_are_read_to_the_last_bit(values):
+    """What repr writes is read as the same double, infinity included."""
+    from weighbridge._tables._cells import Tally, read_numbers
+
+    read_back = read_numbers(tuple(map(repr, values)), 0, Tally())
+    assert read_back.tobytes() == np.array(values).tobytes()
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "NaN", "nan", "null", "NULL", " ", "NA "])
+def test_missing_cells_leave_a_column_of_numbers(cell, tmp_path):
+    table = read(tmp_path / "a.csv", f"x,y\n1,a\n{cell},b\n")
+    assert kinds(table) == {"x": "numeric", "y": "category"}
+    assert np.isnan(table.frame["x"][1])
+    assert table.columns[0].missing == 0.5
+
+
+@pytest.mark.parametrize(
+    "cell", ["None", "none", "N/A", "-", "NAN", "-nan", "true", "1_000", "0x1", "١٢", "1e", "."]
+)
+def test_nothing_else_is_missing_or_a_number(cell, tmp_path):
+    table = read(tmp_path / "a.csv", f"x,y\n1,a\n{cell},b\n")
+    assert table.frame["x"].tolist() == ["1", cell]
+
+
+def test_column_that_turns_to_text_late_is_text_from_the_start(tmp_path):
+    """Blocks before the first text are not lost: leading zeros come back as written."""
+    rows = "".join(f"{i:05d},{i}\n" for i in range(9_000))
+    table = read(tmp_path / "a.csv", "x,y\n" + rows + "last,1\n")
+    assert kinds(table) == {"x": "category", "y": "numeric"}
+    assert table.frame["x"].tolist() == [f"{i:05d}" for i in range(9_000)] + ["last"]
+    assert table.tallies["x"].first_text == (9_000, "last")
+
+
+def test_blank_lines_are_no_rows_and_lines_are_counted_as_in_an_editor(tmp_path):
+    table = read(tmp_path / "a.csv", '\nx,y\n\n1,"a\nb"\n   \n2,c\n')
+    assert table.frame["y"].tolist() == ["a\nb", "c"]
+    assert [table.place(row) for row in (0, 1)] == ["line 4", "line 7"]
+
+
+def test_one_column_is_a_table_and_its_blank_lines_are_empty_cells(tmp_path):
+    """Rows of the file stay rows; blank lines at its end are none."""
+    table = read(tmp_path / "a.csv", "\nage\n41\n\n52\n\n\n")
+    assert np.isnan(table.frame["age"][1])
+    assert table.frame["age"].tolist()[::2] == [41.0, 52.0]
+    assert [table.place(row) for row in range(3)] == ["line 3", "line 4", "line 5"]
+
+
+def test_words_with_spaces_are_one_column(tmp_path):
+    table = read(tmp_path / "a.csv", "blood pressure\nvery high\nlow\n")
+    assert table.names == ["blood pressure"]
+
+
+def test_delimiter_in_quotes_is_none(tmp_path):
+    table = read(tmp_path / "a.csv", '"a,b,c";d\n1;2\n')
+    assert table.names == ["a,b,c", "d"]
+
+
+def test_delimiter_that_fits_the_rows_wins_a_tie(tmp_path):
+    assert read(tmp_path / "a.csv", "income,net;age\n1;2\n").names == ["income,net", "age"]
+
+
+def test_file_is_known_by_its_content_and_its_hash_is_that_on_disk(tmp_path):
+    import hashlib
+
+    packed = gzip.compress(b"x,y\n1,2\n")
+    table = read(tmp_path / "no_suffix", packed)
+    assert table.frame["x"].tolist() == [1.0]
+    assert table.sha256 == hashlib.sha256(packed).hexdigest()
+
+
+def test_names_that_count_the_columns_are_a_header(tmp_path):
+    assert read(tmp_path / "a.csv", "0,1,2\n5,6,7\n").names == ["0", "1", "2"]
+
+
+# ---------------------------------------------------------------- samples
+
+
+def test_every_set_of_rows_is_equally_likely():
+    """A simple random sample: all 10 pairs of 5 rows come equally often, in the table's order."""
+    counts = dict.fromkeys(((i, j) for i in range(5) for j in range(i + 1, 5)), 0)
+    for seed in range(4_000):
+        pool = RowPool(2, seed)
+        for block in np.split(np.arange(5.0), [1, 4]):
+            pool.add([block])
+        positions, columns = pool.finish()
+        assert columns[0].tolist() == positions.tolist()
+        counts[tuple(positions.tolist())] += 1
+    # fixed seeds, so the probability of a false alarm is spent once and for all
+    assert stats.chisquare(list(counts.values())).pvalue > 0.01
+
+
+def test_sample_does_not_depend_on_blocks_and_never_holds_much_more():
+    values = np.arange(10_000.0)
+    samples = []
+    for step in (7, 1_000, 10_000):
+        pool = RowPool(100, 3)
+        for start in range(0, 10_000, step):
+            pool.add([values[start : start + step]])
+            assert pool._held <= 2 * 100 + step
+        samples.append(pool.finish()[1][0].tolist())
+    assert samples[0] == samples[1] == samples[2]
+    assert len(samples[0]) == 100
+
+
+def test_sampled_table_knows_its_rows_and_judges_columns_by_all_of_them(tmp_path):
+    rows = "".join(f"{i},a\n" for i in range(5_000))
+    table = read(tmp_path / "a.csv", "x,y\n" + rows + "word,b\n", max_rows=50, seed=1)
+    assert (table.rows, table.sampled, len(table.frame)) == (5_001, 50, 50)
+    assert table.column("x").kind == "category"
+    assert table.frame["x"].tolist() == [str(i) for i in table.positions]
+    again = read_table(tmp_path / "a.csv", option=argument, max_rows=50, seed=1)
+    assert again.positions.tolist() == table.positions.tolist()
+
+
+def test_sample_larger_than_the_table_is_the_table(tmp_path):
+    table = read(tmp_path / "a.csv", "x,y\n1,a\n2,b\n", max_rows=50)
+    assert (table.sampled, table.frame["x"].tolist()) == (2, [1.0, 2.0])
+
+
+# ---------------------------------------------------------------- blocks
+
+
+@settings(deadline=None)
+@given(st.integers(1, 60), st.integers(1, 70))
+def test_blocks_put_together_are_the_table(n, rows):
+    """No row is lost, doubled or moved, whatever the size of the blocks."""
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.csv"
+        path.write_text("x,y,z\n" + "".join(f"{i},{i % 3},z\n" for i in range(n)))
+        blocks = list(
+            read_blocks(path, {"y": "category", "x": "numeric"}, option=argument, rows=rows)
+        )
+    assert all(len(block) == rows for block in blocks[:-1])
+    whole = pd.concat(blocks)
+    assert list(whole.columns) == ["y", "x"]
+    assert whole["x"].tolist() == list(map(float, range(n)))
+    assert whole["y"].tolist() == [str(i % 3) for i in range(n)]
+
+
+def test_blocks_of_parquet_are_those_of_csv(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(10.0), "y": [f"{i}" for i in range(10)]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet", index=False)
+    features = {"x": "numeric", "y": "category"}
+    files = (tmp_path / "a.csv", tmp_path / "a.parquet")
+    one, two = (list(read_blocks(f, features, option=argument, rows=4)) for f in files)
+    for a, b in zip(one, two, strict=True):
+        pd.testing.assert_frame_equal(a, b)
+
+
+def test_numbers_in_parquet_are_levels_where_training_had_text(tmp_path):
+    pd.DataFrame({"x": [1.0, 2.0, None], "z": 0}).to_parquet(tmp_path / "a.parquet", index=False)
+    blocks = read_blocks(tmp_path / "a.parquet", {"x": "category"}, option=argument)
+    assert next(blocks)["x"].tolist() == ["1", "2", None]
+
+
+def test_blocks_say_how_far_they_are(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + f"1,{'a' * 40}\n" * 100_000)
+    blocks = read_blocks(path, {"x": "numeric"}, option=argument, rows=10_000)
+    shares = [blocks.share_read for _ in blocks]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 1
+    assert shares[-1] == 1
+
+
+def test_blocks_take_the_memory_of_a_block_not_of_the_file(tmp_path):
+    """Ten times the rows take the same memory."""
+    row = ",".join(["1.25"] * 9 + ["west"]) + "\n"
+    header = ",".join(f"x{i}" for i in range(10)) + "\n"
+    features = {f"x{i}": "numeric" for i in range(9)} | {"x9": "category"}
+    peaks = []
+    for n in (5_000, 50_000):
+        path = tmp_path / f"{n}.csv"
+        path.write_text(header + row * n)
+        tracemalloc.start()
+        for block in read_blocks(path, features, option=argument, rows=1_000):
+            del block
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # the larger file also fills the buffers of bytes, of 1 MB each
+    assert peaks[1] < peaks[0] + 3e6
+
+
+def test_bad_value_in_a_block_is_counted_to_the_end(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "1,2\n" * 9_000 + "one,2\n" + "1,2\n" * 9_000 + "two,inf\n")
+    blocks = read_blocks(path, {"x": "numeric", "y": "numeric"}, option=argument, rows=1_000)
+    with pytest.raises(InputError) as caught:
+        list(blocks)
+    text = str(caught.value)
+    assert 'line 9,002: "one"   (2 of 18,002 values)' in text
+    assert '"y" has 1 infinite value in' in text
+    assert [problem.code for problem in caught.value.problems] == ["WB104", "WB109"]
+
+
+def test_blocks_name_columns_that_are_not_there(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Age,y\n1,2\n")
+    with pytest.raises(InputError, match='no column "age", which training had') as caught:
+        read_blocks(path, {"age": "numeric"}, option=argument)
+    assert 'nearest: "Age"' in str(caught.value)
+
+
+def test_block_without_rows_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="Got rows=0"):
+        read_blocks(tmp_path / "a.csv", {}, option=argument, rows=0)
+
+
+# ---------------------------------------------------------------- frames and Parquet
+
+DAY = datetime.date(2024, 3, 1)
+DAYS = (DAY - datetime.date(1970, 1, 1)).days
+TYPED = {
+    "whole": [1, 2, None],
+    "truth": [True, None, False],
+    "day": [DAY, None, DAY],
+    "money": [decimal.Decimal("1.5"), decimal.Decimal("2.5"), None],
+    "word": ["a", None, "1"],
+    "nothing": [None, None, None],
+}
+EXPECTED = {
+    "whole": [1.0, 2.0, None],
+    "truth": ["True", None, "False"],
+    "day": [DAYS, None, DAYS],
+    "money": [1.5, 2.5, None],
+    "word": ["a", None, "1"],
+    "nothing": [None, None, None],
+}
+
+
+def check_typed(table):
+    found = {
+        name: [None if v is None or v != v else v for v in table.frame[name]]
+        for name in table.frame.columns
+    }
+    assert found == EXPECTED
+    assert [n for n, k in kinds(table).items() if k == "category"] == ["truth", "word"]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames_of_every_library_give_the_same_table(library):
+    table = table_of(library(TYPED), "train", option=argument)
+    check_typed(table)
+    assert table.place(2) == "row 2"
+    assert table.sha256 == table_of(pl.DataFrame(TYPED), "other", option=argument).sha256
+
+
+def test_parquet_gives_the_table_of_the_frame(tmp_path):
+    pq.write_table(pa.table(TYPED), tmp_path / "a.parquet")
+    check_typed(read_table(tmp_path / "a.parquet", option=argument))
+
+
+def test_categories_and_times_of_a_frame(tmp_path):
+    moment = pd.Timestamp("2024-03-01 12:00")
+    frame = pd.DataFrame(
+        {"level": pd.Categorical(["a", None, "b"]), "when": [moment, pd.NaT, moment]}
+    )
+    frame.to_parquet(tmp_path / "a.parquet", index=False)
+    for table in (
+        table_of(frame, "train", option=argument),
+        read_table(tmp_path / "a.parquet", option=argument),
+    ):
+        assert table.frame["level"].tolist() == ["a", None, "b"]
+        assert table.frame["when"].tolist()[::2] == [DAYS + 0.5, DAYS + 0.5]
+
+
+def test_levels_that_are_numbers_are_the_same_text_with_and_without_missing_values():
+    """Otherwise a level of deployment would be one that training has never seen."""
+    for levels in ([1, 2, 1], [1, 2, None]):
+        frame = pd.DataFrame({"level": pd.Categorical(levels), "x": 0.5})
+        table = table_of(frame, "train", option=argument)
+        assert table.frame["level"].tolist()[:2] == ["1", "2"]
+
+
+def test_hash_of_a_frame_changes_with_every_value():
+    frames = [
+        pd.DataFrame({"x": [1.0, np.nan], "y": ["a", "b"]}),
+        pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}),
+        pd.DataFrame({"x": [1.0, np.nan], "y": ["a", None]}),
+        pd.DataFrame({"x": [1.0, np.nan], "z": ["a", "b"]}),
+    ]
+    hashes = {table_of(frame, "train", option=argument).sha256 for frame in frames}
+    assert len(hashes) == len(frames)
+
+
+def test_names_that_are_numbers_become_text():
+    assert table_of(pd.DataFrame([[1, 2]]), "train", option=argument).names == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (pd.DataFrame({"x": [[1, 2], [3]]}), "WB130"),
+        (pd.DataFrame({"x": [{"a": 1}, {"a": 2}]}), "WB130"),
+        (pl.DataFrame({"x": [[1, 2], [3]]}), "WB130"),
+        (pl.DataFrame({"x": [b"1", b"2"]}), "WB130"),
+        (pd.DataFrame({"x": [1j, 2j]}), "WB130"),
+        (pd.DataFrame([[1, 2]], columns=["x", "x"]), "WB129"),
+        (pd.DataFrame([[1, 2]], columns=["x", ""]), "WB129"),
+        (pd.DataFrame({"x": []}), "WB102"),
+        (pd.DataFrame(), "WB119"),
+    ],
+)
+def test_frame_that_is_no_table_is_named(data, code):
+    with pytest.raises(InputError) as caught:
+        table_of(data, "train", option=argument)
+    assert [problem.code for problem in caught.value.problems] == [code]
+
+
+@pytest.mark.parametrize("data", [np.eye(3), [[1, 2]], 7])
+def test_only_frames_and_paths_are_tables(data):
+    with pytest.raises(TypeError, match="expected a data frame or the path of a file"):
+        table_of(data, "train", option=argument)
+
+
+def test_nested_columns_of_parquet_are_named(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2], "tags": [["a"], []]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r'WB130: "tags" in .* more than one value in a cell'):
+        read_table(tmp_path / "a.parquet", option=argument)
+
+
+def test_row_labels_without_a_name_are_named(tmp_path):
+    pd.DataFrame({"x": [1, 2]}, index=["a", "b"]).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"WB129: .* column without a name: number 2 of 2"):
+        read_table(tmp_path / "a.parquet", option=argument)
+
+
+def test_parquet_whose_pages_are_damaged_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": list(range(10_000))}), path, compression="gzip")
+    content = bytearray(path.read_bytes())
+    content[100:400] = b"\xff" * 300
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"WB123: .* damaged Parquet"):
+        read_table(path, option=argument)
+
+
+# ---------------------------------------------------------------- tasks
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (["a", "b"], "classification"),
+        ([True, False], "classification"),
+        ([0, 1], "classification"),
+        ([0.0, 1.0], "classification"),
+        (list(range(20)), "classification"),
+        (list(range(21)), "regression"),
+        ([0.0, 0.5], "regression"),
+        ([-1, 1], "classification"),
+    ],
+)
+def test_task_follows_the_values(y, task):
+    assert guess_task(np.array(y)) == task
