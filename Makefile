@@ -7,7 +7,7 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow test-torch test-oldest lint format docs bench bench-selection bench-verdicts paper paper-full clean
+.PHONY: help demo test test-slow test-torch test-browser test-oldest lint format docs bench bench-selection bench-verdicts paper paper-full clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,11 +22,12 @@ $(VENV)/.%: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@touch $@
 
-demo: $(VENV)/.cli $(VENV)/.plot ## install what is needed, run the paper's example
+demo: $(VENV)/.cli ## install what is needed, go from two tables to a report
 	$(BIN)/weighbridge demo
 
 test: $(VENV)/.test ## install what is needed, run all tests but the slow ones
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not torch"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not torch and not browser"
+	@echo "left out: tests in a browser (make test-browser), Monte Carlo of minutes (make test-slow)"
 
 test-slow: $(VENV)/.test ## Monte Carlo tests of minutes
 	$(BIN)/python -m pytest -n $(JOBS) -m slow tests
@@ -35,8 +36,12 @@ test-torch: $(VENV)/.test ## the array-library tests with torch (CPU build)
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pytest -m torch tests
 
+test-browser: $(VENV)/.browser ## the report in headless Chromium (needs chromium, chromedriver and npm)
+	@test -f .cache/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-audit --no-fund --prefix .cache/axe axe-core@4
+	WEIGHBRIDGE_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -m browser tests/browser
+
 test-oldest: $(VENV)-oldest/.done ## the tests with the oldest supported dependencies (Python 3.11 or 3.12)
-	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) -m "not slow and not torch" tests
+	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) -m "not slow and not torch and not browser" tests
 
 $(VENV)-oldest/.done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-oldest
@@ -76,4 +81,4 @@ paper-full: $(VENV)/.data $(VENV)/.plot ## as many trials as in the paper, covty
 	$(BIN)/python -m experiments --full
 
 clean:           ## remove everything that was built
-	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo experiments/results .*_cache
+	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo experiments/results .cache .*_cache

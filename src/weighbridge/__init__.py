@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weighbridge import (
+        adaptation,
         conformal,
         criteria,
         datasets,
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
         manifolds,
         plotting,
         ratios,
+        report,
         scoring,
         search,
         target_risk,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     )
     from weighbridge._importance_weighted import ImportanceWeighted
     from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+    from weighbridge.adaptation import adapt
     from weighbridge.diagnostics import diagnose
     from weighbridge.ratios import fit_ratio
     from weighbridge.scoring import iw_scorer
@@ -35,6 +38,8 @@ __all__ = [
     "Geodesic",
     "ImportanceWeighted",
     "ImportanceWeightedCV",
+    "adapt",
+    "adaptation",
     "assess",
     "conformal",
     "criteria",
@@ -49,6 +54,7 @@ __all__ = [
     "manifolds",
     "plotting",
     "ratios",
+    "report",
     "scoring",
     "search",
     "target_risk",
@@ -60,6 +66,7 @@ _HOME = {
     "Geodesic": "weighbridge.weighting",
     "ImportanceWeighted": "weighbridge._importance_weighted",
     "ImportanceWeightedCV": "weighbridge._importance_weighted_cv",
+    "adapt": "weighbridge.adaptation",
     "assess": "weighbridge.verdict",
     "diagnose": "weighbridge.diagnostics",
     "fit_ratio": "weighbridge.ratios",

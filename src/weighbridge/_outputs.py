@@ -58,7 +58,8 @@ def _problem(
     name, other = shown_file(str(path)), option(place, "OTHER")
     folder = next(each for each in path.absolute().parents if os.path.lexists(each))
     if not folder.is_dir():
-        return _usage("WB140", f"{shown_file(_typed(path, folder))} is a file, not a folder.", other)
+        place_shown = shown_file(_typed(path, folder))
+        return _usage("WB140", f"{place_shown} is a file, not a folder.", other)
     if not os.access(folder, os.W_OK | os.X_OK):
         return _usage("WB140", f"{shown_file(_typed(path, folder))} cannot be written into.", other)
     if not os.path.lexists(path):
@@ -96,7 +97,7 @@ def is_ours(path: Path) -> bool:
 
 
 def _ends(path: Path, suffix: str) -> bytes:
-    """Return the part of a file in which its mark is: the header of a table, the foot of Parquet."""
+    """Return the part of a file that holds its mark: a table's header, the foot of Parquet."""
     with path.open("rb") as file:
         if suffix == ".parquet":
             file.seek(max(0, path.stat().st_size - _LOOK))

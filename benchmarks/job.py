@@ -1,0 +1,218 @@
+"""The whole job at the command line: seconds, memory and sizes of files.
+
+    python -m benchmarks.job [PART ...]
+
+Parts: `start` (--help, --version, a usage error, the first line), `demo`, `adapt` (the demo's
+tables, and an unfamiliar pair of 30,000 x 15 with categories and gaps), `diagnose` (100,000 +
+100,000 x 20), `large` (weights and predictions for 1,000,000 x 20 deployment rows), `pages` (size
+of the report for 20 and for 2,000 features), `install` (packages and megabytes of the extra `cli`).
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks._record import record
+from weighbridge.datasets import make_clinic
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "weighbridge"
+
+
+def timed(*words, folder):
+    """Run the command; seconds until the first line and until the end, and the peak of memory."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [COMMAND, *map(str, words)],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    line = process.stdout.readline()
+    first = time.perf_counter() - start
+    text = line + process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    return {
+        "command": " ".join(map(str, words)),
+        "exit": os.waitstatus_to_exitcode(status),
+        "first_line": round(first, 3),
+        "seconds": round(time.perf_counter() - start, 2),
+        "megabytes": round(usage.ru_maxrss / 1024),
+        "verdict": next(
+            (each for each in text.splitlines() if "error" in each or "hift" in each), ""
+        ),
+    }
+
+
+def repeated(*words, folder, times=5):
+    """The fastest of several runs: what else the machine does is not the point."""
+    return min((timed(*words, folder=folder) for _ in range(times)), key=lambda run: run["seconds"])
+
+
+def unfamiliar(n, seed, *, labels):
+    """Draw people and their loans: 15 columns, six of them categories, four with gaps."""
+    rng = np.random.default_rng(seed)
+    older = 0.0 if labels else 0.6
+    age = np.clip(rng.normal(40 + 9 * older, 12, n), 18, 90).round()
+    chances = [0.3, 0.25, 0.2, 0.2, 0.05] if labels else [0.2, 0.15, 0.2, 0.4, 0.05]
+    region = rng.choice(["coast", "hills", "plain", "city", "islands"], n, p=chances)
+    income = np.exp(rng.normal(10.3 + 0.2 * older + 0.005 * age, 0.5, n)).round(2)
+    debt = np.exp(rng.normal(8.5 + 0.3 * older, 1.1, n)).round(2)
+    job = rng.choice(["farm", "office", "shop", "school", "care", "none", "other"], n)
+    score = rng.normal(600 + 0.5 * age, 60, n).round()
+    columns = {
+        "age": age,
+        "region": region,
+        "income": np.where(rng.uniform(size=n) < 0.04 + 0.05 * older, np.nan, income),
+        "debt": debt,
+        "job": job,
+        "score": np.where(rng.uniform(size=n) < 0.1, np.nan, score),
+        "children": rng.poisson(1.2, n),
+        "owns_home": rng.choice(["yes", "no"], n),
+        "years_here": np.clip(rng.exponential(6, n), 0, 60).round(1),
+        "loans": rng.poisson(0.8 + 0.4 * older, n),
+        "purpose": rng.choice(["car", "house", "study", "other", None], n),
+        "phone": rng.choice(["landline", "mobile"], n, p=[0.3, 0.7]),
+        "contact": rng.choice(["letter", "mail", "call"], n),
+        "rate": np.where(rng.uniform(size=n) < 0.02, np.nan, rng.uniform(1, 12, n).round(2)),
+        "late": rng.poisson(0.3, n),
+    }
+    if labels:
+        risk = (
+            -2
+            + 0.0006 * (age - 45) ** 2
+            + 0.4 * np.log(debt / income + 0.05)
+            + 0.5 * columns["late"]
+        )
+        columns["default"] = np.where(rng.uniform(size=n) < 1 / (1 + np.exp(-risk)), "yes", "no")
+    return pd.DataFrame(columns)
+
+
+def wide(n, d, seed, shift):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n, d)).astype(np.float32).round(4)
+    values[:, 0] += shift
+    return pd.DataFrame(values, columns=[f"x{j}" for j in range(d)])
+
+
+def start(folder):
+    return [
+        repeated(*words, folder=folder)
+        for words in (["--help"], ["--version"], ["adapt", "--help"], ["adapt"], ["adpat"])
+    ]
+
+
+def demo(folder):
+    return [repeated("demo", folder=folder, times=3)]
+
+
+def adapt(folder):
+    data = make_clinic(random_state=0)
+    data.X.assign(readmitted=data.y).to_csv(folder / "train.csv", index=False)
+    data.X_target.to_csv(folder / "deploy.csv", index=False)
+    unfamiliar(30_000, 1, labels=True).to_csv(folder / "loans.csv", index=False)
+    unfamiliar(30_000, 2, labels=False).to_csv(folder / "new_loans.csv", index=False)
+    found = [
+        timed("adapt", "train.csv", "deploy.csv", "--label", "readmitted", folder=folder),
+        timed(
+            "adapt",
+            "loans.csv",
+            "new_loans.csv",
+            "--label",
+            "default",
+            "--out",
+            "loans",
+            folder=folder,
+        ),
+    ]
+    found[-1]["result"] = json.loads((folder / "loans/result.json").read_text())["verdict"]
+    found[-1]["files"] = {path.name: path.stat().st_size for path in (folder / "loans").iterdir()}
+    return found
+
+
+def diagnose(folder):
+    wide(100_000, 20, 1, 0).to_csv(folder / "a.csv", index=False)
+    wide(100_000, 20, 2, 0.5).to_csv(folder / "b.csv", index=False)
+    return [timed("diagnose", "a.csv", "b.csv", folder=folder)]
+
+
+def large(folder):
+    train = wide(20_000, 20, 1, 0)
+    rng = np.random.default_rng(3)
+    train["y"] = (train["x0"] ** 2 + rng.normal(size=len(train)) > 1).astype(int)
+    train.to_csv(folder / "train.csv", index=False)
+    wide(1_000_000, 20, 2, 0.5).to_csv(folder / "deploy.csv", index=False)
+    model = "weighbridge-out/model.skops"
+    return [
+        timed("adapt", "train.csv", "deploy.csv", "--label", "y", folder=folder),
+        timed("weights", "train.csv", "deploy.csv", "--drop", "y", "--out", "w.csv", folder=folder),
+        timed("weights", "deploy.csv", "train.csv", "--out", "w1.csv", folder=folder),
+        timed("predict", model, "deploy.csv", "--out", "p.csv", folder=folder),
+    ]
+
+
+def pages(folder):
+    found = []
+    for d in (20, 2_000):
+        train = wide(300, d, 1, 0)
+        train["y"] = (train["x1"] > 0).astype(int)
+        train.to_csv(folder / "train.csv", index=False)
+        wide(300, d, 2, 1.0).to_csv(folder / "deploy.csv", index=False)
+        run = timed(
+            "adapt", "train.csv", "deploy.csv", "--label", "y", "--out", f"d{d}", folder=folder
+        )
+        found.append({**run, "report": (folder / f"d{d}/report.html").stat().st_size})
+    return found
+
+
+def install(folder):
+    """Packages that `pip install "weighbridge[cli]"` brings beyond those of the library alone."""
+    root = Path(__file__).parents[1]
+    sizes = {}
+    for extra in ("", "[cli]"):
+        target = folder / f"env{len(sizes)}"
+        subprocess.run([sys.executable, "-m", "venv", target], check=True)
+        pip = [target / "bin/python", "-m", "pip"]
+        subprocess.run([*pip, "install", "--quiet", f"{root}{extra}"], check=True)
+        listed = subprocess.run([*pip, "list", "--format", "json"], capture_output=True, check=True)
+        size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
+        sizes[extra] = (sorted(each["name"] for each in json.loads(listed.stdout)), size)
+    (names, size), (more, larger) = sizes[""], sizes["[cli]"]
+    return [
+        {"new": [each for each in more if each not in names], "megabytes": (larger - size) / 1e6}
+    ]
+
+
+PARTS = {each.__name__: each for each in (start, demo, adapt, diagnose, large, pages, install)}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", default=[*PARTS], metavar="PART")
+    figures = {}
+    for name in parser.parse_args().parts:
+        with tempfile.TemporaryDirectory() as folder:
+            figures[name] = PARTS[name](Path(folder))
+        print(name, json.dumps(figures[name], indent=1), flush=True)
+    figures["peak_megabytes_of_any_child"] = (
+        resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    )
+    record("job", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""The whole job: two tables in; a model, weights, a verdict and a report out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+
+from weighbridge._finding import Finding
+from weighbridge._importance_weighted import ImportanceWeighted
+from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+from weighbridge._problem import Option, argument, shown_file
+from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
+from weighbridge._tables import Pair, Table, read_pair
+from weighbridge.adaptation._actual import actual_errors
+from weighbridge.adaptation._adaptation import Adaptation
+from weighbridge.adaptation._choices import find_metric, find_ratio
+from weighbridge.adaptation._models import make_model
+from weighbridge.adaptation._pictures import pictures
+from weighbridge.adaptation._same_rows import check_rows
+from weighbridge.adaptation._settings import Settings
+from weighbridge.adaptation._stages import Progress, Stages
+from weighbridge.verdict._assess_models import assess_models
+from weighbridge.weighting import Geodesic, mean_one
+
+# Deployment rows beyond this are represented by so many of them, drawn at random, and that is said.
+MOST_DEPLOYMENT_ROWS = 200_000
+
+
+def adapt(
+    train: Any,
+    deploy: Any,
+    *,
+    label: str,
+    task: str = "auto",
+    drop: Any = (),
+    keep: Any = None,
+    weight: str | None = None,
+    model: Any = "linear",
+    metric: str | None = None,
+    ratio: Any = "auto",
+    lam: float | None = None,
+    alpha: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    n_jobs: int = 1,
+    journal: Any = None,
+    progress: Progress | None = None,
+) -> Adaptation:
+    """Do the whole job: from two tables to a verdict, a model, weights and a report.
+
+    Parameters
+    ----------
+    train : data frame or path
+        Rows with labels; a data frame, or a CSV or Parquet file.
+    deploy : data frame or path
+        Rows from where the model is to be used. Labels there are set aside, and used for nothing
+        but the actual error at the end.
+    label : str
+        The column to predict.
+    task : {"auto", "classification", "regression"}, default="auto"
+        By default text, booleans and whole numbers with at most 20 values are classes.
+    drop, keep : sequence of str, optional
+        Features to leave out, or to use; by default all columns that both tables have.
+    weight : str, optional
+        Column of `train` with own weights of the rows.
+    model : {"linear", "boosting", "forest", "svm"}, "module:object", estimator, or a list of them
+        What to fit. Of several the first is used, and the others are compared with it.
+    metric : str, optional
+        The number shown: "error" (the default), "log_loss", "brier" for classes; "rmse" (the
+        default), "mse", "mae", "poisson" for numbers.
+    ratio : str or density ratio, default="auto"
+        How the ratio is estimated ("classifier", "gaussian", "ulsif", "rulsif", "kliep", "kmm",
+        "nearest"), or a column of both tables that holds it.
+    lam, alpha : float, optional
+        Fix either or both; by default they are tuned.
+    confidence : float, default=0.95
+        Of every interval.
+    seed : int, default=0
+        Same seed and tables, same result.
+    n_jobs : int, default=1
+        Parallel fits; also caps the threads of the libraries underneath.
+    journal : path, optional
+        Folder that keeps finished fits of a search, so that a run that was stopped goes on.
+    progress : function ``progress(stage, done, total)``, optional
+        Is told how far the work is; stages are "read", "shift", "bridge" and "verify".
+
+    Returns
+    -------
+    Adaptation
+        Verdict, model, weights, findings; ``report(path)`` and ``save(folder)`` write them.
+
+    See Also
+    --------
+    weighbridge.assess : The same for arrays and any estimator, without files.
+    weighbridge.diagnose : Shift and overlap alone, without labels.
+
+    Examples
+    --------
+    >>> from weighbridge import adapt
+    >>> from weighbridge.datasets import make_clinic
+    >>> data = make_clinic(1000, 500, random_state=0)
+    >>> train, deploy = data.X.assign(readmitted=data.y), data.X_target
+    >>> result = adapt(train, deploy, label="readmitted")
+    >>> result.verdict.shift, result.verdict.weighting
+    ('strong', 'helps')
+    >>> result.model.predict(deploy).shape, result.weights.shape
+    ((500,), (1000,))
+    """
+    settings = Settings(
+        label=label,
+        task=task,
+        drop=_names(drop),
+        keep=None if keep is None else _names(keep),
+        weight=weight,
+        models=tuple(model) if isinstance(model, list | tuple) else (model,),
+        metric=metric,
+        ratio=ratio,
+        lam=lam,
+        alpha=alpha,
+        confidence=confidence,
+        seed=seed,
+        n_jobs=n_jobs,
+    )
+    return run(train, deploy, settings, journal=journal, progress=progress)
+
+
+def run(
+    train: Any,
+    deploy: Any,
+    settings: Settings,
+    *,
+    journal: Any = None,
+    progress: Progress | None = None,
+    option: Option = argument,
+    command: str = "adapt",
+) -> Adaptation:
+    """Do the job; remedies are written by `option`."""
+    stages = Stages(progress)
+    stages("read", 0, 1)
+    settings.check(option)
+    here, there, pair = read_pair(
+        train,
+        deploy,
+        label=settings.label,
+        weight=settings.weight,
+        drop=settings.drop,
+        keep=settings.keep,
+        task=settings.task,
+        max_rows=(None, MOST_DEPLOYMENT_ROWS),
+        seed=settings.seed,
+        option=option,
+    )
+    task = str(pair.task)
+    metric, scoring = find_metric(settings.metric, task, option)
+    X, X_target = _numbered(pair)
+    kinds = {feature.name: feature.kind for feature, _ in pair.features}
+    named, ratio, X, X_target = find_ratio(settings.ratio, X, X_target, option)
+    kinds = {name: kind for name, kind in kinds.items() if name in X.columns}
+    models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
+    notes = (*pair.notes, *check_rows(X, X_target, (here, there), option), *_sampled(there))
+    stages("read", 1, 1)
+    with threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()):
+        verdicts = assess_models(
+            models,
+            X,
+            pair.y,
+            X_target,
+            ratio=ratio,
+            scoring=scoring,
+            confidence=settings.confidence,
+            sample_weight=pair.weight,
+            n_jobs=settings.n_jobs,
+            random_state=settings.seed,
+            journal=journal,
+            progress=stages,
+        )
+        verdict = next(iter(verdicts.values()))
+        diagnosis = verdict._diagnosis
+        weights, log_ratio = _weights(verdict, diagnosis.ratio, X, pair.weight)
+        drawn = pictures(verdict, diagnosis)
+        actual = actual_errors(verdict, X_target, pair.y_target, scoring)
+    return Adaptation(
+        verdict=verdict,
+        others={name: each for name, each in verdicts.items() if each is not verdict},
+        weights=weights,
+        log_ratio=log_ratio,
+        actual=actual,
+        notes=notes,
+        command=command,
+        tables=(here, there),
+        pair=pair,
+        kinds=kinds,
+        task=task,
+        settings=settings,
+        metric=metric,
+        ratio=named,
+        pictures=drawn,
+        timing=stages.end(),
+    )
+
+
+def _names(names: Any) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _numbered(pair: Pair) -> tuple[Any, Any]:
+    """Return both tables with rows that are known by a number of their own."""
+    n, m = len(pair.X), len(pair.X_target)
+    return pair.X.set_axis(range(n)), pair.X_target.set_axis(range(n, n + m))
+
+
+def _model(
+    model: Any, task: str, kinds: dict[str, str], settings: Settings, option: Option
+) -> tuple[str, Any]:
+    """Return name and estimator; one whose lam or alpha is fixed brings its own weighting."""
+    name, estimator = make_model(model, task, kinds, seed=settings.seed, option=option)
+    lam, alpha = settings.lam, settings.alpha
+    if lam is None and alpha is None:
+        return name, estimator
+    if lam is not None and (alpha is not None or lam in (0, 1)):
+        weighting = Geodesic(lam, 1.0 if alpha is None else alpha)
+        return name, ImportanceWeighted(estimator, weighting=weighting)
+    bounds: dict[str, Any] = {}
+    if lam is not None:
+        bounds["lam_bounds"] = (lam, lam)
+    if alpha is not None:
+        bounds["alpha_bounds"] = (alpha, alpha)
+    tuned = ImportanceWeightedCV(
+        estimator, n_jobs=settings.n_jobs, random_state=settings.seed, verbose=0, **bounds
+    )
+    return name, tuned
+
+
+def _sampled(deploy: Table) -> Iterator[Finding]:
+    if deploy.sampled < deploy.rows:
+        yield Finding(
+            "WB139",
+            "note",
+            f"{deploy.sampled:,} of the {deploy.rows:,} rows of {shown_file(deploy.name)}, drawn "
+            "at random, stand for all of them.",
+            "What that leaves open is part of every interval; predictions are made for every row.",
+        )
+
+
+def _weights(verdict: Any, ratio: Any, X: Any, own: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weight of each training row, mean 1, and its log ratio."""
+    log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, own), own)
+    used = verdict.candidate(verdict.use)
+    weighting = Geodesic(used.lam, 1.0 if used.alpha is None else used.alpha)
+    return mean_one(source_log_weight(weighting, log_ratio, own), own), log_ratio

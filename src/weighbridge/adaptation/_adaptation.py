@@ -1,0 +1,139 @@
+"""What the job found, and how it is shown, stored and sent around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weighbridge._finding import Finding
+from weighbridge._tables import Pair, Table
+from weighbridge.adaptation._actual import actual_findings
+from weighbridge.adaptation._result import result_dict
+from weighbridge.adaptation._save import save
+from weighbridge.adaptation._settings import Settings
+from weighbridge.verdict import Verdict
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Adaptation:
+    """A verdict, the model to use, a weight for each training row, and all numbers behind them.
+
+    Made by `weighbridge.adapt`.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        The five answers and the comparison.
+    others : dict of str to Verdict
+        Verdicts of further models, by name.
+    weights : ndarray of shape (n_train,)
+        Weight of each training row in the model that is used, mean 1; all 1 where that is the
+        unweighted one. Of an average of several weightings, those of the largest share.
+    log_ratio : ndarray of shape (n_train,)
+        Log density ratio of each training row, scaled to a mean ratio of 1.
+    actual : dict of str to float, or None
+        What each candidate truly loses, where the deployment has labels.
+    notes : tuple of Finding
+        What was found while reading the tables.
+    command : str
+        Who asked.
+    tables, pair, kinds, task, settings, metric, ratio, pictures, timing
+        What the run was about; `to_dict` has all of it.
+
+    Examples
+    --------
+    >>> from weighbridge import adapt
+    >>> from weighbridge.datasets import make_clinic
+    >>> data = make_clinic(1000, 500, random_state=0)
+    >>> result = adapt(data.X.assign(readmitted=data.y), data.X_target, label="readmitted")
+    >>> result.to_dict()["verdict"]["use"]
+    'tuned'
+    """
+
+    verdict: Verdict
+    others: dict[str, Verdict]
+    weights: np.ndarray
+    log_ratio: np.ndarray
+    actual: dict[str, float] | None
+    notes: tuple[Finding, ...]
+    command: str
+    tables: tuple[Table, Table]
+    pair: Pair
+    kinds: dict[str, str]
+    task: str
+    settings: Settings
+    metric: str
+    ratio: str
+    pictures: dict[str, Any]
+    timing: dict[str, float]
+
+    @property
+    def model(self) -> Any:
+        """The fitted model to use; takes data frames with the columns of the training table."""
+        return self.verdict.model
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What to know, each with a remedy."""
+        return (*self.notes, *self.verdict.findings, *actual_findings(self.verdict, self.actual))
+
+    def to_dict(self, *, full: bool = True) -> dict[str, Any]:
+        """Return everything but the model and the rows, ready for JSON.
+
+        Parameters
+        ----------
+        full : bool, default=True
+            With the long arrays that the report draws.
+
+        Returns
+        -------
+        dict
+            As the JSON Schema ``weighbridge/1`` says. Without NaN or infinity: None stands for what
+            is not known or withheld.
+        """
+        return result_dict(self, full=full)
+
+    def report(self, path: Any) -> None:
+        """Write the report, one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            Where to; an existing file is replaced.
+        """
+        from weighbridge.report import write_report
+
+        write_report(self.to_dict(), path)
+
+    def save(self, folder: Any, *, force: bool = False, table: str = "csv") -> dict[str, str]:
+        """Write report, model, weights and result into a folder, each whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it does not exist.
+        force : bool, default=False
+            Overwrite files of these names that weighbridge did not write.
+        table : {"csv", "parquet"}, default="csv"
+            How the weights are written.
+
+        Returns
+        -------
+        dict of str to str
+            Paths of ``report``, ``model``, ``weights`` and ``result``.
+        """
+        return save(self, folder, force=force, table=table)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        shown = str(self.verdict).split("\n\n")[:2]
+        return "\n\n".join(shown)
+
+    def _repr_html_(self) -> str:
+        from weighbridge.report import summary_html
+
+        return summary_html(self.to_dict())

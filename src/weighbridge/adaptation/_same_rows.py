@@ -1,0 +1,75 @@
+"""Rows that are in both tables, and running numbers that tell the tables apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from weighbridge._finding import Finding
+from weighbridge._fitted_rows import FittedRows
+from weighbridge._problem import Option, Problem, shown
+from weighbridge._tables import Table
+from weighbridge.diagnostics._table_findings import MOSTLY_SHARED, TELLS_APART
+from weighbridge.exceptions import InputError
+
+
+def check_rows(
+    X: Any, X_target: Any, tables: tuple[Table, Table], option: Option
+) -> tuple[Finding, ...]:
+    """Refuse keys, and deployment rows that are training rows; note a table that is both.
+
+    Parameters
+    ----------
+    X, X_target : data frames
+        Features of both tables.
+    tables : (Table, Table)
+        What the tables are called.
+    option : function
+        How a remedy is written.
+    """
+    problems = [
+        Problem(
+            "WB111",
+            f"{shown(name)} is different in every row and tells the files apart.",
+            ("a running number or key is not a property of the cases",),
+            option("drop", name),
+        )
+        for name in _keys(X, X_target)
+    ]
+    shared = FittedRows(X_target).known_beyond_chance(X)
+    same = shared == len(X) and FittedRows(X).share(X_target) == 1
+    if shared and not same and _mostly(shared, X, X_target):
+        problems.append(
+            Problem(
+                "WB112",
+                f"{tables[1].name} contains {shared:,} of the {len(X):,} rows of {tables[0].name}.",
+                ("the training rows cannot also stand for deployment",),
+                "remove the shared rows from one of the files",
+            )
+        )
+    if problems:
+        raise InputError(problems)
+    return ()
+
+
+def _mostly(shared: int, X: Any, X_target: Any) -> bool:
+    return max(shared / len(X), FittedRows(X).share(X_target)) > MOSTLY_SHARED
+
+
+def _keys(X: Any, X_target: Any) -> Iterator[str]:
+    """Yield columns of whole numbers that are different in every row and rank one table first."""
+    for name in X.columns:
+        source, target = X[name].to_numpy(), X_target[name].to_numpy()
+        if source.dtype.kind != "f":
+            continue
+        values = np.concatenate([source, target])
+        whole = bool((values == np.rint(values)).all())  # NaN is not
+        if not whole or np.unique(values).size < values.size:
+            continue
+        ranks = rankdata(values)[: source.size].sum() - source.size * (source.size + 1) / 2
+        auc = ranks / (source.size * target.size)
+        if max(auc, 1 - auc) > TELLS_APART:
+            yield name

@@ -1,0 +1,175 @@
+"""Models on disk: skops, which holds data and no code; loading runs nothing."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weighbridge._problem import Option, Problem, argument
+from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge.exceptions import InputError
+
+FORMAT = "weighbridge model/1"
+_SOME_DAY = (1980, 1, 1, 0, 0, 0)
+# What a model written here may be made of beyond the types that skops trusts by itself: arrays of
+# numbers in a shell, none of which runs anything when it is made.
+_OURS = (
+    "numpy.dtype",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.tree._tree.Tree",
+    "weighbridge._average.AverageModel",
+)
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model as it lies on disk, and what it takes.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Takes a data frame with the columns of `features`.
+    features : dict of str to {"numeric", "category"}
+        The columns, by name.
+    label : str
+        What it predicts.
+    task : {"classification", "regression"}
+        Whether that is a class or a number.
+    use : str
+        The weighting that it was fitted with: "tuned", "none", ...
+    version : str
+        The version of weighbridge that wrote it.
+
+    Examples
+    --------
+    >>> from weighbridge.adaptation import SavedModel
+    >>> SavedModel(None, {"age": "numeric"}, "readmitted", "classification", "tuned", "0.1").label
+    'readmitted'
+    """
+
+    model: Any
+    features: dict[str, str]
+    label: str
+    task: str
+    use: str
+    version: str
+
+
+def model_bytes(saved: SavedModel) -> bytes:
+    """Return the bytes of a model file; the model without the rows that it was fitted to."""
+    import skops.io
+
+    inner = saved.model.estimator_ if isinstance(saved.model, WeightedEstimator) else saved.model
+    content = {"format": FORMAT, **vars(saved), "model": inner}
+    return _reproducible(skops.io.dumps(content))
+
+
+def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> SavedModel:
+    """Read a model that `Adaptation.save` wrote. Nothing in the file is run.
+
+    Parameters
+    ----------
+    path : path
+        The file, ``model.skops``.
+    trust : sequence of str, default=()
+        Types beyond those of scikit-learn, NumPy and weighbridge that the model may be made of, for
+        a model of your own; see what they do before you name them.
+    option : function
+        How a remedy is written.
+
+    Returns
+    -------
+    SavedModel
+        The model, and the columns that it takes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from weighbridge import adapt
+    >>> from weighbridge.adaptation import load_model
+    >>> from weighbridge.datasets import make_clinic
+    >>> data = make_clinic(300, 200, random_state=0)
+    >>> train = data.X[["age", "site"]].assign(readmitted=data.y)
+    >>> result = adapt(train, data.X_target[["age", "site"]], label="readmitted")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = result.save(folder)
+    ...     saved = load_model(files["model"])
+    >>> saved.features, saved.model.predict(data.X_target).shape
+    ({'age': 'numeric', 'site': 'category'}, (200,))
+    """
+    import skops.io
+
+    path = Path(path)
+    if not path.is_file():
+        raise _refused("WB101", f'there is no file "{path}".', (), "name a model.skops")
+    try:
+        unknown = skops.io.get_untrusted_types(file=path)
+        strange = sorted({*unknown} - {*_OURS, *trust})
+        if strange:
+            raise _strange(path, strange, option)
+        content = skops.io.load(path, trusted=list(unknown))
+    except InputError:
+        raise
+    except Exception as error:
+        raise _not_a_model(path, error) from error
+    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+        raise _not_a_model(path, None)
+    try:
+        return SavedModel(**content)
+    except TypeError as error:
+        raise _not_a_model(path, error) from error
+
+
+def _strange(path: Path, types: list[str], option: Option) -> InputError:
+    shown = ", ".join(types[:3]) + (f" and {len(types) - 3} more" if len(types) > 3 else "")
+    return _refused(
+        "WB711",
+        f"{path.name} holds types that are not those of a model of ours: {shown}.",
+        ("loading them could run code of whoever made the file",),
+        f"if you made it and know them: {option('trust', types[0])}",
+    )
+
+
+def _not_a_model(path: Path, error: Exception | None) -> InputError:
+    evidence = (f"{type(error).__name__}: {str(error)[:100]}",) if error else ()
+    return _refused(
+        "WB710",
+        f"{path.name} is not a model that weighbridge wrote.",
+        evidence,
+        "name the model.skops of an earlier `weighbridge adapt`",
+    )
+
+
+def _refused(code: str, message: str, evidence: tuple[str, ...], help: str) -> InputError:
+    return InputError([Problem(code, message, evidence, help, "usage")])
+
+
+def _reproducible(content: bytes) -> bytes:
+    """Return the same archive without dates and addresses: equal models are equal bytes.
+
+    skops names objects by where they happened to lie in memory; here they are counted instead.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    schema = parts.pop("schema.json").decode()
+    found = dict.fromkeys(re.findall(r'"__id__": (\d+)', schema))
+    numbers = {address: str(number) for number, address in enumerate(found, 1)}
+
+    def counted(text: str) -> str:
+        return re.sub(r"\d{6,}", lambda match: numbers.get(match[0], match[0]), text)
+
+    # a number of the model itself that happens to be an address stays: only these two lines count
+    lines = [
+        counted(line) if re.match(r'\s*"(__id__|file)": ', line) else line
+        for line in schema.split("\n")
+    ]
+    named = {counted(name): part for name, part in parts.items()}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in [*sorted(named.items()), ("schema.json", "\n".join(lines).encode())]:
+            archive.writestr(zipfile.ZipInfo(name, _SOME_DAY), part, zipfile.ZIP_DEFLATED)
+    return out.getvalue()

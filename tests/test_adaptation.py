@@ -1,0 +1,373 @@
+"""The whole job in one call: what it finds, what it refuses, what it leaves on disk."""
+
+import json
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pytest
+from jsonschema import Draft202012Validator
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from weighbridge import adapt
+from weighbridge.adaptation import load_model
+from weighbridge.datasets import make_clinic, make_quadratic
+from weighbridge.exceptions import InputError
+from weighbridge.ratios import GaussianRatio
+
+SCHEMA = json.loads(
+    files("weighbridge.adaptation").joinpath("result.schema.json").read_text(encoding="utf-8")
+)
+
+
+def clinic(n=600, m=400, *, seed=0, **options):
+    data = make_clinic(n, m, random_state=seed, **options)
+    return data.X.assign(readmitted=data.y), data.X_target, data
+
+
+@pytest.fixture(scope="module")
+def result():
+    train, deploy, _ = clinic()
+    return adapt(train, deploy, label="readmitted")
+
+
+@pytest.fixture(scope="module")
+def lines():
+    """A regression where weighting helps beyond doubt: a line for a parabola."""
+    data = make_quadratic(random_state=0)
+    train = pd.DataFrame({"x": data.X[:, 0], "y": data.y})
+    return train, pd.DataFrame({"x": data.X_target[:, 0], "y": data.y_target}), data
+
+
+def refused(match, *arguments, **options):
+    with pytest.raises(InputError, match=match) as caught:
+        adapt(*arguments, **options)
+    return [problem.code for problem in caught.value.problems]
+
+
+def test_result_has_a_verdict_a_model_and_a_weight_for_each_training_row(result):
+    _, deploy, data = clinic()
+    assert result.model.predict(deploy).shape == (400,)
+    assert result.weights.shape == result.log_ratio.shape == (600,)
+    assert result.weights.mean() == pytest.approx(1)
+    # mathematics: the weights of the used candidate, as a formula of the log ratio
+    used = result.verdict.candidate(result.verdict.use)
+    if used.alpha is not None:
+        r, lam, power = np.exp(result.log_ratio), used.lam, (1 - used.alpha) / 2
+        w = r**lam if power == 0 else ((1 - lam) + lam * r**power) ** (1 / power)
+        assert result.weights == pytest.approx(w / w.mean())
+    assert result.verdict.shift == "strong"
+    assert np.corrcoef(result.log_ratio, data.ratio.score_samples(data.X))[0, 1] > 0.9
+
+
+def test_json_follows_the_schema_and_holds_no_nan(result):
+    content = result.to_dict()
+    Draft202012Validator(SCHEMA).validate(content)
+    text = json.dumps(content, allow_nan=False)
+    assert json.loads(text) == content
+    short = result.to_dict(full=False)
+    assert "pictures" not in short
+    assert {*short} == {*content} - {"pictures"}
+
+
+def test_json_repeats_the_verdict(result):
+    content, verdict = result.to_dict(), result.verdict
+    assert content["verdict"]["sentence"] == verdict.sentence
+    for shown, candidate in zip(content["expect"]["candidates"], verdict.candidates, strict=True):
+        assert shown["error"]["value"] == candidate.risk.estimate.value
+        if candidate.change is not None:  # what a reader can subtract must subtract
+            none = content["expect"]["candidates"][0]["error"]["value"]
+            change = shown["error"]["value"] - none
+            assert shown["change"]["value"] == pytest.approx(change, abs=1e-12)
+
+
+def test_no_number_of_json_grows_with_the_rows():
+    small, large = (
+        len(json.dumps(adapt(*clinic(n, n)[:2], label="readmitted").to_dict())) for n in (400, 1600)
+    )
+    assert large < 1.3 * small
+
+
+def test_same_tables_and_seed_give_the_same_result(result, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    train, deploy, _ = clinic()
+    again = [adapt(train, deploy, label="readmitted").to_dict() for _ in range(2)]
+    assert again[0] == again[1]
+    assert again[0]["date"] == "1970-01-01"
+    assert again[0]["timing"] == {}
+
+
+def test_labels_of_the_deployment_change_nothing_but_the_actual_error(lines):
+    train, deploy, _ = lines
+    blind, seeing = (adapt(train, each, label="y") for each in (deploy[["x"]], deploy))
+    assert blind.actual is None
+    assert "WB116" in [finding.code for finding in seeing.findings]
+    assert str(blind.verdict) == str(seeing.verdict)
+    error = deploy["y"] - seeing.model.predict(deploy[["x"]])
+    assert seeing.actual[seeing.verdict.use] == pytest.approx(np.sqrt(np.mean(error**2)))
+
+
+def test_an_actual_error_outside_its_interval_is_a_finding(lines):
+    train, deploy, _ = lines
+    found = adapt(train, deploy.assign(y=deploy["y"] + 1000), label="y")
+    assert "WB604" in [finding.code for finding in found.findings]
+    assert "WB604" not in [each.code for each in adapt(train, deploy, label="y").findings]
+
+
+def test_regression_by_its_root_mean_squared_error(lines):
+    train, deploy, data = lines
+    found = adapt(train, deploy[["x"]], label="y")
+    assert found.task == "regression"
+    assert found.metric == "rmse"
+    assert "RMSE" in found.verdict.answers[-1].evidence
+    assert found.verdict.weighting == "helps"
+    assert data.problem.limit(0) > 10 * np.mean(
+        (deploy["y"] - found.model.predict(deploy[["x"]])) ** 2
+    )
+
+
+def test_text_labels_of_three_classes():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    frame["kind"] = np.array(["red", "green", "blue"])[rng.integers(3, size=300)]
+    deploy = pd.DataFrame(rng.normal(0.3, 1, (200, 2)), columns=["a", "b"])
+    found = adapt(frame, deploy, label="kind")
+    assert found.to_dict()["inputs"]["classes"] == ["blue", "green", "red"]
+    assert {*found.model.predict(deploy)} <= {"red", "green", "blue"}
+
+
+def test_the_same_rows_twice_are_no_shift():
+    train, _, _ = clinic()
+    found = adapt(train, train.drop(columns="readmitted"), label="readmitted")
+    assert found.verdict.sentence.startswith("No shift found")
+    assert found.verdict.use == "none"
+    assert (found.weights == 1).all()
+
+
+def test_deployment_rows_that_are_half_of_the_training_are_refused():
+    train, _, _ = clinic()
+    deploy = train.drop(columns="readmitted").iloc[:400]
+    assert refused("contains 400 of the 600 rows", train, deploy, label="readmitted") == ["WB112"]
+
+
+def test_a_running_number_is_refused_with_the_way_out():
+    train, deploy, _ = clinic()
+    train, deploy = train.assign(visit=range(600)), deploy.assign(visit=range(600, 1000))
+    codes = refused(r'drop=\["visit"\]', train, deploy, label="readmitted")
+    assert codes == ["WB111"]
+    found = adapt(train, deploy, label="readmitted", drop=["visit"])
+    assert "visit" not in [each["name"] for each in found.to_dict()["inputs"]["features"]]
+
+
+def test_own_weights_of_zero_are_as_if_the_rows_were_not_there():
+    train, deploy, _ = clinic(800)
+    train["own"] = [1.0] * 500 + [0.0] * 300
+    found = adapt(train, deploy, label="readmitted", weight="own")
+    assert found.weights.shape == (800,)
+    assert found.weights[:500].mean() == pytest.approx(1)
+    assert "own" not in found.kinds
+
+
+def test_a_column_with_the_ratio_is_taken_as_it_is():
+    train, deploy, data = clinic()
+    ratios = [np.exp(data.ratio.score_samples(rows)) for rows in (data.X, data.X_target)]
+    train, deploy = train.assign(r=ratios[0]), deploy.assign(r=ratios[1])
+    found = adapt(train, deploy, label="readmitted", ratio="r")
+    expected = ratios[0] / ratios[0].mean()
+    assert np.exp(found.log_ratio) == pytest.approx(expected)
+    assert "r" not in found.kinds
+    assert refused(
+        "density ratio", train.assign(r=-1.0), deploy, label="readmitted", ratio="r"
+    ) == ["WB704"]
+
+
+@pytest.mark.parametrize("ratio", ["classifier", "gaussian", "ulsif", "kliep", "nearest"])
+def test_named_ratios_take_the_table_as_it_is(ratio):
+    train, deploy, _ = clinic(300, 200)
+    assert adapt(train, deploy, label="readmitted", ratio=ratio).verdict.shift == "strong"
+
+
+def test_a_ratio_of_your_own(lines):
+    train, deploy, _ = lines
+    found = adapt(train, deploy[["x"]], label="y", ratio=GaussianRatio())
+    assert found.to_dict()["settings"]["ratio"] == "GaussianRatio"
+
+
+def test_lam_and_alpha_can_be_fixed(lines):
+    train, deploy, _ = lines
+    both = adapt(train, deploy[["x"]], label="y", lam=0.7, alpha=3)
+    given = both.verdict.candidate("given")
+    assert (given.lam, given.alpha) == (0.7, 3)
+    one = adapt(train, deploy[["x"]], label="y", alpha=3)
+    assert one.verdict.candidate("tuned").alpha in (3, None)
+
+
+def test_models_by_name_of_your_own_and_several(lines):
+    train, deploy, _ = lines
+    found = adapt(train, deploy[["x"]], label="y", model=["linear", LinearRegression()])
+    assert [*found.others] == ["LinearRegression"]
+    (other,) = found.to_dict()["expect"]["models"]
+    assert other["name"] == "LinearRegression"
+    # a ridge of a thousand rows and a line are nearly the same
+    assert other["training"] == pytest.approx(found.to_dict()["expect"]["training"], rel=0.01)
+    own = make_pipeline(FunctionTransformer(lambda X: X[["x"]]), LinearRegression())
+    assert adapt(train, deploy[["x"]], label="y", model=own).verdict.weighting == "helps"
+    named = adapt(train, deploy[["x"]], label="y", model="sklearn.linear_model:LinearRegression")
+    assert named.verdict.weighting == "helps"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "match"),
+    [
+        ({"model": "lineer"}, "WB702", 'model="linear"'),
+        ({"model": "nowhere:model"}, "WB702", "cannot be imported"),
+        ({"model": "math:pi"}, "WB702", "without fit"),
+        ({"model": KNeighborsClassifier()}, "WB701", "cannot be fitted with row weights"),
+        ({"model": LinearRegression()}, "WB702", "regressor, and the task is classification"),
+        ({"metric": "rmse"}, "WB703", "not a metric of classification"),
+        ({"metric": "eror"}, "WB703", 'metric="error"'),
+        ({"metric": "roc_auc"}, "WB703", "mean over rows"),
+        ({"ratio": "ulsiff"}, "WB704", 'ratio="ulsif"'),
+        ({"lam": 2.0}, "WB705", "got lam 2"),
+        ({"alpha": float("inf")}, "WB705", "finite"),
+        ({"confidence": 95.0}, "WB705", "between 0 and 1"),
+        ({"n_jobs": 0}, "WB705", "number of cores"),
+        ({"task": "ranking"}, "WB705", "auto, classification, regression"),
+    ],
+)
+def test_wrong_arguments_say_what_to_do(options, code, match):
+    train, deploy, _ = clinic(100, 100)
+    assert refused(match, train, deploy, label="readmitted", **options) == [code]
+
+
+def test_all_wrong_settings_are_named_together():
+    train, deploy, _ = clinic(100, 100)
+    codes = refused("got", train, deploy, label="readmitted", lam=-1.0, confidence=2.0)
+    assert codes == ["WB705", "WB705"]
+
+
+def test_files_of_a_run(result, tmp_path):
+    files = result.save(tmp_path / "new" / "out")
+    assert sorted(path.name for path in (tmp_path / "new" / "out").iterdir()) == [
+        "model.skops",
+        "report.html",
+        "result.json",
+        "weights.csv",
+    ]
+    weights = pd.read_csv(files["weights"])
+    assert weights["row"].tolist() == [*range(1, 601)]
+    assert (weights["weight"] == result.weights).all()  # to the last bit
+    assert (weights["log_ratio"] == result.log_ratio).all()
+    content = json.loads((tmp_path / "new/out/result.json").read_text(encoding="utf-8"))
+    Draft202012Validator(SCHEMA).validate(content)
+    assert content["files"]["report"] == files["report"]
+
+
+def test_weights_as_parquet(result, tmp_path):
+    files = result.save(tmp_path, table="parquet")
+    assert (pd.read_parquet(files["weights"])["weight"] == result.weights).all()
+    with pytest.raises(ValueError, match="csv, parquet"):
+        result.save(tmp_path, table="xlsx")
+
+
+def test_files_of_others_are_not_overwritten(result, tmp_path):
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(InputError, match="not written by weighbridge"):
+        result.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert (tmp_path / "report.html").read_text() == "mine"
+    result.save(tmp_path, force=True)
+    result.save(tmp_path)  # its own files it may replace
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_saved_model_predicts_as_the_model_does(result, tmp_path):
+    _, deploy, _ = clinic()
+    saved = load_model(result.save(tmp_path)["model"])
+    assert (saved.model.predict(deploy) == result.model.predict(deploy)).all()
+    assert saved.model.predict_proba(deploy) == pytest.approx(result.model.predict_proba(deploy))
+    assert saved.label == "readmitted"
+    assert saved.task == "classification"
+    assert saved.features == result.kinds
+    assert saved.use == result.verdict.use
+
+
+@pytest.mark.parametrize("model", ["boosting", "forest", "svm"])
+def test_every_named_model_is_saved_and_read_back(model, tmp_path):
+    train, deploy, _ = clinic(200, 100)
+    found = adapt(train, deploy, label="readmitted", model=model, lam=0.5, alpha=3)
+    saved = load_model(found.save(tmp_path)["model"])
+    assert (saved.model.predict(deploy) == found.model.predict(deploy)).all()
+
+
+def test_equal_models_are_equal_bytes(result, tmp_path):
+    first = result.save(tmp_path / "a")["model"]
+    second = result.save(tmp_path / "b")["model"]
+    with open(first, "rb") as a, open(second, "rb") as b:
+        assert a.read() == b.read()
+
+
+class Hostile:
+    """What a model file of an enemy may hold: loading it by pickle would write a file."""
+
+    def __reduce__(self):
+        return (open, ("ran", "w"))
+
+
+def test_a_hostile_model_file_is_refused_and_runs_nothing(tmp_path, monkeypatch):
+    import pickle
+
+    import skops.io
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pickle.skops").write_bytes(pickle.dumps(Hostile()))
+    (tmp_path / "text.skops").write_text("hello")
+    transformer = FunctionTransformer(func=__import__("os").system)
+    (tmp_path / "function.skops").write_bytes(
+        skops.io.dumps({"format": "weighbridge model/1", "model": transformer})
+    )
+    (tmp_path / "other.skops").write_bytes(skops.io.dumps(LinearRegression()))
+    (tmp_path / "half.skops").write_bytes(skops.io.dumps({"format": "weighbridge model/1"}))
+    for name, code in [
+        ("pickle", "WB710"),
+        ("text", "WB710"),
+        ("other", "WB710"),
+        ("half", "WB710"),
+        ("function", "WB711"),
+        ("missing", "WB101"),
+    ]:
+        with pytest.raises(InputError) as caught:
+            load_model(tmp_path / f"{name}.skops")
+        assert [problem.code for problem in caught.value.problems] == [code]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_progress_goes_through_the_stages_in_order():
+    seen = []
+    train, deploy, _ = clinic(200, 100)
+    adapt(train, deploy, label="readmitted", progress=lambda *state: seen.append(state))
+    stages = list(dict.fromkeys(stage for stage, _, _ in seen))
+    assert stages == ["read", "shift", "bridge", "verify"]
+    for stage in stages:
+        done = [done for name, done, _ in seen if name == stage]
+        assert done == sorted(done)
+        assert seen[[name for name, _, _ in seen].index(stage)][1] == 0
+        assert all(done <= total for name, done, total in seen if name == stage)
+
+
+def test_representations_are_short_and_whole(result):
+    text = repr(result)
+    assert text.startswith(result.verdict.sentence)
+    assert len(text.splitlines()) <= 15
+    html = result._repr_html_()
+    assert len(html.encode()) < 20_000
+    assert "<script" not in html
+
+
+def test_report_is_the_same_page_every_time(result, tmp_path):
+    result.report(tmp_path / "a.html")
+    result.report(tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
