@@ -203,6 +203,8 @@ def test_lam_and_alpha_can_be_fixed(lines):
     assert (given.lam, given.alpha) == (0.7, 3)
     one = adapt(train, deploy[["x"]], label="y", alpha=3)
     assert one.verdict.candidate("tuned").alpha in (3, None)
+    other = adapt(train, deploy[["x"]], label="y", lam=0.5)
+    assert other.verdict.candidate("tuned").lam == 0.5
 
 
 def test_models_by_name_of_your_own_and_several(lines):

@@ -109,7 +109,7 @@ def test_the_tuned_model_of_the_clinic_is_held():
 
 
 def test_the_clinic_is_estimated():
-    data = make_clinic(2000, 1000, random_state=0)
+    data = make_clinic(1200, 800, random_state=0)
     risk = estimate_risk(clinic_model(), data.X, data.y, data.X_target, random_state=0)
     actual = np.mean(clinic_model().fit(data.X, data.y).predict(data.X_target) != data.y_target)
     assert covered(risk, actual)
@@ -119,14 +119,14 @@ def test_the_clinic_is_estimated():
 
 
 def test_without_shift_the_expected_loss_is_the_training_loss():
-    data = make_gaussian_shift(2000, 2000, shift=0.0, random_state=0)
+    data = make_gaussian_shift(1000, 1000, shift=0.0, random_state=0)
     risk = estimate_risk(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
     assert risk.measure == "RMSE"
     assert risk.training.low < risk.value < risk.training.high
 
 
 def test_a_comparison_subtracts():
-    data = make_clinic(1500, 800, random_state=1)
+    data = make_clinic(1200, 800, random_state=1)
     both = compare_risks(
         clinic_model(),
         ImportanceWeighted(clinic_model()),
@@ -143,8 +143,9 @@ def test_a_comparison_subtracts():
 
 def test_a_model_compared_with_itself_has_no_change():
     data = make_gaussian_shift(300, 300, random_state=0)
+    arguments = (data.X, data.y, data.X_target)
     both = compare_risks(
-        LinearRegression(), LinearRegression(), data.X, data.y, data.X_target, random_state=0
+        LinearRegression(), LinearRegression(), *arguments, ratio=data.ratio, random_state=0
     )
     assert (both.change.low, both.change.value, both.change.high) == (0, 0, 0)
 
@@ -157,6 +158,7 @@ def test_the_paired_change_is_better_known_than_either_loss():
         data.X,
         data.y + np.sin(5 * data.X[:, 0]),
         data.X_target,
+        ratio=data.ratio,
         random_state=0,
     )
     assert both.change.standard_error < both.baseline.estimate.standard_error
@@ -203,7 +205,7 @@ def test_a_loss_of_ones_own():
 
 
 def test_metrics_of_rows_as_a_whole():
-    data = classes(2000)
+    data = classes(1000)
     model = LogisticRegression()
     risk = estimate_risk(model, data.X, data.y, data.X_target, scoring="roc_auc", random_state=0)
     chances = model.fit(data.X, data.y).predict_proba(data.X_target)[:, 1]
@@ -227,14 +229,22 @@ def test_scorers_of_scikit_learn_are_taken_as_they_are():
     data = make_gaussian_shift(300, 300, random_state=0)
     scorer = make_scorer(mean_pinball_loss, alpha=0.5, greater_is_better=False)
     risk = estimate_risk(
-        LinearRegression(), data.X, data.y, data.X_target, scoring=scorer, random_state=0
+        LinearRegression(),
+        data.X,
+        data.y,
+        data.X_target,
+        ratio=data.ratio,
+        scoring=scorer,
+        random_state=0,
     )
     assert risk.value < 0  # a scorer's sign
 
 
 def test_machines_without_probabilities():
     data = classes()
-    risk = estimate_risk(LinearSVC(), data.X, data.y, data.X_target, random_state=0)
+    risk = estimate_risk(
+        LinearSVC(), data.X, data.y, data.X_target, ratio=data.ratio, random_state=0
+    )
     assert set(risk.by_method) == {"doubly robust", "weighted"}
 
 
@@ -311,7 +321,7 @@ def test_a_frozen_model_is_not_judged_by_the_rows_it_was_fitted_to():
     with pytest.raises(ValueError, match="fitted"):
         estimate_risk(FrozenEstimator(model), data.X, data.y, data.X_target)
     fresh = make_gaussian_shift(200, 10, random_state=1)
-    risk = estimate_risk(FrozenEstimator(model), fresh.X, fresh.y, data.X_target)
+    risk = estimate_risk(FrozenEstimator(model), fresh.X, fresh.y, data.X_target, ratio=data.ratio)
     assert risk.value > 0
 
 
@@ -327,6 +337,7 @@ def refused(match, error=ValueError, **options):
     data = make_gaussian_shift(100, 100, random_state=0)
     arguments = {"estimator": LinearRegression(), "X": data.X, "y": data.y, **options}
     arguments.setdefault("X_target", data.X_target)
+    arguments.setdefault("ratio", data.ratio)
     with pytest.raises(error, match=match):
         estimate_risk(**arguments)
 
@@ -368,7 +379,7 @@ def test_an_estimate_prints_all_methods():
 
 
 def test_columns_are_matched_by_name():
-    data = make_clinic(300, 200, random_state=0)
+    data = make_clinic(150, 100, random_state=0)
     other = data.X_target[list(data.X.columns[::-1])]
     one, two = (
         estimate_risk(clinic_model(), data.X, data.y, target, random_state=0)
@@ -401,7 +412,8 @@ def test_next_to_no_noise_keeps_an_interval():
         rng = np.random.default_rng(seed)
         X, X_target = rng.normal(size=(400, 2)), rng.normal([1, 0], 1, size=(400, 2))
         y, y_target = (Z.sum(axis=1) + 1e-3 * rng.normal(size=400) for Z in (X, X_target))
-        risk = estimate_risk(LinearRegression(), X, y, X_target, random_state=seed)
+        ratio = KnownRatio(lambda X: X[:, 0] - 0.5)
+        risk = estimate_risk(LinearRegression(), X, y, X_target, ratio=ratio, random_state=seed)
         residuals = y_target - LinearRegression().fit(X, y).predict(X_target)
         held.append(covered(risk, np.sqrt(np.mean(residuals**2))))
         assert risk.interval[1] > 0
@@ -456,7 +468,13 @@ def test_a_metric_stays_within_its_bounds():
     data = classes(300)
     data.y = np.where(data.X[:, 0] > 0, "high", "low")
     risk = estimate_risk(
-        LogisticRegression(), data.X, data.y, data.X_target, scoring="roc_auc", random_state=0
+        LogisticRegression(),
+        data.X,
+        data.y,
+        data.X_target,
+        ratio=data.ratio,
+        scoring="roc_auc",
+        random_state=0,
     )
     assert risk.interval[1] <= 1
 

@@ -174,10 +174,23 @@ def test_features_come_out_the_same_in_blocks_of_any_size():
     data = gaussian(500)
     features = Features(data.X, data.X_target)
     whole = all_features(features, data.X)
+    again = Features(data.X, data.X_target)  # the first one remembers its blocks
     with config_context(working_memory=0.01):
-        blocks = list(features.blocks(data.X))
+        blocks = list(again.blocks(data.X))
     assert len(blocks) > 3
     np.testing.assert_array_equal(np.vstack([phi for _, phi in blocks]), whole)
+
+
+def test_features_of_large_tables_are_made_anew():
+    data = gaussian(100)
+    features = Features(data.X, data.X_target)
+    features._room = 100 * features.width  # enough for one of the samples
+    kept, anew = (
+        [next(features.blocks(table))[1] for _ in range(2)] for table in (data.X, data.X_target)
+    )
+    assert kept[0] is kept[1]
+    assert anew[0] is not anew[1]
+    np.testing.assert_array_equal(*anew)
 
 
 def test_wide_tables_are_projected():

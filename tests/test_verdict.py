@@ -18,8 +18,10 @@ from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._estimate import Estimate
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
+from weighbridge.ratios import KnownRatio
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict import assess
+from weighbridge.verdict._candidates import candidate_names
 from weighbridge.verdict._judgement import Judgement
 from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._sentences import top_sentence
@@ -27,6 +29,18 @@ from weighbridge.weighting import RIWERM
 
 SQUARED = "neg_mean_squared_error"
 QUESTIONS = ["shift", "matters", "overlap", "weighting", "expect"]
+
+
+def test_a_known_ratio_sees_the_rows_as_they_are_also_behind_transformers():
+    """A line does not depend on the scale of its features, and neither does a verdict on it."""
+    data = make_quadratic(random_state=0)
+    plain, scaled = (
+        assess(model, data.X, data.y, data.X_target, ratio=data.ratio, random_state=0)
+        for model in (LinearRegression(), make_pipeline(StandardScaler(), LinearRegression()))
+    )
+    for one, other in zip(plain.candidates, scaled.candidates, strict=True):
+        assert one.risk.estimate.value == pytest.approx(other.risk.estimate.value, rel=1e-8)
+    assert plain.sentence == scaled.sentence
 
 
 def risk(value, half, measure="error", training=0.12, state="good"):
@@ -157,6 +171,9 @@ def well_specified(seed, n=500):
     return X, X @ [1.0, -1.0, 0.5] + rng.normal(size=n), X_target
 
 
+WELL_KNOWN = KnownRatio(lambda X: 0.5 * X.sum(axis=1) - 0.375)
+
+
 def test_the_toy_problem_is_helped():
     data = make_quadratic(random_state=0)
     verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
@@ -176,10 +193,10 @@ def test_a_well_specified_model_is_kept_as_it_is():
 
 
 def test_random_halves_have_no_shift():
-    data = make_clinic(2000, 10, random_state=0)
-    rows = np.random.default_rng(0).permutation(2000)
-    X, X_target = data.X.iloc[rows[:1000]], data.X.iloc[rows[1000:]]
-    verdict = assess(clinic_model(), X, data.y[rows[:1000]], X_target, random_state=0)
+    data = make_clinic(1200, 10, random_state=0)
+    rows = np.random.default_rng(0).permutation(1200)
+    X, X_target = data.X.iloc[rows[:600]], data.X.iloc[rows[600:]]
+    verdict = assess(clinic_model(), X, data.y[rows[:600]], X_target, random_state=0)
     assert verdict.shift == "none"
     assert verdict.sentence.startswith("No shift found")
     assert [each.name for each in verdict.candidates] == ["none"]
@@ -293,23 +310,27 @@ def test_hostile_names_stay_text():
     rng = np.random.default_rng(0)
     name = "<script>alert(1)</script>"
     X, X_target = (pd.DataFrame({name: rng.normal(shift, 1, 200)}) for shift in (0, 1))
-    verdict = assess(LinearRegression(), X, X[name] + rng.normal(size=200), X_target)
+    ratio = KnownRatio(lambda X: X[name].to_numpy() - 0.5)
+    options = {"ratio": ratio, "candidates": ["none", "tuned"]}
+    verdict = assess(LinearRegression(), X, X[name] + rng.normal(size=200), X_target, **options)
     assert name in str(verdict)
     assert name not in verdict._repr_html_()
     assert name not in verdict.report._repr_html_()
 
 
 def test_the_same_seed_gives_the_same_verdict():
-    X, y, X_target = well_specified(1, n=200)
+    X, y, X_target = well_specified(1, n=100)
     one, other = (assess(LinearRegression(), X, y, X_target, random_state=3) for _ in range(2))
     assert one.to_dict() == other.to_dict()
 
 
 def test_costly_models_get_fewer_candidates():
-    data = make_gaussian_shift(150, 150, n_features=2, random_state=0)
-    forest = RandomForestClassifier(5, random_state=0)
-    verdict = assess(forest, data.X, data.y > 0.5, data.X_target, random_state=0, cv=2)
-    assert [each.name for each in verdict.candidates] == ["none", "full", "tuned"]
+    few, many = np.arange(100) % 2, np.arange(30_000) % 2
+    forest, logistic, line = RandomForestClassifier(), LogisticRegression(), LinearRegression()
+    for costly, y in ((forest, few), (logistic, many), (logistic, np.arange(99) % 3)):
+        assert candidate_names(None, costly, y) == ("none", "full", "tuned")
+    for cheap, y in ((logistic, few), (line, few), (line, many)):
+        assert candidate_names(None, cheap, y) == ("none", "full", "power", "relative", "tuned")
 
 
 def test_a_tuned_model_of_ones_own_is_compared_with_its_inner_one():
@@ -324,8 +345,9 @@ def test_own_weights_of_zero_leave_rows_out():
     X, y, X_target = well_specified(2, n=200)
     counts = np.ones(200)
     counts[150:] = 0
-    one = assess(LinearRegression(), X, y, X_target, sample_weight=counts, random_state=0)
-    other = assess(LinearRegression(), X[:150], y[:150], X_target, random_state=0)
+    options = {"ratio": WELL_KNOWN, "candidates": ["none", "tuned"], "random_state": 0}
+    one = assess(LinearRegression(), X, y, X_target, sample_weight=counts, **options)
+    other = assess(LinearRegression(), X[:150], y[:150], X_target, **options)
     assert one.report.n_source == 150
     assert one.candidate("none").risk.training == other.candidate("none").risk.training
 
@@ -383,7 +405,8 @@ def test_an_average_of_weightings_is_called_a_mix(clinic):
 
 
 def test_a_verdict_of_none_shows_what_the_full_ratio_would_do():
-    verdict = assess(LinearRegression(), *well_specified(0), random_state=0)
+    verdict = assess(LinearRegression(), *well_specified(0), ratio=WELL_KNOWN, random_state=0)
+    assert verdict.use == "none"
     assert verdict.report.weighting == "full"
 
 
@@ -404,9 +427,9 @@ def test_a_small_group_that_costs_much_is_a_shift():
     rng = np.random.default_rng(0)
 
     def sample(share):
-        X = rng.normal(size=(5000, 1))
-        X[rng.uniform(size=5000) < share] += 6
-        return X, X[:, 0] - 10 * (X[:, 0] > 4) + 0.3 * rng.normal(size=5000)
+        X = rng.normal(size=(4000, 1))
+        X[rng.uniform(size=4000) < share] += 6
+        return X, X[:, 0] - 10 * (X[:, 0] > 4) + 0.3 * rng.normal(size=4000)
 
     X, y = sample(0.002)
     X_target, y_target = sample(0.03)
@@ -428,8 +451,9 @@ def test_few_rows_cannot_tell():
 
 def test_a_generator_is_a_seed():
     X, y, X_target = well_specified(1, n=100)
+    options = {"ratio": WELL_KNOWN, "cv": 2, "candidates": ["none", "tuned"]}
     one, other = (
-        assess(LinearRegression(), X, y, X_target, random_state=np.random.default_rng(3))
+        assess(LinearRegression(), X, y, X_target, random_state=np.random.default_rng(3), **options)
         for _ in range(2)
     )
     assert one.to_dict() == other.to_dict()

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._answers import check_answer, form_answer
 from weighbridge._average import average_model
+from weighbridge._callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
 from weighbridge._fitted_rows import FittedRows
 from weighbridge._overlap import effective_sample_size, users_line
 from weighbridge._overlap_state import Overlap, overlap_state, warn_of_overlap
@@ -40,11 +41,11 @@ from weighbridge.search import (
 from weighbridge.weighting import Geodesic, mean_one
 
 # Where all candidates are solved together, so many columns cost as much as folds and a search.
-_MOST_COLUMNS = 100
+MOST_COLUMNS = 100
 _SURFACE = GridSearch(lam=21, alpha=5)
 
 
-class ImportanceWeightedCV(WeightedEstimator):
+class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     """Any scikit-learn estimator, fitted for a target distribution with weights chosen for it.
 
     The tuned twin of `ImportanceWeighted`: (lam, alpha) is searched by a held-out loss that stands
@@ -156,6 +157,9 @@ class ImportanceWeightedCV(WeightedEstimator):
     25
     """
 
+    # an interrupted search gives the best found so far; a verdict wants it whole or not at all
+    _stops_early = True
+
     def __init__(
         self,
         estimator: Any,
@@ -183,6 +187,7 @@ class ImportanceWeightedCV(WeightedEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None
     ) -> ImportanceWeightedCV:
@@ -269,7 +274,7 @@ class ImportanceWeightedCV(WeightedEstimator):
             except ValueError:  # as many columns as rows, or a wide sparse table
                 pass
             else:
-                if objective.design.features.shape[1] <= _MOST_COLUMNS:
+                if objective.design.features.shape[1] <= MOST_COLUMNS:
                     return objective
         return CrossValidation().objective(estimator, X, y, log_ratio, own, **options)
 
@@ -278,12 +283,20 @@ class ImportanceWeightedCV(WeightedEstimator):
         search = self.search
         if search is None:
             search = _SURFACE if objective.solved_together else BayesianSearch(random_state=seed)
-        line = ProgressLine(self.verbose)
+        line, tasks = ProgressLine(self.verbose), SearchTasks(self)
+
+        def progress(*state: Any) -> None:
+            line(*state)
+            tasks(*state)
+
         journal = None if self.journal is None else Journal(self.journal)
         try:
-            result: SearchResult = search(objective, bounds, journal=journal, progress=line)
+            result: SearchResult = search(objective, bounds, journal=journal, progress=progress)
         finally:
             line.close()
+            tasks.close()
+        if result.interrupted and not self._stops_early:
+            raise KeyboardInterrupt
         if result.failures:
             point, message = result.failures[0]
             warnings.warn(

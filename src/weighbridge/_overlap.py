@@ -70,7 +70,9 @@ def pareto_threshold(n: int) -> float:
 def users_line() -> int:
     """Return the stacklevel, seen from a function that warns, of the line outside this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("weighbridge."):
+    # scikit-learn puts a frame of its own around a fit that callbacks may listen to
+    ours = ("weighbridge.", "sklearn.callback.")
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(ours):
         level, frame = level + 1, frame.f_back
     return level
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
@@ -76,8 +77,6 @@ class Problem:
 
 def cli_option(name: str, *values: str) -> str:
     """Return a setting as it is typed at the command line."""
-    import shlex  # for the command line only
-
     value = ",".join(values)
     if not value:
         return f"--{name}"

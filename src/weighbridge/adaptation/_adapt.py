@@ -225,8 +225,8 @@ def _model(
         weighting = Geodesic(lam, 1.0 if alpha is None else alpha)
         return name, ImportanceWeighted(estimator, weighting=weighting)
     bounds: dict[str, Any] = {}
-    if lam is not None:
-        bounds["lam_bounds"] = (lam, lam)
+    if lam is not None:  # no weights are no choice then
+        bounds |= {"lam_bounds": (lam, lam), "answer": "argmin"}
     if alpha is not None:
         bounds["alpha_bounds"] = (alpha, alpha)
     tuned = ImportanceWeightedCV(

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge.diagnostics._boosting import small_trees
 from weighbridge.ratios._columns import take_rows
@@ -41,10 +42,12 @@ class ClassPosterior:
         folds = min(self.cv, int(np.bincount(codes).min()))
         splitter = StratifiedKFold(folds, shuffle=True, random_state=self.seed)
         split = list(splitter.split(np.zeros((rows.size, 1)), codes))
-        fitted = [
-            self._fit_folds(model, view, rows, codes, new, split)
-            for model, view in self._models(rows, codes)
-        ]
+        # small fits: on a busy machine threads would wait for each other
+        with ThreadpoolController().limit(limits=1):
+            fitted = [
+                self._fit_folds(model, view, rows, codes, new, split)
+                for model, view in self._models(rows, codes)
+            ]
         shares = _mixing_shares([at_rows for at_rows, _ in fitted], codes)
         held_out = sum(share * at_rows for share, (at_rows, _) in zip(shares, fitted, strict=True))
         others = sum(share * at_new for share, (_, at_new) in zip(shares, fitted, strict=True))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._finding import Finding
 from weighbridge._namespace import to_numpy
@@ -20,7 +22,7 @@ from weighbridge.diagnostics._classes import coded_classes, is_regression
 from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows, check_confidence
 from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._label_shift import LabelShift, label_shift
-from weighbridge.diagnostics._overlap_word import judge_overlap
+from weighbridge.diagnostics._overlap_word import OverlapJudgement, judge_overlap
 from weighbridge.diagnostics._samples import Samples, read_samples
 from weighbridge.diagnostics._shift_findings import find_all
 from weighbridge.diagnostics._shift_report import ShiftReport
@@ -33,7 +35,7 @@ from weighbridge.diagnostics._table_findings import (
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
 from weighbridge.ratios import AutoRatio
-from weighbridge.weighting import mean_one
+from weighbridge.weighting import log_mean, mean_one
 
 
 class Diagnosis:
@@ -71,15 +73,23 @@ class Diagnosis:
         confidence: float,
         random_state: Any,
     ):
-        self.confidence = confidence = check_confidence(confidence)
+        self.confidence = check_confidence(confidence)
         samples = read_samples(X, X_target, y, sample_weight)
-        self.X, self.X_target = X, X_target = samples.X, samples.X_target
-        self.own = own = samples.own
-        self.rows = DomainRows(X, X_target, random_state=random_state)
+        self.X, self.X_target, self.own = samples.X, samples.X_target, samples.own
+        self.ratio = ratio
         self.estimated, self.automatic = is_estimated(ratio), _is_automatic(ratio)
-        raw = source_log_ratio(ratio, X, own)
+        # small fits: on a busy machine threads would wait for each other
+        with ThreadpoolController().limit(limits=1):
+            self._look(ratio, samples, random_state)
+        self.overlap = self._judged(n_parameters)
+
+    def _look(self, ratio: Any, samples: Samples, random_state: Any) -> None:
+        X, X_target, confidence = self.X, self.X_target, self.confidence
+        self.rows = DomainRows(X, X_target, random_state=random_state)
+        raw = source_log_ratio(ratio, X, self.own)
         raw_target = to_numpy(ratio.score_samples(X_target)).astype(float)
-        self.log_ratio = mean_one_log_ratio(raw, own)
+        self.log_ratio = mean_one_log_ratio(raw, self.own)
+        self.log_ratio_target = raw_target - log_mean(raw, self.own)
         self.calibration = calibration(raw, raw_target, confidence=confidence)
         self.label_shift, notes = _label_shift(samples, raw, raw_target, random_state)
         self.domain = CrossFittedDomain(self.rows)  # as the ratio sees the rows
@@ -91,7 +101,9 @@ class Diagnosis:
         self.support = outside_support(X, X_target, random_state=random_state)
         self.n_target = raw_target.size
         self.full = summarize_weights(self.weights_of(None))
-        self.overlap = judge_overlap(
+
+    def _judged(self, n_parameters: int) -> OverlapJudgement:
+        return judge_overlap(
             n_rows=self.log_ratio.size,
             worth=self.full.ess,
             tail_index=self.full.pareto_k,
@@ -99,12 +111,18 @@ class Diagnosis:
             n_parameters=n_parameters,
         )
 
+    def for_parameters(self, n_parameters: int) -> Diagnosis:
+        """Return the same diagnosis for a model of so many parameters."""
+        other = copy(self)
+        other.overlap = self._judged(n_parameters)
+        return other
+
     def weights_of(self, weighting: Any) -> np.ndarray:
         """Return the weights that a fit gets, own ones included; None is the full ratio."""
-        weights = self._alone(weighting)
+        weights = self.alone(weighting)
         return weights if self.own is None else self.own * weights
 
-    def _alone(self, weighting: Any) -> np.ndarray:
+    def alone(self, weighting: Any) -> np.ndarray:
         """Return the importance weights, which alone should make the samples alike."""
         log_weight = self.log_ratio
         if weighting is not None:
@@ -113,7 +131,7 @@ class Diagnosis:
 
     def report(self, weighting: Any) -> ShiftReport:
         """Return the report, with what this weighting does to the difference."""
-        used, alone = self.weights_of(weighting), self._alone(weighting)
+        used, alone = self.weights_of(weighting), self.alone(weighting)
         report = ShiftReport(
             n_source=self.log_ratio.size,
             n_target=self.n_target,

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
@@ -151,10 +152,12 @@ class AutoRatio(EstimatedRatio):
         X_few, codes_few = (take_rows(X, few), codes[few]) if some else (X, codes)
         rows = RowScores(X_few)
         folds = deal(rows.group, codes_few, int(self.cv))
-        results = [
-            self._cross_fitted(candidate, X_few, codes_few, folds)
-            for candidate in self._candidates(X_few, codes_few, seed)
-        ]
+        # small fits: on a busy machine threads would wait for each other
+        with ThreadpoolController().limit(limits=1):
+            results = [
+                self._cross_fitted(candidate, X_few, codes_few, folds)
+                for candidate in self._candidates(X_few, codes_few, seed)
+            ]
         self.table_ = choose(results, codes_few)
         self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
         place = self.table_.names.index(self.chosen_)

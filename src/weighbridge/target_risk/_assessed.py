@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
@@ -17,7 +18,7 @@ from weighbridge.diagnostics._overlap_word import BROKEN, OverlapJudgement, judg
 from weighbridge.diagnostics._support import outside_support
 from weighbridge.target_risk._confidence import calibrated_confidence
 from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
-from weighbridge.target_risk._held_out import Response
+from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
 from weighbridge.target_risk._influence import Influence
 from weighbridge.target_risk._measure import Measure
 from weighbridge.target_risk._problem import RiskProblem
@@ -32,12 +33,16 @@ _LARGEST = 1e70
 
 
 class Assessed(NamedTuple):
-    """The risk of one procedure, the influences behind it and its training loss, and its model."""
+    """The risk of one procedure, the influences behind it and its training loss, and its model.
+
+    `responses` are its probabilities where it gives any, else its predictions.
+    """
 
     risk: RiskEstimate
     influence: Influence | None = None
     training: Influence | None = None
     model: Any = None
+    responses: HeldOut | None = None
 
 
 def paired_change(other: Assessed, baseline: Assessed, confidence: float) -> Estimate | None:
@@ -56,10 +61,13 @@ def assess_procedures(
     method: str = DOUBLY_ROBUST,
     confidence: float = 0.95,
     overlap: OverlapJudgement | None = None,
+    finals: list[Any] | None = None,
+    step: Step | None = None,
 ) -> list[Assessed]:
     """Assess several procedures on the same rows and folds.
 
-    `overlap` is judged here where it is not known yet.
+    `overlap` is judged here where it is not known yet, and `finals`, the procedures fitted to all
+    rows, are fitted here where they are not yet. `step` is called after every fit without a fold.
     """
     if overlap is None:
         overlap = judge_overlap(
@@ -69,8 +77,15 @@ def assess_procedures(
             outside=outside_support(problem.rows.X, problem.X_target).share,
         )
     if measure.row_loss is None:
-        return [_of_whole(each, problem, measure, confidence, overlap) for each in estimators]
-    return _of_rows(estimators, problem, measure, method, confidence, overlap)
+        responses = [raw_responses(each) for each in estimators]
+    else:
+        responses = [_responses(each, measure, problem) for each in estimators]
+    # small fits: on a busy machine threads would wait for each other
+    with ThreadpoolController().limit(limits=1):
+        found = problem.held_out(estimators, responses, finals=finals, step=step)
+        if measure.row_loss is None:
+            return [_of_whole(each, problem, measure, confidence, overlap) for each in found]
+        return _of_rows(found, problem, measure, method, confidence, overlap)
 
 
 def check_options(method: str, confidence: float, measure: Measure, estimators: list[Any]) -> None:
@@ -85,8 +100,18 @@ def check_options(method: str, confidence: float, measure: Measure, estimators: 
         )
 
 
+def _responses(estimator: Any, measure: Measure, problem: RiskProblem) -> dict[str, Response]:
+    """Return what to ask a model for: what its loss is taken of, and its probabilities."""
+    assert measure.row_loss is not None
+    classes = problem.rows.classes
+    named = {"main": measure.row_loss.response}
+    if has_chances(estimator):
+        named["chances"] = "predict_proba"
+    return {name: partial(respond, response=each, classes=classes) for name, each in named.items()}
+
+
 def _of_rows(
-    estimators: list[Any],
+    procedures: list[Procedure],
     problem: RiskProblem,
     measure: Measure,
     method: str,
@@ -95,21 +120,14 @@ def _of_rows(
 ) -> list[Assessed]:
     loss = measure.row_loss
     assert loss is not None
-    classes = problem.rows.classes
-    main = partial(respond, response=loss.response, classes=classes)
-    parts, by_method, models = [], [], []
-    for estimator in estimators:
-        responses: dict[str, Response] = {"main": main}
-        if has_chances(estimator):
-            responses["chances"] = partial(respond, response="predict_proba", classes=classes)
-        said, final = problem.held_out(estimator, responses)
-        models.append(final)
+    parts, by_method = [], []
+    for said, _ in procedures:
         part = problem.losses(loss, said["main"])
         for losses in (part.held_out, part.expected, part.expected_target):
             _check_losses(losses, measure)
         parts.append(part)
         found = {}
-        if has_chances(estimator):
+        if "chances" in said:
             found[CONFIDENCE] = calibrated_confidence(
                 loss, part, said["main"], said["chances"], problem.shares, problem.ratio_influence
             )
@@ -123,7 +141,9 @@ def _of_rows(
             named = {name: influence.root() for name, influence in named.items()}
         training = _training(parts[number].held_out, problem, measure)
         assembled = _assembled(named, training, problem, measure, method, confidence, overlap)
-        assessed.append(assembled._replace(model=models[number]))
+        said, final = procedures[number]
+        responses = said.get("chances", said["main"])
+        assessed.append(assembled._replace(model=final, responses=responses))
     return assessed
 
 
@@ -233,13 +253,13 @@ def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Inf
 
 
 def _of_whole(
-    estimator: Any,
+    procedure: Procedure,
     problem: RiskProblem,
     measure: Measure,
     confidence: float,
     overlap: OverlapJudgement,
 ) -> Assessed:
-    said, final = problem.held_out(estimator, raw_responses(estimator))
+    said, final = procedure
     seed = 0  # of the bootstrap: the same draws for every model
     estimate, training = (
         weighted_metric(

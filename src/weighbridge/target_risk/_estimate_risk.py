@@ -64,7 +64,7 @@ def estimate_risk(
     cv : int, default=5
         Number of outer folds.
     n_jobs : int, optional
-        Folds fitted in parallel.
+        Fits in parallel, each in one thread.
     random_state : int, RandomState instance or None
         Deals the folds.
 

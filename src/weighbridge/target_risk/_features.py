@@ -22,6 +22,10 @@ _ROWS_PER_FEATURE = 5
 _MAX_COLUMNS = 300
 # Scales are learned from so many rows.
 _SCALE_ROWS = 10_000
+# Features of up to so many numbers (64 MB) are kept: every estimate asks for them again.
+_KEPT_NUMBERS = 8_000_000
+
+Block = tuple[slice, FloatArray]
 
 
 class Features:
@@ -44,9 +48,22 @@ class Features:
         if self.projection is None and 2 * d <= room:
             self.quadratic = Quadratic(products=d * (d + 3) / 2 <= room).fit(some)
         self.width = 1 + self._features(some[:1]).shape[1]
+        self._kept: list[tuple[Any, list[Block]]] = []
+        self._room = _KEPT_NUMBERS
 
-    def blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
+    def blocks(self, X: Any) -> Iterator[Block]:
         """Yield the features of blocks of rows."""
+        for table, found in self._kept:
+            if table is X:
+                return iter(found)
+        size = X.shape[0] * self.width
+        if size > self._room:
+            return self._made(X)
+        self._room -= size
+        self._kept.append((X, list(self._made(X))))
+        return iter(self._kept[-1][1])
+
+    def _made(self, X: Any) -> Iterator[Block]:
         for block in row_blocks(X.shape[0], 4 * self.width):
             inner = self._features(self._numbers(take_rows(X, block)))
             yield block, np.hstack([np.ones((inner.shape[0], 1)), inner])

@@ -1,8 +1,8 @@
-"""Predictions for rows by models that did not see them: a procedure, repeated on outer folds."""
+"""Predictions for rows by models that did not see them: procedures, repeated on outer folds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,12 +13,20 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge._weighted_estimator import WeightedEstimator
-from weighbridge.criteria._rows import table_rows
 from weighbridge.target_risk._features import FloatArray
+from weighbridge.target_risk._outer_rows import (
+    FoldRows,
+    OuterRows,
+    ScoredRatio,
+    share_transformers,
+    with_own_journal,
+)
 
 Response = Callable[[Any, Any], np.ndarray]
+Step = Callable[[], object]
 
 
 @dataclass(frozen=True)
@@ -52,82 +60,127 @@ def fold_of_rows(
     return fold
 
 
+def fit_finals(
+    estimators: list[Any], rows: OuterRows, *, n_jobs: int | None, step: Step
+) -> list[Any]:
+    """Fit a copy of each estimator to all rows; a frozen one is taken as it is."""
+    fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
+    tasks = (delayed(_fitted)(estimators[j], rows.X, rows.y, rows.own) for j in fresh)
+    finals = list(estimators)
+    for j, model in zip(fresh, Parallel(n_jobs=n_jobs, return_as="generator")(tasks), strict=True):
+        finals[j] = model
+        step()
+    return finals
+
+
 def held_out(
-    estimator: Any,
-    X: Any,
-    y: np.ndarray,
-    X_target: Any,
+    estimators: list[Any],
+    finals: list[Any],
+    rows: OuterRows,
     *,
-    own: FloatArray | None,
-    fold: npt.NDArray[np.intp],
-    responses: dict[str, Response],
-    n_jobs: int | None = None,
-) -> Procedure:
-    """Fit a copy of the estimator without each fold, and one to all rows; let them respond.
+    responses: list[dict[str, Response]],
+    n_jobs: int | None,
+    step: Step,
+) -> list[Procedure]:
+    """Fit copies of the estimators without each fold; let them, and the final ones, respond.
 
     Parameters
     ----------
-    estimator : estimator
-        What to fit, or a frozen one, which is taken as it is.
-    X, y, X_target : tables and labels
-        Labelled source rows, target rows.
-    own : ndarray of shape (n_source,) or None
-        Own weights of the source rows.
-    fold : ndarray of shape (n_source,)
-        Number of the fold that each row is held out in.
-    responses : dict of name to function(model, X)
-        What to ask the fitted models for.
+    estimators : list of estimators
+        What to fit; a frozen one is taken as it is.
+    finals : list of estimators
+        The same, fitted to all rows.
+    rows : OuterRows
+        Labelled source rows with their folds, target rows.
+    responses : list of dict of name to function(model, X)
+        What to ask the fitted models of each estimator for.
     n_jobs : int or None
-        Folds fitted in parallel.
+        Fits in parallel.
+    step : function
+        Called after every fit.
 
     Returns
     -------
-    Procedure
-        What they said, and the model of all rows.
+    list of Procedure
+        What they said, and the models of all rows.
     """
-    if isinstance(estimator, FrozenEstimator):
-        found = {}
-        for name, ask in responses.items():
-            at_target = ask(estimator, X_target)
-            found[name] = HeldOut(ask(estimator, X), [at_target], at_target)
-        return Procedure(found, estimator)
-    # no row is in fold -1: the last model is that of all rows
-    held = [fold == k for k in (*range(int(fold.max()) + 1), -1)]
-    fitted = Parallel(n_jobs=n_jobs)(
-        delayed(_one_fold)(estimator, X, y, X_target, own, rows, responses) for rows in held
-    )
-    parts, final = [said for said, _ in fitted[:-1]], fitted[-1]
-    found = {}
-    for name in responses:
-        first = parts[0][name][0]
-        at_source = np.empty((y.size, *first.shape[1:]), dtype=first.dtype)
-        for rows, part in zip(held, parts, strict=False):
-            at_source[rows] = part[name][0]
-        found[name] = HeldOut(at_source, [part[name][1] for part in parts], final[0][name][1])
-    return Procedure(found, final[1])
+    fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
+    asked = [responses[j] for j in fresh]
+    said: list[list[dict[str, tuple[np.ndarray, np.ndarray]]]] = [[] for _ in fresh]
+    tasks = _tasks([estimators[j] for j in fresh], asked, rows)
+    for number, found in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)):
+        said[number % len(fresh)].append(found)
+        step()
+    procedures = []
+    for j, final in enumerate(finals):
+        if j not in fresh:
+            procedures.append(Procedure(_as_it_is(final, responses[j], rows), final))
+            continue
+        parts = said[fresh.index(j)]
+        found = {
+            name: _put_together([part[name] for part in parts], rows, ask(final, rows.X_target))
+            for name, ask in responses[j].items()
+        }
+        procedures.append(Procedure(found, final))
+    return procedures
+
+
+def _tasks(
+    estimators: list[Any], responses: list[dict[str, Response]], rows: OuterRows
+) -> Iterator[Any]:
+    """Yield one fit after the other, fold by fold: what a fold's fits share is made once."""
+    if not estimators:
+        return
+    transformers, estimators = share_transformers(estimators, rows.ratio)
+    for k in range(rows.n_folds):
+        part = rows.without(k, transformers)
+        for estimator, asked in zip(estimators, responses, strict=True):
+            yield delayed(_one_fold)(with_own_journal(estimator, k), part, rows.ratio, asked)
 
 
 def _one_fold(
-    estimator: Any,
-    X: Any,
-    y: np.ndarray,
-    X_target: Any,
-    own: FloatArray | None,
-    held: npt.NDArray[np.bool_],
-    responses: dict[str, Response],
-) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], Any]:
-    """Return what the model said about the rows held and the target; the model if none is held."""
-    kept = np.flatnonzero(~held)
+    estimator: Any, part: FoldRows, ratio: Any, responses: dict[str, Response]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return what a model, fitted to the part, says about the rows held out and the target."""
+    # a ratio of the estimator's own has other values
+    shared = isinstance(estimator, WeightedEstimator) and estimator.ratio is ratio
+    if shared and part.log_ratio is not None:
+        scored = ScoredRatio(ratio.estimator, part.X, part.log_ratio)
+        estimator = clone(estimator).set_params(ratio=scored)
+    model = _fitted(estimator, part.X, part.y, part.own)
+    X_held, X_target = part.asked
+    return {name: (ask(model, X_held), ask(model, X_target)) for name, ask in responses.items()}
+
+
+def _fitted(estimator: Any, X: Any, y: np.ndarray, own: FloatArray | None) -> Any:
+    """Fit a copy of an estimator; a search that was interrupted is no result here."""
     model = clone(estimator)
-    X_kept, y_kept = table_rows(X, kept), y[kept]
+    if isinstance(model, ImportanceWeightedCV):
+        model._stops_early = False
     if own is None:
-        model.fit(X_kept, y_kept)
+        model.fit(X, y)
     elif isinstance(model, WeightedEstimator):
-        model.fit(X_kept, y_kept, sample_weight=own[kept])
+        model.fit(X, y, sample_weight=own)
     else:
-        fit_with_weights(model, X_kept, y_kept, own[kept])
-    said = {name: (np.empty(0), ask(model, X_target)) for name, ask in responses.items()}
-    if held.any():
-        X_held = table_rows(X, np.flatnonzero(held))
-        said = {name: (ask(model, X_held), said[name][1]) for name, ask in responses.items()}
-    return said, None if held.any() else model
+        fit_with_weights(model, X, y, own)
+    vars(model).pop("_stops_early", None)
+    return model
+
+
+def _put_together(
+    parts: list[tuple[np.ndarray, np.ndarray]], rows: OuterRows, of_final: np.ndarray
+) -> HeldOut:
+    first = parts[0][0]
+    at_source = np.empty((rows.y.size, *first.shape[1:]), dtype=first.dtype)
+    for k, (held, _) in enumerate(parts):
+        at_source[rows.fold == k] = held
+    return HeldOut(at_source, [target for _, target in parts], of_final)
+
+
+def _as_it_is(model: Any, responses: dict[str, Response], rows: OuterRows) -> dict[str, HeldOut]:
+    """Let a model that no row was fitted to respond to all of them."""
+    found = {}
+    for name, ask in responses.items():
+        at_target = ask(model, rows.X_target)
+        found[name] = HeldOut(ask(model, rows.X), [at_target], at_target)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -25,8 +26,17 @@ from weighbridge.diagnostics._samples import FEWEST_ROWS
 from weighbridge.ratios import fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted, target_like_source
 from weighbridge.target_risk._features import Features, FloatArray
-from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, fold_of_rows, held_out
+from weighbridge.target_risk._held_out import (
+    HeldOut,
+    Procedure,
+    Response,
+    Step,
+    fit_finals,
+    fold_of_rows,
+    held_out,
+)
 from weighbridge.target_risk._losses import Losses
+from weighbridge.target_risk._outer_rows import OuterRows
 from weighbridge.target_risk._plausible_labels import PlausibleLabels
 from weighbridge.target_risk._ratio_influence import RatioInfluence
 
@@ -74,10 +84,12 @@ class RiskProblem:
         self.X_target, self.n_jobs = X_target, n_jobs
         self.n_target = _num_samples(X_target)
         _check_size(_num_samples(X) if own is None else int(np.count_nonzero(own)), self.n_target)
-        _check_folds(cv, _num_samples(X))
+        check_folds(cv, _num_samples(X))
         self.ratio = _frozen_ratio(estimator, X, X_target, ratio)
         log_ratio = source_log_ratio(self.ratio, X, own)
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, own, None)
+        # as the ratio gives it; that of `rows` has mean 1
+        self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
         self._check_classes(cv)
         self.fold = fold_of_rows(self.rows.y, cv, self.seed, stratified=is_classifier(estimator))
 
@@ -155,13 +167,39 @@ class RiskProblem:
         """The error of an estimated ratio; None for a known one."""
         if not is_estimated(self.ratio):
             return None
-        log_ratio = source_log_ratio(self.ratio, self.rows.X, self.own)
         return RatioInfluence(
-            self.features, self.rows.X, self.X_target, log_ratio, self.log_ratio_target
+            self.features, self.rows.X, self.X_target, self.log_ratio, self.log_ratio_target
         )
 
-    def held_out(self, estimator: Any, responses: dict[str, Response]) -> Procedure:
-        """Fit a procedure without each fold; one that has no fitted ratio gets this one."""
+    @cached_property
+    def outer(self) -> OuterRows:
+        """The rows with their folds."""
+        rows = self.rows
+        return OuterRows(
+            rows.X, rows.y, self.X_target, rows.own, self.fold, self.ratio, self.log_ratio
+        )
+
+    def fit_finals(self, estimators: Sequence[Any], step: Step | None = None) -> list[Any]:
+        """Fit procedures to all rows; one that has no fitted ratio gets this one."""
+        ready = [self._ready(each) for each in estimators]
+        return fit_finals(ready, self.outer, n_jobs=self.n_jobs, step=step or _nothing)
+
+    def held_out(
+        self,
+        estimators: Sequence[Any],
+        responses: list[dict[str, Response]],
+        *,
+        finals: list[Any] | None = None,
+        step: Step | None = None,
+    ) -> list[Procedure]:
+        """Fit procedures without each fold, and to all rows if that is not done yet."""
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "step": step or _nothing}
+        ready = [self._ready(each) for each in estimators]
+        if finals is None:
+            finals = fit_finals(ready, self.outer, **options)
+        return held_out(ready, finals, self.outer, responses=responses, **options)
+
+    def _ready(self, estimator: Any) -> Any:
         if isinstance(estimator, FrozenEstimator):
             seen = known_rows(estimator, self.rows.X)
             if seen:
@@ -171,17 +209,10 @@ class RiskProblem:
                     "model without FrozenEstimator: then it is fitted anew without each fold."
                 )
         if isinstance(estimator, WeightedEstimator) and not _has_ratio(estimator):
-            estimator = clone(estimator).set_params(ratio=self.ratio)
-        return held_out(
-            estimator,
-            self.rows.X,
-            self.rows.y,
-            self.X_target,
-            own=self.own,
-            fold=self.fold,
-            responses=responses,
-            n_jobs=self.n_jobs,
-        )
+            # a copy with the very same inner estimator: what is shared is told by that
+            options = {**estimator.get_params(deep=False), "ratio": self.ratio}
+            return type(estimator)(**options)
+        return estimator
 
     def losses(self, loss: RowLoss, responses: HeldOut) -> Losses:
         """Return the losses of a procedure, found and expected."""
@@ -197,6 +228,10 @@ class RiskProblem:
             np.array([part.mean() for part in targets]),
             float(labels.expected_loss(loss, labels.target, responses.of_final).mean()),
         )
+
+
+def _nothing() -> None:
+    """Take a step that nobody watches."""
 
 
 def check_arguments(estimator: Any, y: Any) -> None:
@@ -236,7 +271,7 @@ def _as_table(X: Any) -> Any:
     return X.tocsr() if issparse(X) else X
 
 
-def _check_folds(cv: Any, n_rows: int) -> None:
+def check_folds(cv: Any, n_rows: int) -> None:
     whole = isinstance(cv, Integral) and not isinstance(cv, bool)
     if not whole or not 2 <= int(cv) <= n_rows:
         raise ValueError(

@@ -73,7 +73,9 @@ def candidate_names(names: Any, estimator: Any, y: Any) -> tuple[str, ...]:
 
 def weighted_name(estimator: Any) -> str:
     """Return what the weighted candidate is called: one whose weighting is fixed was not tuned."""
-    fixed = isinstance(estimator, WeightedEstimator) and not isinstance(
-        estimator, ImportanceWeightedCV
-    )
-    return "given" if fixed else "tuned"
+    if isinstance(estimator, ImportanceWeightedCV):
+        (low, high), (low_alpha, high_alpha) = estimator.lam_bounds, estimator.alpha_bounds
+        # no weights and the full ratio are the same for every alpha
+        fixed = low == high and (low_alpha == high_alpha or low in (0, 1))
+        return "given" if fixed else "tuned"
+    return "given" if isinstance(estimator, WeightedEstimator) else "tuned"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from weighbridge._estimate import Estimate
@@ -74,6 +74,8 @@ class Candidate:
     mixture : tuple of (float, float, float)
         lam, alpha and share of every weighting that the model on all rows is an average of; `lam`,
         `alpha` and `worth` are those of the one with the largest share.
+    model : fitted estimator
+        The candidate, fitted on all source rows.
 
     Examples
     --------
@@ -94,6 +96,9 @@ class Candidate:
     change: Estimate | None
     worth: float
     mixture: tuple[tuple[float, float, float], ...]
+    model: Any = field(default=None, repr=False, compare=False)
+    # probabilities or predictions for each source row, by the model that did not see it
+    _held_out: Any = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON.
@@ -106,10 +111,12 @@ class Candidate:
         estimate = self.risk.estimate
         return {
             "name": self.name,
+            "literature": self.literature,
             "lam": self.lam,
             "alpha": self.alpha,
             "error": None if estimate is None else estimate.to_dict(),
             "change": None if self.change is None else self.change.to_dict(),
+            "state": self.risk.state,
             "worth": self.worth,
             "mixture": [list(part) for part in self.mixture],
         }
@@ -160,6 +167,9 @@ class Verdict:
     report: ShiftReport
     findings: tuple[Finding, ...]
     model: Any
+    # what pictures are drawn from: the samples with their ratio and folds, and the diagnosis
+    _problem: Any = field(default=None, repr=False, compare=False)
+    _diagnosis: Any = field(default=None, repr=False, compare=False)
 
     def answer(self, question: str) -> Answer:
         """Return the answer to one question.
