@@ -1,5 +1,6 @@
-"""The command line: what it prints, what it writes, how it fails."""
+"""The command line as a whole: its front page, help, imports, and the paper's example."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,9 +8,12 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+import weighbridge
 from weighbridge.cli._app import app
 from weighbridge.cli._picture import MARK
 from weighbridge.datasets import make_quadratic
+
+COMMANDS = ["demo", "adapt", "diagnose", "weights", "predict", "report", "explain"]
 
 
 @pytest.fixture
@@ -20,7 +24,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_demo_prints_every_weighting_with_its_limit(run):
-    result = run("demo", "--plain")
+    result = run("demo", "--toy", "--plain")
     assert result.exit_code == 0
     table = re.findall(
         r"^  (\w+) \((\w+)\) +(\d\.\d\d) +([\d.–-]+) +([\d.]+) +([\d.]+) +([\d,]+) rows$",
@@ -40,7 +44,7 @@ def test_demo_prints_every_weighting_with_its_limit(run):
 
 
 def test_narration_goes_to_stderr_and_results_to_stdout(run):
-    result = run("demo", "--plain")
+    result = run("demo", "--toy", "--plain")
     assert "done in" in result.stderr
     assert "done in" not in result.stdout
 
@@ -48,59 +52,98 @@ def test_narration_goes_to_stderr_and_results_to_stdout(run):
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_demo_draws_a_picture_and_overwrites_only_its_own(run, tmp_path, suffix):
     path = tmp_path / "new folder" / f"lines{suffix}"
-    assert run("demo", "--plot", str(path)).exit_code == 0
+    assert run("demo", "--toy", "--plot", str(path)).exit_code == 0
     assert MARK.encode() in path.read_bytes()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-    assert run("demo", "--plot", str(path)).exit_code == 0
+    assert run("demo", "--toy", "--plot", str(path)).exit_code == 0
     path.write_text("mine")
-    refused = run("demo", "--plot", str(path))
+    refused = run("demo", "--toy", "--plot", str(path))
     assert refused.exit_code == 2
     assert "--force" in refused.stderr
     assert path.read_text() == "mine"
-    assert run("demo", "--plot", str(path), "--force").exit_code == 0
+    assert run("demo", "--toy", "--plot", str(path), "--force").exit_code == 0
     assert path.read_bytes() != b"mine"
 
 
 @pytest.mark.parametrize("reading", ["noise_sd", "all_sd", "script"])
 def test_demo_in_every_reading(run, reading, tmp_path):
-    result = run("demo", "--reading", reading)
+    result = run("demo", "--toy", "--reading", reading)
     assert result.exit_code == 0
     assert (tmp_path / "weighbridge-demo" / "lines.png").exists()
     assert ("all weightings agree" in result.stdout) == (reading == "script")
 
 
 def test_same_seed_same_words(run):
-    first, second, other = (run("demo", "--seed", seed).stdout for seed in "334")
+    first, second, other = (run("demo", "--toy", "--seed", seed).stdout for seed in "334")
     assert first == second != other
 
 
 def test_wrong_usage(run, tmp_path):
-    for words, message in [
-        (("demo", "--plot", "lines.pdf"), "--plot lines.png"),
-        (("demo", "--reading", "letter"), "'letter' is not one of"),
-        (("demo", "--seed", "-1"), "-1 is not in the range"),
-        (("dmeo",), "No such command"),
+    for words, message, help in [
+        (("demo", "--toy", "--plot", "lines.pdf"), "must end in .png", "--plot lines.png"),
+        (("demo", "--reading", "letter"), "'letter' is not one of", "weighbridge demo --help"),
+        (("demo", "--reading", "script"), "belongs to the paper's example", "--toy --reading"),
+        (("demo", "--plot", "a.png"), "belongs to the paper's example", "--toy --plot"),
+        (("demo", "--toy", "--json"), "has no JSON", "weighbridge demo --json"),
+        (("demo", "--seed", "-1"), "-1 is not in the range", "weighbridge demo --help"),
+        (("dmeo",), "No such command 'dmeo'", "help: weighbridge demo"),
+        (("adapt", "a", "b", "--lable", "y"), "No such option", "help: --label"),
+        (("adapt", "a", "--label", "y"), "Missing argument 'DEPLOY'", "weighbridge adapt --help"),
+        (("adapt", "a", "b"), "Missing option '--label'", "weighbridge adapt --help"),
+        (("adapt", "a", "b", "--label", "y", "--fail-if", "x"), "'x' is not one of shift", "help"),
+        (("adapt", "a", "b", "--label", "y", "--json=long"), "'long' is not one of", "help"),
+        (("explain", "WB000"), 'there is no code "WB000"', "weighbridge explain WB301"),
     ]:
         result = run(*words)
         assert result.exit_code == 2
-        assert message in result.stderr
+        text = " ".join(result.stderr.split())
+        assert message in text
+        assert help in text
+        assert result.stderr.startswith("error WB")
+        assert "--json" in words[-1] or result.stdout == ""
     (tmp_path / "file").write_text("")
-    result = run("demo", "--plot", "file/lines.png")
+    result = run("demo", "--toy", "--plot", "file/lines.png")
     assert result.exit_code == 2
     assert "cannot write into" in result.stderr
     assert result.stdout == ""
 
 
-def test_alone_it_prints_help(run):
-    assert "demo" in run().stdout
-    assert run("--version").stdout.startswith("weighbridge ")
+def test_alone_it_prints_eight_lines_and_an_example(run):
+    result = run()
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:8]] == COMMANDS
+    assert lines[8] == ""
+    assert lines[9].startswith("Example:  weighbridge adapt")
+    assert len(lines) == 10
+    assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("word", ["--version", "-V"])
+def test_the_version_is_one_line(run, word):
+    assert run(word).stdout == f"weighbridge {weighbridge.__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_starts_with_an_example_that_is_understood_and_fits_80_columns(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    first, *lines = result.stdout.splitlines()
+    assert first.startswith(f"Example:  weighbridge {command}")
+    groups = [line for line in lines if line in ("What:", "How:", "Output:")]
+    assert groups == sorted(groups, key=["What:", "How:", "Output:"].index)
+    assert all(len(line) <= 80 for line in lines)
+    # the example is wrong only in that its files are not there
+    words = first.removeprefix("Example:  weighbridge ").split()
+    if command != "demo":
+        assert "WB100" not in run(*words).stderr
 
 
 @pytest.mark.parametrize(
     ("package", "words", "message"),
     [
         ("click", [], 'pip install "weighbridge[cli,plot]"'),
-        ("matplotlib", ["demo", "--plot", "a.png"], 'pip install "weighbridge[plot]"'),
+        ("matplotlib", ["demo", "--toy", "--plot", "a.png"], 'pip install "weighbridge[plot]"'),
     ],
 )
 def test_missing_extras_are_named(package, words, message, tmp_path):
@@ -118,7 +161,7 @@ def test_missing_extras_are_named(package, words, message, tmp_path):
 
 def test_without_matplotlib_the_demo_still_answers(tmp_path):
     code = (
-        "import sys; sys.modules['matplotlib'] = None; sys.argv[1:] = ['demo']\n"
+        "import sys; sys.modules['matplotlib'] = None; sys.argv[1:] = ['demo', '--toy']\n"
         "from weighbridge.cli import main; main()"
     )
     done = subprocess.run(
@@ -129,22 +172,65 @@ def test_without_matplotlib_the_demo_still_answers(tmp_path):
     assert "no picture" in done.stderr
 
 
-def test_help_does_not_wait_for_scikit_learn():
+# What takes longer to import than a person waits for help.
+HEAVY = {"sklearn", "scipy", "numpy", "pandas", "rich", "skops", "jinja2", "matplotlib", "narwhals"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--help"],
+        ["--version"],
+        ["adapt", "--help"],
+        ["predict", "--help"],
+        ["adapt", "--lable", "y"],
+        ["adapt", "missing.csv", "missing too.csv", "--label", "y"],
+        ["weights", "missing.csv", "missing.csv"],
+        ["predict", "model.skops", "missing.csv"],
+        ["report", "missing.json"],
+        ["explain", "WB301"],
+    ],
+)
+def test_help_and_usage_errors_wait_for_no_library(words, tmp_path):
     code = (
-        "import sys; sys.argv[1:] = ['--help']\n"
+        f"import sys; sys.argv[1:] = {words!r}\n"
         "from weighbridge.cli import main\n"
-        "try: main()\nexcept SystemExit: pass\n"
-        "assert not {'sklearn', 'scipy', 'numpy'} & set(sys.modules), 'heavy imports'"
+        "try: main()\n"
+        "finally:\n"
+        f"  print('HEAVY', *sorted({HEAVY!r} & set(sys.modules)))"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode in (0, 2)
+    assert done.stdout.splitlines()[-1] == "HEAVY"
+
+
+def test_the_first_line_is_said_before_the_heavy_imports(tmp_path):
+    # importing numpy fails, and the first line is there all the same
+    for name in ("train.csv", "deploy.csv"):
+        (tmp_path / name).write_text("a,y\n1,0\n")
+    code = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "sys.argv[1:] = ['adapt', 'train.csv', 'deploy.csv', '--label', 'y']\n"
+        "from weighbridge.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    first, second, *_ = done.stderr.splitlines()
+    assert first == "weighbridge adapt: train.csv and deploy.csv"
+    assert second == "error WB146: the package 'numpy' is not installed."
+    assert done.returncode == 2
 
 
 def test_ascii_terminals_get_ascii(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "weighbridge", "demo"],
+        [sys.executable, "-m", "weighbridge", "demo", "--toy"],
         cwd=tmp_path,
         capture_output=True,
-        env={"PYTHONIOENCODING": "ascii", "PATH": ""},
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
         check=True,
     )
     assert b"->" in done.stdout

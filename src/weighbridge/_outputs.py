@@ -15,7 +15,7 @@ from weighbridge.exceptions import InputError
 _MARKS = {
     ".html": rb'<meta name="generator" content="weighbridge',
     ".json": rb'"schema":\s*"weighbridge/',
-    ".csv": rb"row,(weight,log_ratio|prediction)(,probability[^\r\n]*)?\r?\n",
+    ".csv": rb"\Arow,(weight,log_ratio|prediction)(,probability[^\r\n]*)?\r?\n",
     ".parquet": rb"weighbridge",
 }
 _LOOK = 1 << 16

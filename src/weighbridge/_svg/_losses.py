@@ -62,8 +62,10 @@ def points(bridge: Mapping[str, Any], to_units: Frame, steps: LossSteps) -> str:
 def describe(bridge: Mapping[str, Any]) -> str:
     """Say what was chosen, where that is, and what it gains."""
     chosen = bridge["chosen"]
-    words = f"Selected: lam {number(chosen['lam'])}, alpha {number(chosen['alpha'])}, "
-    words += f"{_whereabouts(bridge)}."
+    words = f"Selected: {choice_words(bridge)}"
+    if chosen["lam"] not in (0, 1):
+        words += f", {_whereabouts(bridge)}"
+    words += "."
     none, own = loss_without_weights(bridge), _loss_of_choice(bridge)
     if none is not None and own is not None and chosen["lam"] != 0:
         name = str(bridge["loss_name"])
@@ -71,10 +73,16 @@ def describe(bridge: Mapping[str, Any]) -> str:
     return words
 
 
+def choice_words(bridge: Mapping[str, Any]) -> str:
+    """Return what was chosen; at the ends alpha means nothing."""
+    lam, alpha = bridge["chosen"]["lam"], bridge["chosen"]["alpha"]
+    if lam in (0, 1):
+        return "no weights (lam 0)" if lam == 0 else "the full ratio (lam 1)"
+    return f"lam {number(lam)}, alpha {number(alpha)}"
+
+
 def _whereabouts(bridge: Mapping[str, Any]) -> str:
     chosen, ends = bridge["chosen"], bridge["ends"]
-    if chosen["lam"] in (0, 1):
-        return "no weights" if chosen["lam"] == 0 else "the full ratio"
     length = math.dist(ends["none"], ends["full"])
     for name, words in (("none", "near no weights"), ("full", "near the full ratio")):
         if math.dist((chosen["x"], chosen["y"]), ends[name]) < 0.3 * length:

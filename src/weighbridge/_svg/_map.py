@@ -169,5 +169,9 @@ def star(x: float, y: float, r: float = 8.5) -> str:
 
 
 def cursor() -> str:
-    """Return the mark that a script moves over the map; hidden without one."""
-    return element("g", circle(0, 0, 5, "wb-actual"), class_="wb-cursor", visibility="hidden")
+    """Return the ring that a script moves over the map; hidden without one."""
+    # edges in the colour of the page set it off from the colours beneath
+    rings = [
+        circle(0, 0, r, cls) for r, cls in ((9, "wb-star"), (11, "wb-star"), (10, "wb-actual"))
+    ]
+    return element("g", "".join(rings), class_="wb-cursor", fill_opacity="0", display="none")

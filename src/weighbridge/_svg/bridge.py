@@ -11,6 +11,7 @@ from weighbridge._svg._draw import WIDTH, Svg, text
 from weighbridge._svg._losses import (
     are_alike,
     candidates_table,
+    choice_words,
     colour_legend,
     describe,
     filled,
@@ -76,8 +77,7 @@ class _Legend:
     def __init__(self, bridge: Mapping[str, Any], steps: LossSteps, to_units: Frame) -> None:
         y = to_units.bottom + 16
         self.parts = [colour_legend(bridge, steps, y)]
-        chosen = bridge["chosen"]
-        choice = f"chosen: lam {number(chosen['lam'])}, alpha {number(chosen['alpha'])}"
+        choice = f"chosen: {choice_words(bridge)}"
         self.parts += [star(22, y + 17, 7), text(33, y + 21, choice)]
         key = "on the deck: lam"
         if 33 + text_width(choice) + text_width(key) + 12 < WIDTH:

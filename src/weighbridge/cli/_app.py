@@ -1,18 +1,69 @@
-"""Commands and their options; the heavy imports come after the first line is on the screen."""
+"""The commands in one place; importing this takes no library but click."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import click
 
-from weighbridge.cli._picture import DEFAULT_PLOT, check_plot
+from weighbridge import __version__
+from weighbridge.cli._adapt import adapt
+from weighbridge.cli._demo import demo
+from weighbridge.cli._diagnose import diagnose
+from weighbridge.cli._explain import explain
+from weighbridge.cli._failures import run_safely
+from weighbridge.cli._options import CONTEXT
+from weighbridge.cli._predict import predict
+from weighbridge.cli._report import report
+from weighbridge.cli._session import Session
+from weighbridge.cli._weights import weights
 
-EPILOG = "Example:  weighbridge demo --plot lines.svg"
+_TABLE = (
+    ("demo", "what does this tool do? (needs no data)"),
+    ("adapt TRAIN DEPLOY --label Y", "shift? does it matter? does weighting help?"),
+    ("diagnose TRAIN DEPLOY", "shift? overlap? (needs no label)"),
+    ("weights TRAIN DEPLOY", "a weight for each training row"),
+    ("predict MODEL DATA", "use a model that adapt wrote"),
+    ("report RESULT", "draw the page again"),
+    ("explain CODE", "what does WB301 mean?"),
+)
+EXAMPLE = "weighbridge adapt train.csv deploy.csv --label y"
 
 
-@click.group(invoke_without_command=True, epilog=EPILOG)
-@click.version_option(package_name="weighbridge", message="weighbridge %(version)s")
+class App(click.Group):
+    """The command; every way in which it ends goes through one door."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        *arguments: Any,
+        **options: Any,
+    ) -> NoReturn:
+        """Run the command line and leave with its exit code."""
+        words = list(sys.argv[1:] if args is None else args)
+        session = Session(words)
+        options |= {"standalone_mode": False, "obj": session}
+
+        def call() -> int | None:
+            found = super(App, self).main(words, "weighbridge", *arguments, **options)
+            return found if isinstance(found, int) else 0
+
+        sys.exit(run_safely(call, session, words))
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the front page: one line for each command, and one example."""
+        formatter.write("weighbridge: will a model work elsewhere, and would weights help?\n")
+        width = max(len(form) for form, _ in _TABLE)
+        for form, question in _TABLE:
+            formatter.write(f"  {form:<{width}}  {question}\n")
+        formatter.write(f"\nExample:  {EXAMPLE}\n")
+
+
+@click.group(cls=App, invoke_without_command=True, context_settings=CONTEXT)
+@click.version_option(__version__, "-V", "--version", message="weighbridge %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
     """Learning under covariate shift: importance weights you can trust."""
@@ -20,39 +71,5 @@ def app(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@app.command()
-@click.option(
-    "--reading",
-    type=click.Choice(["variances", "noise_sd", "all_sd", "script"]),
-    default="variances",
-    show_default=True,
-    help="Are the paper's N(0, 5), N(-5, 0.5), N(0, 5) variances or standard deviations? "
-    "script: its example code.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the data.",
-)
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Picture of the fitted lines, .png or .svg.  [default: weighbridge-demo/lines.png]",
-)
-@click.option("--force", is_flag=True, help="Overwrite a file that the demo did not write.")
-@click.option("--plain", is_flag=True, help="No colour.")
-def demo(reading: str, seed: int, plot: Path | None, force: bool, plain: bool) -> None:
-    """Run the paper's example: a straight line for shifted data.
-
-    The truth is y = x^2 plus noise; the line is fitted where x is around 0, and used where x is
-    around -5. Every named weighting is fitted to the same labelled rows. The simulator knows the
-    target, so that each line's true error stands beside what it tends to with ever more rows.
-    """
-    path = plot or DEFAULT_PLOT
-    drawable = check_plot(path, asked=plot is not None, force=force)
-    click.echo("weighbridge demo: y = x^2 + noise, fitted by a straight line", err=True)
-    from weighbridge.cli._demo import run
-
-    run(reading, seed, path if drawable else None, plain=plain)
+for command in (demo, adapt, diagnose, weights, predict, report, explain):
+    app.add_command(command)

@@ -1,149 +1,148 @@
-"""The paper's illustrative example at the terminal."""
+"""``weighbridge demo``: the whole job on made-up visits to a clinic."""
 
 from __future__ import annotations
 
-import textwrap
-import time
-import warnings
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-from rich.console import Console
-from rich.table import Table
-from sklearn.linear_model import LinearRegression
 
-from weighbridge import Geodesic, ImportanceWeighted
-from weighbridge.cli._picture import save_atomically
-from weighbridge.datasets import make_quadratic
-from weighbridge.exceptions import OverlapWarning
+from weighbridge._outputs import check_outputs
+from weighbridge._write_whole import write_whole
+from weighbridge.cli import _options as options
+from weighbridge.cli._job import NAMES, Job
+from weighbridge.cli._picture import DEFAULT_PLOT, check_plot
+from weighbridge.cli._session import Session
 
-# shown as, literature name, weighting
-ROWS = [
-    ("none", "ERM", Geodesic(lam=0.0, alpha=1.0)),
-    ("full", "IWERM", Geodesic(lam=1.0, alpha=1.0)),
-    ("power", "AIWERM", Geodesic(lam=0.5, alpha=1.0)),
-    ("relative", "RIWERM", Geodesic(lam=0.9, alpha=3.0)),
-    ("geodesic", "IGIWERM", Geodesic(lam=0.8, alpha=2.0)),
-]
+if TYPE_CHECKING:
+    from weighbridge.adaptation import Adaptation
+
+LABEL = "readmitted"
+OUT = Path("weighbridge-demo")
+_NOW = "Now yours:  weighbridge adapt train.csv deploy.csv --label y"
+_TRUTH = "  The demo does know the deployment labels (weighbridge did not see them):"
 
 
-class Fit(NamedTuple):
-    """One weighting of the demo."""
+@click.command(cls=options.ExampleCommand, example="weighbridge demo")
+@options.option(
+    "--toy",
+    is_flag=True,
+    group="what",
+    help="The paper's example instead: a straight line for shifted data.",
+)
+@options.option(
+    "--reading",
+    type=click.Choice(["variances", "noise_sd", "all_sd", "script"]),
+    metavar="NAME",
+    group="what",
+    help="With --toy: are the paper's N(0, 5), N(-5, 0.5), N(0, 5) variances or standard "
+    "deviations (noise_sd, all_sd)? script: its example code.  [default: variances]",
+)
+@options.seed_option
+@options.jobs_option
+@options.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    group="output",
+    help="With --toy: picture of the fitted lines, .png or .svg.  "
+    f"[default: {DEFAULT_PLOT.as_posix()}]",
+)
+@options.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    default=OUT,
+    show_default=True,
+    group="output",
+    help="Folder of the files.",
+)
+@options.force_option
+@options.open_option
+@options.screen_options
+@click.pass_obj
+def demo(
+    session: Session,
+    toy: bool,
+    reading: str | None,
+    seed: int,
+    jobs: int,
+    plot: Path | None,
+    out: Path,
+    force: bool,
+    open_report: bool,
+    **_: Any,
+) -> int:
+    """See what weighbridge does, on data that it makes up.
 
-    name: str
-    literature: str
-    weighting: Geodesic
-    line: Any
-    error: float
-    limit: float
-    worth: float
-    warning: str | None
-
-
-def fit_all(data: Any) -> list[Fit]:
-    """Fit a line with every weighting, by the true ratio."""
-    fits = []
-    for name, literature, weighting in ROWS:
-        model = ImportanceWeighted(LinearRegression(), data.ratio, weighting=weighting)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", OverlapWarning)
-            model.fit(data.X, data.y)
-        fits.append(
-            Fit(
-                name,
-                literature,
-                weighting,
-                model.estimator_,
-                data.problem.mse(model.estimator_),
-                data.problem.limit(weighting.lam, weighting.alpha),
-                model.ess_,
-                str(caught[0].message) if caught else None,
-            )
-        )
-    return fits
-
-
-def run(reading: str, seed: int, path: Path | None, *, plain: bool) -> None:
-    """Run the demo: fit, print the table, draw the lines where there is a path for them."""
-    start = time.perf_counter()
-    data = make_quadratic(reading=reading, random_state=seed)
-    fits = fit_all(data)
-    console = Console(no_color=plain or None, highlight=False)
-    _print_table(console, data, fits)
-    if path is not None:
-        save_atomically(draw(data, fits), path)
-        console.print(f"  picture  {path}", soft_wrap=True)
-    else:
-        click.echo(
-            '  no picture: matplotlib is not installed (pip install "weighbridge[plot]")', err=True
-        )
-    console.print("  Now yours:  ImportanceWeightedCV(model).fit(X, y, X_target=X_target)")
-    click.echo(f"  done in {time.perf_counter() - start:.1f} s", err=True)
-
-
-def _print_table(console: Console, data: Any, fits: list[Fit]) -> None:
-    best, plain_error = min(fits, key=lambda fit: fit.error), fits[0].error
-    # outside UTF-8 an arrow or a dash would be an error, not a character
-    arrow, dash = ("→", "–") if console.encoding.startswith("utf") else ("->", "-")
-    if best.error < plain_error:
-        answer = f"Weighting helps: target error (MSE) {plain_error:.1f} {arrow} {best.error:.1f}"
-        answer += f" ({best.name})"
-    else:
-        answer = "Keep the unweighted line: no weighting does better on these rows"
-    console.print(f"\n[bold]{answer}[/bold]")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=None)
-    table.add_column("  weighting")
-    for head in ("lam", "alpha", "target MSE", "with endless rows", "worth"):
-        table.add_column(head, justify="right")
-    for fit in fits:
-        lam, alpha = fit.weighting.lam, fit.weighting.alpha
-        table.add_row(
-            f"  {fit.name} ({fit.literature})",
-            f"{lam:.2f}",
-            dash if lam in (0, 1) else f"{alpha:.1f}",
-            f"{fit.error:.2f}",
-            f"{fit.limit:.2f}",
-            f"{fit.worth:,.0f} rows",
-        )
-    console.print()
-    console.print(table)
-    console.print(
-        f"\n  No line can do better than {data.problem.limit(1):.2f}. {len(data.X):,} labelled "
-        "rows; the simulator\n  knows the true ratio and every line's true error."
+    Labelled visits to a clinic, and visits at other sites where its model is to be used. The two
+    files are written too, so that `weighbridge adapt` can be tried on them.
+    """
+    if toy:
+        _run_toy(session, reading or "variances", seed, plot, force=force)
+        return 0
+    for name, value in (("--reading", reading), ("--plot", plot)):
+        if value is not None:
+            raise click.UsageError(f"{name} belongs to the paper's example.\n  help: --toy {name}")
+    train, deploy = out / "train.csv", out / "deploy.csv"
+    settings = {"label": LABEL, "models": ("linear",), "seed": seed, "n_jobs": jobs}
+    check_outputs([out / name for name in NAMES], force=force)
+    _check_tables((train, deploy), force=force)
+    session.narration.say(
+        "weighbridge demo: 4,000 labelled clinic visits, 2,000 visits at other sites"
     )
-    if np.ptp([fit.error for fit in fits[1:]]) < 1e-9:
-        console.print("  The ratio is 0 or one constant here, so that all weightings agree.")
-    for fit in fits:
-        if fit.warning:
-            note = f"note for {fit.name}: {fit.warning}"
-            console.print(textwrap.fill(note, 78, initial_indent="  ", subsequent_indent="    "))
-    console.print()
+    truth = _write_tables(train, deploy, seed)
+    job = Job(session, train, deploy, settings, out, force=force)
+    job.compute()
+    job.adaptation = replace(job.adaptation, actual=_actual(job.adaptation, truth))
+    job.save()
+    job.show(now=_NOW, known=_TRUTH)
+    if open_report:
+        job.open_report()
+    return 0
 
 
-def draw(data: Any, fits: list[Fit]) -> Any:
-    """Return a figure of both samples and the fitted lines."""
-    from matplotlib.figure import Figure
+def _run_toy(session: Session, reading: str, seed: int, plot: Path | None, *, force: bool) -> None:
+    if session.json is not None:
+        raise click.UsageError("the paper's example has no JSON.\n  help: weighbridge demo --json")
+    path = plot or DEFAULT_PLOT
+    drawable = check_plot(path, asked=plot is not None, force=force)
+    session.narration.say("weighbridge demo: y = x^2 + noise, fitted by a straight line")
+    from weighbridge.cli._toy import run
 
-    figure = Figure(figsize=(9, 5), layout="constrained")
-    axes = figure.subplots()
-    target: dict[str, Any] = {"facecolor": "#f3c9a8", "edgecolor": "#b5480a", "linewidth": 0.5}
-    axes.scatter(data.X[:, 0], data.y, s=12, facecolor="none", edgecolor="#0b62a8", alpha=0.5,
-                 linewidth=0.7, label="source (training) rows")  # fmt: skip
-    axes.scatter(data.X_target[:, 0], data.y_target, s=12, alpha=0.7, **target,
-                 label="target rows (labels never used)")  # fmt: skip
-    low, high = np.percentile(np.r_[data.X[:, 0], data.X_target[:, 0]], [0.5, 99.5])
-    x = np.array([low, high])
-    colours = ["#57606a", "#0a6b50", "#7a3e9d", "#b3261e", "#1b1f24"]
-    styles = [(0, (5, 2)), "-", (0, (1, 1)), (0, (3, 2, 1, 2)), (0, (9, 3))]
-    for fit, colour, style in zip(fits, colours, styles, strict=True):
-        axes.plot(x, fit.line.predict(x[:, None]), color=colour, linestyle=style, linewidth=1.8,
-                  label=f"{fit.name} ({fit.literature}): MSE {fit.error:.1f}")  # fmt: skip
-    bottom, top = np.percentile(np.r_[data.y, data.y_target], [0.5, 99.5])
-    margin = 0.15 * (top - bottom)
-    axes.set(xlabel="x", ylabel="y", xlim=(low, high), ylim=(bottom - margin, top + margin))
-    axes.set_title("A straight line fitted for the target, from source rows alone", loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9, loc="upper right")
-    return figure
+    run(session, reading, seed, path if drawable else None)
+
+
+def _check_tables(paths: tuple[Path, ...], *, force: bool) -> None:
+    """Leave files of the same names alone that are no clinic visits."""
+    ours = [path for path in paths if path.is_file() and is_clinic(path)]
+    check_outputs([path for path in paths if path not in ours], force=force)
+
+
+def is_clinic(path: Path) -> bool:
+    """Return whether a table is one that the demo wrote."""
+    with path.open("rb") as file:
+        head = file.readline(200).strip()
+    return head in (_COLUMNS, _COLUMNS + b"," + LABEL.encode())
+
+
+_COLUMNS = b"age,sex,sys_bp,bmi,smoker,income,visits,site"
+
+
+def _write_tables(train: Path, deploy: Path, seed: int) -> Any:
+    """Write the two files; return the labels of the deployment, which are in neither."""
+    from weighbridge.datasets import make_clinic
+
+    data = make_clinic(random_state=seed)
+    for path, frame in ((train, data.X.assign(**{LABEL: data.y})), (deploy, data.X_target)):
+        with write_whole(path) as temporary:
+            frame.to_csv(temporary, index=False, lineterminator="\n")
+    return data.y_target
+
+
+def _actual(adaptation: Adaptation, truth: Any) -> dict[str, float] | None:
+    """Return what each weighting truly loses, now that everything is decided."""
+    from weighbridge.adaptation._actual import actual_errors
+
+    return actual_errors(adaptation.verdict, adaptation.pair.X_target, truth, "accuracy")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
+
+from weighbridge._write_whole import write_whole
 
 DEFAULT_PLOT = Path("weighbridge-demo") / "lines.png"
 MARK = "weighbridge demo"  # in the metadata of every picture that the demo writes
@@ -47,16 +48,6 @@ def _has_matplotlib() -> bool:
 
 def save_atomically(figure: Any, path: Path) -> None:
     """Write the picture whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror}.") from None
-    os.close(handle)
     metadata = {"Title": MARK} if path.suffix == ".svg" else {"Software": MARK}
-    try:
-        figure.savefig(name, dpi=150, metadata=metadata)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with write_whole(path) as temporary:
+        figure.savefig(temporary, dpi=150, metadata=metadata)

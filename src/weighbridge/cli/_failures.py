@@ -1,0 +1,164 @@
+"""How a run ends that does not succeed: one text, one exit code, and JSON where it is asked for."""
+
+from __future__ import annotations
+
+import errno
+import platform
+import shlex
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import click
+
+from weighbridge import __version__
+from weighbridge._problem import Problem, nearest, shown_file
+from weighbridge.cli._interrupt import EXIT_CODE as INTERRUPTED
+from weighbridge.cli._interrupt import Interrupted, interrupts_stop
+from weighbridge.cli._screen import ReaderGone, within_columns
+from weighbridge.cli._session import Session
+from weighbridge.exceptions import InputError
+
+USAGE, DATA, DEFECT = 2, 3, 4
+# What a shell reports of a program whose reader has gone.
+READER_GONE = 141
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run failed: its problems, and what the process returns."""
+
+    problems: tuple[Problem, ...]
+    exit_code: int
+
+
+def run_safely(call: Callable[[], int | None], session: Session, words: Sequence[str]) -> int:
+    """Run a command; return its exit code, and tell whatever ended it.
+
+    Parameters
+    ----------
+    call : function
+        The command; returns its exit code.
+    session : Session
+        Where to tell it.
+    words : sequence of str
+        The command line, for the text of an issue.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    try:
+        with interrupts_stop(lambda: _say_farewell(session)):
+            return call() or 0
+    except Interrupted:
+        _say_farewell(session)
+        return INTERRUPTED
+    except ReaderGone:
+        return READER_GONE
+    except click.ClickException as error:
+        return _told(session, Failure((_of_usage(error),), USAGE))
+    except InputError as error:
+        return _told(session, Failure(tuple(error.problems), error.exit_code), text=str(error))
+    except OSError as error:
+        return _told(session, Failure((_of_storage(error),), DATA))
+    except ModuleNotFoundError as error:
+        return _told(session, Failure((_of_package(error),), USAGE), error=error)
+    except MemoryError:
+        return _told(session, Failure((_of_memory(),), DATA))
+    # the one place where a mistake of ours ends, whatever it is
+    except Exception as error:  # noqa: BLE001
+        return _told(session, Failure((_of_defect(error, session, words),), DEFECT), error=error)
+
+
+def _told(
+    session: Session,
+    failure: Failure,
+    *,
+    text: str | None = None,
+    error: BaseException | None = None,
+) -> int:
+    session.narration.stop()
+    text = text or "\n\n".join(str(problem) for problem in failure.problems)
+    session.err.write(within_columns(text))
+    if error is not None and session.debug:
+        session.err.write("".join(traceback.format_exception(error)).rstrip())
+    if session.json is not None:
+        session.print_json(failed_result(session, failure))
+    return failure.exit_code
+
+
+def _say_farewell(session: Session) -> None:
+    """Say once that the run was interrupted, and what is kept."""
+    if session.left:
+        return
+    session.left = True
+    session.narration.stop()
+    stage = session.narration.stage
+    during = f" during {stage}" if stage else ""
+    kept = [f"  {line}" for line in session.on_interrupt()]
+    session.err.write("\n".join([f"interrupted{during}", *kept]))
+    if session.json is not None:
+        problem = Problem("WB902", f"the run was interrupted{during}.", (), "start it again")
+        session.print_json(failed_result(session, Failure((problem,), INTERRUPTED)))
+
+
+def failed_result(session: Session, failure: Failure) -> dict[str, object]:
+    """Return the result of a run that failed."""
+    findings = [problem.to_finding().to_dict() for problem in failure.problems]
+    stage = session.narration.stage
+    parts = {"exit_code": failure.exit_code, "stage": stage, "findings": findings}
+    return session.result(failure=parts, findings=findings)
+
+
+def _of_usage(error: click.ClickException) -> Problem:
+    """Return what click refused, with something to type."""
+    message, _, rest = error.format_message().partition("\n")
+    for advice in (" Did you mean", " (Did you mean", " (Possible options"):
+        message = message.partition(advice)[0]
+    context = getattr(error, "ctx", None)
+    path = "weighbridge" if context is None else context.command_path
+    help = rest.strip().removeprefix("help: ") or f"{path} --help"
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        help = sorted(error.possibilities)[0]
+    elif message.startswith("No such command") and context is not None:
+        near = nearest(message.split("'")[1], getattr(context.command, "commands", ()))
+        help = f"weighbridge {near[0]}" if near else "weighbridge"
+    return Problem("WB100", message if message.endswith(".") else f"{message}.", (), help, "usage")
+
+
+def _of_storage(error: OSError) -> Problem:
+    """Return what the operating system refused, with the file that it is about."""
+    name = shown_file(str(error.filename)) if error.filename else "a file"
+    reason = error.strerror or str(error)
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    help = "make room there, or write elsewhere" if full else "check the path and its permissions"
+    return Problem("WB141", f"{name}: {reason}.", ("nothing was left half written",), help)
+
+
+def _of_memory() -> Problem:
+    message = "there is not enough memory for this run."
+    return Problem("WB142", message, (), "fewer rows, fewer columns, or --jobs 1")
+
+
+def _of_package(error: ModuleNotFoundError) -> Problem:
+    message = f"the package {error.name!r} is not installed."
+    return Problem("WB146", message, (), 'pip install "weighbridge[cli]"', "usage")
+
+
+def _of_defect(error: Exception, session: Session, words: Sequence[str]) -> Problem:
+    """Return a text that can be pasted into an issue as it is."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    # without the folders of this computer, which are nobody's business
+    place = frame.filename.replace("\\", "/").split("/src/")[-1].split("site-packages/")[-1]
+    lines = (
+        "this is a defect in weighbridge; please report it with these lines:",
+        f"weighbridge {__version__}, Python {platform.python_version()}, {platform.system()}",
+        f"command: weighbridge {shlex.join(words)}",
+        f"stage: {session.narration.stage or 'start'}",
+        f"where: {place}:{frame.lineno} in {frame.name}",
+    )
+    message = " ".join(f"{type(error).__name__}: {error}".split())
+    help = "the same command with --debug shows all of it"
+    return Problem("WB901", message, lines, "" if session.debug else help)

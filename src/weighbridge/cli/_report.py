@@ -1,0 +1,65 @@
+"""``weighbridge report``: draw the page again from a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from weighbridge._outputs import check_outputs
+from weighbridge._problem import Problem, shown_file
+from weighbridge.cli import _options as options
+from weighbridge.cli._inputs import check_there
+from weighbridge.cli._session import Session
+from weighbridge.exceptions import InputError
+
+EXAMPLE = "weighbridge report weighbridge-out/result.json"
+
+
+@click.command(cls=options.ExampleCommand, example=EXAMPLE)
+@options.path_argument("result")
+@options.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    group="output",
+    help="The page.  [default: report.html beside RESULT]",
+)
+@options.force_option
+@options.open_option
+@options.screen_options
+@click.pass_obj
+def report(
+    session: Session, result: Path, out: Path | None, force: bool, open_report: bool, **_: Any
+) -> int:
+    """Draw the page again, from result.json or from the copy inside an older report.html."""
+    check_there([result], EXAMPLE, (".json", ".html"))
+    path = out or result.with_name("report.html")
+    # a page may be drawn again in its own place: it is read whole before it is written
+    check_outputs([path], force=force)
+    session.narration.say(f"weighbridge report: {result}")
+    from weighbridge.report import read_result, write_report
+
+    session.narration("read", 0, 1)
+    session.narration.detail("read", str(result))
+    try:
+        content = read_result(result)
+    except (ValueError, IsADirectoryError) as error:
+        raise InputError([_refused(result, error)]) from None
+    session.narration.detail("write", str(path))
+    session.narration("write", 0, 1)
+    write_report(content, path)
+    session.narration.finish()
+    if session.json is not None:
+        session.print_json(session.result(files={"report": str(path)}))
+    else:
+        session.out.write(f"wrote {path}")
+    if open_report:
+        click.launch(str(path.absolute()))
+    return 0
+
+
+def _refused(path: Path, error: Exception) -> Problem:
+    message = f"{shown_file(str(path))} is not a result of weighbridge."
+    return Problem("WB144", message, (str(error).partition("; ")[0],), EXAMPLE)

@@ -1,0 +1,131 @@
+"""Code to copy: load the model, predict at the command line, repeat the run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge.report._facts import Facts
+
+# Options that are written only where they differ from their defaults: setting, option, default.
+_OPTIONS = (
+    ("task", "task", None),
+    ("metric", "metric", None),
+    ("ratio", "ratio", "auto"),
+    ("lam", "lam", None),
+    ("alpha", "alpha", None),
+    ("weight", "weight", None),
+    ("confidence", "confidence", 0.95),
+    ("seed", "seed", 0),
+)
+
+# Metrics that are taken where none is named.
+_USUAL = {"metric": ("error", "rmse", "RMSE")}
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Some lines to copy, and what they do."""
+
+    id: str
+    title: str
+    text: str
+
+
+def snippets(facts: Facts) -> list[Snippet]:
+    """Return what there is to copy for a result."""
+    model = (facts.result.get("files") or {}).get("model")
+    found = []
+    if model is not None:
+        found += [
+            Snippet("use-python", "Load the model in Python", _load(model)),
+            Snippet("use-predict", "Predict at the command line", _predict(model)),
+        ]
+    if not _in_memory(facts):
+        found.append(Snippet("use-repeat", "Repeat this run", _repeat(facts)))
+    if facts.expect:
+        found.append(Snippet("use-adapt", "The same run in Python", _adapt(facts)))
+    return found
+
+
+def _in_memory(facts: Facts) -> bool:
+    """Whether the tables were data frames, which are called by the name of their argument."""
+    return all(_file(facts.inputs, side) == side for side in ("train", "deploy"))
+
+
+def _load(model: str) -> str:
+    return (
+        "from weighbridge.adaptation import load_model\n\n"
+        f"saved = load_model({_text(model)})\n"
+        "# a data frame with the columns of saved.features\n"
+        "saved.model.predict(X_new)"
+    )
+
+
+def _predict(model: str) -> str:
+    return f"weighbridge predict {shlex.quote(model)} new.csv"
+
+
+def _repeat(facts: Facts) -> str:
+    command, inputs = facts.result["command"], facts.inputs
+    if command == "demo":
+        return "weighbridge demo"
+    files = [shlex.quote(_file(inputs, side)) for side in ("train", "deploy")]
+    parts = ["weighbridge", command, *files]
+    if inputs.get("label") is not None:
+        parts += ["--label", shlex.quote(str(inputs["label"]))]
+    for name in _models(facts):
+        parts += ["--model", shlex.quote(name)]
+    for name, value in _given(facts):
+        parts += [
+            f"--{name}",
+            shlex.quote(f"{value:g}" if isinstance(value, float) else str(value)),
+        ]
+    return " ".join(parts)
+
+
+def _adapt(facts: Facts) -> str:
+    inputs, models = facts.inputs, _models(facts)
+    files = [_file(inputs, side) for side in ("train", "deploy")]
+    lines = [", ".join(files if _in_memory(facts) else map(_text, files))]
+    lines.append(f"label={_text(str(inputs.get('label')))}")
+    if models:
+        named = [_text(each) for each in models]
+        lines.append(f"model={named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}")
+    lines += [f"{name}={_literal(value)}" for name, value in _given(facts)]
+    inside = "".join(f"    {each},\n" for each in lines)
+    return (
+        f"import weighbridge\n\nresult = weighbridge.adapt(\n{inside})\nresult.model.predict(X_new)"
+    )
+
+
+def _models(facts: Facts) -> list[str]:
+    """Return the models that were asked for; none where that is the default."""
+    names = facts.settings.get("models") or [facts.settings.get("model")]
+    return [] if names in ([None], ["linear"]) else [str(each) for each in names]
+
+
+def _given(facts: Facts) -> list[tuple[str, Any]]:
+    """Return the settings that are not defaults, and always the task."""
+    settings = {"task": facts.inputs.get("task"), **facts.settings}
+    found = []
+    for key, option, default in _OPTIONS:
+        value = settings.get(key)
+        if value is not None and value not in _USUAL.get(key, (default,)):
+            found.append((option, value))
+    return found
+
+
+def _file(inputs: dict[str, Any], side: str) -> str:
+    return str((inputs.get(side) or {}).get("file") or f"{side}.csv")
+
+
+def _text(value: str) -> str:
+    """Write a string literal; the rules of JSON are Python's here."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _literal(value: Any) -> str:
+    return _text(value) if isinstance(value, str) else repr(value)

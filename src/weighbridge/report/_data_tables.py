@@ -1,0 +1,264 @@
+"""The numbers behind the pictures and the words, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from weighbridge._svg._numbers import number, percent, signed
+from weighbridge.report._embed import MOST_ROWS
+from weighbridge.report._facts import Facts, estimate
+from weighbridge.report._words import balance_rows, is_inside
+
+_DASH = "–"
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """Heads and rows of text; the first cell of a row names it."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    n_left_out: int = 0
+
+
+def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> DataTable:
+    """Return a table of at most 400 rows that counts the others."""
+    found = [tuple(row) for row in rows]
+    return DataTable(
+        caption, tuple(heads), tuple(found[:MOST_ROWS]), max(0, len(found) - MOST_ROWS)
+    )
+
+
+def candidate_table(facts: Facts) -> DataTable:
+    """Return the comparison of the weightings."""
+    numbers, interval = facts.numbers, f"{facts.confidence} interval"
+    heads = ["weighting", "lam", "alpha", numbers.noun, interval]
+    heads += [
+        f"change against none{', points' if numbers.is_share else ''}",
+        interval,
+        "worth, rows",
+    ]
+    known = bool(facts.expect.get("actual"))
+    if known:
+        heads += ["actual error", "inside its interval"]
+    rows = [[*_candidate(facts, each), *_actual(facts, each, known)] for each in facts.candidates]
+    return table("The weightings compared", heads, rows)
+
+
+def _candidate(facts: Facts, each: dict[str, Any]) -> list[str]:
+    numbers, error, change = facts.numbers, each["error"], each["change"]
+    literature = f" ({each['literature']})" if each.get("literature") else ""
+    used = ", used" if each["name"] == facts.use else ""
+    mixed = len(each.get("mixture") or []) > 1
+    alpha = _DASH if each["alpha"] is None or mixed else f"{each['alpha']:.2f}"
+    cells = [f"{each['name']}{literature}{used}", "mix" if mixed else f"{each['lam']:.2f}", alpha]
+    if error is None:
+        cells += ["withheld", _DASH]
+    else:
+        cells += [numbers.value(error["value"]), numbers.span(estimate(error))]
+    if change is None:
+        cells += [_DASH, _DASH]
+    else:
+        cells += [numbers.change(change["value"]), numbers.change_span(estimate(change))]
+    return [*cells, _DASH if each["worth"] is None else f"{each['worth']:,.0f}"]
+
+
+def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
+    if not known:
+        return []
+    value = facts.expect["actual"].get(each["name"])
+    inside = is_inside(facts, each["name"])
+    shown = _DASH if value is None else facts.numbers.value(value)
+    return [shown, _DASH if inside is None else "yes" if inside else "no"]
+
+
+def model_table(facts: Facts) -> DataTable | None:
+    """Return every weighting of every model; None where there is one model only."""
+    further = facts.expect.get("models") or []
+    if not further:
+        return None
+    first = {
+        "name": facts.settings.get("model") or "model",
+        "use": facts.use,
+        "training": facts.expect["training"],
+        "candidates": facts.candidates,
+    }
+    heads = [
+        "model",
+        "weighting",
+        "in training",
+        facts.numbers.noun,
+        f"{facts.confidence} interval",
+    ]
+    rows = [
+        [each["name"], *_model(facts, each, candidate)]
+        for each in (first, *further)
+        for candidate in each["candidates"]
+        if candidate["name"] in ("none", each["use"])
+    ]
+    return table("The models compared: without weights, and as each would be used", heads, rows)
+
+
+def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
+    numbers, error = facts.numbers, candidate["error"]
+    used = ", used" if candidate["name"] == model["use"] else ""
+    training = numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
+    shown = ["withheld", _DASH]
+    if error is not None:
+        shown = [numbers.value(error["value"]), numbers.span(estimate(error))]
+    return [f"{candidate['name']}{used}", training, *shown]
+
+
+def balance_table(facts: Facts) -> DataTable:
+    """Return the differences of means before and after every weighting."""
+    rows = balance_rows(facts)
+    names = list(rows[0]["after"]) if rows else []
+    heads = ["feature", "training", "deployment", "before", *(f"after {name}" for name in names)]
+    return table(
+        "Means, and their differences in standard deviations",
+        heads,
+        ([row["name"], *_means(row), *_differences(row, names)] for row in rows),
+    )
+
+
+def _means(row: dict[str, Any]) -> list[str]:
+    is_share = row.get("kind") in ("level", "missing")
+    means = [row["mean_source"], row["mean_target"]]
+    return [
+        _DASH if each is None else percent(each) if is_share else number(each) for each in means
+    ]
+
+
+def _differences(row: dict[str, Any], names: list[str]) -> list[str]:
+    return [signed(row["before"], 2), *(signed(row["after"].get(name), 2) for name in names)]
+
+
+def feature_table(histogram: dict[str, Any]) -> DataTable:
+    """Return the shares of one feature's values or bins, every weighting in its own column."""
+    weighted = histogram.get("weighted") or {}
+    columns = [histogram["training"], histogram["deployment"], *weighted.values()]
+    heads = ["training", "deployment", *weighted]
+    values, edges = histogram["values"], histogram["edges"]
+    if values is not None:
+        labels = [number(each) if isinstance(each, int | float) else str(each) for each in values]
+        widths = [1.0] * len(labels)
+    else:
+        bins = list(pairwise(edges))
+        labels = [f"{number(low)} – {number(high)}" for low, high in bins]
+        widths = [high - low for low, high in bins]
+    rows = [
+        [label, *(_DASH if cell is None else percent(cell * width, 1) for cell in cells)]
+        for label, width, *cells in zip(labels, widths, *columns, strict=True)
+    ]
+    caption = f"{histogram['name']}: share of rows in training and deployment, and after weighting"
+    return table(caption, ["value" if edges is None else "range", *heads], rows)
+
+
+def attribution_table(facts: Facts) -> DataTable | None:
+    """Return where the shift is, feature by feature."""
+    rows = facts.shift.get("attribution")
+    if not rows:
+        return None
+    return table(
+        "Which features tell the files apart",
+        ["feature", "AUC of the feature alone", "AUC lost without it", "standard error"],
+        (
+            [
+                each["name"],
+                number(each["alone"]),
+                number(each["fall"]),
+                number(each["standard_error"]),
+            ]
+            for each in rows
+        ),
+    )
+
+
+def feature_test_table(facts: Facts) -> DataTable | None:
+    """Return the test of every feature."""
+    rows = [each for each in facts.shift.get("features") or [] if "p_adjusted" in each]
+    if not rows:
+        return None
+    return table(
+        "A test of each feature, corrected for their number",
+        ["feature", "test", "distance", "p", "p corrected"],
+        (
+            [
+                each["name"],
+                each["test"],
+                number(each["distance"]),
+                number(each["p_value"], 2),
+                number(each["p_adjusted"], 2),
+            ]
+            for each in rows
+        ),
+    )
+
+
+def column_table(facts: Facts) -> DataTable | None:
+    """Return the columns that were used and those that were left out."""
+    used = facts.inputs.get("features") or []
+    left_out = facts.inputs.get("dropped") or []
+    if not used and not left_out:
+        return None
+    rows = [
+        [each["name"], each["kind"], *(percent(share) for share in each["missing"]), "used"]
+        for each in used
+    ]
+    dropped = [
+        [
+            each["name"],
+            _DASH,
+            _DASH,
+            _DASH,
+            f"left out: {each['reason'].rstrip('.')} ({each['code']})",
+        ]
+        for each in left_out
+    ]
+    heads = ["column", "kind", "missing in training", "missing in deployment", "use"]
+    return table("Columns", heads, [*dropped, *rows])
+
+
+def settings_tables(facts: Facts) -> list[DataTable]:
+    """Return what was read and how the run was made, so that it can be repeated."""
+    result = facts.result
+    files = [
+        [side, *_file(facts.inputs.get(key) or {})]
+        for key, side in (("train", "training"), ("deploy", "deployment"))
+    ]
+    settings = {
+        "command": result["command"],
+        "task": facts.inputs.get("task"),
+        "classes": facts.inputs.get("classes"),
+        **{name: each for name, each in facts.settings.items() if name != "models"},
+        "further models": (facts.settings.get("models") or [])[1:] or None,
+        "date": result.get("date"),
+    }
+    versions = {"weighbridge": result.get("version"), **(result.get("versions") or {})}
+    return [
+        table("Files", ["sample", "file", "rows", "rows used", "SHA-256"], files),
+        table("Settings", ["setting", "value"], _listed(settings)),
+        table("Versions", ["package", "version"], _listed(versions)),
+    ]
+
+
+def _file(found: dict[str, Any]) -> list[str]:
+    rows = [found.get("rows"), found.get("sampled", found.get("rows"))]
+    counts = [_DASH if each is None else f"{each:,}" for each in rows]
+    return [str(found.get("file") or _DASH), *counts, str(found.get("sha256") or _DASH)]
+
+
+def _listed(content: dict[str, Any]) -> list[list[str]]:
+    return [[name, _value(each)] for name, each in content.items() if each is not None]
+
+
+def _value(content: Any) -> str:
+    if isinstance(content, list | tuple):
+        return ", ".join(map(_value, content)) or _DASH
+    if isinstance(content, float):
+        return number(content)
+    return str(content)

@@ -1,0 +1,209 @@
+"""The pictures of each section, with captions that say how to read them and their tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from weighbridge import _svg
+from weighbridge._svg._chart import Chart
+from weighbridge._svg.bridge import bridge as draw_bridge
+from weighbridge._svg.curves import loss_along_curves, rectangle, search_path
+from weighbridge.report._data_tables import DataTable, balance_table, table
+from weighbridge.report._facts import Facts
+from weighbridge.report._words import balance_rows
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One picture, or the same one for several weightings of which the reader picks one."""
+
+    id: str
+    title: str
+    caption: str
+    charts: dict[str, Chart] = field(default_factory=dict)
+    table: DataTable | None = None
+    small: bool = False
+
+
+def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
+    """Return the expected errors and the paired changes; none where nothing is expected.
+
+    `start` is put before the ids in the drawings.
+    """
+    if not any(each["error"] is not None for each in facts.candidates):
+        return []
+    error = _svg.expected_error(facts.expect, use=facts.use, id=f"{start}expected-error")
+    found = [
+        _untabled(
+            "fig-expected-error",
+            error,
+            f"A dot is the expected error in deployment, a bar its {facts.confidence} interval. "
+            "The square marks the weighting that is used. Every error comes from rows that neither "
+            "the fit nor the choice of the weighting had seen.",
+        )
+    ]
+    if any(each["change"] is not None for each in facts.candidates):
+        change = _svg.paired_change(facts.expect, use=facts.use, id=f"{start}paired-change")
+        found.append(
+            _untabled(
+                "fig-paired-change",
+                change,
+                "Left of the dashed line is better than no weights. Compare here and not above: "
+                "changes are taken on the same rows, so that intervals are shorter.",
+            )
+        )
+    return found
+
+
+def shift_figures(facts: Facts) -> list[Figure]:
+    """Return the love plot and the features that moved most, once for every weighting."""
+    rows, names = balance_rows(facts), facts.drawn
+    if not rows or not names:
+        return []
+    love = {name: _svg.love(rows, name, id=f"love-{k}") for k, name in enumerate(names)}
+    found = [
+        Figure(
+            "fig-balance",
+            "Differences before and after weighting",
+            "A circle is the difference of means between training and deployment, in standard "
+            "deviations; the square is what the weighting leaves. In the band below 0.1 a "
+            "difference is of no concern.",
+            love,
+            balance_table(facts),
+        )
+    ]
+    for j, histogram in enumerate(facts.pictures.get("features") or []):
+        charts = {
+            name: _svg.feature(histogram, name, id=f"feature-{j}-{k}")
+            for k, name in enumerate(names)
+        }
+        found.append(Figure(f"fig-feature-{j}", histogram["name"], "", charts, small=True))
+    return found
+
+
+def overlap_figures(facts: Facts) -> list[Figure]:
+    """Return how the samples overlap, and how the weight is spread over the rows."""
+    found, pictures, overlap = [], facts.pictures, facts.overlap
+    if pictures.get("overlap"):
+        chart = _svg.overlap(pictures["overlap"], id="overlap-chart")
+        found.append(
+            _figure(
+                "fig-overlap",
+                chart,
+                "Rows by the log of their ratio: how much more often such a row comes up in "
+                "deployment. Training is drawn upwards, deployment downwards; where deployment "
+                "rows have no training rows above them, no weight can stand for them.",
+            )
+        )
+    if overlap.get("worth_full") is not None:
+        found.append(_worth_figure(facts))
+    weights = (pictures.get("weights") or {}).get(facts.shown)
+    return found if weights is None else found + _weight_figures(facts, weights)
+
+
+def _worth_figure(facts: Facts) -> Figure:
+    overlap = facts.overlap
+    full, n_rows = overlap["worth_full"], overlap["n_source"]
+    caption = (
+        "Unequal weights are worth fewer rows than there are: so many rows of equal weight would "
+        "give means as precise."
+    )
+    if facts.use is None:
+        return _figure("fig-worth", _svg.worth(full, None, n_rows, id="worth"), caption)
+    used = n_rows if facts.use == "none" else overlap["worth_used"]
+    return _figure("fig-worth", _svg.worth(used, full, n_rows, id="worth"), caption)
+
+
+def _weight_figures(facts: Facts, weights: dict[str, Any]) -> list[Figure]:
+    name = facts.shown
+    return [
+        _figure(
+            "fig-concentration",
+            _svg.concentration(weights, id="concentration"),
+            f"The share of the weight ({name}) on the heaviest rows; on the dashed line all rows "
+            "count alike.",
+        ),
+        _figure(
+            "fig-weights",
+            _svg.weights(weights, id="weight-histogram"),
+            f"Training rows by their weight ({name}), on a scale where the mean weight is 1.",
+        ),
+    ]
+
+
+def choice_figures(facts: Facts) -> list[Figure]:
+    """Return the map of weightings, the loss along its curves, and the path of a search."""
+    bridge = facts.pictures.get("bridge")
+    if bridge is None:
+        return []
+    drawn = draw_bridge(bridge, id="bridge")
+    found = [
+        _figure("fig-bridge", drawn, _bridge_caption(drawn)),
+        _figure(
+            "fig-curves",
+            loss_along_curves(bridge, id="curves"),
+            "From no weights (lam 0) to the full ratio (lam 1); the band is one standard error. "
+            "Where a curve is flat, the choice hardly matters.",
+        ),
+    ]
+    if bridge.get("searched"):
+        found.append(
+            _figure(
+                "fig-search",
+                search_path(bridge, id="search"),
+                "The weightings in the order in which they were tried.",
+            )
+        )
+    return found
+
+
+def _bridge_caption(chart: Chart) -> str:
+    if "data-x0" not in chart.svg:  # the chart itself says why it is no map
+        return ""
+    return (
+        "Every point is a weighting, and distance is how different the weights are: no weights at "
+        "the left end, the full ratio at the right end. Colours are steps of the loss; the star is "
+        "the choice."
+    )
+
+
+def trust_figures(facts: Facts) -> list[Figure]:
+    """Return how far the chances behind the ratio can be believed."""
+    reliability = facts.pictures.get("reliability")
+    if reliability is None:
+        return []
+    return [
+        _figure(
+            "fig-reliability",
+            _svg.reliability(reliability, id="reliability"),
+            "The ratio rests on the chance that a row comes from deployment. Of the rows with a "
+            "given chance that share should be deployment rows: the curve should follow the dashed "
+            "line.",
+        )
+    ]
+
+
+def detail_figures(facts: Facts) -> list[Figure]:
+    """Return the rectangle of lam and alpha."""
+    bridge = facts.pictures.get("bridge")
+    if bridge is None:
+        return []
+    return [
+        _figure(
+            "fig-rectangle",
+            rectangle(bridge, id="rectangle"),
+            "The same losses by lam and alpha. Both ends of lam are one weighting each, whatever "
+            "alpha; hence the map above.",
+        )
+    ]
+
+
+def _figure(id_: str, chart: Chart, caption: str) -> Figure:
+    heads, rows = chart.table
+    return Figure(id_, chart.title, caption, {"": chart}, table(chart.title, heads, rows))
+
+
+def _untabled(id_: str, chart: Chart, caption: str) -> Figure:
+    """Return a figure whose numbers are in a table that it shares with others."""
+    return Figure(id_, chart.title, caption, {"": chart})

@@ -1,0 +1,239 @@
+"""``weighbridge weights`` and ``weighbridge predict``."""
+
+import csv
+import re
+import resource
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
+from weighbridge import Geodesic, fit_ratio
+from weighbridge.adaptation import load_model
+from weighbridge.cli._table_out import TableWriter, defused
+from weighbridge.cli._two_tables import read_two
+
+OPTIONS = {"label": None, "drop": (), "keep": (), "ratio": "auto", "seed": 0}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("weights")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_clinic(folder)
+        run("adapt", "train.csv", "deploy.csv", "--label", "readmitted")
+    return folder
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_weight_for_each_row_is_written_and_shown(here):
+    result = run("weights", "train.csv", "deploy.csv")
+    assert result.exit_code == 0
+    assert within_80_columns(result.output)
+    table = pd.read_csv("weights.csv")
+    assert list(table) == ["row", "weight", "log_ratio"]
+    assert table["row"].tolist() == list(range(1, 401))
+    worth = table["weight"].sum() ** 2 / (table["weight"] ** 2).sum()
+    head = f"400 weights, mean 1, worth {worth:,.0f} rows   (relative, lam 0.80, alpha 3)"
+    assert result.stdout.startswith(f"\n{head}\n")
+    shares = [
+        int(each) for each in re.findall(r"^  (?:\d|above).*? <?(\d+) %", result.stdout, re.M)
+    ]
+    assert len(shares) == 6
+    assert sum(shares) == pytest.approx(100, abs=3)  # six rounded numbers
+    assert "wrote weights.csv" in result.stdout
+
+
+def test_weights_are_those_of_python(here):
+    run("weights", "train.csv", "deploy.csv", "--lam", "0.5", "--alpha", "1", "--out", "own.csv")
+    table = pd.read_csv("own.csv")
+    X, X_target = pd.read_csv("train.csv")[COLUMNS], pd.read_csv("deploy.csv")
+    log_ratio = fit_ratio(X, X_target).score_samples(X)
+    log_ratio -= np.log(np.mean(np.exp(log_ratio)))
+    assert table["log_ratio"].to_numpy() == pytest.approx(log_ratio, abs=1e-10)
+    weights = Geodesic(0.5, 1.0).weights(log_ratio)
+    assert table["weight"].to_numpy() == pytest.approx(weights, rel=1e-10)
+
+
+def test_json_and_parquet(here):
+    result = run("weights", "train.csv", "deploy.csv", "--out", "w.parquet", "--json")
+    found = valid(result.stdout)
+    assert found["files"] == {"weights": "w.parquet"}
+    table = pd.read_parquet("w.parquet")
+    assert list(table) == ["row", "weight", "log_ratio"]
+    assert sum(found["weights"]["counts"]) == 400
+    # what was written by this command may be written again, what was not may not
+    assert run("weights", "train.csv", "deploy.csv", "--out", "w.parquet").exit_code == 0
+    pd.DataFrame({"a": [1]}).to_parquet("mine.parquet")
+    assert run("weights", "train.csv", "deploy.csv", "--out", "mine.parquet").exit_code == 2
+
+
+def test_no_weights_are_all_one(here):
+    result = run("weights", "train.csv", "deploy.csv", "--lam", "0", "--out", "one.csv")
+    assert "worth 400 rows   (none)" in result.stdout
+    assert (pd.read_csv("one.csv")["weight"] == 1).all()
+
+
+def test_rows_beyond_memory_get_the_weights_of_the_others(here):
+    # a ratio fitted to a sample scores all rows, block by block, as it would at once
+    two = read_two(here / "train.csv", here / "deploy.csv", OPTIONS, max_train=300)
+    assert two.tables[0].sampled == 300
+    assert "WB139" in {note.code for note in two.notes}
+    ratio = two.fitted_ratio()
+    in_blocks = np.concatenate(list(two.log_ratio(ratio, here / "train.csv")))
+    at_once = ratio.score_samples(pd.read_csv("train.csv")[COLUMNS])
+    assert in_blocks == pytest.approx(at_once, abs=1e-12)
+
+
+def test_a_column_that_holds_the_ratio_is_taken_as_it_is(here, tmp_path):
+    for name in ("train.csv", "deploy.csv"):
+        table = pd.read_csv(name)
+        table.assign(r=np.exp(table["age"] / 50)).to_csv(tmp_path / name, index=False)
+    options = {**OPTIONS, "ratio": "r"}
+    expected = pd.read_csv("train.csv")["age"] / 50
+    for most in (None, 300):
+        two = read_two(tmp_path / "train.csv", tmp_path / "deploy.csv", options, max_train=most)
+        parts = two.log_ratio(two.fitted_ratio(), tmp_path / "train.csv")
+        assert np.concatenate(list(parts)) == pytest.approx(expected.to_numpy(), abs=1e-12)
+
+
+def test_files_that_hardly_overlap_have_no_useful_weights_and_that_is_said(here, tmp_path):
+    far = pd.read_csv("deploy.csv")
+    far.assign(age=far["age"] + 500).to_csv(tmp_path / "far.csv", index=False)
+    result = run("weights", "train.csv", tmp_path / "far.csv", "--out", tmp_path / "w.csv")
+    assert result.exit_code == 0
+    assert "warning WB302" in result.stdout
+    assert "WB305" not in result.stdout
+
+
+@pytest.mark.parametrize("command", [("weights", "train.csv"), ("predict", "train.csv")])
+def test_a_table_ends_in_csv_or_parquet(here, command):
+    result = run(*command, "deploy.csv", "--out", "table.xlsx", "--json")
+    assert result.exit_code == 2
+    assert valid(result.stdout)["failure"]["findings"][0]["code"] == "WB145"
+    assert "--out table.csv" in result.stderr
+
+
+def test_parquet_needs_its_package_and_says_so_before_the_work(here):
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "sys.argv[1:] = ['weights', 'train.csv', 'deploy.csv', '--out', 'w.parquet']\n"
+        "from weighbridge.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=here
+    )
+    assert done.returncode == 2
+    assert 'pip install "weighbridge[parquet]", or --out w.csv' in done.stderr
+
+
+def test_predictions_are_those_of_the_model(here):
+    result = run("predict", "weighbridge-out/model.skops", "deploy.csv")
+    assert result.exit_code == 0
+    assert within_80_columns(result.output)
+    assert "300 predictions of readmitted" in result.stdout
+    table = pd.read_csv("predictions.csv")
+    assert list(table) == ["row", "prediction", "probability_0", "probability_1"]
+    model = load_model("weighbridge-out/model.skops").model
+    X = pd.read_csv("deploy.csv")
+    assert table["prediction"].tolist() == model.predict(X).tolist()
+    chances = model.predict_proba(X)
+    assert table[["probability_0", "probability_1"]].to_numpy() == pytest.approx(chances, abs=1e-12)
+    again = run("predict", "weighbridge-out/model.skops", "deploy.csv", "--json", "--quiet")
+    assert valid(again.stdout)["predictions"]["n"] == 300
+
+
+def test_columns_may_be_more_and_in_any_order_but_none_may_be_missing(here, tmp_path):
+    X = pd.read_csv("deploy.csv")
+    X[COLUMNS[::-1]].assign(extra="x").to_csv(tmp_path / "more.csv", index=False)
+    X.drop(columns="site").to_csv(tmp_path / "less.csv", index=False)
+    model = "weighbridge-out/model.skops"
+    for name, out in (("deploy.csv", "a.csv"), (tmp_path / "more.csv", "b.csv")):
+        result = run("predict", model, name, "--out", tmp_path / out)
+        assert result.exit_code == 0
+        assert ('also has "extra"' in result.stdout) == (out == "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    result = run("predict", model, tmp_path / "less.csv", "--out", tmp_path / "c.csv", "--json")
+    assert result.exit_code == 3
+    assert valid(result.stdout)["failure"]["findings"][0]["code"] == "WB103"
+    assert '"site"' in result.stderr
+    assert not (tmp_path / "c.csv").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", b"PK\x05\x06" + bytes(18)])
+def test_what_is_no_model_is_refused(here, tmp_path, content):
+    (tmp_path / "model.skops").write_bytes(content)
+    result = run("predict", tmp_path / "model.skops", "deploy.csv", "--out", tmp_path / "p.csv")
+    assert result.exit_code == 2
+    assert "error WB710" in result.stderr
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_predictions_take_memory_for_blocks_and_not_for_rows(here, tmp_path):
+    text = (here / "deploy.csv").read_text()
+    head, _, rows = text.partition("\n")
+    peaks = []
+    for times in (170, 340):
+        path = tmp_path / "large.csv"
+        path.write_text(head + "\n" + rows * times)
+        tracemalloc.start()
+        words = (path, "--out", tmp_path / "p.csv", "--force", "--quiet")
+        assert run("predict", "weighbridge-out/model.skops", *words).exit_code == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert (tmp_path / "p.csv").read_bytes().count(b"\n") == 300 * times + 1
+    # twice the rows, and about the same memory: two blocks are as large as one
+    assert peaks[1] < 1.3 * peaks[0]
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(here, tmp_path):
+    # a limit on the size of files stands in for a disk without room
+    model, data = here / "weighbridge-out" / "model.skops", here / "deploy.csv"
+    code = (
+        "import signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"sys.argv[1:] = ['predict', {str(model)!r}, {str(data)!r}, '--json']\n"
+        "from weighbridge.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )
+    assert done.returncode == 3
+    assert "error WB141: predictions.csv: File too large." in done.stderr
+    assert valid(done.stdout)["failure"]["exit_code"] == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])
+def test_text_that_a_spreadsheet_would_run_is_text(text):
+    assert defused(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("value", [-1.5, -1, "-1.5", "+3", "yes", "", "a=b", None])
+def test_numbers_and_other_text_stay_as_they_are(value):
+    assert defused(value) == value
+
+
+def test_classes_that_are_formulas_are_defused_in_the_table(tmp_path):
+    path = tmp_path / "p.csv"
+    with TableWriter(path, ["row", "prediction", "=bad"]) as table:
+        table.write([np.arange(2), np.array(["=cmd|' /C calc'!A0", "no, thanks"]), np.ones(2)])
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["row", "prediction", "'=bad"]
+    assert rows[1] == ["0", "'=cmd|' /C calc'!A0", "1.0"]
+    assert rows[2][1] == "no, thanks"
