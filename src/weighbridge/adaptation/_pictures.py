@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+from weighbridge.criteria._row_loss import default_scoring
 from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._diagnosis import Diagnosis
 from weighbridge.diagnostics._features import read_features
@@ -21,6 +22,7 @@ from weighbridge.plotting import (
 )
 from weighbridge.plotting._feature_histogram import histogram_of
 from weighbridge.plotting._surface import surface_dict
+from weighbridge.target_risk._measure import NAMES
 from weighbridge.verdict import Candidate, Verdict
 from weighbridge.weighting import Geodesic
 
@@ -167,7 +169,12 @@ def _bridge(verdict: Verdict) -> dict[str, Any] | None:
         return None
     log_ratio = model.log_ratio_[~np.isnan(model.log_ratio_)]
     chosen = model.best_weighting_
-    surface = compute_surface(model.search_result_, log_ratio, (chosen.lam, chosen.alpha))
+    surface = compute_surface(
+        model.search_result_,
+        log_ratio,
+        (chosen.lam, chosen.alpha),
+        loss_name=NAMES[default_scoring(model.estimator)],
+    )
     return rounded(surface_dict(surface))
 
 
