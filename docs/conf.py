@@ -27,7 +27,15 @@ html_theme = "pydata_sphinx_theme"
 html_title = "weighbridge"
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "text": "weighbridge",
+    },
+}
 html_sidebars = {
     "**": ["sidebar-nav-bs"],
     **{

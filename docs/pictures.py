@@ -1,0 +1,95 @@
+"""Draw the pictures of the README anew: ``python docs/pictures.py`` (needs chromium).
+
+The demo is run in a terminal of 80 columns; what it prints and the page it writes are photographed.
+"""
+
+import io
+import os
+import pty
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+IMAGES = Path(__file__).parent / "images"
+COMMAND = Path(sysconfig.get_path("scripts")) / "weighbridge"
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --hide-scrollbars "
+    "--disable-background-networking --disable-component-update --disable-sync"
+)
+WHITE, RED, GREEN, AMBER = (232, 235, 238), (255, 138, 128), (88, 207, 166), (242, 167, 107)
+COLOURS = [WHITE, RED, GREEN, AMBER, WHITE, WHITE, WHITE, WHITE]
+THEME = TerminalTheme((20, 24, 28), WHITE, COLOURS, COLOURS)
+PAGE = """<!DOCTYPE html><meta charset="utf-8"><style>
+body {{ margin: 0; padding: 18px 24px; background: #14181c; color: #e8ebee; width: max-content }}
+pre {{ margin: 0; font: 15px/1.35 "DejaVu Sans Mono", monospace }}</style>{code}"""
+
+
+def typed(words, folder):
+    """Run a command as if at a terminal, and return what it shows, colours included."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+    process = subprocess.Popen(
+        [COMMAND, *words], cwd=folder, env=environment, stdout=follower, stderr=subprocess.DEVNULL
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:  # the other end is closed
+            break
+        shown += part
+    process.wait()
+    return shown.decode().replace("\r\n", "\n")
+
+
+def photograph(page, target, width, height, scale=1):
+    """Write a picture of a page."""
+    with tempfile.TemporaryDirectory() as profile:
+        subprocess.run(
+            [
+                BROWSER,
+                *FLAGS.split(),
+                f"--user-data-dir={profile}",
+                f"--screenshot={target}",
+                f"--window-size={width},{height}",
+                f"--force-device-scale-factor={scale}",
+                page.absolute().as_uri(),
+            ],
+            check=True,
+            capture_output=True,
+        )
+
+
+def terminal(text):
+    """Return a page that looks like the terminal."""
+    console = Console(record=True, width=80, file=io.StringIO(), color_system="truecolor")
+    console.print(Text.from_ansi(text))
+    code = console.export_html(inline_styles=True, theme=THEME, code_format="<pre>{code}</pre>")
+    return PAGE.format(code=code)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        typed(["demo"], folder)
+        words = ["adapt", "train.csv", "deploy.csv", "--label", "readmitted"]
+        shown = typed(words, folder / "weighbridge-demo")
+        page = folder / "terminal.html"
+        prompt = f"$ weighbridge {' '.join(words)}\n"
+        page.write_text(terminal(prompt + shown), encoding="utf-8")
+        rows = len((prompt + shown).splitlines()) + 1
+        photograph(page, IMAGES / "terminal.png", 800, 40 + round(20.3 * rows))
+        report = folder / "weighbridge-demo" / "weighbridge-out" / "report.html"
+        photograph(report, IMAGES / "report.png", 1240, 1010)
+
+
+if __name__ == "__main__":
+    main()
