@@ -24,6 +24,7 @@ $(VENV)/.%: $(BIN)/python pyproject.toml
 
 demo: $(VENV)/.cli ## install what is needed, go from two tables to a report
 	$(BIN)/weighbridge demo
+	@echo "  the command is $(BIN)/weighbridge; to type it without the folder: . $(BIN)/activate"
 
 test: $(VENV)/.test ## install what is needed, run all tests but the slow ones
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not torch and not browser"

@@ -1,22 +1,27 @@
 """The whole job in one call: what it finds, what it refuses, what it leaves on disk."""
 
 import json
+import time
 from importlib.resources import files
 
 import numpy as np
 import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from weighbridge import adapt
 from weighbridge.adaptation import load_model
+from weighbridge.adaptation._adapt import run
+from weighbridge.adaptation._settings import Settings
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
+from weighbridge.verdict._assess_models import assess_models
 
 SCHEMA = json.loads(
     files("weighbridge.adaptation").joinpath("result.schema.json").read_text(encoding="utf-8")
@@ -110,6 +115,24 @@ def test_labels_of_the_deployment_change_nothing_but_the_actual_error(lines):
     assert seeing.actual[seeing.verdict.use] == pytest.approx(np.sqrt(np.mean(error**2)))
 
 
+def test_actual_errors_where_some_classes_do_not_occur():
+    """By hand: the mean over the rows whose class the model knows."""
+    train, deploy, data = clinic(300, 200)
+    labels = np.where(np.arange(200) < 60, 7, data.y_target)  # a class that training lacks
+    for metric in ("error", "log_loss", "brier"):
+        found = adapt(train, deploy.assign(readmitted=labels), label="readmitted", metric=metric)
+        chances = found.model.predict_proba(deploy)[60:]
+        y = data.y_target[60:]
+        by_hand = {
+            "error": np.mean((chances[:, 1] > 0.5) != y),
+            "log_loss": -np.log(chances[np.arange(y.size), y]).mean(),
+            "brier": np.mean((chances[:, 1] - y) ** 2),
+        }
+        assert found.actual[found.verdict.use] == pytest.approx(by_hand[metric])
+    only = adapt(train, deploy.assign(readmitted=1), label="readmitted", metric="log_loss")
+    assert only.actual is not None
+
+
 def test_an_actual_error_outside_its_interval_is_a_finding(lines):
     train, deploy, _ = lines
     found = adapt(train, deploy.assign(y=deploy["y"] + 1000), label="y")
@@ -158,6 +181,9 @@ def test_a_running_number_is_refused_with_the_way_out():
     train, deploy = train.assign(visit=range(600)), deploy.assign(visit=range(600, 1000))
     codes = refused(r'drop=\["visit"\]', train, deploy, label="readmitted")
     assert codes == ["WB111"]
+    # a number that starts again in each file is one, too
+    again = train.assign(visit=range(1, 601)), deploy.assign(visit=range(1, 401))
+    assert refused("counts the rows of each file", *again, label="readmitted") == ["WB111"]
     found = adapt(train, deploy, label="readmitted", drop=["visit"])
     assert "visit" not in [each["name"] for each in found.to_dict()["inputs"]["features"]]
 
@@ -286,6 +312,39 @@ def test_files_of_others_are_not_overwritten(result, tmp_path):
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_the_model_takes_frames_of_any_type(tmp_path):
+    """Missing text is None, NaN or NA, a flag is a boolean, a level a number: all the same rows."""
+    train, deploy, data = clinic(400, 200)
+    rng = np.random.default_rng(0)
+
+    def typed(frame):
+        gaps = rng.uniform(size=len(frame)) < 0.3
+        return frame.assign(
+            site=frame["site"].astype("category").where(~gaps),
+            flag=rng.uniform(size=len(frame)) < 0.5,
+            ward=pd.Categorical(rng.integers(1, 4, len(frame))),
+            day=pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 99, len(frame)), "D"),
+        )
+
+    train, deploy = typed(train), typed(deploy)
+    found = adapt(train, deploy, label="readmitted")
+    expected = found.model.predict_proba(deploy)
+    with_none = deploy.astype({"site": object})
+    with_none["site"] = [None if each != each else each for each in with_none["site"]]
+    for same in (with_none, deploy[deploy.columns[::-1]], deploy.assign(extra="x")):
+        assert (found.model.predict_proba(same) == expected).all()
+    saved = load_model(found.save(tmp_path)["model"]).model
+    assert (saved.predict_proba(with_none) == expected).all()
+    assert (saved.predict(deploy) == found.model.predict(deploy)).all()
+    assert found.model.score(deploy, data.y_target) == pytest.approx(
+        np.mean(found.model.predict(deploy) == data.y_target)
+    )
+    with pytest.raises(ValueError, match='without "age"'):
+        found.model.predict(deploy.drop(columns="age"))
+    with pytest.raises(ValueError, match='Got text \\("old"\\) in "age"'):
+        found.model.predict(deploy.assign(age="old"))
+
+
 def test_a_saved_model_predicts_as_the_model_does(result, tmp_path):
     _, deploy, _ = clinic()
     saved = load_model(result.save(tmp_path)["model"])
@@ -333,7 +392,16 @@ def test_a_hostile_model_file_is_refused_and_runs_nothing(tmp_path, monkeypatch)
     )
     (tmp_path / "other.skops").write_bytes(skops.io.dumps(LinearRegression()))
     (tmp_path / "half.skops").write_bytes(skops.io.dumps({"format": "weighbridge model/1"}))
+    odd = {
+        "format": "weighbridge model/1",
+        "model": LinearRegression(),
+        "features": [1],
+        "label": 2,
+    }
+    odd |= {"task": "regression", "use": "none", "version": "0"}
+    (tmp_path / "odd.skops").write_bytes(skops.io.dumps(odd))
     for name, code in [
+        ("odd", "WB710"),
         ("pickle", "WB710"),
         ("text", "WB710"),
         ("other", "WB710"),
@@ -373,3 +441,81 @@ def test_report_is_the_same_page_every_time(result, tmp_path):
     result.report(tmp_path / "a.html")
     result.report(tmp_path / "b.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_whoever_changes_the_answer_does_not_change_the_result(result):
+    first = result.to_dict()
+
+    def spoil(part):
+        for each in part.values() if isinstance(part, dict) else part:
+            if isinstance(each, dict | list):
+                spoil(each)
+        part.clear()
+
+    spoil(result.to_dict())
+    assert result.to_dict() == first
+
+
+def test_settings_of_the_tables_are_in_the_result():
+    train, deploy, _ = clinic(300, 200)
+    found = adapt(
+        train.assign(own=1.0), deploy, label="readmitted", weight="own", keep=["age", "site"]
+    )
+    settings = found.to_dict()["settings"]
+    assert settings["drop"] == []
+    assert settings["keep"] == ["age", "site"]
+    assert settings["weight"] == "own"
+
+
+class Counted(GaussianNB):
+    """Counts its fits, which take a while."""
+
+    n_fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).n_fits += 1
+        time.sleep(0.005)
+        return super().fit(X, y, sample_weight)
+
+
+def test_what_is_announced_is_about_what_a_slow_model_does():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 1))
+    y = rng.random(120) < 1 / (1 + np.exp(-3 * np.sin(2 * x[:, 0])))
+    announced = []
+
+    def announce(work):
+        announced.append((work, Counted.n_fits))
+
+    assess_models(
+        {"counted": Counted()},
+        x,
+        y,
+        rng.normal(0.8, 0.8, (100, 1)),
+        ratio=GaussianRatio(),
+        cv=2,
+        random_state=0,
+        announce=announce,
+    )
+    ((work, before),) = announced
+    assert work.names == ("counted",)
+    # 15 evaluations of 5 folds and the full ratio, on all rows and without each of two folds
+    assert work.n_fits == 3 * (15 * 5 + 1)
+    # beyond that the fits of the answers: a few for each of three searches
+    assert 0 <= Counted.n_fits - before - work.n_fits <= 3 * 6
+    # a fit is the pause and about a millisecond; ten times that on a busy machine
+    assert 0.005 * work.n_fits <= work.seconds <= 0.05 * work.n_fits
+
+
+def test_nothing_is_announced_of_models_that_are_solved_at_once():
+    train, deploy, _ = clinic(200, 100)
+    announced = []
+    run(train, deploy, Settings(label="readmitted"), announce=announced.append)
+    assert announced == []
+
+
+def test_an_estimator_that_was_passed_fails_in_its_own_words():
+    train, deploy, _ = clinic(200, 100)
+    with pytest.raises(ValueError, match="'C' parameter") as caught:
+        adapt(train, deploy, label="readmitted", model=LogisticRegression(C=-1))
+    assert not isinstance(caught.value, InputError)

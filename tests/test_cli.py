@@ -86,6 +86,8 @@ def test_wrong_usage(run, tmp_path):
         (("demo", "--plot", "a.png"), "belongs to the paper's example", "--toy --plot"),
         (("demo", "--toy", "--json"), "has no JSON", "weighbridge demo --json"),
         (("demo", "--seed", "-1"), "-1 is not in the range", "weighbridge demo --help"),
+        (("--json",), "No such option '--json'", "help: weighbridge --help"),
+        (("--vresion",), "No such option '--vresion'", "help: --version"),
         (("dmeo",), "No such command 'dmeo'", "help: weighbridge demo"),
         (("adapt", "a", "b", "--lable", "y"), "No such option", "help: --label"),
         (("adapt", "a", "--label", "y"), "Missing argument 'DEPLOY'", "weighbridge adapt --help"),

@@ -2,6 +2,9 @@
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -9,6 +12,8 @@ import pytest
 
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge.adaptation import load_model
+from weighbridge.report._code import snippets
+from weighbridge.report._facts import facts_of
 
 FILES = ["model.skops", "report.html", "result.json", "weights.csv"]
 ADAPT = ("adapt", "train.csv", "deploy.csv", "--label", "readmitted")
@@ -40,8 +45,11 @@ def here(folder, done, monkeypatch):
 def test_the_answer_is_on_standard_output_and_the_narration_on_standard_error(done):
     assert done.exit_code == 0
     narrated = [line.split()[0] for line in done.stderr.splitlines()]
-    assert narrated == ["weighbridge", "read", "shift", "bridge", "verify", "label", "write"]
-    assert "label    readmitted (2 classes, " in done.stderr
+    assert narrated == ["weighbridge", "read", "label", "shift", "bridge", "verify", "write"]
+    assert "read     400 × 4 and 300 × 3" in done.stderr
+    assert re.search(
+        r"label    readmitted \(2 classes, \d+ % are 1\), model logistic regression\n", done.stderr
+    )
     assert not set(narrated[1:]) & {line.split(" ")[0] for line in done.stdout.splitlines()}
     assert "\r" not in done.stderr
     assert "\x1b" not in done.output
@@ -180,6 +188,111 @@ def test_numbers_are_regressed_and_that_is_said(here, tmp_path):
     words = ("adapt", tmp_path / "train.csv", "deploy.csv", "--label", "cost", "--lam", "0.5")
     result = run(*words, "--alpha", "3", "--out", tmp_path / "out")
     assert result.exit_code == 0
-    assert "label    cost (numbers), model linear" in result.stderr
+    assert "label    cost (numbers), model ridge regression" in result.stderr
     assert "RMSE" in result.stdout
     assert within_80_columns(result.stdout.replace(str(tmp_path), ""))
+
+
+def test_a_run_can_be_repeated_by_what_its_page_says(here, tmp_path, monkeypatch):
+    train, deploy = pd.read_csv("train.csv"), pd.read_csv("deploy.csv")
+    for frame, name in ((train, "train.csv"), (deploy, "deploy.csv")):
+        frame["a,b"] = frame["-c"] = frame["age"]
+        frame["own"] = 1.0
+        frame.to_csv(tmp_path / name, index=False)
+    monkeypatch.chdir(tmp_path)
+    given = ("--drop", '-c,"a,b"', "--weight", "own", "--lam", "0.5", "--alpha", "-1")
+    assert run(*ADAPT, *given).exit_code == 0
+    stored = json.loads((tmp_path / "weighbridge-out" / "result.json").read_text())
+    assert stored["settings"]["drop"] == ["-c", "a,b"]
+    assert stored["settings"]["keep"] is None
+    assert stored["settings"]["weight"] == "own"
+    (again,) = (each for each in snippets(facts_of(stored)) if each.id == "use-repeat")
+    program, *words = shlex.split(again.text)
+    assert program == "weighbridge"
+    assert run(*words, "--out", "again").exit_code == 0
+    repeated = json.loads((tmp_path / "again" / "result.json").read_text())
+    assert repeated["settings"] == stored["settings"]
+    assert repeated["expect"] == stored["expect"]
+
+
+# Models of the user's own, each failing in its own way.
+OWN = """
+from sklearn.linear_model import LogisticRegression
+
+class Own(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y, sample_weight)
+
+class Late(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        if len(y) < 400:
+            raise RuntimeError("too few rows")
+        return super().fit(X, y, sample_weight)
+
+class Short(LogisticRegression):
+    def predict(self, X):
+        return super().predict(X)[:3]
+
+def wrong():
+    return LogisticRegression(C=-1)
+
+def broken():
+    raise KeyError
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "words"),
+    [
+        ("fails", "x", "fails when it is imported: ZeroDivisionError: division by zero."),
+        ("own", "broken", "fails when it is made: KeyError. in own.py line 22, broken help"),
+        ("own", "wrong", "fails when it is fitted: InvalidParameterError: The 'C' parameter"),
+        ("own", "Short", "predicts an array of shape (3,) for 20 rows. expected: one prediction"),
+        ("own", "Late", "in the middle of the work: RuntimeError: too few rows. in own.py line 11"),
+    ],
+)
+def test_a_failure_inside_an_own_model_is_not_a_defect_of_ours(
+    here, tmp_path, monkeypatch, module, name, words
+):
+    """Exit 3 names the model, the exception and its message; a traceback comes on demand."""
+    (tmp_path / f"{name}_{module}.py").write_text(OWN if module == "own" else "1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    model = f"{name}_{module}:{name}"
+    result = run(*ADAPT, "--model", model, "--out", tmp_path / "out", "--json")
+    assert result.exit_code == 3
+    (finding,) = valid(result.stdout)["failure"]["findings"]
+    assert finding["code"] == "WB706"
+    text = " ".join(result.stderr.split()).replace(f"{name}_{module}.py", f"{module}.py")
+    assert f'"{model}"' in text
+    assert words in text
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "out").exists()
+    if name == "broken":
+        shown = run(*ADAPT, "--model", model, "--out", tmp_path / "out", "--debug").stderr
+        assert "Traceback" in shown
+        assert "in broken" in shown
+
+
+def installed(folder, *words):
+    """Run the command as an installed program does, whose modules are not the folder's."""
+    code = "from weighbridge.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+
+
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_own_models_are_found_in_the_present_folder_by_jobs_and_predictions_too(tmp_path, jobs):
+    write_clinic(tmp_path, 400, 100)
+    (tmp_path / "own_here.py").write_text(OWN)
+    words = ("--model", "own_here:Own", "--lam", "0.5", "--alpha", "1", "--ratio", "gaussian")
+    done = installed(tmp_path, *ADAPT, *words, "--jobs", jobs)
+    assert done.returncode == 0, done.stderr
+    predict = ("predict", "weighbridge-out/model.skops", "deploy.csv")
+    done = installed(tmp_path, *predict, "--trust", "own_here.Own")
+    assert done.returncode == 0, done.stderr
+    assert len(pd.read_csv(tmp_path / "predictions.csv")) == 100

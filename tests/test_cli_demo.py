@@ -35,7 +35,9 @@ def test_the_demo_answers_without_any_data(here, done):
     assert done.stderr.startswith("weighbridge demo: 4,000 labelled clinic visits")
     assert done.stdout.startswith("\nWeighting helps: ")
     assert "weighbridge-demo/report.html" in done.stdout
-    assert done.stdout.endswith("weighbridge adapt train.csv deploy.csv --label y\n")
+    *_, how_to_open, now = done.stdout.splitlines()
+    assert how_to_open == "  Open it:    weighbridge demo --open"
+    assert now == "  Now yours:  weighbridge adapt train.csv deploy.csv --label y"
     assert within_80_columns(done.output)
 
 

@@ -186,3 +186,22 @@ def test_wider_terminals_get_longer_bars_and_no_more_columns(monkeypatch):
         widths.append(len(balance_lines([row], Screen(Terminal()), show_all=True)[1]))
     assert widths[0] == widths[1] <= 80
     assert widths[2] == widths[1] + 40
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("weights", "train.csv", "deploy.csv"), "the result of `weighbridge weights`"),
+        (("adapt", "train.csv", "deploy.csv", "--label", "yy"), "the result of a run that failed"),
+    ],
+)
+def test_a_result_without_a_page_is_named_as_such(tmp_path, monkeypatch, words, reason):
+    monkeypatch.chdir(tmp_path)
+    write_clinic(tmp_path, 100, 60)
+    (tmp_path / "result.json").write_text(run(*words, "--json").stdout)
+    before = {each.name for each in tmp_path.iterdir()}
+    result = run("report", "result.json", "--json")
+    assert result.exit_code == 3
+    assert f"result.json is {reason}" in " ".join(result.stderr.split())
+    assert valid(result.stdout)["failure"]["findings"][0]["code"] == "WB147"
+    assert {each.name for each in tmp_path.iterdir()} == before

@@ -6,13 +6,19 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.feature_selection import SelectKBest
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from weighbridge._pass_weights import fit_with_weights
@@ -240,3 +246,57 @@ def test_columns_of_a_frame_are_binned_one_by_one(library):
     assert list(binned.columns) == ["a", "b", "whole", "city"]
     assert list(binned["whole"]) == list(range(400))
     assert list(binned["city"]) == names
+
+
+def _losses(estimator, X, y, log_ratio, weights):
+    criterion = CrossValidation(random_state=0)
+    return criterion(estimator, X, y, log_ratio, np.log(weights))
+
+
+def _frame(n=200):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(40, 10, n), "town": rng.choice(["a", "b", "c"], n)})
+    X.loc[::7, "age"] = np.nan
+    y = (X["age"].fillna(30) + 5 * (X["town"] == "a") + rng.normal(0, 5, n) > 40).to_numpy()
+    return X, y, rng.normal(size=n), rng.exponential(size=n)
+
+
+def _prepared(last, *more):
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["age"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["town"]),
+    )
+    return make_pipeline(columns, *more, last)
+
+
+@pytest.mark.parametrize("last", [LogisticRegression(), RandomForestClassifier(5, random_state=0)])
+def test_transformers_that_ignore_labels_are_fitted_once_a_fold_and_change_no_loss(last):
+    X, y, log_ratio, weights = _frame()
+    found = _losses(_prepared(last), X, y, log_ratio, weights)
+    # a step that may do anything keeps the pipeline whole
+    whole = _losses(_prepared(last, FunctionTransformer()), X, y, log_ratio, weights)
+    np.testing.assert_array_equal(found.losses, whole.losses)
+
+
+def test_a_metric_of_the_rows_as_a_whole_sees_the_pipeline_and_the_table():
+    X, y, log_ratio, weights = _frame()
+
+    def score(model, X, y, sample_weight):
+        assert isinstance(model, Pipeline)
+        return float(np.average(model.predict(X[["age", "town"]]) == y, weights=sample_weight))
+
+    criterion = CrossValidation(scoring=score, random_state=0)
+    found = criterion(_prepared(LogisticRegression()), X, y, log_ratio, np.log(weights))
+    assert 0 < -found.value <= 1
+
+
+def test_a_table_that_a_transformer_cannot_take_is_a_failure_in_its_words():
+    X, y, log_ratio, weights = _frame()
+    X.loc[3, "town"] = "nowhere else"
+    strict = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["town"])), LogisticRegression()
+    )
+    objective = CrossValidation(random_state=0).objective(strict, X, y, log_ratio)
+    (outcome,) = objective.outcomes(weights[None])
+    assert outcome.losses is None
+    assert "unknown categories" in outcome.error

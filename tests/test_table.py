@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from weighbridge.ratios._columns import column_labels, read_columns, take_rows
+from weighbridge.ratios._columns import column_labels, distinct_values, read_columns, take_rows
 from weighbridge.ratios._row_order import canonical_order
 from weighbridge.ratios._table import TableEncoder
 
@@ -157,3 +157,25 @@ def test_order_depends_on_content_only():
     np.testing.assert_array_equal(
         dense[canonical_order(dense)], dense[order][canonical_order(dense[order])]
     )
+
+
+def test_distinct_values_and_places_give_a_column_back():
+    column = np.array(["b", None, "a", "b", "a\0", "1"], dtype=object)
+    distinct, places = distinct_values(column)
+    assert distinct[places].tolist() == column.tolist()
+    assert len(set(distinct.tolist())) == distinct.size == 5
+
+
+@pytest.mark.parametrize("dtype", ["object", "string", "category"])
+def test_text_is_read_alike_however_pandas_holds_it(dtype):
+    text = [*(["b", "a"] * 60), None, "c"]
+    frame = pd.DataFrame({"x": pd.Series(text, dtype=dtype)})
+    (column,) = read_columns(frame)
+    assert column.tolist() == text
+
+
+def test_objects_that_are_not_all_text_keep_their_words():
+    """The kind of a column of Python objects is found from its first values."""
+    frame = pd.DataFrame({"x": pd.Series([*(["a"] * 200), 1.0, True, None], dtype=object)})
+    (column,) = read_columns(frame)
+    assert column.tolist() == [*(["a"] * 200), "1.0", "True", None]

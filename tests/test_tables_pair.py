@@ -189,6 +189,12 @@ def test_tables_that_do_not_fit_are_named(train, deploy, settings, codes, exit_c
     assert all(problem.help and len(str(problem).splitlines()) <= 6 for problem in error.problems)
 
 
+def test_classes_beyond_what_a_double_tells_apart(pair):
+    ill = [str(2**53 + row % 2) for row in range(len(columns()["ill"]))]
+    with pytest.raises(InputError, match=r"WB132: .* beyond 2\^53"):
+        pair({**columns(), "ill": ill}, task="classification")
+
+
 def test_too_few_rows_in_either_table(pair):
     short = {name: cells[:7] for name, cells in deployment().items()}
     with pytest.raises(InputError, match=r"WB107: deploy.csv has 7 rows; at least 20 are needed"):

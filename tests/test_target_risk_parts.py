@@ -274,3 +274,25 @@ def test_the_ratio_moves_as_a_logistic_regression_does_when_a_row_counts_more():
     weights = np.ones(600)
     weights[3] += step
     np.testing.assert_allclose(moved, (fitted(weights) - log_ratio)[:300], rtol=0.02, atol=1e-8)
+
+
+def test_features_need_not_be_made_to_be_multiplied():
+    """Where only the numbers behind them are kept, products are those of the features."""
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(500, 4)), rng.normal(0.5, 1, size=(400, 4))
+    made, factored = Features(X, X_target), Features(X, X_target)
+    factored._room = X.size + X_target.size  # of the numbers, not of the features
+    coefficients, values = rng.normal(size=(made.width, 2)), rng.normal(size=(500, 3))
+    phi = np.concatenate([block for _, block in made.blocks(X)])
+    for features in (made, factored):
+        np.testing.assert_allclose(features.times(X, coefficients), phi @ coefficients, atol=1e-12)
+        np.testing.assert_allclose(features.moments(X, values), phi.T @ values, atol=1e-10)
+        again = np.concatenate([block for _, block in features.blocks(X)])
+        np.testing.assert_array_equal(again, phi)
+    assert factored._room == X_target.size
+    # rows that are asked for once are not kept
+    once = np.concatenate([block for _, block in factored.blocks(X_target, keep=False)])
+    assert factored._room == X_target.size
+    np.testing.assert_array_equal(
+        once, np.concatenate([block for _, block in made.blocks(X_target)])
+    )

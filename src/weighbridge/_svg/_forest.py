@@ -197,8 +197,8 @@ class _Forest:
 
     def _row(self, x: Scale, row: Row, y: float) -> str:
         if row.estimate is None:
-            middle = (x.start + x.end) / 2
-            return text(middle, y + 4, row.instead, "wb-muted wb-halo", anchor="middle")
+            at, anchor = self._place_of_words(x)
+            return text(at, y + 4, row.instead, "wb-muted wb-halo", anchor=anchor)
         low, value, high = (x(self.factor * row.estimate[end]) for end in ("low", "value", "high"))
         look = "wb-used" if row.used else "wb-other"
         shape, size = (square, 4.5) if row.used else (circle, 4.0)
@@ -212,6 +212,14 @@ class _Forest:
         cls = "wb-used" if row.used else ""
         parts.append(text(WIDTH - 2, y + 4, words, cls, anchor="end"))
         return "".join(parts)
+
+    def _place_of_words(self, x: Scale) -> tuple[float, str]:
+        """Return where words stand instead of a number: in the middle, or beside the zero line."""
+        if not self.zero:
+            return (x.start + x.end) / 2, "middle"
+        if x(0) - x.start > x.end - x(0):
+            return x(0) - 8, "end"
+        return x(0) + 8, "start"
 
     def _key(self) -> list[tuple[marks.Mark, str]]:
         items: list[tuple[marks.Mark, str]] = []

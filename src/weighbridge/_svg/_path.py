@@ -19,7 +19,7 @@ from weighbridge._svg._draw import (
     text,
 )
 from weighbridge._svg._losses import are_alike, loss_without_weights, points, sentence, widened
-from weighbridge._svg._map import Words, curve_lines, frame, name_curves, star
+from weighbridge._svg._map import Words, curve_lines, frame, star
 from weighbridge._svg._numbers import number
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0
@@ -73,6 +73,10 @@ def _numbered_map(bridge: Mapping[str, Any]) -> list[str]:
     colours = loss_steps(bridge["loss"], loss_without_weights(bridge))
     places = [to_units(place) for place in zip(bridge["x"], bridge["y"], strict=True)]
     words = Words()
+    # the ends alone are named: names of curves would stand among the numbers
+    for name, end in bridge["ends"].items():
+        x, y = to_units(end)
+        words.put(name, [(x, y + 20)], "wb-strong wb-halo", 13)
     for place in places:
         words.keep_free(*place, 4)
     # later ones first: they are where the search went
@@ -80,7 +84,6 @@ def _numbered_map(bridge: Mapping[str, Any]) -> list[str]:
         around = [(x, y - 7), (x, y + 16), (x + 12, y + 4), (x - 12, y + 4)]
         around += [(x + 11, y - 5), (x - 11, y - 5), (x + 11, y + 14), (x - 11, y + 14)]
         words.put(str(number_), around, "wb-halo")
-    name_curves(bridge, to_units, words)
     chosen = bridge["chosen"]
     return [
         curve_lines(bridge, to_units, hangers=False),

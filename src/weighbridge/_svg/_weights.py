@@ -124,7 +124,7 @@ def concentration(weights: Mapping[str, Any], *, id: str) -> Chart:
         path([(left, y(height)), (x(half), y(height)), (x(half), bottom)], "wb-stem"),
         path(simplify(curve), "wb-weighted"),
         square(x(half), y(height), 4, "wb-weighted-fill"),
-        _half_label(x(half), y(height), f"half on {share} of rows"),
+        _half_label(x, y, half, f"half on {share} of rows"),
         text(left + 4, top + 10, "share of the weight", "wb-muted wb-halo"),
         key,
     )
@@ -218,11 +218,13 @@ def _label(x: Scale, value: float, y: float, words: str, cls: str) -> str:
     return text(at, y, words, cls, anchor="middle")
 
 
-def _half_label(x: float, y: float, words: str) -> str:
-    width = text_width(words, bold=True)
-    if x + 12 + width <= WIDTH - 2:
-        return text(x + 10, y + 16, words, "wb-used wb-halo")
-    return text(WIDTH - 2, y + 20, words, "wb-used wb-halo", anchor="end")
+def _half_label(x: Scale, y: Scale, half: float, words: str) -> str:
+    """Return words at the foot of the stem, in the corner below the diagonal, where no line is."""
+    foot = y.start - 8
+    # the first place to the right of the diagonal for letters 12 units high
+    free = x((y.start - foot + 12) / (y.start - y.end)) + 4
+    at = min(max(x(half) + 8, free), WIDTH - 2 - text_width(words, bold=True))
+    return text(at, foot, words, "wb-used wb-halo")
 
 
 def _interpolated(at: float, places: list[float], values: list[float]) -> float:

@@ -96,8 +96,9 @@ def save_as_utf8(path: str, encoding: str) -> str:
     """Return what to do about a file in another encoding."""
     if path.lower().endswith(".gz"):
         return "unpack it and save it as UTF-8"
-    file = shlex.quote(os.path.basename(path))
-    return f"save it as UTF-8: iconv -f {encoding} -t utf-8 {escaped(file)} > utf8.csv"
+    name = os.path.basename(path)
+    file, other = (escaped(shlex.quote(each)) for each in (name, f"utf8-{name}"))
+    return f"save it as UTF-8: iconv -f {encoding} -t utf-8 {file} > {other}"
 
 
 def _encoding(start: bytes, name: str, path: str) -> Problem | None:

@@ -23,7 +23,7 @@ class FrameSource:
     share_read = 1.0
 
     def __init__(self, data: Any, name: str):
-        self._frame = _named(data, name)
+        self._frame = named_frame(data, name)
         self._name = name
         self.names = list(self._frame.columns)
         self.sha256 = ""
@@ -65,7 +65,7 @@ def typed_columns(frame: Any, name: str) -> list[np.ndarray]:
     return columns
 
 
-def _named(data: Any, name: str) -> Any:
+def named_frame(data: Any, name: str) -> Any:
     """Return a narwhals frame whose names are text and tell the columns apart."""
     import narwhals as nw
 

@@ -42,10 +42,25 @@ def label_problems(train: Table, label: str, task: str, option: Option) -> list[
     if problems or not train.frame[label].notna().any():
         return problems
     task = guess_task(labels(train, label)) if task == "auto" else task
+    if task != "regression" and _is_beyond(train, label):
+        return [
+            Problem(
+                "WB132",
+                f"{shown(label)} in {where} holds whole numbers beyond 2^53, which cannot be told "
+                "apart as numbers.",
+                (),
+                f"write classes as text, with a letter in front; or {option('task', 'regression')}",
+            )
+        ]
     y = labels(train, label, task)
     if task == "regression":
         return _regression_problems(train, label, y, option)
     return _class_problems(train, label, y, option)
+
+
+def _is_beyond(train: Table, label: str) -> bool:
+    values = train.frame[label].to_numpy()
+    return values.dtype.kind == "f" and bool((np.abs(values) >= 2**53).any())
 
 
 def labels(table: Table, label: str, task: str = "auto") -> np.ndarray:

@@ -3,5 +3,6 @@
 from weighbridge.adaptation._adapt import adapt
 from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._saved_model import SavedModel, load_model
+from weighbridge.adaptation._table_model import TableModel
 
-__all__ = ["Adaptation", "SavedModel", "adapt", "load_model"]
+__all__ = ["Adaptation", "SavedModel", "TableModel", "adapt", "load_model"]

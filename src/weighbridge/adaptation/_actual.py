@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import get_scorer
+from sklearn.base import is_classifier
 
 from weighbridge._finding import Finding
+from weighbridge._tables._cells import as_word
+from weighbridge.criteria._row_loss import respond
+from weighbridge.target_risk._measure import find_measure
 from weighbridge.verdict import Verdict
 
 
@@ -21,7 +25,8 @@ def actual_errors(
     verdict : Verdict
         With fitted candidates; it was made without these labels.
     X_target, y_target : data frame and array, or None
-        Deployment rows and labels; None, or an empty one, is a row without.
+        Deployment rows and labels; a row without one, or with a class that no training row has,
+        does not count.
     scoring : str
         The loss, by its scorer.
 
@@ -32,16 +37,31 @@ def actual_errors(
     """
     if y_target is None:
         return None
-    known = np.array([each is not None and each == each for each in y_target.tolist()])
-    if not known.any():
+    measure = find_measure(scoring, None, verdict.model)
+    classes = verdict.model.classes_ if is_classifier(verdict.model) else None
+    labels, known = _codes(y_target, classes)
+    loss = measure.row_loss
+    if loss is None or not known.any():
         return None
-    scorer = get_scorer(scoring)
-    rows, labels = X_target[known], y_target[known]
-    # the share of right answers is at most 1, minus a loss at most 0
-    best = 1.0 if scoring == "accuracy" else 0.0
-    return {
-        each.name: best - float(scorer(each.model, rows, labels)) for each in verdict.candidates
-    }
+    rows, labels = X_target[known], labels[known]
+    found = {}
+    for each in verdict.candidates:
+        mean = float(loss.loss(labels, respond(each.model, rows, loss.response, classes)).mean())
+        found[each.name] = math.sqrt(mean) if measure.root else mean
+    return found
+
+
+def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels as numbers of their class, and which of them the model can know at all.
+
+    A class is known by how it is written, since a column with a single odd value is read as text.
+    """
+    if classes is None:
+        numbers = np.asarray(labels, dtype=np.float64)
+        return numbers, np.isfinite(numbers)
+    numbers_of = {as_word(each): code for code, each in enumerate(classes.tolist())}
+    codes = np.array([numbers_of.get(as_word(each), -1) for each in labels.tolist()])
+    return codes, codes >= 0
 
 
 def actual_findings(verdict: Verdict, actual: dict[str, float] | None) -> list[Finding]:

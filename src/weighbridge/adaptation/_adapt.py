@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._finding import Finding
 from weighbridge._importance_weighted import ImportanceWeighted
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
-from weighbridge._problem import Option, argument, shown_file
+from weighbridge._problem import Option, argument
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge._tables import Pair, Table, read_pair
 from weighbridge.adaptation._actual import actual_errors
 from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._choices import find_metric, find_ratio
-from weighbridge.adaptation._models import make_model
+from weighbridge.adaptation._models import MODELS, make_model
+from weighbridge.adaptation._own_model import blamed, try_model
 from weighbridge.adaptation._pictures import pictures
 from weighbridge.adaptation._same_rows import check_rows
+from weighbridge.adaptation._sample_note import sample_note
 from weighbridge.adaptation._settings import Settings
 from weighbridge.adaptation._stages import Progress, Stages
+from weighbridge.target_risk._outer_rows import base_of
 from weighbridge.verdict._assess_models import assess_models
+from weighbridge.verdict._workload import Announce
 from weighbridge.weighting import Geodesic, mean_one
 
 # Deployment rows beyond this are represented by so many of them, drawn at random, and that is said.
@@ -71,7 +74,7 @@ def adapt(
         What to fit. Of several the first is used, and the others are compared with it.
     metric : str, optional
         The number shown: "error" (the default), "log_loss", "brier" for classes; "rmse" (the
-        default), "mse", "mae", "poisson" for numbers.
+        default), "mse", "mae" for numbers.
     ratio : str or density ratio, default="auto"
         How the ratio is estimated ("classifier", "gaussian", "ulsif", "rulsif", "kliep", "kmm",
         "nearest"), or a column of both tables that holds it.
@@ -137,8 +140,14 @@ def run(
     progress: Progress | None = None,
     option: Option = argument,
     command: str = "adapt",
+    on_read: Callable[[tuple[Table, Table], Pair], object] | None = None,
+    announce: Announce | None = None,
 ) -> Adaptation:
-    """Do the job; remedies are written by `option`."""
+    """Do the job; remedies are written by `option`.
+
+    `on_read` is told what was read before the work begins, and `announce` how much of it there is
+    where that may take long.
+    """
     stages = Stages(progress)
     stages("read", 0, 1)
     settings.check(option)
@@ -161,9 +170,18 @@ def run(
     named, ratio, X, X_target = find_ratio(settings.ratio, X, X_target, option)
     kinds = {name: kind for name, kind in kinds.items() if name in X.columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
-    notes = (*pair.notes, *check_rows(X, X_target, (here, there), option), *_sampled(there))
+    notes = (*pair.notes, *check_rows(X, X_target, (here, there), option), *sample_note(there))
     stages("read", 1, 1)
-    with threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()):
+    if on_read is not None:
+        on_read((here, there), pair)
+    stages("shift", 0, 1)
+    own = _own(models, settings)
+    with (
+        blamed(own, option),
+        threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
+    ):
+        for name, each in own.items():
+            try_model(name, each, X, pair.y, pair.weight, option)
         verdicts = assess_models(
             models,
             X,
@@ -177,6 +195,7 @@ def run(
             random_state=settings.seed,
             journal=journal,
             progress=stages,
+            announce=announce,
         )
         verdict = next(iter(verdicts.values()))
         diagnosis = verdict._diagnosis
@@ -235,15 +254,13 @@ def _model(
     return name, tuned
 
 
-def _sampled(deploy: Table) -> Iterator[Finding]:
-    if deploy.sampled < deploy.rows:
-        yield Finding(
-            "WB139",
-            "note",
-            f"{deploy.sampled:,} of the {deploy.rows:,} rows of {shown_file(deploy.name)}, drawn "
-            "at random, stand for all of them.",
-            "What that leaves open is part of every interval; predictions are made for every row.",
-        )
+def _own(models: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """Return the models that were named as ``module:object``.
+
+    An estimator that was passed fails in the hands of whoever passed it, and in its own words.
+    """
+    named = {each for each in settings.models if isinstance(each, str) and each not in MODELS}
+    return {name: base_of(each) for name, each in models.items() if name in named}
 
 
 def _weights(verdict: Any, ratio: Any, X: Any, own: Any) -> tuple[np.ndarray, np.ndarray]:

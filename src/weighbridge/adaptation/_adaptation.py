@@ -13,6 +13,7 @@ from weighbridge.adaptation._actual import actual_findings
 from weighbridge.adaptation._result import result_dict
 from weighbridge.adaptation._save import save
 from weighbridge.adaptation._settings import Settings
+from weighbridge.adaptation._table_model import TableModel
 from weighbridge.verdict import Verdict
 
 
@@ -30,7 +31,8 @@ class Adaptation:
         Verdicts of further models, by name.
     weights : ndarray of shape (n_train,)
         Weight of each training row in the model that is used, mean 1; all 1 where that is the
-        unweighted one. Of an average of several weightings, those of the largest share.
+        unweighted one. Of an average of several weightings, those of the largest share. Own weights
+        of the rows multiply them in the fit, and the mean is taken under them.
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
     actual : dict of str to float, or None
@@ -70,9 +72,9 @@ class Adaptation:
     timing: dict[str, float]
 
     @property
-    def model(self) -> Any:
+    def model(self) -> TableModel:
         """The fitted model to use; takes data frames with the columns of the training table."""
-        return self.verdict.model
+        return TableModel(self.verdict.model, dict(self.kinds))
 
     @property
     def findings(self) -> tuple[Finding, ...]:

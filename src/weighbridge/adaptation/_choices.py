@@ -32,7 +32,6 @@ METRICS = {
         "rmse": "neg_root_mean_squared_error",
         "mse": "neg_mean_squared_error",
         "mae": "neg_mean_absolute_error",
-        "poisson": "neg_mean_poisson_deviance",
     },
 }
 RATIOS: dict[str, Callable[[], Any]] = {

@@ -23,6 +23,7 @@ from sklearn.svm import SVC, SVR
 
 from weighbridge._pass_weights import weight_parameter
 from weighbridge._problem import Option, Problem, nearest, shown
+from weighbridge.adaptation._own_model import call_own, failure_of
 from weighbridge.exceptions import InputError
 
 CLASSIFICATION = "classification"
@@ -124,9 +125,14 @@ def _imported(name: str, option: Option) -> Any:
             option("model", "module:object")
             + ", a module that Python finds and an estimator in it",
         ) from error
+    # code that is not ours can raise anything
+    except Exception as error:
+        raise failure_of(name, "when it is imported", error, option) from error
     finally:
         sys.path.remove("")
-    return found if isinstance(found, BaseEstimator) or not callable(found) else found()
+    if isinstance(found, BaseEstimator) or not callable(found):
+        return found
+    return call_own(name, "when it is made", found, option)
 
 
 def _check_model(name: str, model: Any, task: str, option: Option) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from copy import deepcopy
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,9 @@ def result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
             "jobs": settings.n_jobs,
             "lam": settings.lam,
             "alpha": settings.alpha,
+            "drop": list(settings.drop),
+            "keep": None if settings.keep is None else list(settings.keep),
+            "weight": settings.weight,
         },
         "verdict": found["verdict"],
         "answers": found["answers"],
@@ -65,7 +69,8 @@ def result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
     content["shift"]["features"] = feature_differences(result.pictures, verdict.use)
     if full:
         content["pictures"] = result.pictures
-    return content
+    # whoever changes the answer must not change the result
+    return deepcopy(content)
 
 
 def head(command: str) -> dict[str, Any]:

@@ -33,11 +33,11 @@ def check_rows(
     problems = [
         Problem(
             "WB111",
-            f"{shown(name)} is different in every row and tells the files apart.",
+            f"{shown(name)} {why}.",
             ("a running number or key is not a property of the cases",),
             option("drop", name),
         )
-        for name in _keys(X, X_target)
+        for name, why in _keys(X, X_target)
     ]
     shared = FittedRows(X_target).known_beyond_chance(X)
     same = shared == len(X) and FittedRows(X).share(X_target) == 1
@@ -59,17 +59,28 @@ def _mostly(shared: int, X: Any, X_target: Any) -> bool:
     return max(shared / len(X), FittedRows(X).share(X_target)) > MOSTLY_SHARED
 
 
-def _keys(X: Any, X_target: Any) -> Iterator[str]:
-    """Yield columns of whole numbers that are different in every row and rank one table first."""
+def _keys(X: Any, X_target: Any) -> Iterator[tuple[str, str]]:
+    """Yield columns of whole numbers that are no property of the cases, and what shows it."""
     for name in X.columns:
         source, target = X[name].to_numpy(), X_target[name].to_numpy()
         if source.dtype.kind != "f":
             continue
         values = np.concatenate([source, target])
-        whole = bool((values == np.rint(values)).all())  # NaN is not
-        if not whole or np.unique(values).size < values.size:
+        if not (values == np.rint(values)).all():  # NaN is not
             continue
-        ranks = rankdata(values)[: source.size].sum() - source.size * (source.size + 1) / 2
-        auc = ranks / (source.size * target.size)
-        if max(auc, 1 - auc) > TELLS_APART:
-            yield name
+        if _is_count(source) and _is_count(target):
+            yield name, "counts the rows of each file"
+        elif np.unique(values).size == values.size and _tells_apart(values, source.size):
+            yield name, "is different in every row and tells the files apart"
+
+
+def _is_count(values: np.ndarray) -> bool:
+    """True for consecutive whole numbers, each once, in any order."""
+    return bool(np.ptp(values) == values.size - 1 and np.unique(values).size == values.size)
+
+
+def _tells_apart(values: np.ndarray, n_source: int) -> bool:
+    n_target = values.size - n_source
+    above = rankdata(values)[:n_source].sum() - n_source * (n_source + 1) / 2
+    auc = above / (n_source * n_target)
+    return bool(max(auc, 1 - auc) > TELLS_APART)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ def save(
     files = {kind: str(path) for kind, path in paths.items()}
     content = {**result.to_dict(), "files": files}
     saved = SavedModel(
-        result.model,
+        result.verdict.model,
         dict(result.kinds),
         result.settings.label,
         result.task,
@@ -56,13 +57,12 @@ def save(
         __version__,
     )
     page, model = render(content), model_bytes(saved)
-    with write_whole(paths["weights"]) as temporary:
-        write_weights(temporary, result.weights, result.log_ratio)
-    with write_whole(paths["model"]) as temporary:
-        temporary.write_bytes(model)
-    with write_whole(paths["result"]) as temporary:
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
-        temporary.write_text(text + "\n", encoding="utf-8")
-    with write_whole(paths["report"]) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
+    # none takes its name before all are on the disk: a folder never holds parts of two runs
+    with ExitStack() as stack:
+        whole = {kind: stack.enter_context(write_whole(path)) for kind, path in paths.items()}
+        write_weights(whole["weights"], result.weights, result.log_ratio)
+        whole["model"].write_bytes(model)
+        whole["result"].write_text(text + "\n", encoding="utf-8")
+        whole["report"].write_text(page, encoding="utf-8")
     return files

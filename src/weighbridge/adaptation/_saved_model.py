@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from weighbridge._problem import Option, Problem, argument
 from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge.adaptation._table_model import TableModel
 from weighbridge.exceptions import InputError
 
 FORMAT = "weighbridge model/1"
@@ -31,8 +32,8 @@ class SavedModel:
 
     Parameters
     ----------
-    model : fitted estimator
-        Takes a data frame with the columns of `features`.
+    model : TableModel
+        Takes any data frame with the columns of `features`.
     features : dict of str to {"numeric", "category"}
         The columns, by name.
     label : str
@@ -119,9 +120,24 @@ def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> Save
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise _not_a_model(path, None)
     try:
-        return SavedModel(**content)
+        saved = SavedModel(**content)
     except TypeError as error:
         raise _not_a_model(path, error) from error
+    if not _is_whole(saved):
+        raise _not_a_model(path, None)
+    return replace(saved, model=TableModel(saved.model, saved.features))
+
+
+def _is_whole(saved: SavedModel) -> bool:
+    """True where all parts are what they should be."""
+    words = (saved.label, saved.task, saved.use, saved.version)
+    features = saved.features.items() if isinstance(saved.features, dict) else [(None, None)]
+    pairs = [isinstance(name, str) and kind in ("numeric", "category") for name, kind in features]
+    return (
+        all(isinstance(word, str) for word in words)
+        and all(pairs)
+        and hasattr(saved.model, "predict")
+    )
 
 
 def _strange(path: Path, types: list[str], option: Option) -> InputError:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-HEAD = "row,weight,log_ratio"
+from weighbridge.adaptation._table_writer import TableWriter
+
+COLUMNS = ("row", "weight", "log_ratio")
 _BLOCK = 50_000
 
 
@@ -21,18 +23,7 @@ def write_weights(path: Path, weights: np.ndarray, log_ratio: np.ndarray) -> Non
         Numbers of the rows.
     """
     rows = np.arange(1, weights.size + 1)
-    if path.suffix == ".parquet":
-        import pyarrow
-        import pyarrow.parquet
-
-        table = pyarrow.table({"row": rows, "weight": weights, "log_ratio": log_ratio})
-        pyarrow.parquet.write_table(table.replace_schema_metadata({"made by": "weighbridge"}), path)
-        return
-    with path.open("w", encoding="ascii", newline="") as file:
-        file.write(f"{HEAD}\n")
+    with TableWriter(path, COLUMNS) as table:
         for start in range(0, rows.size, _BLOCK):
             part = slice(start, start + _BLOCK)
-            lines = zip(
-                rows[part].tolist(), weights[part].tolist(), log_ratio[part].tolist(), strict=True
-            )
-            file.writelines(f"{row},{weight!r},{log!r}\n" for row, weight, log in lines)
+            table.write([rows[part], weights[part], log_ratio[part]])

@@ -75,8 +75,8 @@ EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
     metavar="CONDITION",
     multiple=True,
     group="output",
-    help="Exit with 1 when true: shift (moderate or more), thin-overlap, no-gain, error>NUMBER, "
-    "warnings. May be repeated.",
+    help="Exit with 1 when true: shift (moderate or more), thin-overlap, no-gain, 'error>0.12' (in "
+    "quotes), warnings. May be repeated.",
 )
 @options.screen_options
 @click.pass_obj

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,10 +98,18 @@ def demo(
     job.compute()
     job.adaptation = replace(job.adaptation, actual=_actual(job.adaptation, truth))
     job.save()
-    job.show(now=_NOW, known=_TRUTH)
+    job.show(now=_NOW if open_report else f"{_how_to_open(out, seed)}\n  {_NOW}", known=_TRUTH)
     if open_report:
         job.open_report()
     return 0
+
+
+def _how_to_open(out: Path, seed: int) -> str:
+    """Return what to type to have the same page in the browser."""
+    words = ["weighbridge", "demo"]
+    words += ["--out", str(out)] if out != OUT else []
+    words += ["--seed", str(seed)] if seed else []
+    return f"Open it:    {shlex.join([*words, '--open'])}"
 
 
 def _run_toy(session: Session, reading: str, seed: int, plot: Path | None, *, force: bool) -> None:

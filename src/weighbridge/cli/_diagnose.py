@@ -137,6 +137,8 @@ def _result(
             "ratio": two.ratio_name,
             "confidence": settings["confidence"],
             "jobs": settings["jobs"],
+            "drop": list(settings["drop"]),
+            "keep": list(settings["keep"]) or None,
         },
         verdict={
             "sentence": found["sentence"],

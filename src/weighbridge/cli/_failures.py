@@ -60,7 +60,8 @@ def run_safely(call: Callable[[], int | None], session: Session, words: Sequence
     except click.ClickException as error:
         return _told(session, Failure((_of_usage(error),), USAGE))
     except InputError as error:
-        return _told(session, Failure(tuple(error.problems), error.exit_code), text=str(error))
+        failure = Failure(tuple(error.problems), error.exit_code)
+        return _told(session, failure, text=str(error), error=error.__cause__)
     except OSError as error:
         return _told(session, Failure((_of_storage(error),), DATA))
     except ModuleNotFoundError as error:
@@ -120,8 +121,11 @@ def _of_usage(error: click.ClickException) -> Problem:
     context = getattr(error, "ctx", None)
     path = "weighbridge" if context is None else context.command_path
     help = rest.strip().removeprefix("help: ") or f"{path} --help"
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        help = sorted(error.possibilities)[0]
+    if isinstance(error, click.NoSuchOption):
+        # dashes are alike in all of them, and say nothing about what was meant
+        names = {each.strip("-"): each for each in error.possibilities or ()}
+        near = nearest(error.option_name.strip("-"), names)
+        help = names[near[0]] if near else help
     elif message.startswith("No such command") and context is not None:
         near = nearest(message.split("'")[1], getattr(context.command, "commands", ()))
         help = f"weighbridge {near[0]}" if near else "weighbridge"

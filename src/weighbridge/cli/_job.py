@@ -12,14 +12,16 @@ import click
 from weighbridge import __version__
 from weighbridge._outputs import check_outputs
 from weighbridge._problem import cli_option
-from weighbridge.cli._diagnosis_screen import cut
 from weighbridge.cli._fail_if import failed_conditions
 from weighbridge.cli._inputs import check_there
-from weighbridge.cli._libraries import library_warnings
+from weighbridge.cli._libraries import library_warnings, modules_here
+from weighbridge.cli._said import label_text, size_text, workload_text
 from weighbridge.cli._session import Session
 
 if TYPE_CHECKING:
+    from weighbridge._tables import Pair, Table
     from weighbridge.adaptation import Adaptation
+    from weighbridge.verdict._workload import Workload
 
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
 # Names of the files; the folder is the user's choice, these are not.
@@ -73,10 +75,11 @@ class Job:
         """Do the work; nothing is written but the journals of searches."""
         session, journal = self.session, self._journal()
         session.on_interrupt = lambda: _kept(journal)
+        own = any(":" in each for each in self.settings["models"])
         from weighbridge.adaptation._adapt import run
         from weighbridge.adaptation._settings import Settings
 
-        with library_warnings(session):
+        with library_warnings(session), modules_here(wanted=own):
             self.adaptation = run(
                 str(self.train),
                 str(self.deploy),
@@ -85,7 +88,24 @@ class Job:
                 progress=session.narration,
                 option=cli_option,
                 command=session.command or "adapt",
+                on_read=self._say_read,
+                announce=self._announce,
             )
+
+    def _say_read(self, tables: tuple[Table, Table], pair: Pair) -> None:
+        """Say what was read and what it was taken for, before the work begins."""
+        narration = self.session.narration
+        narration.detail("read", size_text(tables))
+        narration("shift", 0, 1)
+        narration.say(f"  label    {label_text(self.settings, pair)}")
+
+    def _announce(self, work: Workload) -> None:
+        """Say how long a slow model will take, before it starts."""
+        from joblib import cpu_count
+
+        said = workload_text(work, self.settings["n_jobs"], cpu_count())
+        if said is not None:
+            self.session.narration.say(f"  {said}")
 
     def save(self) -> None:
         """Write the four files."""
@@ -94,7 +114,6 @@ class Job:
         narration = self.session.narration
         narration.detail("write", f"{self.out}/")
         narration("write", 0, 1)
-        narration.say(f"  label    {label_text(self.adaptation)}")
         self.files = save(self.adaptation, self.out, force=self.force, option=cli_option)
         narration.finish()
         _remove_journals(self.out)
@@ -148,19 +167,6 @@ class Job:
         ]
         key = hashlib.sha256(repr(about).encode()).hexdigest()[:12]
         return self.out / f"{_UNFINISHED}{key}"
-
-
-def label_text(adaptation: Adaptation) -> str:
-    """Say what was taken for the task, since it was guessed unless it was given."""
-    import numpy as np
-
-    name = cut(adaptation.settings.label)
-    models = ", ".join(str(each) for each in adaptation.settings.models)
-    if adaptation.task != "classification":
-        return f"{name} (numbers), model {models}"
-    classes, counts = np.unique(np.asarray(adaptation.pair.y), return_counts=True)
-    last = f"{100 * counts[-1] / counts.sum():.0f} % are {cut(str(classes[-1]), 12)}"
-    return f"{name} ({classes.size} classes, {last}), model {models}"
 
 
 def _kept(journal: Path) -> list[str]:

@@ -1,7 +1,9 @@
-"""The libraries underneath: their warnings are counted, not scattered over the screen."""
+"""The libraries underneath: their warnings are counted; the user's own modules are found."""
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,3 +27,19 @@ def library_warnings(session: Session) -> Iterator[None]:
     if session.debug:
         for text in dict.fromkeys(str(each.message) for each in foreign):
             session.err.write(text)
+
+
+@contextmanager
+def modules_here(*, wanted: bool) -> Iterator[None]:
+    """Let Python, also in parallel jobs, find modules of the present folder where that is wanted.
+
+    They come last, lest a file of that folder takes the place of a library.
+    """
+    here = os.getcwd()
+    if wanted:
+        sys.path.append(here)
+    try:
+        yield
+    finally:
+        if wanted:
+            sys.path.remove(here)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from weighbridge.cli._screen import COLUMNS, Screen
+from weighbridge.cli._screen import COLUMNS, Screen, within_columns
 
 STAGES = ("read", "shift", "bridge", "verify", "write")
 # What a stage does, until something more exact is known.
@@ -64,7 +64,7 @@ class Narration:
         if not self.quiet:
             with self._lock:
                 self._wipe()
-                self.screen.write(text)
+                self.screen.write(within_columns(text))
 
     def detail(self, stage: str, text: str) -> None:
         """Say what a stage does or did, in a few words."""

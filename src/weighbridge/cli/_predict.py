@@ -14,7 +14,7 @@ from weighbridge._problem import cli_option, listed, shown_file
 from weighbridge._write_whole import write_whole
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there
-from weighbridge.cli._libraries import library_warnings
+from weighbridge.cli._libraries import library_warnings, modules_here
 from weighbridge.cli._screen import within_columns
 from weighbridge.cli._session import Session
 from weighbridge.cli._table_out import check_suffix
@@ -92,11 +92,12 @@ def _write(
     from weighbridge._tables import read_blocks
     from weighbridge.adaptation import load_model
     from weighbridge.adaptation._result import head
-    from weighbridge.cli._table_out import TableWriter
+    from weighbridge.adaptation._table_writer import TableWriter
 
     session.narration.count("write", "%")
     session.narration("read", 0, 1)
-    saved = load_model(model, trust=trust, option=cli_option)
+    with modules_here(wanted=bool(trust)):
+        saved = load_model(model, trust=trust, option=cli_option)
     session.narration.detail("read", f"model of {len(saved.features)} features")
     names, done = _names(saved), 0
     with (

@@ -40,6 +40,7 @@ def report(
     check_outputs([path], force=force)
     session.narration.say(f"weighbridge report: {result}")
     from weighbridge.report import read_result, write_report
+    from weighbridge.report._facts import facts_of
 
     session.narration("read", 0, 1)
     session.narration.detail("read", str(result))
@@ -47,6 +48,10 @@ def report(
         content = read_result(result)
     except (ValueError, IsADirectoryError) as error:
         raise InputError([_refused(result, error)]) from None
+    try:
+        facts_of(content)
+    except ValueError:
+        raise InputError([_without_page(result, content)]) from None
     session.narration.detail("write", str(path))
     session.narration("write", 0, 1)
     write_report(content, path)
@@ -63,3 +68,13 @@ def report(
 def _refused(path: Path, error: Exception) -> Problem:
     message = f"{shown_file(str(path))} is not a result of weighbridge."
     return Problem("WB144", message, (str(error).partition("; ")[0],), EXAMPLE)
+
+
+def _without_page(path: Path, content: dict[str, Any]) -> Problem:
+    """Say why a result that is whole cannot be drawn."""
+    name, command = shown_file(str(path)), content.get("command")
+    message = f"{name} is the result of `weighbridge {command}`, which has no page."
+    if content.get("failure"):
+        message = f"{name} is the result of a run that failed; it has no page."
+    help = "weighbridge adapt train.csv deploy.csv --label y"
+    return Problem("WB147", message, (), help)

@@ -18,6 +18,8 @@ from weighbridge.adaptation._adapt import MOST_DEPLOYMENT_ROWS
 from weighbridge.adaptation._choices import find_ratio
 from weighbridge.adaptation._result import inputs_dict
 from weighbridge.adaptation._same_rows import check_rows
+from weighbridge.adaptation._sample_note import sample_note
+from weighbridge.cli._said import size_text
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import fit_ratio
 from weighbridge.ratios._fit_ratio import is_fitted
@@ -39,8 +41,7 @@ class TwoTables:
     @property
     def size(self) -> str:
         """Rows and columns in words."""
-        first, second = (f"{each.rows:,} × {len(each.columns)}" for each in self.tables)
-        return f"{first} and {second}"
+        return size_text(self.tables)
 
     def inputs(self) -> dict[str, Any]:
         """Return what went in, ready for JSON."""
@@ -98,7 +99,7 @@ def read_two(
     notes = (
         *pair.notes,
         *check_rows(X, X_target, tables, cli_option),
-        *(each for table in tables for each in _sampled(table)),
+        *(each for table in tables for each in sample_note(table)),
     )
     return TwoTables(tables, pair, settings["label"], X, X_target, ratio, name, notes)
 
@@ -151,14 +152,3 @@ def _matched(train: Table, deploy: Table, settings: dict[str, Any]) -> Pair:
     )
     dropped = [Dropped(name, "WB138", f"{files[1]} does not have it") for name in alone]
     return replace(pair, notes=(*pair.notes, note), dropped=(*pair.dropped, *dropped))
-
-
-def _sampled(table: Table) -> Iterator[Finding]:
-    if table.sampled < table.rows:
-        yield Finding(
-            "WB139",
-            "note",
-            f"{table.sampled:,} of the {table.rows:,} rows of {shown_file(table.name)} stand for "
-            "all of them, drawn at random.",
-            "More would hardly change what is shown.",
-        )

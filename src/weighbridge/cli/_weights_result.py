@@ -67,6 +67,8 @@ def weights_result(
             "lam": settings["lam"],
             "alpha": settings["alpha"],
             "jobs": settings["jobs"],
+            "drop": list(settings["drop"]),
+            "keep": list(settings["keep"]) or None,
         },
         findings=[each.to_dict() for each in (*two.notes, *_found(overlap, left))],
         files={"weights": str(out)},

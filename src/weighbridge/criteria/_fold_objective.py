@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._pass_weights import fit_with_weights
+from weighbridge.criteria._linear_design import fixed_steps
 from weighbridge.criteria._objective import CandidateObjective, Outcome
 from weighbridge.criteria._row_loss import RowLoss, respond, row_loss
 from weighbridge.criteria._rows import SourceRows
@@ -33,7 +35,8 @@ _KEPT_NUMBERS = 60_000_000
 class Fold(NamedTuple):
     """One split, ready to fit: rows to fit on and rows to score.
 
-    `is_kernel` says that `X` and `X_held` are kernels with the rows to fit on.
+    `is_kernel` says that `X` and `X_held` are kernels with the rows to fit on; `error` why there
+    is nothing to fit on.
     """
 
     X: Any
@@ -43,6 +46,7 @@ class Fold(NamedTuple):
     y_held: np.ndarray
     held_weights: FloatArray
     is_kernel: bool = False
+    error: str | None = None
 
     def without(self, zero: npt.NDArray[np.bool_]) -> Fold:
         """Leave rows of a kernel out of the fit."""
@@ -99,13 +103,17 @@ class FoldObjective(CandidateObjective):
         self.loss = row_loss(scoring, estimator)
         self._scorer = None if self.loss is not None else get_scorer(scoring)
         self._shared = share_work(estimator, rows.X, rows.log_ratio)
+        whole = self._shared.estimator
+        # a metric of the user's may look at the pipeline, or at the columns as they came
+        apart = self.loss is not None and not self._shared.is_kernel
+        *self._transformers, self._last = (fixed_steps(whole) if apart else None) or [whole]
         held = np.concatenate([test for _, test in splits])
         # a row that is held out several times is one unit: its losses are averaged
         self._held, self._unit, self._times = np.unique(
             held, return_inverse=True, return_counts=True
         )
         self._kept: dict[int, Fold] = {}
-        self._keep = _size(self._shared.X) * len(splits) <= _KEPT_NUMBERS
+        self._room = _KEPT_NUMBERS
 
     @property
     def held_rows(self) -> npt.NDArray[np.intp]:
@@ -154,7 +162,7 @@ class FoldObjective(CandidateObjective):
         """Fit every candidate on every fold, in parallel over both."""
         jobs = (
             delayed(fit_fold)(
-                self._shared.estimator,
+                self._last,
                 self._fold(number),
                 row[self.splits[number][0]],
                 self.loss if self.loss is not None else self._scorer,
@@ -199,23 +207,44 @@ class FoldObjective(CandidateObjective):
             return self._kept[number]
         train, test = self.splits[number]
         rows = self.rows
+        X, X_held, error = _transformed(
+            self._transformers, self._shared.part(train, train), self._shared.part(test, train)
+        )
         fold = Fold(
-            self._shared.part(train, train),
+            X,
             rows.y[train],
             None if rows.own is None else rows.own[train],
-            self._shared.part(test, train),
+            X_held,
             rows.y[test],
             rows.unit_weights[test],
             self._shared.is_kernel,
+            error,
         )
-        if self._keep:
+        size = _size(X) + _size(X_held)
+        if size <= self._room:
+            self._room -= size
             self._kept[number] = fold
         return fold
 
 
+def _transformed(transformers: list[Any], X: Any, X_held: Any) -> tuple[Any, Any, str | None]:
+    """Fit transformers to one table and apply them to both; or say why that fails.
+
+    They look at neither labels nor weights: every candidate would get the same tables.
+    """
+    try:
+        for step in transformers:
+            fitted = clone(step)
+            X = fitted.fit_transform(X)
+            X_held = fitted.transform(X_held)
+    except Exception as error:  # noqa: BLE001 - any table may be one that they cannot take
+        return None, None, f"{type(error).__name__}: {error}"
+    return X, X_held, None
+
+
 def _size(X: Any) -> int:
     """Count the numbers of a table; of one that does not say, none."""
-    return int(np.prod(getattr(X, "shape", (0,))))
+    return int(X.nnz) if issparse(X) else int(np.prod(getattr(X, "shape", (0,))))
 
 
 def fit_fold(
@@ -226,6 +255,8 @@ def fit_fold(
     Linear algebra runs on one thread: how many there are depends on the number of jobs, and the
     last bits of a matrix product depend on the number of threads.
     """
+    if fold.error is not None:
+        return FoldResult(error=fold.error)
     begun = time.perf_counter()
     with nullcontext() if parent_process() is None else one_thread():
         try:

@@ -18,6 +18,7 @@ from weighbridge.diagnostics._domain import (
 )
 from weighbridge.diagnostics._features import table_columns
 from weighbridge.diagnostics._placements import FoldAuc, fold_auc, standard_error
+from weighbridge.ratios._columns import distinct_values
 from weighbridge.ratios._parameters import check_count
 from weighbridge.ratios._table import TableEncoder
 
@@ -253,8 +254,8 @@ def _alone(domain: CrossFittedDomain) -> list[float]:
 def _bins(column: Array, n_bins: int) -> Array:
     """Return the number of each row's bin or level; missing values have one of their own."""
     if column.dtype == object:
-        missing = np.array([value is None for value in column])
-        text = np.where(missing, "", column).astype(str)
-        return np.where(missing, 0, 1 + np.unique(text, return_inverse=True)[1])
+        distinct, places = distinct_values(column)
+        missing = np.array([value is None for value in distinct])
+        return np.where(missing[places], 0, 1 + places)
     places = binned(column, n_bins)
     return np.where(np.isnan(places), 0, places + 1).astype(int)

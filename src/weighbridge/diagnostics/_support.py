@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from weighbridge.diagnostics._balance_row import RARE
 from weighbridge.diagnostics._features import gap_name
 from weighbridge.diagnostics._samples import stacked_table
 from weighbridge.diagnostics._words import percent
@@ -49,7 +50,7 @@ class Support:
         Distance to the nearest source row from which a row is outside, in standard deviations.
     unseen_levels : tuple of str
         Levels of categories (``site=west``) and missing values (``bmi missing``) that no source row
-        has, the most frequent first; at most 20.
+        has, the most frequent first; at most 20. Levels with fewer than 10 rows are one, "other".
     unseen_share : float
         Share of the target rows with such a level.
 
@@ -195,8 +196,10 @@ class _Unseen:
         self.marked |= new[level]
         self.lonely |= single & (codes == 0)
         for k in np.flatnonzero(new):
-            name = gap_name if k == levels.size else f"{label}={levels[k]}"
-            self.counts[name] += int(counts[1][k])
+            rows = int(counts[1][k])
+            # as everywhere, levels of a few rows share a name: no single row is to be known by it
+            name = f"{label}={levels[k] if rows >= RARE else 'other'}"
+            self.counts[gap_name if k == levels.size else name] += rows
 
     def _look_at_gaps(self, name: str, gaps: Array, codes: Array) -> None:
         if gaps.any() and not gaps[codes == 0].any():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,13 +28,14 @@ from weighbridge.ratios._cross_fit import (
     refuse_class_weight,
 )
 from weighbridge.ratios._estimated import EstimatedRatio
-from weighbridge.ratios._logistic import LogisticPath, can_be_squared
+from weighbridge.ratios._logistic import LogisticPath
 from weighbridge.ratios._parameters import check_count
+from weighbridge.ratios._quadratic import can_be_squared
 from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._row_scores import RowScores
 from weighbridge.ratios._table import TableEncoder
 from weighbridge.ratios._ulsif import ULSIF
-from weighbridge.ratios._views import NumbersView, QuadraticView, TreesView, View
+from weighbridge.ratios._views import FactoredView, NumbersView, TreesView, View
 
 # Trees look at every column at every split.
 MAX_TREE_COLUMNS = 1000
@@ -163,7 +166,7 @@ class AutoRatio(EstimatedRatio):
         place = self.table_.names.index(self.chosen_)
         if not some:
             return results[place], rows
-        candidate = self._candidates(X, codes, seed)[place]
+        (candidate,) = self._candidates(X, codes, seed, only=self.chosen_)
         if candidate.refit:  # fitted to all rows next; folds of all would only be thrown away
             return replace(results[place], candidate=candidate), rows
         rows = RowScores(X)
@@ -175,35 +178,16 @@ class AutoRatio(EstimatedRatio):
         order = np.concatenate([rows[: self.max_rows] for rows in shuffled(X, codes, rng)])
         return take_rows(X, order), codes[order]
 
-    def _candidates(self, X: Any, codes: np.ndarray, seed: int) -> list[Candidate]:
-        """Return the candidates, smoothest first."""
-        constant = Candidate("constant", None, View())
-        if self.candidates is not None:
-            own = [
-                Candidate(
-                    name,
-                    *family_and_view(model, X, codes),
-                    refit=hasattr(model, "score_samples"),
-                )
-                for name, model in self.candidates
-            ]
-            return [constant, *own]
-        encoder = TableEncoder().fit(X, codes)
-        numbers = NumbersView(encoder)
-        first = numbers(take_rows(X, slice(0, 1)))
-        plain = np.bincount(codes).min() >= ROWS_PER_COEFFICIENT * (first.shape[1] + 1)
-        found = [constant, Candidate("linear", LogisticPath(), numbers, refit=plain)]
-        dense = not sp.issparse(X)
-        if dense and can_be_squared(first):
-            squares = QuadraticView(encoder).fit(X)
-            found.append(Candidate("quadratic", LogisticPath(), squares, extends="linear"))
-        fewest = np.bincount(codes).min()
-        if fewest >= MIN_KERNEL_ROWS:
-            found.append(Candidate("ulsif", Single(ULSIF(random_state=seed)), View(), refit=True))
-        if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
-            trees = Single(_boosting(encoder.categorical, seed))
-            found.append(Candidate("boosting", trees, TreesView(encoder), temper=True))
-        return found
+    def _candidates(
+        self, X: Any, codes: np.ndarray, seed: int, only: str | None = None
+    ) -> list[Candidate]:
+        """Return the candidates, smoothest first, or a single one without the work of others."""
+        makers = {"constant": lambda: Candidate("constant", None, View())}
+        if self.candidates is None:
+            makers |= _default_makers(X, codes, seed)
+        else:
+            makers |= {name: partial(_own, name, each, X, codes) for name, each in self.candidates}
+        return [make() for name, make in makers.items() if only in (None, name)]
 
     def _cross_fitted(self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any) -> Scored:
         started = time.perf_counter()
@@ -303,6 +287,39 @@ class AutoRatio(EstimatedRatio):
 def _first_rows(codes: np.ndarray, n: int) -> np.ndarray:
     """Return the places of the first n rows of each sample; their order is random."""
     return np.concatenate([np.flatnonzero(codes == code)[:n] for code in (0, 1)])
+
+
+def _own(name: str, model: Any, X: Any, codes: np.ndarray) -> Candidate:
+    """Return a candidate of the user's."""
+    family, view = family_and_view(model, X, codes)
+    return Candidate(name, family, view, refit=hasattr(model, "score_samples"))
+
+
+def _default_makers(X: Any, codes: np.ndarray, seed: int) -> dict[str, Callable[[], Candidate]]:
+    """Return what makes each of the default candidates that suit the table."""
+    encoder = TableEncoder().fit(X, codes)
+    numbers = NumbersView(encoder)
+    first = numbers(take_rows(X, slice(0, 1)))
+    fewest, dense = int(np.bincount(codes).min()), not sp.issparse(X)
+    plain = fewest >= ROWS_PER_COEFFICIENT * (first.shape[1] + 1)
+
+    def quadratic() -> Candidate:
+        view = FactoredView(encoder).fit(X)
+        return Candidate("quadratic", LogisticPath(), view, extends="linear")
+
+    def boosting() -> Candidate:
+        trees = Single(_boosting(encoder.categorical, seed))
+        return Candidate("boosting", trees, TreesView(encoder), temper=True)
+
+    makers = {"linear": lambda: Candidate("linear", LogisticPath(), numbers, refit=plain)}
+    if dense and can_be_squared(first):
+        makers["quadratic"] = quadratic
+    if fewest >= MIN_KERNEL_ROWS:
+        kernels = Single(ULSIF(random_state=seed))
+        makers["ulsif"] = lambda: Candidate("ulsif", kernels, View(), refit=True)
+    if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
+        makers["boosting"] = boosting
+    return makers
 
 
 def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:

@@ -30,7 +30,7 @@ from weighbridge.ratios._logistic import LogisticPath
 from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._row_scores import RowScores
 from weighbridge.ratios._table import TableEncoder
-from weighbridge.ratios._views import QuadraticView, TreesView, View
+from weighbridge.ratios._views import FactoredView, TreesView, View
 
 
 class ClassifierRatio(EstimatedRatio):
@@ -126,7 +126,7 @@ class ClassifierRatio(EstimatedRatio):
     def _family(self, X: Any, codes: np.ndarray) -> tuple[Family, View]:
         """Return the models to fit, and what they see of the table."""
         if self.estimator is None:
-            return LogisticPath(), QuadraticView(TableEncoder().fit(X, codes)).fit(X)
+            return LogisticPath(), FactoredView(TableEncoder().fit(X, codes)).fit(X)
         return family_and_view(self.estimator, X, codes)
 
     def _score_block(self, X: Any) -> np.ndarray:

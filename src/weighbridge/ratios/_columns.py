@@ -70,6 +70,18 @@ def unmasked(X: Any) -> np.ndarray:
     return X.astype(np.float64).filled(np.nan)
 
 
+def distinct_values(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different values of a text column, and for each row the place of its own.
+
+    Values are few: what is done to each of them need not be done to each row.
+    """
+    values = column.tolist()
+    place = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    distinct = np.empty(len(place), dtype=object)
+    distinct[:] = list(place)
+    return distinct, np.fromiter(map(place.__getitem__, values), np.intp, len(values))
+
+
 def _frame_columns(X: Any) -> list[np.ndarray]:
     import narwhals as nw
 
@@ -83,12 +95,19 @@ def _frame_columns(X: Any) -> list[np.ndarray]:
             columns.append(_floats(series.dt.total_microseconds().cast(nw.Float64)) / DAY)
         elif series.dtype in (nw.Object, nw.Unknown):
             columns.append(_typed(series.to_numpy()))
+        elif series.dtype == nw.String and not _holds_objects(series):
+            columns.append(_as_text(series.to_numpy()))
         else:
             # some versions of pandas turn a missing value into the text "None"
             text = _as_text(series.cast(nw.String).to_numpy())
             text[series.is_null().to_numpy()] = None
             columns.append(text)
     return columns
+
+
+def _holds_objects(series: Any) -> bool:
+    """True for a column of Python objects, of which the first few alone were found to be text."""
+    return isinstance(getattr(series.to_native(), "dtype", None), np.dtype)
 
 
 def _floats(series: Any) -> np.ndarray:

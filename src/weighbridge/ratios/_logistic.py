@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn import get_config
-from sklearn.linear_model import LogisticRegression
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from weighbridge.ratios._quadratic import QuadraticRows
 
 # Inverse penalties, strongest penalty first; each fit starts from the one before.
 PENALTIES = tuple(10.0**power for power in range(-4, 4))
-# Products of columns up to this many columns, squares up to that many.
-MAX_PRODUCTS = 40
-MAX_SQUARES = 1000
+# Where scikit-learn's LogisticRegression stops.
+_OPTIONS = {"maxiter": 1000, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
 
 
 @dataclass(frozen=True)
@@ -31,61 +31,41 @@ class LinearLogOdds:
 
 
 class LogisticPath:
-    """The family of logistic regressions over all penalties."""
+    """The family of logistic regressions over all penalties.
+
+    The objective, the solver and its tolerance are those of `LogisticRegression`; but a matrix of
+    features need only know its products with vectors (`QuadraticRows`).
+    """
 
     def fit_all(self, X: Any, codes: np.ndarray) -> list[LinearLogOdds]:
         """Return one model for each penalty."""
-        model = LogisticRegression(C=PENALTIES[0], max_iter=1000, warm_start=True)
         fitted = []
+        coef = np.zeros(X.shape[1] + 1)  # the intercept last
         for C in PENALTIES:
-            model.set_params(C=C).fit(X, codes)
-            fitted.append(LinearLogOdds(model.coef_[0].copy(), float(model.intercept_[0]), C))
+            loss = _PenalisedLoss(X, codes, 1 / (C * codes.size))
+            coef = minimize(loss, coef, method="L-BFGS-B", jac=True, options=_OPTIONS).x
+            fitted.append(LinearLogOdds(coef[:-1].copy(), float(coef[-1]), C))
         return fitted
 
 
-class Quadratic:
-    """Columns with their squares and products, standardised; squares only where these are many.
+@dataclass(frozen=True)
+class _PenalisedLoss:
+    """Mean log loss plus half the squared norm of the coefficients times `strength`."""
 
-    Parameters
-    ----------
-    products : bool, default=True
-        False leaves products out, however few they are.
-    """
+    X: Any
+    codes: np.ndarray
+    strength: float
 
-    def __init__(self, products: bool = True):
-        self.products = products
-
-    def fit(self, X: np.ndarray) -> Quadratic:
-        """Learn the scales of the features."""
-        n, d = X.shape
-        numbers = get_config()["working_memory"] * 2**20 / 8 / 2
-        self.products &= d <= MAX_PRODUCTS and n * d * (d + 3) / 2 <= numbers
-        features = self._features(X)
-        self.centre = features.mean(axis=0)
-        deviation = features.std(axis=0)
-        # a feature that rounding alone makes vary counts nothing
-        varies = deviation > 1e-10 * np.maximum(np.abs(features).max(axis=0), 1e-300)
-        self.scale = np.where(varies, 1 / np.where(varies, deviation, 1.0), 0.0)
-        return self
-
-    def transform(self, X: np.ndarray) -> np.ndarray:
-        """Return the features of some rows."""
-        features = self._features(X)
-        features -= self.centre
-        features *= self.scale
-        return features
-
-    def _features(self, X: np.ndarray) -> np.ndarray:
-        d = X.shape[1]
-        if not self.products:
-            return np.hstack([X, X**2])
-        left, right = np.triu_indices(d)
-        features = np.empty((X.shape[0], d + left.size))
-        features[:, :d] = X
-        np.multiply(X[:, left], X[:, right], out=features[:, d:])
-        return features
-
-
-def can_be_squared(X: Any) -> bool:
-    """True for a dense matrix of no more columns than squares are made of."""
-    return not sp.issparse(X) and X.shape[1] <= MAX_SQUARES
+    def __call__(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return value and gradient."""
+        slopes = coef[:-1]
+        log_odds = np.asarray(self.X @ slopes).ravel() + coef[-1]
+        loss = np.mean(np.logaddexp(0.0, log_odds) - self.codes * log_odds)
+        residual = (expit(log_odds) - self.codes) / self.codes.size
+        if isinstance(self.X, QuadraticRows):
+            gradient = self.X.moments(residual)
+        else:
+            gradient = np.asarray(self.X.T @ residual).ravel()
+        gradient = gradient + self.strength * slopes
+        value = float(loss + self.strength / 2 * (slopes @ slopes))
+        return value, np.append(gradient, residual.sum())

@@ -14,7 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from weighbridge._validation import is_frame
-from weighbridge.ratios._columns import column_labels, is_numeric_array, read_columns
+from weighbridge.ratios._columns import (
+    column_labels,
+    distinct_values,
+    is_numeric_array,
+    read_columns,
+)
 
 # Columns that break a tie; different rows that agree in so many are left as they came.
 MOST_KEYS = 100
@@ -108,7 +113,6 @@ def _within_range(column: np.ndarray) -> np.ndarray:
 
 def text_as_number(column: np.ndarray) -> np.ndarray:
     """Replace each text by a number made from it, a missing one by NaN."""
-    missing = np.array([value is None for value in column])
-    distinct, codes = np.unique(np.where(missing, "", column).astype(str), return_inverse=True)
-    numbers = np.array([text_code(text) for text in distinct], dtype=np.float64)
-    return np.where(missing, np.nan, numbers[codes])
+    distinct, places = distinct_values(column)
+    numbers = [np.nan if text is None else text_code(str(text)) for text in distinct]
+    return np.array(numbers, dtype=np.float64)[places]

@@ -8,7 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from weighbridge._validation import is_frame
-from weighbridge.ratios._columns import column_labels, is_numeric_array, read_columns
+from weighbridge.ratios._columns import (
+    column_labels,
+    distinct_values,
+    is_numeric_array,
+    read_columns,
+)
 
 # Categories rarer than this share one level; so do those beyond the most frequent ones.
 RARE = 5
@@ -195,7 +200,10 @@ _MISSING, _OTHERS = "\0missing", "\0others"
 
 def _frequent_levels(text: np.ndarray) -> np.ndarray:
     """Return the levels that have a column of their own, sorted."""
-    levels, counts = np.unique(_with_missing(text), return_counts=True)
+    distinct, places = distinct_values(text)
+    # two texts may be one to NumPy, which drops trailing zero characters
+    levels, inverse = np.unique(_with_missing(distinct), return_inverse=True)
+    counts = np.bincount(inverse[places], minlength=levels.size)
     by_count = np.argsort(-counts, kind="stable")[:MAX_LEVELS]
     least = min(RARE, max(2, text.size // 10))  # a handful of rows has no room for rare levels
     kept = by_count[counts[by_count] >= least]
@@ -212,12 +220,13 @@ def _level_codes(text: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
     NaN is what a category never seen gets where every level of ``fit`` has a column of its own.
     """
-    values = _with_missing(text)
-    place = np.minimum(np.searchsorted(levels, values), levels.size - 1)
-    codes = place.astype(np.float64)
+    distinct, places = distinct_values(text)
+    values = _with_missing(distinct)
+    level = np.minimum(np.searchsorted(levels, values), levels.size - 1)
+    codes = level.astype(np.float64)
     others = np.flatnonzero(levels == _OTHERS)
-    codes[levels[place] != values] = others[0] if others.size else np.nan
-    return codes
+    codes[levels[level] != values] = others[0] if others.size else np.nan
+    return codes[places]
 
 
 def _sparse_scale(X: Any, codes: np.ndarray) -> np.ndarray:

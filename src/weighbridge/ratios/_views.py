@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weighbridge.ratios._logistic import Quadratic, can_be_squared
+from weighbridge.ratios._quadratic import Quadratic, QuadraticRows, can_be_squared
 from weighbridge.ratios._table import TableEncoder
 
 
@@ -40,6 +40,15 @@ class QuadraticView(NumbersView):
         """Return numbers, squares and products."""
         numbers = super().__call__(X)
         return numbers if self.quadratic is None else self.quadratic.transform(numbers)
+
+
+class FactoredView(QuadraticView):
+    """The same, for a model that only multiplies them: they are not made."""
+
+    def __call__(self, X: Any) -> Any:
+        """Return numbers, squares and products as a matrix that can be multiplied."""
+        numbers = NumbersView.__call__(self, X)
+        return numbers if self.quadratic is None else QuadraticRows(numbers, self.quadratic)
 
 
 class TreesView(NumbersView):

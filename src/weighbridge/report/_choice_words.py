@@ -13,7 +13,7 @@ def choice_words(facts: Facts) -> list[str]:
     bridge = facts.pictures.get("bridge")
     if bridge is None:
         return [_nothing_drawn(facts)]
-    return [_chosen(bridge) + _flat(bridge), *_mixed(facts), *_not_used(facts)]
+    return [_chosen(facts, bridge) + _flat(bridge), *_not_used(facts)]
 
 
 def _nothing_drawn(facts: Facts) -> str:
@@ -29,12 +29,19 @@ def _nothing_drawn(facts: Facts) -> str:
     return "The weighting was given and not searched for, so there is no map of other choices."
 
 
-def _chosen(bridge: dict[str, Any]) -> str:
-    tried = len(bridge["lam"])
+def _chosen(facts: Facts, bridge: dict[str, Any]) -> str:
     how = "tried one after another" if bridge.get("searched") else "tried"
+    tried = f"Of {len(bridge['lam']):,} weightings {how}, "
+    left_out = "on rows left out of the fit"
+    mixture = facts.mixture
+    if len(mixture) < 2:
+        chosen, loss = _point(bridge["chosen"]), bridge["loss_name"]
+        return f"{tried}{chosen} was chosen by its {loss} {left_out}. "
     return (
-        f"Of {tried:,} weightings {how}, {_point(bridge['chosen'])} was chosen by its "
-        f"{bridge['loss_name']} on rows left out of the fit. "
+        f"{tried}no single one was chosen: an average of {len(mixture)} models, each with its own "
+        f"weighting, has the best {bridge['loss_name']} {left_out}. The largest share, "
+        f"{percent(max(part[2] for part in mixture))}, has {_point(bridge['chosen'])}, the star on "
+        "the map. "
     )
 
 
@@ -63,18 +70,6 @@ def _flat(bridge: dict[str, Any]) -> str:
         f"{level:,} of them ({percent(level / len(known))}) are within one standard error of the "
         "best: " + ("the choice hardly matters." if level > len(known) / 3 else "they do as well.")
     )
-
-
-def _mixed(facts: Facts) -> list[str]:
-    tuned = facts.candidate("tuned")
-    mixture = (tuned or {}).get("mixture") or []
-    if len(mixture) < 2:
-        return []
-    lam, alpha, share = max(mixture, key=lambda part: part[2])
-    return [
-        f"The tuned model is an average over {len(mixture)} weightings; the largest share, "
-        f"{percent(share)}, has {_point({'lam': lam, 'alpha': alpha})}."
-    ]
 
 
 def _not_used(facts: Facts) -> list[str]:

@@ -9,17 +9,19 @@ from typing import Any
 
 from weighbridge.report._facts import Facts
 
-# Options that are written only where they differ from their defaults: setting, option, default.
-_OPTIONS = (
-    ("task", "task", None),
-    ("metric", "metric", None),
-    ("ratio", "ratio", "auto"),
-    ("lam", "lam", None),
-    ("alpha", "alpha", None),
-    ("weight", "weight", None),
-    ("confidence", "confidence", 0.95),
-    ("seed", "seed", 0),
-)
+# Options that are written only where they differ from their defaults.
+_DEFAULTS: dict[str, Any] = {
+    "task": None,
+    "drop": [],
+    "keep": None,
+    "weight": None,
+    "metric": None,
+    "ratio": "auto",
+    "lam": None,
+    "alpha": None,
+    "confidence": 0.95,
+    "seed": 0,
+}
 
 # Metrics that are taken where none is named.
 _USUAL = {"metric": ("error", "rmse", "RMSE")}
@@ -71,19 +73,32 @@ def _predict(model: str) -> str:
 def _repeat(facts: Facts) -> str:
     command, inputs = facts.result["command"], facts.inputs
     if command == "demo":
-        return "weighbridge demo"
+        seed = facts.settings.get("seed")
+        return "weighbridge demo" + (f" {_option('seed', seed)}" if seed else "")
     files = [shlex.quote(_file(inputs, side)) for side in ("train", "deploy")]
     parts = ["weighbridge", command, *files]
     if inputs.get("label") is not None:
         parts += ["--label", shlex.quote(str(inputs["label"]))]
     for name in _models(facts):
         parts += ["--model", shlex.quote(name)]
-    for name, value in _given(facts):
-        parts += [
-            f"--{name}",
-            shlex.quote(f"{value:g}" if isinstance(value, float) else str(value)),
-        ]
+    parts += [_option(name, value) for name, value in _given(facts)]
     return " ".join(parts)
+
+
+def _option(name: str, value: Any) -> str:
+    """Write an option as it is typed."""
+    if isinstance(value, list):
+        value = ",".join(map(_between_commas, value))
+    written = shlex.quote(f"{value:g}" if isinstance(value, float) else str(value))
+    # what starts with a dash would be taken for an option of its own
+    return f"--{name}{'=' if str(value).startswith('-') else ' '}{written}"
+
+
+def _between_commas(name: str) -> str:
+    """Write a name as one of several: one that holds a comma or a quote is put in quotes."""
+    if "," in name or '"' in name:
+        return '"' + name.replace('"', '""') + '"'
+    return name
 
 
 def _adapt(facts: Facts) -> str:
@@ -111,10 +126,10 @@ def _given(facts: Facts) -> list[tuple[str, Any]]:
     """Return the settings that are not defaults, and always the task."""
     settings = {"task": facts.inputs.get("task"), **facts.settings}
     found = []
-    for key, option, default in _OPTIONS:
-        value = settings.get(key)
-        if value is not None and value not in _USUAL.get(key, (default,)):
-            found.append((option, value))
+    for name, default in _DEFAULTS.items():
+        value = settings.get(name)
+        if value is not None and value not in _USUAL.get(name, (default,)):
+            found.append((name, value))
     return found
 
 
@@ -128,4 +143,6 @@ def _text(value: str) -> str:
 
 
 def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
     return _text(value) if isinstance(value, str) else repr(value)

@@ -131,6 +131,11 @@ class Facts:
         """Return a candidate by name."""
         return next((each for each in self.candidates if each["name"] == name), None)
 
+    @property
+    def mixture(self) -> list[list[float]]:
+        """What the tuned model is an average of: lam, alpha and share of each part."""
+        return (self.candidate("tuned") or {}).get("mixture") or []
+
     def finding(self, code: str) -> dict[str, Any] | None:
         """Return the first finding of a code."""
         return next((each for each in self.findings if each["code"] == code), None)

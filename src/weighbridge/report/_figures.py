@@ -49,8 +49,8 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
             _untabled(
                 "fig-paired-change",
                 change,
-                "Left of the dashed line is better than no weights. Compare here and not above: "
-                "changes are taken on the same rows, so that intervals are shorter.",
+                "Left of the dashed line is better than no weights. Compare here and not there: "
+                "changes are taken on the same rows, which two intervals do not show.",
             )
         )
     return found

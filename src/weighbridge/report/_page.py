@@ -214,8 +214,10 @@ def _use(facts: Facts) -> str:
     )
     if files.get("model") is None:
         return f"In Python, result.model is {kept}; result.save(folder) writes it to a file."
+    # an average of models has no weights of its own
+    whose = " in its largest part" if facts.use == "tuned" and len(facts.mixture) > 1 else ""
     weights = (
-        f" The weight of every training row is in {files['weights']}."
+        f" The weight of every training row{whose} is in {files['weights']}."
         if files.get("weights")
         else ""
     )

@@ -49,7 +49,7 @@ class RatioInfluence:
             some = table if step == 1 else take_rows(table, np.arange(0, log_odds.size, step))
             spread = (expit(log_odds) * expit(-log_odds))[::step]
             spread *= log_odds.size / spread.size
-            for block, phi in features.blocks(some):
+            for block, phi in features.blocks(some, keep=step == 1):
                 information += (phi * spread[block, None]).T @ phi
         self.information = information
 
@@ -58,9 +58,7 @@ class RatioInfluence:
 
         `contributions` are the weighted, centred terms of the means, one column for each.
         """
-        gradient = np.zeros((self.features.width, contributions.shape[1]))
-        for block, phi in self.features.blocks(self.X):
-            gradient += phi.T @ contributions[block]
+        gradient = self.features.moments(self.X, contributions)
         coefficients = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
         return (
             self.scores[0][:, None] * self.features.times(self.X, coefficients),
@@ -72,12 +70,7 @@ class RatioInfluence:
 
         One column for each way of counting.
         """
-        total = np.zeros((self.features.width, source.shape[1]))
-        for table, extra, scores in (
-            (self.X, source, self.scores[0]),
-            (self.X_target, target, self.scores[1]),
-        ):
-            for block, phi in self.features.blocks(table):
-                total += phi.T @ (extra[block] * scores[block, None])
+        total = self.features.moments(self.X, source * self.scores[0][:, None])
+        total += self.features.moments(self.X_target, target * self.scores[1][:, None])
         moved = np.asarray(np.linalg.solve(self.information, total), dtype=np.float64)
         return self.features.times(self.X, moved)

@@ -38,6 +38,7 @@ from weighbridge.verdict._journals import Journals, check_journal
 from weighbridge.verdict._stage import Progress, Stage, check_progress
 from weighbridge.verdict._verdict import Verdict
 from weighbridge.verdict._verdict_of import verdict_of, worse_in_deployment
+from weighbridge.verdict._workload import Announce, announce_work
 
 # Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
 _FOUND = 0.05
@@ -89,10 +90,12 @@ def assess_models(
     random_state: Any = None,
     journal: Any = None,
     progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> dict[str, Verdict]:
     """Assess several models of one kind, by name, with one ratio, one diagnosis, the same folds.
 
     The arguments are those of `assess`; a ratio that is not given is that of the first model.
+    `announce` is told what is left to do before the searches of models that are fitted one by one.
     """
     check_progress(progress)
     models = {
@@ -122,7 +125,7 @@ def assess_models(
         )
         stage.step()
         _unweighted(models, problem, confidence, stage)
-        _weighted(models, problem, Journals(journal, problem.seed), progress)
+        _weighted(models, problem, Journals(journal, problem.seed), progress, announce)
         return {
             name: verdict_of(
                 problem, each.diagnosis, each.shift, each.assessed, weighted_name(each.estimator)
@@ -180,7 +183,11 @@ def _unweighted(
 
 
 def _weighted(
-    models: dict[str, _Model], problem: RiskProblem, journals: Journals, progress: Progress | None
+    models: dict[str, _Model],
+    problem: RiskProblem,
+    journals: Journals,
+    progress: Progress | None,
+    announce: Announce | None,
 ) -> None:
     """Fit and assess all other candidates, where there is anything to weight for."""
     pending = {name: each for name, each in models.items() if not each.is_settled}
@@ -188,6 +195,10 @@ def _weighted(
     if not n_fits:
         return
     stage = Stage(progress, "bridge", n_fits)
+    if announce is not None:
+        announce_work(
+            {name: (each.base, each.others) for name, each in pending.items()}, problem, announce
+        )
     for name, each in pending.items():
         others = journals.given_to(
             name, each.names[1:], each.others, each.n_parameters, problem.rows.y

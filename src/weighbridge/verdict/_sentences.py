@@ -151,8 +151,8 @@ def choice_findings(
             "note",
             "The weighting was chosen by the squared error of probabilities, not by the loss "
             "shown.",
-            "It tells candidates apart that make the same errors. To choose by another loss, pass "
-            "ImportanceWeightedCV(model, criterion=CrossValidation(scoring=...)) as the estimator.",
+            "Nothing needs to be done: it tells weightings apart that make the same errors, and "
+            "the loss shown is that of rows which the choice never saw.",
         )
     if judgement.weighting == "no gain" and judgement.shift != "none":
         yield Finding(

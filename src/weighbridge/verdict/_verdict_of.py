@@ -83,7 +83,8 @@ def _of_choice(
     close = [
         name
         for name, each in assessed.items()
-        if name != judgement.use
+        # that none may be as good is what "probably" says
+        if name not in (judgement.use, "none")
         and (change := paired_change(each, used, confidence)) is not None
         and contains_zero(change)
     ]
