@@ -48,6 +48,13 @@ def narrated(*, terminal, quiet=False, n_fits=100, seconds=0.3):
     return stream.getvalue(), narration
 
 
+def test_signs_that_turn_a_line_are_shown_as_escapes(tmp_path):
+    path = tmp_path / "out.txt"
+    with path.open("w", encoding="utf-8") as stream:
+        Screen(stream).write("note: \u202eabc\u202c")
+    assert path.read_text(encoding="utf-8") == "note: \\u202eabc\\u202c\n"
+
+
 def test_elsewhere_than_at_a_terminal_a_stage_is_one_line_and_no_carriage_return():
     text, narration = narrated(terminal=False)
     assert "\r" not in text

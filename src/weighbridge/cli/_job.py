@@ -136,11 +136,11 @@ class Job:
         if session.json is not None:
             session.print_json(self.result)
             return
-        actual = actual_block(self.adaptation)
+        actual, verdict = actual_block(self.adaptation), self.adaptation.verdict
         parts = [
             verdict_block(self.adaptation, session.out),
             *([f"{known}\n{actual}"] if actual else []),
-            files_block(self.files, self.adaptation.verdict.use),
+            files_block(self.files, verdict.candidate(verdict.use)),
             f"  {now}",
         ]
         session.out.write("\n" + "\n\n".join(parts))

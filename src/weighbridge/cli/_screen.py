@@ -10,6 +10,11 @@ from typing import TextIO
 import click
 
 COLUMNS = 80
+# Signs in a name that would turn the direction of the rest of the line are written as escapes.
+_TURNING = {
+    sign: f"\\u{sign:04x}"
+    for sign in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
 # What stands for a character where the stream cannot write it.
 _ASCII: dict[str, str | int | None] = {
     "█": "#",
@@ -69,6 +74,7 @@ class Screen:
 
     def text(self, text: str) -> str:
         """Return text in the characters that the stream has."""
+        text = text.translate(_TURNING)
         if not self.is_unicode:
             text = text.translate(str.maketrans(_ASCII))
             text = text.encode(self.encoding, "backslashreplace").decode(self.encoding)

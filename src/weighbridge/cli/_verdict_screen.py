@@ -12,7 +12,7 @@ from weighbridge.cli._screen import Screen, within_columns
 
 if TYPE_CHECKING:
     from weighbridge.adaptation import Adaptation
-    from weighbridge.verdict import Answer, Verdict
+    from weighbridge.verdict import Answer, Candidate, Verdict
 
 # The role of a word as an answer to its question; what is not here is neutral.
 _ROLES = {
@@ -67,16 +67,20 @@ def _coloured_line(line: str, answer: Answer, screen: Screen) -> str:
     return line[:place] + word + line[place + len(answer.word) :]
 
 
-def files_block(files: Mapping[str, str], use: str) -> str:
+def files_block(files: Mapping[str, str], used: Candidate) -> str:
     """Return the files, what each is for, and how large it is."""
-    names = {"none": "the unweighted model"}
+    said = {kind: what.format(use=used.name) for kind, what in _FILES.items()}
+    if used.name == "none":
+        said["model"] = "the unweighted model"
+    if len(used.mixture) > 1:  # an average of models has no weights of its own
+        said["weights"] = "weights of its largest part"
     rows = [
         (
             files[kind],
-            names[use] if kind == "model" and use in names else what.format(use=use),
+            said[kind],
             size_text(Path(files[kind]).stat().st_size),
         )
-        for kind, what in _FILES.items()
+        for kind in _FILES
         if kind in files
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
