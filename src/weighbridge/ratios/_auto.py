@@ -3,49 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
-from weighbridge.ratios._classifier import family_and_view
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import (
     FoldModel,
-    Single,
     cross_fit,
     deal,
     log_prior_odds,
     refuse_class_weight,
 )
+from weighbridge.ratios._default_candidates import Makers, default_makers, own_makers
 from weighbridge.ratios._estimated import EstimatedRatio
-from weighbridge.ratios._logistic import LogisticPath
 from weighbridge.ratios._parameters import check_count
-from weighbridge.ratios._quadratic import can_be_squared
 from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._row_scores import RowScores
-from weighbridge.ratios._table import TableEncoder
-from weighbridge.ratios._ulsif import ULSIF
-from weighbridge.ratios._views import FactoredView, NumbersView, TreesView, View
+from weighbridge.ratios._views import View
 
-# Trees look at every column at every split.
-MAX_TREE_COLUMNS = 1000
-# With fewer rows of a sample trees have nothing to split, and kernels no rows to hold out.
-MIN_TREE_ROWS = 50
-MIN_KERNEL_ROWS = 10
 # Larger samples are represented by so many rows while the candidates are compared.
 CHOICE_ROWS = 20_000
-# A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
-ROWS_PER_COEFFICIENT = 20
 
 
 class AutoRatio(EstimatedRatio):
@@ -182,11 +166,11 @@ class AutoRatio(EstimatedRatio):
         self, X: Any, codes: np.ndarray, seed: int, only: str | None = None
     ) -> list[Candidate]:
         """Return the candidates, smoothest first, or a single one without the work of others."""
-        makers = {"constant": lambda: Candidate("constant", None, View())}
+        makers: Makers = {"constant": lambda: Candidate("constant", None, View())}
         if self.candidates is None:
-            makers |= _default_makers(X, codes, seed)
+            makers |= default_makers(X, codes, seed)
         else:
-            makers |= {name: partial(_own, name, each, X, codes) for name, each in self.candidates}
+            makers |= own_makers(self.candidates, X, codes)
         return [make() for name, make in makers.items() if only in (None, name)]
 
     def _cross_fitted(self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any) -> Scored:
@@ -287,52 +271,6 @@ class AutoRatio(EstimatedRatio):
 def _first_rows(codes: np.ndarray, n: int) -> np.ndarray:
     """Return the places of the first n rows of each sample; their order is random."""
     return np.concatenate([np.flatnonzero(codes == code)[:n] for code in (0, 1)])
-
-
-def _own(name: str, model: Any, X: Any, codes: np.ndarray) -> Candidate:
-    """Return a candidate of the user's."""
-    family, view = family_and_view(model, X, codes)
-    return Candidate(name, family, view, refit=hasattr(model, "score_samples"))
-
-
-def _default_makers(X: Any, codes: np.ndarray, seed: int) -> dict[str, Callable[[], Candidate]]:
-    """Return what makes each of the default candidates that suit the table."""
-    encoder = TableEncoder().fit(X, codes)
-    numbers = NumbersView(encoder)
-    first = numbers(take_rows(X, slice(0, 1)))
-    fewest, dense = int(np.bincount(codes).min()), not sp.issparse(X)
-    plain = fewest >= ROWS_PER_COEFFICIENT * (first.shape[1] + 1)
-
-    def quadratic() -> Candidate:
-        view = FactoredView(encoder).fit(X)
-        return Candidate("quadratic", LogisticPath(), view, extends="linear")
-
-    def boosting() -> Candidate:
-        trees = Single(_boosting(encoder.categorical, seed))
-        return Candidate("boosting", trees, TreesView(encoder), temper=True)
-
-    makers = {"linear": lambda: Candidate("linear", LogisticPath(), numbers, refit=plain)}
-    if dense and can_be_squared(first):
-        makers["quadratic"] = quadratic
-    if fewest >= MIN_KERNEL_ROWS:
-        kernels = Single(ULSIF(random_state=seed))
-        makers["ulsif"] = lambda: Candidate("ulsif", kernels, View(), refit=True)
-    if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
-        makers["boosting"] = boosting
-    return makers
-
-
-def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
-    """Return small trees that stop early: a ratio is smoother than most things trees learn."""
-    return HistGradientBoostingClassifier(
-        learning_rate=0.05,
-        max_iter=500,
-        max_leaf_nodes=8,
-        l2_regularization=1.0,
-        early_stopping=True,
-        categorical_features=categorical if categorical.any() else None,
-        random_state=seed,
-    )
 
 
 def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
