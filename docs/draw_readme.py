@@ -1,4 +1,4 @@
-"""Draw the pictures of the README anew: ``python docs/pictures.py`` (needs chromium).
+"""Draw the pictures of the README anew: ``python docs/draw_readme.py`` (needs chromium).
 
 The demo is run in a terminal of 80 columns; what it prints and the page it writes are photographed.
 """
