@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from weighbridge._finding import Finding
 from weighbridge._importance_weighted import ImportanceWeighted
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._problem import Option, argument
@@ -25,6 +26,7 @@ from weighbridge.adaptation._sample_note import sample_note
 from weighbridge.adaptation._settings import Settings
 from weighbridge.adaptation._stages import Progress, Stages
 from weighbridge.target_risk._outer_rows import base_of
+from weighbridge.verdict import Verdict
 from weighbridge.verdict._assess_models import assess_models
 from weighbridge.verdict._workload import Announce
 from weighbridge.weighting import Geodesic, mean_one
@@ -150,6 +152,54 @@ def run(
     """
     stages = Stages(progress)
     stages("read", 0, 1)
+    asked = _read(train, deploy, settings, option)
+    stages("read", 1, 1)
+    if on_read is not None:
+        on_read(asked.tables, asked.pair)
+    stages("shift", 0, 1)
+    own = _own(asked.models, settings)
+    with (
+        blamed(own, option),
+        threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
+    ):
+        for name, each in own.items():
+            try_model(name, each, asked.X, asked.pair.y, asked.pair.weight, option)
+        verdicts = assess_models(
+            asked.models,
+            asked.X,
+            asked.pair.y,
+            asked.X_target,
+            ratio=asked.ratio,
+            scoring=asked.scoring,
+            confidence=settings.confidence,
+            sample_weight=asked.pair.weight,
+            n_jobs=settings.n_jobs,
+            random_state=settings.seed,
+            journal=journal,
+            progress=stages,
+            announce=announce,
+        )
+        return _adaptation(verdicts, asked, settings, command, stages)
+
+
+class _Asked(NamedTuple):
+    """What was read, and what is to be done with it."""
+
+    tables: tuple[Table, Table]
+    pair: Pair
+    X: Any
+    X_target: Any
+    kinds: dict[str, str]
+    models: dict[str, Any]
+    metric: str
+    scoring: str
+    ratio_name: str
+    ratio: Any
+    notes: tuple[Finding, ...]
+
+
+def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
+    """Read both tables and refuse what cannot be done, before any work."""
     settings.check(option)
     here, there, pair = read_pair(
         train,
@@ -165,59 +215,37 @@ def run(
     )
     task = str(pair.task)
     metric, scoring = find_metric(settings.metric, task, option)
-    X, X_target = _numbered(pair)
-    kinds = {feature.name: feature.kind for feature, _ in pair.features}
-    named, ratio, X, X_target = find_ratio(settings.ratio, X, X_target, option)
-    kinds = {name: kind for name, kind in kinds.items() if name in X.columns}
+    named, ratio, X, X_target = find_ratio(settings.ratio, *_numbered(pair), option)
+    kinds = {each.name: each.kind for each, _ in pair.features if each.name in X.columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
     notes = (*pair.notes, *check_rows(X, X_target, (here, there), option), *sample_note(there))
-    stages("read", 1, 1)
-    if on_read is not None:
-        on_read((here, there), pair)
-    stages("shift", 0, 1)
-    own = _own(models, settings)
-    with (
-        blamed(own, option),
-        threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
-    ):
-        for name, each in own.items():
-            try_model(name, each, X, pair.y, pair.weight, option)
-        verdicts = assess_models(
-            models,
-            X,
-            pair.y,
-            X_target,
-            ratio=ratio,
-            scoring=scoring,
-            confidence=settings.confidence,
-            sample_weight=pair.weight,
-            n_jobs=settings.n_jobs,
-            random_state=settings.seed,
-            journal=journal,
-            progress=stages,
-            announce=announce,
-        )
-        verdict = next(iter(verdicts.values()))
-        diagnosis = verdict._diagnosis
-        weights, log_ratio = _weights(verdict, diagnosis.ratio, X, pair.weight)
-        drawn = pictures(verdict, diagnosis)
-        actual = actual_errors(verdict, X_target, pair.y_target, scoring)
+    tables = (here, there)
+    return _Asked(tables, pair, X, X_target, kinds, models, metric, scoring, named, ratio, notes)
+
+
+def _adaptation(
+    verdicts: dict[str, Verdict], asked: _Asked, settings: Settings, command: str, stages: Stages
+) -> Adaptation:
+    """Put together what was found."""
+    verdict = next(iter(verdicts.values()))
+    diagnosis = verdict._diagnosis
+    weights, log_ratio = _weights(verdict, diagnosis.ratio, asked.X, asked.pair.weight)
     return Adaptation(
         verdict=verdict,
         others={name: each for name, each in verdicts.items() if each is not verdict},
         weights=weights,
         log_ratio=log_ratio,
-        actual=actual,
-        notes=notes,
+        actual=actual_errors(verdict, asked.X_target, asked.pair.y_target, asked.scoring),
+        notes=asked.notes,
         command=command,
-        tables=(here, there),
-        pair=pair,
-        kinds=kinds,
-        task=task,
+        tables=asked.tables,
+        pair=asked.pair,
+        kinds=asked.kinds,
+        task=str(asked.pair.task),
         settings=settings,
-        metric=metric,
-        ratio=named,
-        pictures=drawn,
+        metric=asked.metric,
+        ratio=asked.ratio_name,
+        pictures=pictures(verdict, diagnosis),
         timing=stages.end(),
     )
 
