@@ -91,7 +91,7 @@ def test_a_running_number_is_named():
 def test_shared_rows_are_counted(kind):
     shared = np.vstack([X[:80], X_TARGET[:20]])
     note = finding(diagnose(RATIO_OF_ANY, kind(X), kind(shared)), "WB112")
-    assert note.message == "X_target contains 80 of the 120 rows of X."
+    assert note.message == "The deployment contains 80 of the 120 training rows."
     assert finding(diagnose(RATIO_OF_ANY, kind(X), kind(X_TARGET)), "WB112") is None
 
 

@@ -9,6 +9,14 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from weighbridge._numbers import (
+    number,
+    percent,
+    percent_labels,
+    signed,
+    signed_labels,
+    tick_labels,
+)
 from weighbridge._svg._draw import (
     WIDTH,
     Svg,
@@ -34,14 +42,6 @@ from weighbridge._svg._draw import (
     text,
     ticks,
     trace,
-)
-from weighbridge._svg._numbers import (
-    number,
-    percent,
-    percent_labels,
-    signed,
-    signed_labels,
-    tick_labels,
 )
 from weighbridge._svg._width import shorten, shorten_apart, text_width, wrap
 

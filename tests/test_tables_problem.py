@@ -74,7 +74,9 @@ def test_error_survives_a_pickle():
         (argument("keep", "age", "site"), 'keep=["age", "site"]'),
         (argument("label", "größe"), 'label="größe"'),
         (argument("label", "a\nb"), 'label="a\\nb"'),
-        (argument("force"), "force"),
+        (argument("force"), "force=True"),
+        (argument("jobs", "2"), "n_jobs=2"),
+        (argument("lam", "0.8"), "lam=0.8"),
     ],
 )
 def test_settings_are_spelt_as_the_user_types_them(call, typed):

@@ -17,13 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._estimate import Estimate
+from weighbridge._loss_numbers import Numbers
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.ratios import KnownRatio
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict import assess
 from weighbridge.verdict._candidates import candidate_names
 from weighbridge.verdict._judgement import Judgement
-from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._sentences import top_sentence
 from weighbridge.weighting import RIWERM
 

@@ -11,6 +11,14 @@ from pathlib import Path
 from weighbridge._problem import Option, Problem, cli_option, shown_file
 from weighbridge.exceptions import InputError
 
+# What every result says it follows, and the files of a run.
+SCHEMA = "weighbridge/1"
+RUN_FILES = {
+    "report": "report.html",
+    "model": "model.skops",
+    "weights": "weights.csv",
+    "result": "result.json",
+}
 # How a file of each kind shows, in its first or last bytes, that weighbridge wrote it.
 _MARKS = {
     ".html": rb'<meta name="generator" content="weighbridge',

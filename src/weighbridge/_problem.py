@@ -14,6 +14,9 @@ from weighbridge._finding import Finding
 KINDS = ("usage", "data")
 # Arguments of Python that take several names, and so are written as lists.
 LISTS = ("drop", "keep")
+# Those that take no text, and are written without quotes; one has another name there.
+BARE = ("lam", "alpha", "confidence", "seed", "jobs", "force")
+NAMES = {"jobs": "n_jobs"}
 LONGEST = 60
 
 
@@ -87,6 +90,8 @@ def cli_option(name: str, *values: str) -> str:
 
 def argument(name: str, *values: str) -> str:
     """Return a setting as it is written in Python."""
+    if name in BARE:
+        return f"{NAMES.get(name, name)}={', '.join(values) or True}"
     quoted = [json.dumps(value, ensure_ascii=not value.isprintable()) for value in values]
     if name in LISTS:
         return f"{name}=[{', '.join(quoted)}]"

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+# With fewer rows of a sample no interval says anything.
+FEWEST_ROWS = 20
+
 
 def one_number(value: Any, name: str) -> float:
     """One real number; neither a sequence nor a text that looks like one."""

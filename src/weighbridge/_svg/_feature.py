@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from weighbridge._numbers import number, percent
 from weighbridge._svg import _legend as marks
 from weighbridge._svg._chart import Chart, Table
 from weighbridge._svg._draw import (
@@ -21,7 +22,6 @@ from weighbridge._svg._draw import (
     text,
 )
 from weighbridge._svg._feature_words import describe
-from weighbridge._svg._numbers import number, percent
 from weighbridge._svg._value_bars import Sides, level_bars, value_bars
 
 _PLOT = 92

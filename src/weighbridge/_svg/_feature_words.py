@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from weighbridge._numbers import number, percent
 from weighbridge._svg._draw import clean
-from weighbridge._svg._numbers import number, percent
 
 # Means that differ by less, in standard deviations, are commonly called balanced.
 _BALANCED = 0.1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from weighbridge._numbers import percent_labels, signed_labels, tick_labels
 from weighbridge._svg import _legend as marks
 from weighbridge._svg._chart import Chart
 from weighbridge._svg._draw import (
@@ -28,7 +29,6 @@ from weighbridge._svg._forest_words import (
     describe_errors,
     error_table,
 )
-from weighbridge._svg._numbers import percent_labels, signed_labels, tick_labels
 from weighbridge._svg._width import text_width, wrap
 
 _ROW = 26
@@ -75,11 +75,11 @@ def expected_error(expect: Mapping[str, Any], *, id: str, use: str | None = None
         )
         for each in expect["candidates"]
     ]
-    title = f"Expected {writer.noun} in deployment"
+    title = f"Expected {writer.loss} in deployment"
     confidence = f"{100 * expect['confidence']:g} %"
     labels = percent_labels if writer.is_share else tick_labels
     forest = _Forest(
-        rows, writer.value, f"expected {writer.noun}, {confidence} intervals", labels, 1
+        rows, writer.value, f"expected {writer.loss}, {confidence} intervals", labels, 1
     )
     desc = describe_errors(rows, writer, expect.get("withheld"))
     return Chart(

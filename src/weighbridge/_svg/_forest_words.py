@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from weighbridge._loss_numbers import Numbers
+from weighbridge._numbers import UNKNOWN, number
 from weighbridge._svg._chart import Table
-from weighbridge._svg._numbers import UNKNOWN, number, signed
 
 
 @dataclass(frozen=True)
@@ -23,56 +23,37 @@ class Row:
     actual: float | None = None
 
 
-class Writer:
-    """Writes losses and changes of one measure with the same number of decimals.
-
-    What a reader can subtract must subtract.
-    """
+class Writer(Numbers):
+    """Writes losses and changes as the verdict does, shorter where they are huge or tiny."""
 
     def __init__(self, expect: Mapping[str, Any]):
-        self.is_share = expect["measure"] == "error"
-        self.factor = 100 if self.is_share else 1
         known = [each["error"]["value"] for each in expect["candidates"] if each["error"]]
         typical = known[0] if known else expect.get("training") or 0.0
-        self.decimals = 1 if self.is_share else _decimals(typical)
+        super().__init__(expect["measure"], typical)
         # so many zeros would leave no room for the picture
         largest = max((abs(value) for value in known), default=typical)
         self.is_extreme = not (largest < 1e8 and (largest >= 1e-5 or largest == 0))
-        self.noun = "error" if self.is_share else f"error ({expect['measure']})"
-        self.unit = " points" if self.is_share else ""
 
     def plain(self, value: float) -> str:
         """Write a loss without its unit."""
-        if self.is_extreme:
-            return number(self.factor * value)
-        return f"{self.factor * value:,.{self.decimals}f}"
-
-    def value(self, value: float) -> str:
-        """Write a loss."""
-        return f"{self.plain(value)} %" if self.is_share else self.plain(value)
+        return number(self.factor * value) if self.is_extreme else super().plain(value)
 
     def change(self, value: float) -> str:
         """Write a change with its sign."""
         if self.is_extreme:
             return ("+" if value > 0 else "") + number(self.factor * value)
-        return signed(self.factor * value, self.decimals)
+        return super().change(value)
 
     def said(self, value: float) -> str:
         """Write a loss in a sentence."""
         return f"{self.plain(value)} percent" if self.is_share else self.plain(value)
 
 
-def _decimals(typical: float) -> int:
-    if typical == 0 or not math.isfinite(typical):
-        return 2
-    return min(max(0, 2 - math.floor(math.log10(abs(typical)))), 9)
-
-
 def describe_errors(rows: Sequence[Row], writer: Writer, code: str | None) -> str:
     """Say what the weighting to use is expected to lose, and what none does."""
     main = _main(rows)
     if main is None:
-        return f"The expected {writer.noun} is withheld{f' ({code})' if code else ''}."
+        return f"The expected {writer.loss} is withheld{f' ({code})' if code else ''}."
     name, estimate = main
     said = f"{_capital(name)} {writer.said(estimate['value'])}"
     for row in rows:
@@ -107,7 +88,7 @@ def _capital(name: str) -> str:
 
 def error_table(expect: Mapping[str, Any], writer: Writer, confidence: str) -> Table:
     """Return both panels in numbers."""
-    heads = ("weighting", writer.noun, confidence, "change", confidence)
+    heads = ("weighting", writer.loss, confidence, "change", confidence)
     rows = []
     for each in expect["candidates"]:
         error, change = each["error"], each.get("change")

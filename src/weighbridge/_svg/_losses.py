@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from weighbridge._numbers import number
 from weighbridge._svg._bands import LossSteps, outlines
 from weighbridge._svg._chart import Chart, Table
 from weighbridge._svg._draw import WIDTH, Point, Svg, circle, element, rect, simplify, text, trace
 from weighbridge._svg._map import Frame
-from weighbridge._svg._numbers import number
 from weighbridge._svg._width import text_width
 
 # Distance of the ends, as Hellinger measures it, below which all weightings are alike.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weighbridge._numbers import number
 from weighbridge._svg._bands import loss_steps
 from weighbridge._svg._chart import Chart, Table
 from weighbridge._svg._draw import (
@@ -20,7 +21,6 @@ from weighbridge._svg._draw import (
 )
 from weighbridge._svg._losses import are_alike, loss_without_weights, points, sentence, widened
 from weighbridge._svg._map import Words, curve_lines, frame, star
-from weighbridge._svg._numbers import number
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from weighbridge._numbers import percent_labels
 from weighbridge._svg import _legend as marks
 from weighbridge._svg._chart import Chart, Table
 from weighbridge._svg._draw import (
@@ -20,7 +21,6 @@ from weighbridge._svg._draw import (
     steps,
     text,
 )
-from weighbridge._svg._numbers import percent_labels
 
 # Half of the width of a step that has no neighbours.
 _LONE = 12.0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from weighbridge._numbers import number, percent_labels
 from weighbridge._svg._draw import (
     WIDTH,
     Scale,
@@ -24,7 +25,6 @@ from weighbridge._svg._draw import (
     text,
     trace,
 )
-from weighbridge._svg._numbers import number, percent_labels
 from weighbridge._svg._width import text_width
 
 # Training, deployment, and weighted training where there are weights.

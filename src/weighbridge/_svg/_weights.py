@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+from weighbridge._numbers import count, number, percent, percent_labels
 from weighbridge._svg import _legend as marks
 from weighbridge._svg._chart import Chart, Table
 from weighbridge._svg._draw import (
@@ -23,7 +24,6 @@ from weighbridge._svg._draw import (
     steps,
     text,
 )
-from weighbridge._svg._numbers import count, number, percent, percent_labels
 from weighbridge._svg._width import text_width
 
 # A bound farther than this from the largest weight would squeeze the histogram.

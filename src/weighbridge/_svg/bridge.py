@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from weighbridge._numbers import number, percent
 from weighbridge._svg._bands import LossSteps, loss_steps
 from weighbridge._svg._chart import Chart
 from weighbridge._svg._draw import WIDTH, Svg, text
@@ -19,7 +20,6 @@ from weighbridge._svg._losses import (
     points,
 )
 from weighbridge._svg._map import Frame, Words, cursor, curve_lines, frame, name_curves, star
-from weighbridge._svg._numbers import number, percent
 from weighbridge._svg._width import text_width, wrap
 from weighbridge._svg.curves import rectangle
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from weighbridge._numbers import number
 from weighbridge._svg._bands import LossSteps, loss_steps
 from weighbridge._svg._chart import Chart
 from weighbridge._svg._draw import (
@@ -32,7 +33,6 @@ from weighbridge._svg._losses import (
     widened,
 )
 from weighbridge._svg._map import star
-from weighbridge._svg._numbers import number
 from weighbridge._svg._path import search_path
 from weighbridge._svg._width import text_width, wrap
 

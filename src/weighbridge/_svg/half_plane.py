@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weighbridge._numbers import number
 from weighbridge._svg import _legend as marks
 from weighbridge._svg._chart import Chart, Table
 from weighbridge._svg._draw import (
@@ -21,7 +22,6 @@ from weighbridge._svg._draw import (
     trace,
 )
 from weighbridge._svg._map import Words
-from weighbridge._svg._numbers import number
 
 # The class of each curve in turn; what lies farther out of the family is drawn wider.
 _LINES = ("wb-training", "wb-other", "wb-weighted", "wb-caution", "wb-reference", "wb-stop")

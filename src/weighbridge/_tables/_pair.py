@@ -30,9 +30,9 @@ from weighbridge._tables._named import (
 from weighbridge._tables._read import read_table, table_of
 from weighbridge._tables._table import Pair, Table
 from weighbridge._tables._task import guess_task
+from weighbridge._validation import FEWEST_ROWS
 from weighbridge.exceptions import InputError
 
-FEWEST_ROWS = 20
 TASKS = ("auto", "classification", "regression")
 
 

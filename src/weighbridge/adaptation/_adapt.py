@@ -218,8 +218,9 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
     named, ratio, X, X_target = find_ratio(settings.ratio, *_numbered(pair), option)
     kinds = {each.name: each.kind for each, _ in pair.features if each.name in X.columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
-    notes = (*pair.notes, *check_rows(X, X_target, (here, there), option), *sample_note(there))
     tables = (here, there)
+    check_rows(X, X_target, tables, option)
+    notes = (*pair.notes, *sample_note(there))
     return _Asked(tables, pair, X, X_target, kinds, models, metric, scoring, named, ratio, notes)
 
 

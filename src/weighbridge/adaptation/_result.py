@@ -13,6 +13,7 @@ import numpy as np
 
 from weighbridge import __version__
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+from weighbridge._outputs import SCHEMA
 from weighbridge._tables import Pair, Table
 from weighbridge.adaptation._settings import Settings
 from weighbridge.criteria._row_loss import default_scoring
@@ -22,7 +23,6 @@ from weighbridge.verdict import Verdict
 if TYPE_CHECKING:
     from weighbridge.adaptation._adaptation import Adaptation
 
-SCHEMA = "weighbridge/1"
 _EPOCH = "SOURCE_DATE_EPOCH"
 _PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from weighbridge._finding import Finding
 from weighbridge._fitted_rows import FittedRows
 from weighbridge._problem import Option, Problem, shown
 from weighbridge._tables import Table
@@ -16,10 +15,8 @@ from weighbridge.diagnostics._table_findings import MOSTLY_SHARED, TELLS_APART
 from weighbridge.exceptions import InputError
 
 
-def check_rows(
-    X: Any, X_target: Any, tables: tuple[Table, Table], option: Option
-) -> tuple[Finding, ...]:
-    """Refuse keys, and deployment rows that are training rows; note a table that is both.
+def check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Option) -> None:
+    """Refuse keys, and deployment rows that are part of the training; the same table twice may be.
 
     Parameters
     ----------
@@ -52,7 +49,6 @@ def check_rows(
         )
     if problems:
         raise InputError(problems)
-    return ()
 
 
 def _mostly(shared: int, X: Any, X_target: Any) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weighbridge import __version__
-from weighbridge._outputs import check_outputs
+from weighbridge._outputs import RUN_FILES, check_outputs
 from weighbridge._problem import Option, argument
 from weighbridge._write_whole import write_whole
 from weighbridge.adaptation._saved_model import SavedModel, model_bytes
@@ -24,12 +24,7 @@ def output_paths(folder: Any, table: str = "csv") -> dict[str, Path]:
     """Return where the files of a run are written."""
     if table not in TABLES:
         raise ValueError(f"Got table={table!r}, but expected one of {', '.join(TABLES)}.")
-    names = {
-        "report": "report.html",
-        "model": "model.skops",
-        "weights": f"weights.{table}",
-        "result": "result.json",
-    }
+    names = RUN_FILES | {"weights": f"weights.{table}"}
     return {kind: Path(folder) / name for kind, name in names.items()}
 
 

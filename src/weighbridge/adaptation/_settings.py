@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge._problem import Option, Problem, shown
+from weighbridge._tables._pair import TASKS
 from weighbridge.exceptions import InputError
-
-TASKS = ("auto", "classification", "regression")
 
 
 @dataclass(frozen=True)

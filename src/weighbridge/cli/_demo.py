@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weighbridge._outputs import check_outputs
+from weighbridge._outputs import RUN_FILES, check_outputs
 from weighbridge._write_whole import write_whole
 from weighbridge.cli import _options as options
-from weighbridge.cli._job import NAMES, Job
+from weighbridge.cli._job import Job
 from weighbridge.cli._picture import DEFAULT_PLOT, check_plot
 from weighbridge.cli._session import Session
 
@@ -88,7 +88,7 @@ def demo(
             raise click.UsageError(f"{name} belongs to the paper's example.\n  help: --toy {name}")
     train, deploy = out / "train.csv", out / "deploy.csv"
     settings = {"label": LABEL, "models": ("linear",), "seed": seed, "n_jobs": jobs}
-    check_outputs([out / name for name in NAMES], force=force)
+    check_outputs([out / name for name in RUN_FILES.values()], force=force)
     _check_tables((train, deploy), force=force)
     session.narration.say(
         "weighbridge demo: 4,000 labelled clinic visits, 2,000 visits at other sites"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge import __version__
-from weighbridge._outputs import check_outputs
+from weighbridge._outputs import RUN_FILES, check_outputs
 from weighbridge._problem import cli_option
 from weighbridge.cli._fail_if import failed_conditions
 from weighbridge.cli._inputs import check_there
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from weighbridge.verdict._workload import Workload
 
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
-# Names of the files; the folder is the user's choice, these are not.
-NAMES = ("report.html", "model.skops", "weights.csv", "result.json")
 _LABELS_KNOWN = "  The deployment file has labels (set aside until now):"
 # Folders with the searches of a run that has not ended.
 _UNFINISHED = "unfinished-"
@@ -69,7 +67,9 @@ class Job:
         """Refuse missing files, and outputs that cannot be written, before any heavy import."""
         inputs = [self.train, self.deploy]
         check_there(inputs, _USAGE)
-        check_outputs([self.out / name for name in NAMES], force=self.force, inputs=inputs)
+        check_outputs(
+            [self.out / name for name in RUN_FILES.values()], force=self.force, inputs=inputs
+        )
 
     def compute(self) -> None:
         """Do the work; nothing is written but the journals of searches."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weighbridge import __version__
+from weighbridge._outputs import SCHEMA
 from weighbridge.cli._narration import Narration
 from weighbridge.cli._screen import Screen
 
-SCHEMA = "weighbridge/1"
 # Of a result; a command fills in what it has.
 _PARTS = (
     "inputs",

@@ -96,11 +96,8 @@ def read_two(
     n, m = len(pair.X), len(pair.X_target)
     X, X_target = pair.X.set_axis(range(n)), pair.X_target.set_axis(range(n, n + m))
     name, ratio, X, X_target = find_ratio(settings["ratio"], X, X_target, cli_option)
-    notes = (
-        *pair.notes,
-        *check_rows(X, X_target, tables, cli_option),
-        *(each for table in tables for each in sample_note(table)),
-    )
+    check_rows(X, X_target, tables, cli_option)
+    notes = (*pair.notes, *(each for table in tables for each in sample_note(table)))
     return TwoTables(tables, pair, settings["label"], X, X_target, ratio, name, notes)
 
 

@@ -78,7 +78,7 @@ def files_block(files: Mapping[str, str], used: Candidate) -> str:
         (
             files[kind],
             said[kind],
-            size_text(Path(files[kind]).stat().st_size),
+            bytes_text(Path(files[kind]).stat().st_size),
         )
         for kind in _FILES
         if kind in files
@@ -126,7 +126,7 @@ def _actual_lines(parts: list[str], outside: list[str], n_judged: int) -> list[s
     return [*lines, " " * 19 + said]
 
 
-def size_text(size: int) -> str:
+def bytes_text(size: int) -> str:
     """Return the size of a file as people read it."""
     if size < 1000:
         return f"{size} B"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from weighbridge._numbers import percent
 from weighbridge.diagnostics._balance_row import BalanceRow
-from weighbridge.diagnostics._words import percent
 
 WIDTH = 80
 LONGEST_NAME = 22

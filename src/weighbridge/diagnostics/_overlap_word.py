@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
+from weighbridge._numbers import percent
 from weighbridge._overlap import OUTSIDE
-from weighbridge.diagnostics._words import percent
 
 # Fewer effective rows than this carry nothing at all; the toy problem of the paper, whose lines
 # weighting mends every time, has 15 to 45.

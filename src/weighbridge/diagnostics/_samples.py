@@ -9,13 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge._validation import check_sample_weight
+from weighbridge._validation import FEWEST_ROWS, check_sample_weight
 from weighbridge.diagnostics._classes import refuse_missing
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._fit_ratio import stack_samples, target_like_source
-
-# With fewer rows of a sample no interval says anything.
-FEWEST_ROWS = 20
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from weighbridge._finding import Finding
+from weighbridge._numbers import percent
 from weighbridge.diagnostics._overlap_word import BROKEN, THIN
 from weighbridge.diagnostics._table_findings import TELLS_APART
-from weighbridge.diagnostics._words import in_a_sentence, percent
+from weighbridge.diagnostics._words import in_a_sentence
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics._shift_report import ShiftReport

@@ -10,6 +10,7 @@ from typing import Any
 
 from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
+from weighbridge._numbers import percent
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._balance import BalanceTable
 from weighbridge.diagnostics._balance_text import signed
@@ -20,7 +21,7 @@ from weighbridge.diagnostics._overlap_word import BROKEN, OverlapJudgement
 from weighbridge.diagnostics._support import Support
 from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
-from weighbridge.diagnostics._words import in_a_sentence, percent
+from weighbridge.diagnostics._words import in_a_sentence
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
 # is no shift worth a word.

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from weighbridge._numbers import percent
 from weighbridge.diagnostics._balance_row import RARE
 from weighbridge.diagnostics._features import gap_name
 from weighbridge.diagnostics._samples import stacked_table
-from weighbridge.diagnostics._words import percent
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import column_labels, read_columns, take_rows
 from weighbridge.ratios._parameters import check_count

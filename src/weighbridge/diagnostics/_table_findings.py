@@ -94,7 +94,7 @@ def _of_shared_rows(samples: Samples) -> Iterator[Finding]:
         yield Finding(
             "WB112",
             "note",
-            f"X_target contains {shared:,} of the {n_source:,} rows of X.",
+            f"The deployment contains {shared:,} of the {n_source:,} training rows.",
             "Training rows cannot also stand for the deployment: remove the shared rows from one "
             "of the samples.",
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge import _overlap
-from weighbridge.diagnostics._words import percent
+from weighbridge._numbers import percent
 
 
 def effective_sample_size(weights: Any) -> float:

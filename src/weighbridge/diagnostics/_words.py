@@ -1,8 +1,7 @@
-"""How names and shares are written in sentences and tables."""
+"""How names are written in sentences."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 
@@ -17,15 +16,3 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
     return ", ".join(shown)
-
-
-def percent(share: float) -> str:
-    """Write a share in per cent: whole, with one digit next to 0 and 1, which it is not called."""
-    if math.isnan(share):
-        return "–"
-    if 0 < share < 0.0005:
-        return "< 0.1 %"
-    if 0.9995 <= share < 1:
-        return "> 99.9 %"
-    digits = int(0 < share < 0.01 or 0.99 < share < 1)
-    return f"{100 * share:.{digits}f} %"

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._numbers import percent
 from weighbridge._svg import overlap as overlap_chart
-from weighbridge.diagnostics._words import percent
 from weighbridge.plotting._arguments import check_made
 from weighbridge.plotting._from_result import overlap_of
 from weighbridge.plotting._overlap_histogram import OverlapHistogram, compute_overlap

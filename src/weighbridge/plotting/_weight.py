@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._numbers import percent
 from weighbridge._svg import concentration
 from weighbridge._svg import weights as weights_chart
 from weighbridge._validation import one_number
 from weighbridge.diagnostics._weights import WeightSummary, check_weights, summarize_weights
-from weighbridge.diagnostics._words import percent
 from weighbridge.plotting._arguments import check_made
 from weighbridge.plotting._from_result import weights_dict, weights_of
 from weighbridge.plotting._roles import CAUTION, GREY, WEIGHTED

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from weighbridge._estimate import Estimate
-from weighbridge.verdict._numbers import Numbers
+from weighbridge._loss_numbers import Numbers
 
 # AUC of a feature that tells the files apart by itself, and how many such are named.
 _TELLING = 0.52

@@ -7,9 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from weighbridge._outputs import SCHEMA
 from weighbridge.report._embed import extracted
-
-_SCHEMA = "weighbridge/1"
 
 
 def read_result(path: str | PathLike[str]) -> dict[str, Any]:
@@ -69,10 +68,10 @@ def _parsed(text: str, path: str | PathLike[str]) -> Any:
 
 def _checked(result: Any, path: str | PathLike[str]) -> dict[str, Any]:
     schema = result.get("schema") if isinstance(result, dict) else None
-    if schema != _SCHEMA:
+    if schema != SCHEMA:
         raise ValueError(
             f"Got path={str(path)!r}, but its schema is {schema!r} and this version reads "
-            f"{_SCHEMA!r}; use the version of weighbridge that wrote it, or run adapt again."
+            f"{SCHEMA!r}; use the version of weighbridge that wrote it, or run adapt again."
         )
     assert isinstance(result, dict)
     return result

@@ -18,11 +18,10 @@ from weighbridge._fitted_rows import known_rows
 from weighbridge._namespace import to_numpy
 from weighbridge._overlap import effective_sample_size, pareto_k
 from weighbridge._source_ratio import source_log_ratio
-from weighbridge._validation import check_sample_weight
+from weighbridge._validation import FEWEST_ROWS, check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
 from weighbridge.criteria._row_loss import RowLoss
 from weighbridge.criteria._rows import SourceRows, source_rows
-from weighbridge.diagnostics._samples import FEWEST_ROWS
 from weighbridge.ratios import fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted, target_like_source
 from weighbridge.target_risk._features import Features, FloatArray

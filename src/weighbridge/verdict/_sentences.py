@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
+from weighbridge._loss_numbers import Numbers
 from weighbridge.diagnostics import ShiftReport
 from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict._judgement import HELPS, UNKNOWN, Judgement
-from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._verdict import Answer
 
 # Features named in the answer, and the finding that says why nothing is estimated.

@@ -7,10 +7,10 @@ from typing import Any
 
 from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
+from weighbridge._loss_numbers import Numbers
 from weighbridge.diagnostics import ShiftReport
 from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.target_risk import RiskEstimate
-from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._text import verdict_html, verdict_text
 
 

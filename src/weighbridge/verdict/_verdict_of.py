@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from weighbridge._estimate import Estimate
 from weighbridge._finding import Finding
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+from weighbridge._loss_numbers import Numbers
 from weighbridge._overlap import effective_sample_size
 from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.diagnostics._diagnosis import Diagnosis
@@ -19,7 +20,6 @@ from weighbridge.target_risk._assessed import Assessed, paired_change
 from weighbridge.target_risk._problem import RiskProblem
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._judgement import Judgement
-from weighbridge.verdict._numbers import Numbers
 from weighbridge.verdict._sentences import (
     choice_findings,
     contains_zero,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from weighbridge._estimate import Estimate
+from weighbridge._numbers import signed
 
-_MINUS = "−"
+if TYPE_CHECKING:
+    from weighbridge._estimate import Estimate
 
 
 class Numbers:
@@ -23,13 +25,15 @@ class Numbers:
     def __init__(self, measure: str, typical: float):
         self.measure = measure
         self.is_share = measure == "error"
+        self.factor = 100 if self.is_share else 1
         self.unit = " points" if self.is_share else ""
-        self.noun = "expected error" if self.is_share else f"expected error ({measure})"
+        self.loss = "error" if self.is_share else f"error ({measure})"
+        self.noun = f"expected {self.loss}"
         self.decimals = 1 if self.is_share else _decimals(typical)
 
     def value(self, value: float) -> str:
         """Write a loss."""
-        return f"{self._plain(value)} %" if self.is_share else self._plain(value)
+        return f"{self.plain(value)} %" if self.is_share else self.plain(value)
 
     def interval(self, estimate: Estimate) -> str:
         """Write the interval of a loss."""
@@ -37,14 +41,11 @@ class Numbers:
 
     def span(self, estimate: Estimate) -> str:
         """Write the interval of a loss for a table."""
-        return f"{self._plain(estimate.low)} – {self._plain(estimate.high)}"
+        return f"{self.plain(estimate.low)} – {self.plain(estimate.high)}"
 
     def change(self, value: float) -> str:
         """Write a change with its sign."""
-        text = self._plain(abs(value))
-        if float(text.replace(",", "")) == 0:
-            return text
-        return f"{_MINUS if value < 0 else '+'}{text}"
+        return signed(self.factor * value, self.decimals)
 
     def change_interval(self, estimate: Estimate) -> str:
         """Write the interval of a change."""
@@ -54,8 +55,9 @@ class Numbers:
         """Write the interval of a change for a table."""
         return f"{self.change(estimate.low)} – {self.change(estimate.high)}"
 
-    def _plain(self, value: float) -> str:
-        return f"{100 * value if self.is_share else value:,.{self.decimals}f}"
+    def plain(self, value: float) -> str:
+        """Write a loss without its unit."""
+        return f"{self.factor * value:,.{self.decimals}f}"
 
 
 def _decimals(typical: float) -> int:

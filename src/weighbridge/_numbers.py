@@ -29,7 +29,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> from weighbridge._svg._numbers import number
+    >>> from weighbridge._numbers import number
     >>> [number(value) for value in (0.65241, 12345.6, -2, 3.2e-9, None)]
     ['0.652', '12,346', '−2', '3.2e−9', '–']
     """
@@ -64,7 +64,7 @@ def percent(share: float | None, digits: int | None = None) -> str:
 
     Examples
     --------
-    >>> from weighbridge._svg._numbers import percent
+    >>> from weighbridge._numbers import percent
     >>> percent(0.3533, 1), percent(0.152), percent(0.0001), percent(None)
     ('35.3 %', '15 %', '< 0.1 %', '–')
     """
@@ -96,7 +96,7 @@ def signed(value: float | None, digits: int = 1) -> str:
 
     Examples
     --------
-    >>> from weighbridge._svg._numbers import signed
+    >>> from weighbridge._numbers import signed
     >>> signed(-4.83), signed(0.54), signed(-0.01)
     ('−4.8', '+0.5', '0.0')
     """
@@ -123,7 +123,7 @@ def count(value: float) -> str:
 
     Examples
     --------
-    >>> from weighbridge._svg._numbers import count
+    >>> from weighbridge._numbers import count
     >>> count(1557.2)
     '1,557'
     """
@@ -145,7 +145,7 @@ def tick_labels(values: Sequence[float]) -> list[str]:
 
     Examples
     --------
-    >>> from weighbridge._svg._numbers import tick_labels
+    >>> from weighbridge._numbers import tick_labels
     >>> tick_labels([0, 0.25, 0.5]), tick_labels([0, 20_000, 40_000])
     (['0', '0.25', '0.50'], ['0', '20k', '40k'])
     """
@@ -175,7 +175,7 @@ def percent_labels(values: Sequence[float]) -> list[str]:
 
     Examples
     --------
-    >>> from weighbridge._svg._numbers import percent_labels
+    >>> from weighbridge._numbers import percent_labels
     >>> percent_labels([0.3, 0.35, 0.4])
     ['30 %', '35 %', '40 %']
     """
@@ -197,7 +197,7 @@ def signed_labels(values: Sequence[float]) -> list[str]:
 
     Examples
     --------
-    >>> from weighbridge._svg._numbers import signed_labels
+    >>> from weighbridge._numbers import signed_labels
     >>> signed_labels([-5, 0, 5])
     ['−5', '0', '+5']
     """
