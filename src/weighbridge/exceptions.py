@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weighbridge._problem import Problem
 
-__all__ = ["InputError", "OverlapWarning", "SearchWarning", "WeightWarning"]
+__all__ = ["BlockError", "InputError", "OverlapWarning", "SearchWarning", "WeightWarning"]
 
 # More problems than this are counted, not shown.
 MOST_SHOWN = 10
@@ -98,4 +98,21 @@ class SearchWarning(UserWarning):
     >>> from weighbridge.exceptions import SearchWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", SearchWarning)
+    """
+
+
+class BlockError(ValueError):
+    """Something is wrong in one block of rows; the message says in which, and in which file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.blocks import from_array
+    >>> from weighbridge.exceptions import BlockError
+    >>> try:
+    ...     from_array(np.zeros((9, 2)), size=5).vector(lambda table: table[0])
+    ... except BlockError as error:
+    ...     print(error)
+    In block 0 (rows 0 to 4): Got a function that returns 2 for 5 rows; it must return one entry \
+for each row.
     """

@@ -1,0 +1,92 @@
+"""Blocks worked on by this process, several at a time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from weighbridge.blocks._place import run_in_place
+from weighbridge.blocks._rows import Block, Rows
+
+
+class LocalRows(Rows):
+    """Rows that this process reads. A member says how, and where a block lies."""
+
+    size: int
+    # whether blocks may be worked on by several threads; a device has its own
+    threads = True
+
+    @abstractmethod
+    def stretches(self, size: int) -> Iterator[Any]:
+        """Yield tables of `size` rows, the last one shorter."""
+
+    def place(self, start: int, stop: int) -> str:
+        """Say in which file some rows are; nothing where there is none."""
+        del start, stop
+        return ""
+
+    def map(self, function: Callable[[Block], Any], *beside: Any) -> Iterator[Any]:
+        """Apply a function to each block, see `Rows.map`."""
+        blocks = self._blocks(beside)
+        tasks = ((run_in_place, function, number, block, self.place) for number, block in blocks)
+        threads = blas_threads() if self.threads else 1
+        return _in_order(tasks, threads)
+
+    def _blocks(self, beside: tuple[Any, ...]) -> Iterator[tuple[int, Block]]:
+        """Yield number and block, with what lies beside it."""
+        others = [_stretches_of(other, self.n_rows, self.size) for other in beside]
+        start = 0
+        for number, (table, *parts) in enumerate(zip(self.stretches(self.size), *others)):
+            yield number, Block(table, start, tuple(parts))
+            start += table.shape[0]
+
+
+def _stretches_of(other: Any, n_rows: int, size: int) -> Iterator[Any]:
+    """Yield the stretches of a vector, or of other rows, that belong to blocks of this size."""
+    n = other.n_rows if isinstance(other, Rows) else len(other)
+    if n != n_rows:
+        raise ValueError(f"Got {n} entries beside {n_rows} rows; there must be one for each row.")
+    if isinstance(other, LocalRows):
+        tables = other.stretches(size)
+        return (_only_column(table) for table in tables) if other.n_columns == 1 else tables
+    if isinstance(other, Rows) or hasattr(other, "dask"):
+        raise TypeError(
+            "Got dask rows beside rows of this process; compute them, or make both dask rows."
+        )
+    return (other[start : start + size] for start in range(0, n_rows, size))
+
+
+def _only_column(table: Any) -> Any:
+    return table.iloc[:, 0].to_numpy() if hasattr(table, "iloc") else table[:, 0]
+
+
+def _in_order(tasks: Iterator[tuple[Any, ...]], threads: int) -> Iterator[Any]:
+    """Run tasks in threads; yield their results in order, with few of them ahead."""
+    if threads == 1:
+        for function, *arguments in tasks:
+            yield function(*arguments)
+        return
+    waiting: deque[Any] = deque()
+    # one thread of the linear algebra in each of ours
+    with ThreadpoolController().limit(limits=1), ThreadPoolExecutor(threads) as pool:
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(*task))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def blas_threads() -> int:
+    """Return how many threads linear algebra may use: as many as blocks are worked on by."""
+    pools = ThreadpoolController().select(user_api="blas").info()
+    return max((int(pool["num_threads"]) for pool in pools), default=1)

@@ -1,0 +1,203 @@
+"""Rows of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weighbridge.blocks._local import LocalRows
+from weighbridge.blocks._rows import block_size, check_columns, joined_tables
+from weighbridge.exceptions import BlockError
+
+
+def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> ParquetRows:
+    """Rows of one or more Parquet files, read block by block.
+
+    Parameters
+    ----------
+    paths : path, or sequence of paths
+        A file, a folder (all ``.parquet`` files in it, by name), a pattern with ``*``, or several
+        of them. All files must have the same columns.
+    columns : sequence of str, optional
+        Columns to read, in this order. Default: all of the first file.
+    size : int, optional
+        Rows of a block. Default: 65,536, fewer of wide tables, by scikit-learn's
+        ``working_memory``.
+
+    Returns
+    -------
+    Rows
+        The rows. A block is an array of float64 where all columns are numbers (missing ones NaN),
+        else a pandas data frame.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> from weighbridge.blocks import from_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part in range(2):
+    ...         table = pa.table({"age": [41.0 + part, 52.0], "sex": [0, 1]})
+    ...         pq.write_table(table, pathlib.Path(folder) / f"part-{part}.parquet")
+    ...     rows = from_parquet(folder)
+    ...     rows.names, rows.shape, rows.sum(lambda block: block.table.sum(axis=0))
+    (['age', 'sex'], (4, 2), array([187.,   2.]))
+    """
+    return ParquetRows(_files(paths), columns, size)
+
+
+class ParquetRows(LocalRows):
+    """Stretches of Parquet files, as if they were one."""
+
+    def __init__(self, files: list[str], columns: Any = None, size: int | None = None):
+        self.files = files
+        schemas, counts = zip(*(_schema_and_rows(file) for file in files), strict=True)
+        names = list(schemas[0].names) if columns is None else columns
+        self.names = check_columns(names, list(schemas[0].names))
+        for file, schema in zip(files[1:], schemas[1:], strict=True):
+            _compare(files[0], schemas[0], file, schema, self.names)
+        self._ends = np.cumsum(counts)
+        self._numeric = all(_is_number(schemas[0].field(name).type) for name in self.names)
+        self.n_columns = len(self.names)
+        self.size = block_size(self.n_columns, size)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, as the files say."""
+        return int(self._ends[-1])
+
+    def select(self, columns: list[str]) -> ParquetRows:
+        """Return some of the columns, see `Rows.select`."""
+        return ParquetRows(self.files, check_columns(columns, self.names), self.size)
+
+    def stretches(self, size: int) -> Iterator[Any]:
+        """Yield tables of `size` rows, across the ends of row groups and files."""
+        waiting: list[Any] = []
+        held = 0
+        for table in self._batches(size):
+            waiting.append(table)
+            held += table.shape[0]
+            while held >= size:
+                joined = joined_tables(waiting)
+                yield joined[:size]
+                waiting, held = [joined[size:]], held - size
+        if held or self.n_rows == 0:
+            yield joined_tables(waiting)
+
+    def place(self, start: int, stop: int) -> str:
+        """Name the files that some rows are in."""
+        first, last = (int(np.searchsorted(self._ends, row, "right")) for row in (start, stop - 1))
+        names = [Path(file).name for file in self.files[first : last + 1]]
+        return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+    def _batches(self, size: int) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        read = 0
+        for file in self.files:
+            try:
+                with pq.ParquetFile(file) as source:
+                    for batch in source.iter_batches(size, columns=self.names):
+                        yield self._table(batch)
+                        read += batch.num_rows
+            except (pa.ArrowException, OSError) as error:
+                raise BlockError(
+                    f"In block {read // self.size} (from row {read:,}) of {Path(file).name}: the "
+                    f"file cannot be read any further ({_first_line(error)}); write or copy it "
+                    "again."
+                ) from error
+
+    def _table(self, batch: Any) -> Any:
+        if not self._numeric:
+            return batch.select(self.names).to_pandas()
+        table = np.empty((batch.num_rows, self.n_columns))
+        for place, name in enumerate(self.names or ()):
+            table[:, place] = _numbers(batch.column(name))
+        return table
+
+
+def _numbers(column: Any) -> np.ndarray:
+    import pyarrow as pa
+
+    if column.type in (pa.bool_(), pa.float16()) or pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64() if column.type != pa.bool_() else pa.int8())
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _files(paths: Any) -> list[str]:
+    """Return the files that are meant, or say which are not there."""
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    files: list[str] = []
+    for path in map(os.fspath, paths):
+        if os.path.isdir(path):
+            found = sorted(map(str, Path(path).glob("*.parquet")))
+        else:
+            found = [path] if os.path.isfile(path) else sorted(glob(path))
+        if not found:
+            raise FileNotFoundError(
+                f"Got {path}, where there is no Parquet file; pass a file, a folder of .parquet "
+                "files, or a pattern."
+            )
+        files += found
+    if not files:
+        raise ValueError("Got no path; pass a Parquet file, a folder of them, or a pattern.")
+    return files
+
+
+def _schema_and_rows(file: str) -> tuple[Any, int]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            'Parquet files need the package pyarrow: pip install "weighbridge[parquet]"'
+        ) from None
+    try:
+        with pq.ParquetFile(file) as source:
+            return source.schema_arrow, source.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise BlockError(
+            f"{Path(file).name} is not a Parquet file, or a damaged one ({_first_line(error)}); "
+            "write or copy it again."
+        ) from error
+
+
+def _compare(first: str, schema: Any, file: str, other: Any, names: list[str]) -> None:
+    """Refuse a file with other columns than the first."""
+    absent = [name for name in names if name not in other.names]
+    if absent:
+        raise BlockError(
+            f"{Path(file).name} has no column {absent[0]!r}, which {Path(first).name} has "
+            f"({len(absent)} of {len(names)} are missing); all files must have the same columns."
+        )
+    for name in names:
+        kinds = [_is_number(part.field(name).type) for part in (schema, other)]
+        if kinds[0] != kinds[1]:
+            raise BlockError(
+                f"{Path(file).name} has column {name!r} as {other.field(name).type}, and "
+                f"{Path(first).name} as {schema.field(name).type}; it must be numbers in all files "
+                "or in none."
+            )
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_floating(kind)
+        or types.is_integer(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0].strip().rstrip(".") if str(error) else type(error).__name__

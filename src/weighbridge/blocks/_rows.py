@@ -1,0 +1,265 @@
+"""What all sources of rows have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+
+from weighbridge._namespace import array_namespace, is_foreign
+
+# Rows of a block, unless they are wide.
+MOST_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Block:
+    """A stretch of rows.
+
+    Parameters
+    ----------
+    table : array or data frame
+        The rows.
+    start : int
+        Number of the first of them in the whole.
+    beside : tuple of arrays
+        What belongs to these rows of the vectors that were named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.blocks import from_array
+    >>> rows = from_array(np.arange(6.0).reshape(3, 2), size=2)
+    >>> [(block.start, block.table.shape) for block in rows.map(lambda block: block)]
+    [(0, (2, 2)), (2, (1, 2))]
+    """
+
+    table: Any
+    start: int
+    beside: tuple[Any, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.table.shape[0])
+
+
+class Rows(ABC):
+    """Rows of a table that come in blocks, as often as they are asked for.
+
+    Made by `from_array`, `from_parquet` and `from_dask`. What is computed is a function of each
+    block, added up or put together in the order of the rows, so that it does not depend on where
+    the blocks live and how large they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.blocks import from_array
+    >>> rows = from_array(np.arange(6.0).reshape(3, 2), size=2)
+    >>> rows.shape
+    (3, 2)
+    >>> rows.sum(lambda block: block.table.sum(axis=0))
+    array([6., 9.])
+    >>> rows.vector(lambda table: table[:, 0] - table[:, 1])
+    array([-1., -1., -1.])
+    """
+
+    names: list[str] | None
+    n_columns: int
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows, counted once where the source does not know it."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.n_rows, self.n_columns
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @abstractmethod
+    def select(self, columns: list[str]) -> Rows:
+        """Return some of the columns, in the order given.
+
+        Parameters
+        ----------
+        columns : list of str
+            Their names.
+
+        Returns
+        -------
+        Rows
+            The same rows with these columns alone.
+        """
+
+    @abstractmethod
+    def map(self, function: Callable[[Block], Any], *beside: Any) -> Iterator[Any]:
+        """Apply a function to each block; yield the results in the order of the rows.
+
+        Several blocks are worked on at a time, and few are in memory.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a `Block`. It may run in another thread or process, and must change nothing.
+        *beside : array, dask array or Rows
+            Vectors with an entry for each row, whose stretches the blocks carry.
+
+        Yields
+        ------
+        object
+            What the function returned.
+        """
+
+    def sum(self, function: Callable[[Block], Any], *beside: Any) -> Any:
+        """Add up what a function returns for each block.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a `Block`; returns numbers, arrays, other things that can be added, or tuples,
+            lists and dictionaries of them.
+        *beside : array, dask array or Rows
+            Vectors with an entry for each row, whose stretches the blocks carry.
+
+        Returns
+        -------
+        object
+            The sum, of the same kind.
+        """
+        results = iter(self.map(function, *beside))
+        total = next(results)
+        for result in results:
+            total = add(total, result)
+        return total
+
+    def vector(self, function: Callable[..., Any], *beside: Any) -> Any:
+        """Put together what a function returns for each block of rows.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a table (and the stretches of `beside`); returns one entry for each row, as
+            ``model.predict`` does.
+        *beside : array, dask array or Rows
+            Vectors with an entry for each row.
+
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n)
+            In memory; of dask rows a dask array, not yet computed.
+        """
+        parts = list(self.map(OfTable(function), *beside))
+        return array_namespace(parts[0]).concat(parts) if is_foreign(parts[0]) else _joined(parts)
+
+    def first(self, n: int) -> Any:
+        """Return the first rows, in memory.
+
+        Parameters
+        ----------
+        n : int
+            How many, at most.
+
+        Returns
+        -------
+        array or data frame
+            The rows.
+        """
+        parts, missing = [], n
+        for table in self.map(Head(n)):
+            parts.append(table[:missing])
+            missing -= parts[-1].shape[0]
+            if missing <= 0:
+                break
+        return joined_tables(parts)
+
+
+@dataclass(frozen=True)
+class OfTable:
+    """A function of a table, as a function of a block."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, block: Block) -> Any:
+        """Apply it, and see to it that there is a result for each row."""
+        result = self.function(block.table, *block.beside)
+        n = np.shape(result)[:1]
+        if n != (block.n_rows,):
+            raise ValueError(
+                f"Got a function that returns {n[0] if n else 'one number'} for {block.n_rows} "
+                "rows; it must return one entry for each row."
+            )
+        return result
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first rows of a block."""
+
+    n: int
+
+    def __call__(self, block: Block) -> Any:
+        """Cut them off."""
+        return block.table[: self.n]
+
+
+def add(left: Any, right: Any) -> Any:
+    """Add two results, part by part where they have parts."""
+    if isinstance(left, dict):
+        return {key: add(value, right[key]) for key, value in left.items()}
+    if isinstance(left, tuple) and hasattr(left, "_fields"):
+        return type(left)(*map(add, left, right))
+    if isinstance(left, tuple | list):
+        return type(left)(add(a, b) for a, b in zip(left, right, strict=True))
+    return left + right
+
+
+def joined_tables(parts: list[Any]) -> Any:
+    """Put tables on top of each other."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    if is_foreign(parts[0]):
+        return array_namespace(*parts).concat(parts)
+    import pandas as pd
+
+    return pd.concat(parts, ignore_index=True)
+
+
+def _joined(parts: list[Any]) -> np.ndarray:
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+def block_size(n_columns: int, size: int | None) -> int:
+    """Return how many rows a block has: few enough for scikit-learn's ``working_memory``."""
+    if size is not None:
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise ValueError(
+                f"Got size={size!r}, but expected the number of rows of a block, at least 1."
+            )
+        return int(size)
+    numbers = get_config()["working_memory"] * 2**20 / 8 / 64
+    return max(1, min(MOST_ROWS, int(numbers / max(n_columns, 1))))
+
+
+def check_columns(wanted: Any, names: list[str] | None) -> list[str]:
+    """Return names of columns that are there, or say which are not."""
+    if names is None:
+        raise TypeError(
+            "Got names of columns for rows without names; select columns of the array itself."
+        )
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        raise ValueError(f"Got columns {absent} that are not there; there are {names}.")
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise ValueError(f"Got columns {wanted}, but expected one or more different ones.")
+    return wanted
