@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._namespace import is_foreign
+from weighbridge._validation import is_frame
 from weighbridge.blocks._local import LocalRows
 from weighbridge.blocks._rows import block_size, check_columns
 
@@ -45,24 +46,34 @@ def from_array(X: Any, size: int | None = None) -> ArrayRows:
 
 
 class ArrayRows(LocalRows):
-    """Stretches of an array, or of a data frame in memory."""
+    """Stretches of an array, or of a data frame in memory.
 
-    def __init__(self, X: Any, size: int | None = None):
-        if not (is_foreign(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc")):
+    Parameters
+    ----------
+    X : array or data frame
+        The table.
+    size : int, optional
+        Rows of a block.
+    whole : bool, default=False
+        True for a table that its owner knows as a whole: errors do not name blocks.
+    """
+
+    def __init__(self, X: Any, size: int | None = None, *, whole: bool = False):
+        if not hasattr(X, "shape"):
             X = np.asarray(X)
-        if X.ndim == 1:
-            X = X[:, None] if not hasattr(X, "iloc") else X.to_frame()
-        if X.ndim != 2:
+        if len(X.shape) == 1:
+            X = X.to_frame() if hasattr(X, "iloc") else X[:, None]
+        if len(X.shape) != 2:
             raise ValueError(
-                f"Got an array of {X.ndim} dimensions, but expected 2: rows and columns."
+                f"Got an array of {len(X.shape)} dimensions, but expected 2: rows and columns."
             )
         self.table = X
-        self.names = None
-        if hasattr(X, "iloc") and all(isinstance(name, str) for name in X.columns):
-            self.names = list(X.columns)
+        self.names = _names(X)
+        self.numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         self.n_columns = int(X.shape[1])
         self.size = block_size(self.n_columns, size)
         self.threads = not is_foreign(X)
+        self.whole = whole
 
     @property
     def n_rows(self) -> int:
@@ -71,7 +82,10 @@ class ArrayRows(LocalRows):
 
     def select(self, columns: list[str]) -> ArrayRows:
         """Return some of the columns, see `Rows.select`."""
-        return ArrayRows(self.table[check_columns(columns, self.names)], self.size)
+        import narwhals as nw
+
+        wanted = check_columns(columns, self.names)
+        return ArrayRows(nw.from_native(self.table).select(wanted).to_native(), self.size)
 
     def stretches(self, size: int) -> Iterator[Any]:
         """Yield stretches of the array."""
@@ -80,3 +94,12 @@ class ArrayRows(LocalRows):
             yield cut[start : start + size]
         if self.n_rows == 0:
             yield self.table
+
+
+def _names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame, None for an array."""
+    if isinstance(X, np.ndarray) or is_foreign(X) or not is_frame(X):
+        return None
+    import narwhals as nw
+
+    return list(nw.from_native(X).columns)

@@ -71,7 +71,8 @@ class DaskRows(Rows):
         self.collection = collection
         self.names = list(map(str, collection.columns)) if self.is_frame else None
         self.n_columns = len(self.names) if self.names is not None else int(collection.shape[1])
-        self._numeric = self.is_frame and all(map(_is_number, collection.dtypes))
+        dtypes = collection.dtypes if self.is_frame else [collection.dtype]
+        self.numeric = all(map(_is_number, dtypes))
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -131,7 +132,7 @@ class DaskRows(Rows):
         """Return one delayed result for each block with rows."""
         import dask
 
-        run = dask.delayed(_Run(function, self._numeric), pure=False)
+        run = dask.delayed(_Run(function, self.is_frame and self.numeric), pure=False)
         others = [self._stretches_of(other) for other in beside]
         tasks, start = [], 0
         for number, (size, part) in enumerate(zip(self.sizes, self._parts, strict=True)):
@@ -165,7 +166,7 @@ class DaskRows(Rows):
 
     def _empty(self) -> Block:
         meta = self.collection._meta
-        return Block(meta.to_numpy(dtype=float) if self._numeric else meta, 0)
+        return Block(meta.to_numpy(dtype=float) if self.is_frame and self.numeric else meta, 0)
 
 
 class _Run:

@@ -20,6 +20,8 @@ class LocalRows(Rows):
     size: int
     # whether blocks may be worked on by several threads; a device has its own
     threads = True
+    # whether errors are told as they are, without the block they happened in
+    whole = False
 
     @abstractmethod
     def stretches(self, size: int) -> Iterator[Any]:
@@ -33,7 +35,12 @@ class LocalRows(Rows):
     def map(self, function: Callable[[Block], Any], *beside: Any) -> Iterator[Any]:
         """Apply a function to each block, see `Rows.map`."""
         blocks = self._blocks(beside)
-        tasks = ((run_in_place, function, number, block, self.place) for number, block in blocks)
+        if self.whole:
+            tasks = ((function, block) for _, block in blocks)
+        else:
+            tasks = (
+                (run_in_place, function, number, block, self.place) for number, block in blocks
+            )
         threads = blas_threads() if self.threads else 1
         return _in_order(tasks, threads)
 

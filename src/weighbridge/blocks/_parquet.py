@@ -62,7 +62,7 @@ class ParquetRows(LocalRows):
         for file, schema in zip(files[1:], schemas[1:], strict=True):
             _compare(files[0], schemas[0], file, schema, self.names)
         self._ends = np.cumsum(counts)
-        self._numeric = all(_is_number(schemas[0].field(name).type) for name in self.names)
+        self.numeric = all(_is_number(schemas[0].field(name).type) for name in self.names)
         self.n_columns = len(self.names)
         self.size = block_size(self.n_columns, size)
 
@@ -114,7 +114,7 @@ class ParquetRows(LocalRows):
                 ) from error
 
     def _table(self, batch: Any) -> Any:
-        if not self._numeric:
+        if not self.numeric:
             return batch.select(self.names).to_pandas()
         table = np.empty((batch.num_rows, self.n_columns))
         for place, name in enumerate(self.names or ()):

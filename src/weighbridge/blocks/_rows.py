@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import get_config
 
 from weighbridge._namespace import array_namespace, is_foreign
@@ -70,6 +71,8 @@ class Rows(ABC):
 
     names: list[str] | None
     n_columns: int
+    # whether every block is an array of numbers
+    numeric: bool
 
     @property
     @abstractmethod
@@ -229,9 +232,11 @@ def joined_tables(parts: list[Any]) -> Any:
         return np.concatenate(parts)
     if is_foreign(parts[0]):
         return array_namespace(*parts).concat(parts)
-    import pandas as pd
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    import narwhals as nw
 
-    return pd.concat(parts, ignore_index=True)
+    return nw.concat([nw.from_native(part) for part in parts]).to_native()
 
 
 def _joined(parts: list[Any]) -> np.ndarray:

@@ -6,25 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._namespace import array_namespace, device_of, to_numpy
+from weighbridge._namespace import array_namespace, device_of
+from weighbridge.blocks import Rows
+from weighbridge.ratios._column_sums import centre_and_variance, device_sums, target_is_lower
+from weighbridge.ratios._row_keys import RowKeys
 
 
 class ArrayEncoder:
     """What `TableEncoder` does, for an array without gaps."""
 
-    def fit(self, X: Any, codes: np.ndarray) -> ArrayEncoder:
-        """Learn means and scales from the rows of both samples (codes 0 and 1)."""
-        xp = array_namespace(X)
-        means, variances = [], []
-        for code in (0, 1):
-            part = take(X, np.flatnonzero(codes == code))
-            means.append(xp.mean(part, axis=0))
-            variances.append(xp.mean((part - means[-1]) ** 2, axis=0))
-        variance = (variances[0] + variances[1]) / 2 + (means[0] - means[1]) ** 2 / 4
-        constant = xp.max(X, axis=0) == xp.min(X, axis=0)
-        one = xp.ones_like(variance)
-        self.centre = (means[0] + means[1]) / 2
-        self.scale = xp.where(constant, 0 * one, 1 / xp.sqrt(xp.where(constant, one, variance)))
+    def fit_rows(self, source: Rows, target: Rows, labels: list[str]) -> ArrayEncoder:
+        """Learn means and scales from two samples in blocks."""
+        del labels
+        sums = [rows.sum(lambda block: device_sums(block.table)) for rows in (source, target)]
+        both = sums[0] + sums[1]
+        self.low, self.high = both.low, both.high
+        self.target_is_lower = target_is_lower(*sums)
+        exponent, centre, variance = centre_and_variance(*sums)
+        constant = ~(both.low < both.high)
+        deviation = np.sqrt(np.where(constant, 1.0, variance))
+        self.centre = np.ldexp(centre, exponent)
+        self.scale = np.where(constant, 0.0, np.ldexp(1 / deviation, -exponent))
         return self
 
     @property
@@ -34,7 +36,13 @@ class ArrayEncoder:
 
     def numbers(self, X: Any) -> Any:
         """Return the rows as standardised numbers."""
-        return (X - self.centre) * self.scale
+        xp, device = array_namespace(X), X.device
+        centre, scale = (xp.asarray(part, device=device) for part in (self.centre, self.scale))
+        return (X - centre) * scale
+
+    def numbers_and_keys(self, X: Any, row_keys: RowKeys) -> tuple[Any, Any]:
+        """Return the rows as standardised numbers, and their keys."""
+        return self.numbers(X), row_keys(X)
 
 
 def checked_array(X: Any, name: str) -> Any:
@@ -52,15 +60,6 @@ def checked_array(X: Any, name: str) -> Any:
             "NumPy arrays and data frames only."
         )
     return X
-
-
-def canonical_array_order(X: Any) -> np.ndarray:
-    """Return the positions of the rows in the order of `canonical_order`."""
-    xp = array_namespace(X)
-    low, high = xp.min(X, axis=0), xp.max(X, axis=0)
-    width = high - low
-    scaled = (X - low) / xp.where(width > 0, width, xp.ones_like(width))
-    return np.argsort(to_numpy(scaled @ (1 + xp.mean(scaled, axis=0))))
 
 
 def take(X: Any, rows: np.ndarray) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._namespace import array_namespace
+from weighbridge._namespace import array_namespace, is_foreign, to_numpy
 from weighbridge._overlap import (
     APART,
     FEW_FOR_LARGEST,
@@ -18,9 +20,12 @@ from weighbridge._overlap import (
     warn_if_apart,
     warn_if_outside,
 )
+from weighbridge.blocks import Rows, as_rows, is_blocks
+from weighbridge.blocks._rows import joined_tables
 from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
+from weighbridge.ratios._sample import MOST_FIRST, encoder_of, samples
 
 
 class Outside(NamedTuple):
@@ -40,6 +45,8 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
     # a target row whose log ratio exceeds all those of the source by more lies outside
     _log_far = np.log(2)
     _width = 1000  # numbers that scoring one row takes
+    # of samples in blocks a method that needs rows in memory gets so many, drawn at random
+    _most_rows = MOST_FIRST
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -76,21 +83,101 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             self._warn_if_apart(at_source, at_target)
         return self
 
+    def fit_blocks(self, X: Any, X_target: Any) -> Any:
+        """Estimate the ratio from two samples that need not fit into memory.
+
+        Parameters
+        ----------
+        X, X_target : Rows, dask array or data frame
+            Source and target rows, with the same columns; see `weighbridge.blocks`. `fit_ratio`
+            compares the columns first.
+
+        Returns
+        -------
+        density ratio
+            The fitted object.
+
+        Notes
+        -----
+        `ULSIF`, `GaussianRatio` and the default `ClassifierRatio` learn from sums over all rows.
+        Any other ratio is fitted to rows in memory: 100,000 of each sample, drawn at
+        random by what they hold.
+        """
+        self._check_parameters()
+        source, target = as_rows(X), as_rows(X_target)
+        with whole_or_not_at_all(self):
+            self._keep_columns(source)
+            self._keep_domains(np.arange(2), np.repeat([0, 1], [source.n_rows, target.n_rows]))
+            at_source, at_target = self._estimate_blocks(source, target)
+            self._warn_if_apart(at_source, at_target)
+        return self
+
+    def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Learn the ratio from samples in blocks: from some of their rows, unless told otherwise.
+
+        Returns its logarithm at rows of source and target drawn at random.
+        """
+        seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
+        labels = source.names or [str(j) for j in range(source.n_columns)]
+        encoder = encoder_of(source, target, labels)
+        tables = [
+            to_numpy(part.table) if is_foreign(part.table) else part.table
+            for part in samples(encoder, source, target, seed, self._most_rows)
+        ]
+        names = self.feature_names_in_ if hasattr(self, "feature_names_in_") else None
+        found = self._estimate(
+            joined_tables(tables), np.repeat([0, 1], [len(table) for table in tables])
+        )
+        if names is not None:
+            self.feature_names_in_ = names
+        return found
+
+    def _keep_columns(self, rows: Rows) -> None:
+        """Remember number and names of the columns."""
+        self.n_features_in_ = rows.n_columns
+        if rows.names is not None:
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
     def score_samples(self, X: Any) -> Any:
         """Return the log density ratio at the rows of `X`, computed in blocks of rows.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix, data frame, Rows or dask collection of shape \
+                (n_samples, n_features)
             Any rows.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            ``log p_target(x) - log p_source(x)``, estimated.
+            ``log p_target(x) - log p_source(x)``, estimated; a dask array for dask rows, an array
+            on the same device for rows there.
         """
         check_is_fitted(self)
+        if is_blocks(X):
+            return self._columns_of_fit(as_rows(X)).vector(self._score_table)
         return self._in_blocks(self._checked_rows(X, reset=False), self._score_block)
+
+    def _columns_of_fit(self, rows: Rows) -> Rows:
+        """Bring named columns into the order of ``fit``; refuse others."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and rows.names is not None:
+            return rows if rows.names == list(names) else rows.select(list(names))
+        if rows.n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {rows.n_columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return rows
+
+    def _score_table(self, table: Any) -> Any:
+        """Return the log ratio at the rows of one block, whose columns have been compared."""
+        with warnings.catch_warnings():
+            # an array of numbers may stand for a block of named columns
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return self._in_blocks(self._checked_rows(table, reset=False), self._score_block)
 
     @abstractmethod
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:

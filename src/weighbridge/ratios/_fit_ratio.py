@@ -13,8 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._namespace import array_namespace, is_foreign
 from weighbridge._validation import is_frame
+from weighbridge.blocks import Rows, as_rows, is_blocks
 from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._columns import DAY, unmasked
+
+# Rows by which the columns of samples in blocks are compared.
+HEAD = 1000
 
 
 def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
@@ -22,8 +26,9 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
+    X : array-like, sparse matrix, data frame, Rows or dask collection of shape \
+            (n_source, n_features)
+        Source rows. Those of `weighbridge.blocks` and of dask need not fit into memory.
     X_target : same type, of shape (n_target, n_features)
         Target rows. Columns of data frames are matched by name, whatever their order.
     ratio : density ratio or pipeline that ends in one, optional
@@ -50,8 +55,35 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
             f"Got ratio={type(ratio).__name__}, which is fitted already; use its score_samples "
             "directly, or pass a ratio that is not fitted."
         )
+    if is_blocks(X) or is_blocks(X_target):
+        return _fit_blocks(X, X_target, ratio)
     stacked, domain = stack_samples(X, X_target)
     return ratio.fit(stacked, domain)
+
+
+def _fit_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
+    """Compare the columns of two samples in blocks, and fit a ratio to them."""
+    if not hasattr(ratio, "fit_blocks"):
+        raise TypeError(
+            f"Got rows in blocks for a {type(ratio).__name__}, which needs them in memory; pass a "
+            "ratio of weighbridge.ratios alone (it standardises columns itself), or fit it to "
+            "X.first(n) and score by blocks: X.vector(ratio.score_samples)."
+        )
+    source, target = as_rows(X), as_rows(X_target)
+    if source.names is not None and target.names is not None:
+        target = _named_alike(source, target)
+    # a few rows tell whether the columns are of the same kinds; all that can be wrong is said here
+    stack_samples(*(rows.first(HEAD) for rows in (source, target)))
+    return ratio.fit_blocks(source, target)
+
+
+def _named_alike(source: Rows, target: Rows) -> Rows:
+    """Bring the columns of the target into the order of the source's; refuse other names."""
+    names, others = list(source.names or ()), list(target.names or ())
+    if names == others:
+        return target
+    _refuse_other_names(names, others)
+    return target.select(names)
 
 
 def check_ratio(ratio: Any) -> Any:
@@ -226,15 +258,19 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
 
 def _in_order(source: Any, target: Any) -> Any:
     """Bring named columns into the order of the source's; refuse other names."""
-    missing = [name for name in source.columns if name not in target.columns]
-    extra = [name for name in target.columns if name not in source.columns]
+    _refuse_other_names(source.columns, target.columns)
+    return target.select(source.columns)
+
+
+def _refuse_other_names(names: list[str], others: list[str]) -> None:
+    missing = [name for name in names if name not in others]
+    extra = [name for name in others if name not in names]
     if missing or extra:
         found = [f"missing {missing}"] * bool(missing) + [f"unexpected {extra}"] * bool(extra)
         raise ValueError(
             f"Got X_target with other columns than X: {', '.join(found)}. Both samples must have "
             "the same features; rename, add or drop columns."
         )
-    return target.select(source.columns)
 
 
 def _common(column: Any, kind: str) -> Any:

@@ -67,28 +67,32 @@ def kernels(distances: Any, bandwidths: Any) -> Iterator[Any]:
         yield kernel
 
 
-def kernel_sums(rows: Any, centres: Any, bandwidths: Any) -> np.ndarray:
+def kernel_sums(rows: Any, centres: Any, bandwidths: Any) -> Any:
     """Return the column sums of the kernel, shape (n_bandwidths, n_centres).
 
-    One pass over the rows; sums over blocks are added up in float64.
+    One pass over the rows; sums over blocks are added up in float64, where the rows are.
     """
     xp = array_namespace(rows, centres)
     return _summed(rows, centres, bandwidths, lambda kernel: xp.sum(kernel, axis=0))
 
 
-def kernel_grams(rows: Any, centres: Any, bandwidths: Any) -> np.ndarray:
+def kernel_grams(rows: Any, centres: Any, bandwidths: Any) -> Any:
     """Return the Gram matrices of the kernel, shape (n_bandwidths, n_centres, n_centres)."""
     return _summed(rows, centres, bandwidths, lambda kernel: kernel.T @ kernel)
 
 
-def _summed(rows: Any, centres: Any, bandwidths: Any, summary: Callable[[Any], Any]) -> np.ndarray:
+def _summed(rows: Any, centres: Any, bandwidths: Any, summary: Callable[[Any], Any]) -> Any:
     xp = array_namespace(rows, centres)
-    sums: list[Any] = [0.0] * len(bandwidths)
+    sums: list[Any] = [None] * len(bandwidths)
     for block in row_blocks(rows.shape[0], centres.shape[0], cached=xp is np):
         distances = squared_distances(rows[block, :], centres)
         for j, kernel in enumerate(kernels(distances, bandwidths)):
-            sums[j] = sums[j] + summary(kernel)
-    return np.array([to_numpy(part) for part in sums])
+            part = summary(kernel)
+            sums[j] = part if sums[j] is None else sums[j] + part
+    if sums[0] is None:  # no rows
+        nothing = summary(squared_distances(centres, centres)[:0, :])
+        sums = [nothing] * len(bandwidths)
+    return np.array(sums) if xp is np else xp.stack(sums)
 
 
 def typical_distance(rows: Any, centres: Any) -> float:

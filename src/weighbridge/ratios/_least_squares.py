@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from weighbridge._namespace import array_namespace, to_numpy
 
 
 class Eigen:
@@ -31,6 +35,28 @@ def score(theta: np.ndarray, H: np.ndarray, h: np.ndarray) -> np.ndarray:
     Up to a constant, half the mean squared error of the ratio on the rows of H and h.
     """
     return np.einsum("ir,ir->r", theta, H @ theta) / 2 - h @ theta
+
+
+def ridge_scores(
+    H: Any, h: np.ndarray, H_held: Any, h_held: np.ndarray, ridges: np.ndarray, iterations: int
+) -> np.ndarray:
+    """Return for each ridge the score, on held-out sums, of the solution of the others.
+
+    Matrices of another library are solved on their device, ridge by ridge: an eigendecomposition,
+    which serves all ridges at once, takes longer there.
+    """
+    xp = array_namespace(H)
+    if xp is np:
+        return score(Eigen(H, h).coefficients(ridges, iterations), H_held, h_held)
+    right, held = (xp.asarray(part, device=H.device) for part in (h, h_held))
+    unit = xp.eye(H.shape[0], dtype=H.dtype, device=H.device)
+    scores = []
+    for ridge in ridges.tolist():
+        matrix, theta = H + ridge * unit, 0.0 * right
+        for _ in range(iterations):
+            theta = xp.linalg.solve(matrix, right + ridge * theta)
+        scores.append(theta @ (H_held @ theta) / 2 - held @ theta)
+    return to_numpy(xp.stack(scores))
 
 
 def leave_one_out_scores(

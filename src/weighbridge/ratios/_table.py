@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._validation import is_frame
+from weighbridge.blocks import Block, Rows
+from weighbridge.blocks._array import ArrayRows
+from weighbridge.ratios._column_sums import (
+    ColumnSums,
+    centre_and_variance,
+    column_sums,
+    target_is_lower,
+)
 from weighbridge.ratios._columns import (
     column_labels,
     distinct_values,
     is_numeric_array,
     read_columns,
+    take_rows,
 )
+from weighbridge.ratios._row_keys import RowKeys
+from weighbridge.ratios._row_order import text_as_number
 
 # Categories rarer than this share one level; so do those beyond the most frequent ones.
 RARE = 5
@@ -22,6 +34,8 @@ MAX_LEVELS = 50
 MAX_SPREAD = 1e8
 # Trees find no threshold in a column without a value, which a fold may be left with.
 FEW_VALUES = 20
+# Rows from which the quartiles of a column are guessed.
+FEW_ROWS = 2000
 
 
 class TableEncoder:
@@ -37,43 +51,78 @@ class TableEncoder:
 
     def fit(self, X: Any, codes: np.ndarray) -> TableEncoder:
         """Learn scales and levels from the rows of both samples (codes 0 and 1)."""
-        self.is_text: list[bool] = []
-        self.labels = column_labels(X)
-        self.sparse = sp.issparse(X)
-        if self.sparse:
+        if sp.issparse(X):
+            self.sparse, self.is_text, self.labels = True, [], column_labels(X)
             self.scale = _sparse_scale(X, codes)
             return self
-        numbers, texts = self._split(X, first=True)
-        gaps = np.isnan(numbers)
+        parts = (take_rows(X, np.flatnonzero(codes == code)) for code in (0, 1))
+        return self.fit_rows(*(ArrayRows(part, whole=True) for part in parts), column_labels(X))
+
+    def fit_rows(self, source: Rows, target: Rows, labels: list[str]) -> TableEncoder:
+        """Learn scales and levels from two samples in blocks, in one pass over each."""
+        self.sparse, self.labels = False, labels
+        self._learn_kinds(source, target)
+        step = max(1, (source.n_rows + target.n_rows) // FEW_ROWS)
+        sums = [rows.sum(_Summary(self, step)) for rows in (source, target)]
+        both = sums[0] + sums[1]
+        self.low, self.high = both.low, both.high
+        self.target_is_lower = target_is_lower(*sums)
         # a column without any value has nothing to mark
-        self.gappy = gaps.any(axis=0) & ~gaps.all(axis=0)
-        self.gap_value = _gap_value(numbers)
-        self.centre, self.scale = self._centre_and_scale(numbers, codes)
+        self.gappy = (both.known < both.n) & (both.known > 0)
+        self.gap_value = _gap_value(both)
+        exponent, self.centre, variance = centre_and_variance(*sums)
+        self.halved = np.ldexp(1.0, -exponent)
+        constant = ~(both.low < both.high)
+        deviation = np.sqrt(np.where(constant, 1.0, variance))
+        self._refuse_outliers(np.concatenate(both.few), np.where(constant, 0.0, deviation))
+        self.scale = np.where(constant, 0.0, 1 / deviation)
         self.varies = self.scale > 0
-        self.levels = [_frequent_levels(text) for text in texts]
+        self.levels = [_frequent_levels(counts, both.n) for counts in both.levels]
         return self
+
+    def _learn_kinds(self, source: Rows, target: Rows) -> None:
+        """Find out which columns are text; named ones go by their names: trees go by place."""
+        self.is_text = [False] * len(self.labels)
+        if not (source.numeric and target.numeric):
+            texts = source.sum(_text_columns) + target.sum(_text_columns)
+            self.is_text = [bool(blocks) for blocks in texts]
+        by_name = source.names is not None
+        self.order = np.argsort(self.labels) if by_name else np.arange(len(self.labels))
+        self.number_labels = [self.labels[j] for j in self.order if not self.is_text[j]]
 
     def numbers(self, X: Any) -> Any:
         """Return the rows as standardised numbers without gaps."""
         if self.sparse:
             return _finite_sparse(X) @ _diagonal(self.scale)
-        numbers, texts = self._split(X)
+        return self._encoded(*self.split(X))
+
+    def numbers_and_keys(self, X: Any, row_keys: RowKeys) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows as numbers, and the keys of what they hold."""
+        numbers, texts = self.split(X)
+        keys = row_keys(numbers, *(text_as_number(text) for text in texts))
+        return self._encoded(numbers, texts), keys
+
+    def _encoded(self, numbers: np.ndarray, texts: list[np.ndarray]) -> np.ndarray:
         gaps = np.isnan(numbers)
         with np.errstate(invalid="ignore", over="ignore"):
-            standard = (numbers * self.halved - self.centre) * self.scale
+            standard = numbers * self.halved
+            standard -= self.centre
+            standard *= self.scale
         standard[gaps] = 0.0
         # kernels of rows this far away are 0; squares stay finite
         np.clip(standard, -1e100, 1e100, out=standard)
+        if not texts and self.varies.all() and not self.gappy.any() and standard.shape[1]:
+            return standard
         blocks = [standard[:, self.varies], gaps[:, self.gappy].astype(np.float64)]
         encoded = np.hstack([*blocks, *self._one_hot(texts)])
-        return encoded if encoded.shape[1] else np.zeros((X.shape[0], 1))
+        return encoded if encoded.shape[1] else np.zeros((numbers.shape[0], 1))
 
     def for_trees(self, X: Any) -> np.ndarray:
         """Return numbers as they are, with NaN, then a code for each category; trees take both.
 
         In a column of hardly any value the missing ones are a number below all others.
         """
-        numbers, texts = self._split(X)
+        numbers, texts = self.split(X)
         few = np.isfinite(self.gap_value)
         if few.any():
             part = numbers[:, few]
@@ -96,74 +145,25 @@ class TableEncoder:
             return self.scale.size
         return int(self.varies.sum() + self.gappy.sum() + sum(len(v) for v in self.levels))
 
-    def _split(self, X: Any, first: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
+    def split(self, X: Any) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the numbers as one matrix and the text columns."""
         if sp.issparse(X):
             X = X.toarray()
-        if is_numeric_array(X) and (first or not any(self.is_text)):
-            X = np.array(X, dtype=np.float64)
-            if first:
-                self.is_text, self.number_labels = [False] * X.shape[1], self.labels
-                self.order = np.arange(X.shape[1])
-            X = X[:, self.order]  # a frame in fit, its numbers now
+        if is_numeric_array(X) and not any(self.is_text):
+            X = np.asarray(X, dtype=np.float64)[:, self.order]  # a frame in fit, its numbers now
             _refuse_infinite(X, self.number_labels)
             return X, []
-        columns = read_columns(X, None if first else self.is_text)
-        if first:
-            self.is_text = [column.dtype == object for column in columns]
-            # named columns in the order of their names: trees break ties by place
-            named = is_frame(X)
-            self.order = np.argsort(self.labels) if named else np.arange(len(columns))
-        number_places = [j for j in self.order if not self.is_text[j]]
-        self.number_labels = [self.labels[j] for j in number_places]
-        numbers = np.empty((X.shape[0], len(number_places)))
-        for k, j in enumerate(number_places):
+        columns = read_columns(X, self.is_text)
+        places = [j for j in self.order if not self.is_text[j]]
+        numbers = np.empty((X.shape[0], len(places)))
+        for k, j in enumerate(places):
             numbers[:, k] = columns[j]
         _refuse_infinite(numbers, self.number_labels)
         return numbers, [columns[j] for j in self.order if self.is_text[j]]
 
-    def _centre_and_scale(
-        self, numbers: np.ndarray, codes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return means, and inverse standard deviations (0 for a constant column).
-
-        The columns are first multiplied by a power of 2 that brings them near 1, which is exact,
-        and keeps the squares of very large and very small numbers from over- or underflowing.
-        """
-        if numbers.shape[1] == 0:
-            self.halved = np.ones(0)
-            return np.zeros(0), np.zeros(0)
-        known = ~np.isnan(numbers)
-        largest = np.nan_to_num(np.fmax.reduce(np.abs(numbers), axis=0))
-        self.halved = np.ldexp(1.0, np.clip(-np.frexp(largest)[1], -1000, 1000))
-        near_one = numbers * self.halved
-        means, squares = [], []
-        near_one[~known] = 0.0
-        for code in (0, 1):
-            part, there = near_one[codes == code], known[codes == code]
-            n = np.maximum(there.sum(axis=0), 1)
-            mean = part.sum(axis=0) / n
-            means.append(np.where(there.any(axis=0), mean, np.nan))
-            part -= mean
-            part *= there
-            squares.append(np.einsum("ij,ij->j", part, part) / n)
-        means = [np.where(np.isnan(a), b, a) for a, b in (means, means[::-1])]
-        centre = np.nan_to_num((means[0] + means[1]) / 2)
-        variance = (squares[0] + squares[1]) / 2 + (means[0] - means[1]) ** 2 / 4
-        lowest = np.fmin.reduce(numbers, axis=0)
-        highest = np.fmax.reduce(numbers, axis=0)
-        constant = ~(lowest < highest)
-        deviation = np.sqrt(np.where(constant, 1.0, variance))
-        self._refuse_outliers(near_one, known, np.where(constant, 0.0, deviation))
-        return centre, np.where(constant, 0.0, 1 / deviation)
-
-    def _refuse_outliers(
-        self, near_one: np.ndarray, known: np.ndarray, deviation: np.ndarray
-    ) -> None:
-        step = max(1, near_one.shape[0] // 2000)
-        few = np.where(known, near_one, np.nan)[::step]
+    def _refuse_outliers(self, few: np.ndarray, deviation: np.ndarray) -> None:
         suspect = np.flatnonzero(deviation > 0)
-        few = few[:, suspect]
+        few = (few * self.halved)[:, suspect]
         few = np.where(np.isnan(few).all(axis=0), 0.0, few)
         low, high = np.nanpercentile(few, [25, 75], axis=0) if suspect.size else (0.0, 0.0)
         width = np.asarray(high - low)
@@ -184,11 +184,30 @@ class TableEncoder:
         return blocks
 
 
-def _gap_value(numbers: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True)
+class _Summary:
+    """What the encoder learns from one block; every so many rows some are kept as they are."""
+
+    encoder: TableEncoder
+    step: int
+
+    def __call__(self, block: Block) -> ColumnSums:
+        """Sum up numbers and count levels."""
+        numbers, texts = self.encoder.split(block.table)
+        levels = [Counter(text.tolist()) for text in texts]
+        few = numbers[-block.start % self.step :: self.step]
+        return replace(column_sums(numbers), levels=levels, few=[few])
+
+
+def _text_columns(block: Block) -> np.ndarray:
+    """Mark the columns that are text in a block."""
+    return np.array([int(column.dtype == object) for column in read_columns(block.table)])
+
+
+def _gap_value(sums: ColumnSums) -> np.ndarray:
     """Return for each column what trees see for a missing value: NaN, unless values are few."""
-    few = (~np.isnan(numbers)).sum(axis=0) < FEW_VALUES
-    few &= np.isnan(numbers).any(axis=0)
-    lowest = np.nan_to_num(np.fmin.reduce(numbers, axis=0))
+    few = (sums.known < FEW_VALUES) & (sums.known < sums.n)
+    lowest = np.nan_to_num(sums.low)
     with np.errstate(over="ignore"):
         below = np.maximum(lowest - np.maximum(np.abs(lowest), 1), np.finfo(float).min)
     return np.where(few, below, np.nan)
@@ -198,14 +217,14 @@ def _gap_value(numbers: np.ndarray) -> np.ndarray:
 _MISSING, _OTHERS = "\0missing", "\0others"
 
 
-def _frequent_levels(text: np.ndarray) -> np.ndarray:
+def _frequent_levels(counted: Counter[Any], n: int) -> np.ndarray:
     """Return the levels that have a column of their own, sorted."""
-    distinct, places = distinct_values(text)
     # two texts may be one to NumPy, which drops trailing zero characters
-    levels, inverse = np.unique(_with_missing(distinct), return_inverse=True)
-    counts = np.bincount(inverse[places], minlength=levels.size)
+    names = _with_missing(np.array([*counted, None], dtype=object)[:-1])
+    levels, inverse = np.unique(names, return_inverse=True)
+    counts = np.bincount(inverse, weights=list(counted.values()), minlength=levels.size)
     by_count = np.argsort(-counts, kind="stable")[:MAX_LEVELS]
-    least = min(RARE, max(2, text.size // 10))  # a handful of rows has no room for rare levels
+    least = min(RARE, max(2, n // 10))  # a handful of rows has no room for rare levels
     kept = by_count[counts[by_count] >= least]
     others = [_OTHERS] if kept.size < levels.size else []
     return np.sort(np.append(levels[kept], others).astype(str))

@@ -10,32 +10,34 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.ratios._array_encoder import (
-    ArrayEncoder,
-    canonical_array_order,
-    checked_array,
-    take,
-)
-from weighbridge.ratios._columns import take_rows
+from weighbridge.blocks import Rows
+from weighbridge.blocks._array import ArrayRows
+from weighbridge.ratios._array_encoder import checked_array, take
+from weighbridge.ratios._columns import column_labels, take_rows
 from weighbridge.ratios._estimated import EstimatedRatio
-from weighbridge.ratios._row_order import canonical_order, shuffled_samples
+from weighbridge.ratios._sample import Sample, encoder_of, samples
 from weighbridge.ratios._table import TableEncoder
 
 
 class TwoSampleRatio(EstimatedRatio):
-    """A ratio whose algorithm sees two matrices of standardised numbers.
+    """A ratio whose algorithm sees two samples of standardised numbers.
 
-    A concrete class computes the ratio from the matrices (rows in an order
-    that is random, yet the same for the same table however its rows are ordered), and evaluates it
-    at blocks of rows.
+    A concrete class computes the ratio from them (rows in an order that is random, yet the same
+    for the same table however its rows are ordered), and evaluates it at blocks of rows. It learns
+    from sums over all rows (`_fit_streams`), or from rows in memory (`_fit_samples`).
     """
 
     _other_arrays = False  # can it compute with arrays of other libraries, on their device?
     _takes_sparse = True
+    _streams = False  # does it learn from sums?
 
-    @abstractmethod
     def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any] | None:
         """Compute the ratio from the rows of the two samples; return its logarithm if known."""
+        raise NotImplementedError
+
+    def _fit_streams(self, source: Sample, target: Sample) -> tuple[Any, Any] | None:
+        """Compute the ratio from two samples; return its logarithm at the first rows if known."""
+        return self._fit_samples(source.first, target.first)
 
     @abstractmethod
     def _log_ratio(self, rows: Any) -> Any:
@@ -46,17 +48,33 @@ class TwoSampleRatio(EstimatedRatio):
         classes, codes = self._coded(y)
         self._keep_domains(classes, codes)
         foreign = is_foreign(X)
-        self.encoder_ = (ArrayEncoder() if foreign else TableEncoder()).fit(X, codes)
-        rng = check_random_state(getattr(self, "random_state", 0))
-        order = canonical_array_order(X) if foreign else canonical_order(X)
-        places = shuffled_samples(order, codes, int(rng.randint(2**31 - 1)))
-        source, target = (
-            self.encoder_.numbers((take if foreign else take_rows)(X, rows)) for rows in places
-        )
-        self._width = max(self.encoder_.width, 256)
-        known = self._fit_samples(source, target)
+        places = [np.flatnonzero(codes == code) for code in (0, 1)]
+        parts = [
+            ArrayRows((take if foreign else take_rows)(X, rows), whole=True) for rows in places
+        ]
+        if sp.issparse(X):
+            encoder: Any = TableEncoder().fit(X, codes)
+        else:
+            encoder = encoder_of(*parts, column_labels(X))
+        # a method that learns from sums has no use for a copy of all rows
+        streams = self._streams and not sp.issparse(X)
+        most = self._most_rows if streams else max(part.n_rows for part in parts)
+        return self._fit_rows(encoder, *parts, most)
+
+    def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
+        labels = source.names or [str(j) for j in range(source.n_columns)]
+        return self._fit_rows(encoder_of(source, target, labels), source, target, self._most_rows)
+
+    def _fit_rows(
+        self, encoder: Any, source: Rows, target: Rows, most: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self.encoder_ = encoder
+        seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
+        parts = samples(encoder, source, target, seed, most)
+        self._width = max(encoder.width, 256)
+        known = self._fit_streams(*parts)
         if known is None:
-            known = tuple(self._in_blocks(rows, self._log_ratio) for rows in (source, target))
+            known = tuple(self._in_blocks(part.first, self._log_ratio) for part in parts)
         at_source, at_target = (self._plain_log_ratio(to_numpy(values)) for values in known)
         return at_source, at_target
 

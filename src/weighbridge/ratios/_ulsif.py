@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from weighbridge._namespace import array_namespace, to_numpy
 from weighbridge.ratios._blocks import row_blocks
+from weighbridge.ratios._fold_sums import FoldSums, without_itself
 from weighbridge.ratios._kernel import (
     bandwidth_grid,
     distinct_rows,
-    kernel_grams,
-    kernel_sums,
     kernels,
     squared_distances,
 )
-from weighbridge.ratios._least_squares import Eigen, leave_one_out_scores, score
+from weighbridge.ratios._least_squares import Eigen, leave_one_out_scores
 from weighbridge.ratios._parameters import check_count, check_positive_grid
+from weighbridge.ratios._sample import MOST_FIRST, Sample
 from weighbridge.ratios._two_sample import TwoSampleRatio
 
 RIDGES = np.logspace(-4, 0, 10)
@@ -37,7 +37,8 @@ class ULSIF(TwoSampleRatio):
 
     The ratio is a sum of Gaussian kernels at rows of the target, with coefficients that minimise
     the squared error under the source, plus a ridge; bandwidth and ridge are chosen by the held-out
-    value of that error. All of it comes from sums over blocks of rows: one pass, bounded memory.
+    value of that error. All of it comes from sums over blocks of rows, wherever these live: in
+    memory, in files, on other machines or on a GPU (see `weighbridge.blocks`).
 
     Parameters
     ----------
@@ -58,6 +59,10 @@ class ULSIF(TwoSampleRatio):
         Number of folds for the choice, or leave-one-out in closed form (which needs
         ``relative=0`` and ``iterations=1``). Default: leave-one-out where that is possible and no
         sample has more than 1,000 rows, five folds otherwise.
+    choice_rows : int or None, default=100_000
+        Choose by so many rows of each sample, drawn at random, where there are more; then fit to
+        all rows at that bandwidth, with a ridge chosen by all. None chooses by all rows, at the
+        price of all bandwidths for every row.
     random_state : int, RandomState instance or None, default=0
         Draws the centres and folds.
 
@@ -66,7 +71,7 @@ class ULSIF(TwoSampleRatio):
     bandwidth_, ridge_ : float
         The chosen ones.
     scores_ : ndarray of shape (n_bandwidths, n_ridges)
-        Held-out scores, smaller is better.
+        Held-out scores, smaller is better, by which the bandwidth was chosen.
     bandwidths_, ridges_ : ndarray
         The candidates.
     centres_ : array of shape (n_centres, n_encoded)
@@ -81,10 +86,11 @@ class ULSIF(TwoSampleRatio):
     The ratio is never smaller than 0.001: a sum of kernels with negative coefficients can fall
     below 0, a density ratio cannot. (Forcing the coefficients themselves to be positive triples the
     error.) Nor is it larger than at the source rows seen in ``fit`` or, if that is more, than at 90
-    percent of the target rows: further out no source row says how rare the source is there, and
-    the sum of kernels can take any value. The weights of the source rows in ``fit`` are not
-    touched by this. A ratio that averages more than 1 over the source is divided by its average;
-    one that averages less is left as it is, so that samples without overlap can be told.
+    percent of the target rows (of 100,000 of them at most): further out no source row says how
+    rare the source is there, and the sum of kernels can take any value. The weights of the source
+    rows in ``fit`` are not touched by this. A ratio that averages more than 1 over the source is
+    divided by its average; one that averages less is left as it is, so that samples without
+    overlap can be told.
 
     Columns are standardised; missing values and categories are taken as described in the guide.
     Arrays of other libraries (torch, cupy) are computed where they are.
@@ -102,6 +108,7 @@ class ULSIF(TwoSampleRatio):
     """
 
     _other_arrays = True
+    _streams = True
 
     def __init__(
         self,
@@ -112,6 +119,7 @@ class ULSIF(TwoSampleRatio):
         ridges: Any = None,
         iterations: int = 1,
         cv: Any = None,
+        choice_rows: int | None = 100_000,
         random_state: Any = 0,
     ):
         self.relative = relative
@@ -120,6 +128,7 @@ class ULSIF(TwoSampleRatio):
         self.ridges = ridges
         self.iterations = iterations
         self.cv = cv
+        self.choice_rows = choice_rows
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
@@ -143,85 +152,99 @@ class ULSIF(TwoSampleRatio):
                     f"Got cv={self.cv!r}, but expected a number of folds, 'loo' or None."
                 )
             check_count("cv", self.cv, 2)
+        if self.choice_rows is not None:
+            check_count("choice_rows", self.choice_rows, MOST_LEFT_OUT)
 
     def _has_closed_form(self) -> bool:
         return self.relative == 0 and self.iterations == 1
 
-    def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any]:
-        self.centres_, places = distinct_rows(target, self.n_centres)
-        self.bandwidths_ = bandwidth_grid(self.bandwidths, source, target, self.centres_)
+    @property
+    def _most_rows(self) -> int:  # type: ignore[override]
+        return max(MOST_FIRST, self.choice_rows or 0)
+
+    def _fit_streams(self, source: Sample, target: Sample) -> tuple[Any, Any]:
+        self.centres_, places = distinct_rows(target.first, self.n_centres)
+        self.bandwidths_ = bandwidth_grid(
+            self.bandwidths, source.first, target.first, self.centres_
+        )
         self.ridges_ = RIDGES if self.ridges is None else np.asarray(self.ridges, dtype=float)
-        largest = max(source.shape[0], target.shape[0])
+        largest = max(source.n, target.n)
         small = self._has_closed_form() and largest <= MOST_LEFT_OUT
         if self.cv == "loo" or (self.cv is None and small):
-            H, h = self._leave_one_out(source, target, places)
+            eigen = self._leave_one_out(source, target, places)
         else:
-            H, h = self._folds(source, target, places, 5 if self.cv is None else int(self.cv))
-        j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
-        self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
-        eigen = Eigen(H[j], h[j])
-        self.coef_ = eigen.coefficients(self.ridges_[[k]], self.iterations)[:, 0]
-        return self._bounded(*(to_numpy(self._sum_of_kernels(part)) for part in (source, target)))
+            eigen = self._folds(source, target, places, 5 if self.cv is None else int(self.cv))
+        self.coef_ = eigen.coefficients(np.array([self.ridge_]), self.iterations)[:, 0]
+        return self._bounded(source, target)
 
-    def _bounded(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scale and bound the ratio, given its values at the two samples; return its logarithms."""
-        mean = (1 - self.relative) * np.maximum(source, FLOOR).mean()
-        mean += self.relative * np.maximum(target, FLOOR).mean()
-        scale = max(float(mean), 1.0)
-        self.coef_ /= scale
-        largest = max(source.max(), np.quantile(target, COMMON)) / scale
+    def _bounded(self, source: Sample, target: Sample) -> tuple[np.ndarray, np.ndarray]:
+        """Scale and bound the ratio; return its logarithm at the first rows of both samples."""
+        total, largest = self._sum_and_largest(source)
+        mean = (1 - self.relative) * total / source.n
+        if self.relative > 0:
+            mean += self.relative * self._sum_and_largest(target)[0] / target.n
+        scale = max(mean, 1.0)
+        first = [to_numpy(self._sum_of_kernels(part.first)) for part in (source, target)]
+        largest = max(largest, float(np.quantile(first[1][:MOST_FIRST], COMMON))) / scale
+        self.coef_ = self.coef_ / scale
         self.largest_ = max(float(largest), FLOOR)
         if self.relative > 0:
             self.largest_ = min(self.largest_, 1 / self.relative)
-        source, target = (np.clip(part / scale, FLOOR, self.largest_) for part in (source, target))
-        return np.log(source), np.log(target)
+        at_source, at_target = (np.clip(part / scale, FLOOR, self.largest_) for part in first)
+        return np.log(at_source), np.log(at_target)
 
-    def _leave_one_out(
-        self, source: Any, target: Any, places: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Score every candidate by leaving one out; return H and h for each bandwidth."""
-        distances = [squared_distances(part, self.centres_) for part in (source, target)]
-        H, h, scores = [], [], []
+    def _sum_and_largest(self, sample: Sample) -> tuple[float, float]:
+        """Return the sum of the ratio over a sample, and its largest value there."""
+        return sample.sum(_Values(self._sum_of_kernels)).pair
+
+    def _leave_one_out(self, source: Sample, target: Sample, places: np.ndarray) -> Eigen:
+        """Choose by leaving one out; return the equations at the chosen bandwidth."""
+        parts = [self._all_rows(part) for part in (source, target)]
+        distances = [squared_distances(part, self.centres_) for part in parts]
+        equations, scores = [], []
         pairs = zip(*(kernels(part, self.bandwidths_) for part in distances), strict=True)
         itself = places, np.arange(places.size)
         for kernel_source, kernel_target in (map(to_numpy, pair) for pair in pairs):
             kernel_target = kernel_target.copy()
-            kernel_target[itself] += _without_itself(kernel_target.sum(axis=0), target.shape[0])
+            kernel_target[itself] += without_itself(kernel_target.sum(axis=0), target.n)
             scores.append(leave_one_out_scores(kernel_source, kernel_target, self.ridges_))
-            H.append(kernel_source.T @ kernel_source / source.shape[0])
-            h.append(kernel_target.mean(axis=0))
+            gram = kernel_source.T @ kernel_source / source.n
+            equations.append((gram, kernel_target.mean(axis=0)))
         self.scores_ = np.array(scores)
-        return np.array(H), np.array(h)
+        j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
+        self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
+        return Eigen(*equations[j])
 
-    def _folds(
-        self, source: Any, target: Any, places: np.ndarray, n_folds: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Score every candidate on held-out folds; return H and h for each bandwidth."""
-        n_folds = min(n_folds, source.shape[0], target.shape[0])
-        at = self.centres_, self.bandwidths_, n_folds
-        source_sizes, H = _sums_by_fold(kernel_grams, source, *at)
-        target_sizes, h = _sums_by_fold(kernel_sums, target, *at)
-        fold_of_centre = np.searchsorted(np.cumsum(target_sizes), places, side="right")
-        correction = _without_itself(h.sum(axis=0), target.shape[0])
-        h[fold_of_centre, :, np.arange(places.size)] += correction.T
-        # means over the rest of the folds and over the fold itself
-        H_rest, H_fold = _means_without_and_within(H, source_sizes)
-        h_rest, h_fold = _means_without_and_within(h, target_sizes)
-        H_mean, h_mean = H.sum(axis=0) / source.shape[0], h.sum(axis=0) / target.shape[0]
-        if self.relative > 0:
-            a = self.relative
-            G = _sums_by_fold(kernel_grams, target, *at)[1]
-            G_rest, G_fold = _means_without_and_within(G, target_sizes)
-            H_rest, H_fold = (1 - a) * H_rest + a * G_rest, (1 - a) * H_fold + a * G_fold
-            H_mean = (1 - a) * H_mean + a * G.sum(axis=0) / target.shape[0]
-        self.scores_ = np.zeros((len(self.bandwidths_), self.ridges_.size))
-        for fold in range(n_folds):
-            for j in range(len(self.bandwidths_)):
-                theta = Eigen(H_rest[fold, j], h_rest[fold, j]).coefficients(
-                    self.ridges_, self.iterations
-                )
-                self.scores_[j] += score(theta, H_fold[fold, j], h_fold[fold, j]) / n_folds
-        return H_mean, h_mean
+    def _all_rows(self, sample: Sample) -> Any:
+        if not sample.complete:
+            raise ValueError(
+                f"Got cv='loo' for a sample of {sample.n:,} rows, all of which it would take at "
+                "once; use folds, e.g. cv=5."
+            )
+        return sample.first
+
+    def _folds(self, source: Sample, target: Sample, places: np.ndarray, n_folds: int) -> Any:
+        """Choose by held-out folds; return the equations at the chosen bandwidth."""
+        n_folds = min(n_folds, source.n, target.n)
+        fold_of_centre = (target.first_keys[places] * n_folds).astype(int)
+        fits = FoldSums(self.centres_, n_folds, float(self.relative), fold_of_centre)
+        ridges, iterations = self.ridges_, self.iterations
+        most = self.choice_rows
+        few = [part if most is None else part.head(most) for part in (source, target)]
+        equations = fits.equations(*few, self.bandwidths_)
+        self.scores_ = np.array([each.scores(ridges, iterations) for each in equations])
+        j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
+        self.bandwidth_, chosen, by_ridge = (
+            float(self.bandwidths_[j]),
+            equations[j],
+            self.scores_[j],
+        )
+        if few != [source, target]:
+            (chosen,) = fits.equations(source, target, self.bandwidths_[[j]])
+            by_ridge = chosen.scores(ridges, iterations)
+            k = int(np.argmin(by_ridge))
+        self.ridge_ = float(ridges[k])
+        return chosen.whole()
 
     def _sum_of_kernels(self, rows: Any) -> Any:
         xp = array_namespace(rows)
@@ -248,32 +271,27 @@ class ULSIF(TwoSampleRatio):
         return log_ratio + np.log1p(-self.relative) - np.log(rest)
 
 
-def _without_itself(sums: np.ndarray, n_target: int) -> np.ndarray:
-    """Return what to add where a centre meets its own row, whose kernel is 1 and says nothing.
+@dataclass(frozen=True)
+class _Total:
+    """A sum and a largest value."""
 
-    In its place comes the mean over the other rows. With the 1 left in, ever narrower kernels look
-    ever better, as long as they know their own rows.
-    """
-    return (sums - 1) / (n_target - 1) - 1
+    pair: tuple[float, float]
 
-
-def _sums_by_fold(
-    summed: Callable[..., np.ndarray], rows: Any, centres: Any, bandwidths: Any, n_folds: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the fold sizes, and the sums of each fold.
-
-    The rows are in random order: a fold is a stretch of them.
-    """
-    edges = np.linspace(0, rows.shape[0], n_folds + 1).astype(int)
-    sums = [summed(rows[start:end, :], centres, bandwidths) for start, end in pairwise(edges)]
-    return np.diff(edges), np.array(sums)
+    def __add__(self, other: _Total) -> _Total:
+        (total, largest), (more, larger) = self.pair, other.pair
+        return _Total((total + more, max(largest, larger)))
 
 
-def _means_without_and_within(sums: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each fold the mean over all other folds, and that over the fold."""
-    shape = (-1,) + (1,) * (sums.ndim - 1)
-    rest = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes).reshape(shape)
-    return rest, sums / sizes.reshape(shape)
+@dataclass(frozen=True)
+class _Values:
+    """The bounded sum of a function over rows, and its largest value."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, numbers: Any, keys: np.ndarray) -> _Total:
+        del keys
+        xp, values = array_namespace(numbers), self.function(numbers)
+        return _Total((float(xp.sum(xp.clip(values, FLOOR, None))), float(xp.max(values))))
 
 
 def _like(xp: Any, values: np.ndarray, array: Any) -> Any:

@@ -1,0 +1,227 @@
+"""A sample of rows as a ratio sees it: standardised numbers in blocks, and some rows at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weighbridge._namespace import is_foreign, to_numpy
+from weighbridge.blocks import Block, Rows
+from weighbridge.blocks._array import ArrayRows
+from weighbridge.blocks._rows import joined_tables
+from weighbridge.ratios._array_encoder import ArrayEncoder, take
+from weighbridge.ratios._columns import take_rows
+from weighbridge.ratios._row_keys import RowKeys, position_keys
+from weighbridge.ratios._row_order import canonical_order, shuffled_samples
+from weighbridge.ratios._table import TableEncoder
+
+# So many rows of a sample, drawn at random, are in memory; of smaller samples all.
+MOST_FIRST = 100_000
+
+Encoder = TableEncoder | ArrayEncoder
+
+
+class Sample:
+    """The rows of one sample in a random order, which is the same for the same rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The table.
+    encoder : encoder
+        Fitted to both samples.
+    table : table
+        The first rows in random order, as they came.
+    keys : ndarray, optional
+        Their keys, in (0, 1); default: their ranks, for a sample of which all rows are here.
+    key_of : callable, optional
+        Keys of any block of rows, where not all are here.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    first : array of shape (n_first, width)
+        The first rows as standardised numbers.
+    complete : bool
+        Whether these are all rows.
+    by_content : bool
+        Whether keys come from what rows hold, so that a row has the same key wherever it is met.
+    """
+
+    def __init__(
+        self, rows: Rows, encoder: Encoder, table: Any, keys: Any = None, key_of: Any = None
+    ):
+        self.rows, self.encoder, self.table, self.key_of = rows, encoder, table, key_of
+        self.n, self.first = rows.n_rows, encoder.numbers(table)
+        self.complete = keys is None
+        self.by_content = isinstance(key_of, _ContentKeys)
+        # folds are stretches of [0, 1): by ranks they have equal sizes
+        self.first_keys = (np.arange(self.n) + 0.5) / self.n if keys is None else keys
+
+    @property
+    def width(self) -> int:
+        """Number of standardised columns."""
+        return int(self.first.shape[1])
+
+    def head(self, n: int) -> Sample:
+        """Return the sample of the first rows alone, itself if it has no more."""
+        if self.n <= n:
+            return self
+        few = copy(self)
+        few.n, few.complete = n, True
+        few.first, few.first_keys = self.first[:n, :], (np.arange(n) + 0.5) / n
+        return few
+
+    def sum(self, function: Callable[[Any, np.ndarray], Any]) -> Any:
+        """Add up a function of standardised rows and their keys, over blocks of all rows."""
+        if self.complete:
+            rows = ArrayRows(self.first, whole=True)
+            return rows.sum(lambda block: function(block.table, *block.beside), self.first_keys)
+        return self.rows.sum(_OnNumbers(self.key_of, function))
+
+
+def encoder_of(source: Rows, target: Rows, labels: list[str]) -> Encoder:
+    """Return an encoder, fitted to two samples in blocks."""
+    foreign = isinstance(source, ArrayRows) and is_foreign(source.table)
+    return (ArrayEncoder() if foreign else TableEncoder()).fit_rows(source, target, labels)
+
+
+def samples(
+    encoder: Encoder, source: Rows, target: Rows, seed: int, most: int = MOST_FIRST
+) -> tuple[Sample, Sample]:
+    """Return two samples as a fitted encoder sees them; they can change places.
+
+    Samples of at most `most` rows are taken into memory, and shuffled from an order of what rows
+    hold. Of larger ones so many rows are drawn, by keys made from what rows hold: equal rows stay
+    together. Where most rows occur more than once (categories, mostly) keys are made from the
+    numbers of the rows instead.
+    """
+    both = source, target
+    tables = [rows.first(rows.n_rows) if rows.n_rows <= most else None for rows in both]
+    if tables[0] is not None and tables[1] is not None:
+        return _shuffled_together(encoder, both, tables, seed)
+    # which has which seed is decided by where they lie, not by what they are called
+    lower = encoder.target_is_lower
+    seeds = (seed + lower, seed + (not lower))
+    found = []
+    for rows, table, own_seed in zip(both, tables, seeds, strict=True):
+        if table is None:
+            found.append(_drawn_sample(encoder, rows, seed, own_seed, most))
+        else:
+            order = canonical_order(_plain(table))
+            order = order[np.random.RandomState(own_seed).permutation(order.size)]
+            found.append(Sample(rows, encoder, _cut(table, order)))
+    return found[0], found[1]
+
+
+def _shuffled_together(
+    encoder: Encoder, both: tuple[Rows, Rows], tables: list[Any], seed: int
+) -> tuple[Sample, Sample]:
+    stacked = joined_tables(tables)
+    codes = np.repeat([0, 1], [rows.n_rows for rows in both])
+    places = shuffled_samples(canonical_order(_plain(stacked)), codes, seed)
+    source, target = (
+        Sample(rows, encoder, _cut(stacked, place))
+        for rows, place in zip(both, places, strict=True)
+    )
+    return source, target
+
+
+def _drawn_sample(encoder: Encoder, rows: Rows, seed: int, own_seed: int, most: int) -> Sample:
+    """Draw rows by their keys: the smallest, which are as good as random."""
+    # keys are uniform: next to certainly enough rows lie below
+    share = (most + 8 * most**0.5) / rows.n_rows
+    key_of: _ContentKeys | _PositionKeys
+    key_of = _ContentKeys(encoder, RowKeys(encoder.low, encoder.high, seed))
+    drawn = rows.sum(_Draw(key_of, share, most))
+    if 2 * drawn.distinct.size < drawn.count or drawn.count == 0:
+        key_of = _PositionKeys(encoder, own_seed)
+        drawn = rows.sum(_Draw(key_of, share, most))
+    order = np.argsort(drawn.keys, kind="stable")[:most]
+    return Sample(rows, encoder, _cut(drawn.table, order), drawn.keys[order], key_of)
+
+
+def _cut(table: Any, places: np.ndarray) -> Any:
+    return (take if is_foreign(table) else take_rows)(table, places)
+
+
+def _plain(table: Any) -> Any:
+    return to_numpy(table) if is_foreign(table) else table
+
+
+@dataclass(frozen=True)
+class _ContentKeys:
+    """Keys from what rows hold."""
+
+    encoder: Encoder
+    keys: RowKeys
+
+    def __call__(self, block: Block) -> tuple[Any, np.ndarray]:
+        numbers, keys = self.encoder.numbers_and_keys(block.table, self.keys)
+        return numbers, to_numpy(keys)
+
+
+@dataclass(frozen=True)
+class _PositionKeys:
+    """Keys from the numbers of rows."""
+
+    encoder: Encoder
+    seed: int
+
+    def __call__(self, block: Block) -> tuple[Any, np.ndarray]:
+        places = block.start + np.arange(block.n_rows)
+        return self.encoder.numbers(block.table), position_keys(places, self.seed)
+
+
+_Keys = _ContentKeys | _PositionKeys
+
+
+@dataclass(frozen=True)
+class _OnNumbers:
+    """A function of numbers and keys, as one of a block."""
+
+    keys: _Keys
+    function: Callable[[Any, np.ndarray], Any]
+
+    def __call__(self, block: Block) -> Any:
+        return self.function(*self.keys(block))
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Rows with small keys, how many there are, and how many different ones."""
+
+    table: Any
+    keys: np.ndarray
+    count: int
+    distinct: np.ndarray
+
+    def __add__(self, other: _Drawn) -> _Drawn:
+        return _Drawn(
+            joined_tables([self.table, other.table]),
+            np.concatenate([self.keys, other.keys]),
+            self.count + other.count,
+            np.union1d(self.distinct, other.distinct),
+        )
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Find the rows of a block whose keys are small."""
+
+    keys: _Keys
+    share: float
+    most: int
+
+    def __call__(self, block: Block) -> _Drawn:
+        keys = self.keys(block)[1]
+        small = np.flatnonzero(keys < self.share)
+        count, distinct = small.size, np.unique(keys[small])
+        if small.size > self.most:
+            small = small[np.argsort(keys[small], kind="stable")[: self.most]]
+        return _Drawn(_cut(block.table, small), keys[small], count, distinct)
