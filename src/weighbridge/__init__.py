@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from weighbridge import (
         adaptation,
+        blocks,
         conformal,
         criteria,
         datasets,
@@ -41,6 +42,7 @@ __all__ = [
     "adapt",
     "adaptation",
     "assess",
+    "blocks",
     "conformal",
     "criteria",
     "datasets",

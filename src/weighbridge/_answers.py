@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
+from weighbridge._block_models import predict_by_blocks
+from weighbridge.blocks import is_blocks
 from weighbridge.criteria._objective import CandidateObjective
 from weighbridge.criteria._row_loss import RowLoss, respond
 from weighbridge.search import Difference, SearchResult
@@ -121,7 +123,12 @@ def _is_rigid(unweighted: Any, objective: CandidateObjective, held_out: float) -
     if loss is None:  # a metric of whole folds: in other units than the loss of rows
         return True
     rows = objective.rows
-    fitted = loss.loss(rows.codes, respond(unweighted, rows.X, loss.response, rows.classes))
+    if is_blocks(rows.X):
+        every = np.asarray(predict_by_blocks(unweighted, rows.X))
+        predicted = every if rows.kept is None else every[rows.kept]
+    else:
+        predicted = respond(unweighted, rows.X, loss.response, rows.classes)
+    fitted = loss.loss(rows.codes, predicted)
     return weighted_mean(fitted, rows.unit_weights).value > _RIGID * held_out
 
 
@@ -129,20 +136,30 @@ def _stack(
     objective: CandidateObjective, loss: RowLoss, result: SearchResult, none: int
 ) -> _Proposal:
     chosen = finalists(result, none)
-    predictions = objective.predictions([result.evaluations[index] for index in chosen])
-    rows, held = objective.rows, objective.held_rows
-    truth, weights = rows.codes[held], rows.unit_weights[held]
-    shares = stack_shares(predictions, truth, weights)
+    evaluations = [result.evaluations[index] for index in chosen]
+    place = chosen.index(none)
+    errors = objective.held_out(evaluations)
+    if errors is not None:  # rows in blocks: sums instead of predictions
+        shares = _without_small(simplex_minimum(errors.costs))
+        before, gain = errors.gain(place, shares)
+    else:
+        predictions = objective.predictions(evaluations)
+        rows, held = objective.rows, objective.held_rows
+        truth, weights = rows.codes[held], rows.unit_weights[held]
+        shares = _without_small(stack_shares(predictions, truth, weights))
+        without = loss.loss(truth, predictions[place])
+        together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
+        before = weighted_mean(without, weights).value
+        gain = weighted_mean(without - together, weights)
+    kept = shares > 0
+    indices = [index for index, keep in zip(chosen, kept, strict=True) if keep]
+    return _Proposal(indices, shares[kept], before, gain)
+
+
+def _without_small(shares: FloatArray) -> FloatArray:
+    """Drop small shares, and scale the others up."""
     kept = shares >= _SMALLEST_SHARE
-    shares = np.where(kept, shares, 0.0) / shares[kept].sum()
-    without = loss.loss(truth, predictions[chosen.index(none)])
-    together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
-    return _Proposal(
-        [index for index, keep in zip(chosen, kept, strict=True) if keep],
-        shares[kept],
-        weighted_mean(without, weights).value,
-        weighted_mean(without - together, weights),
-    )
+    return np.where(kept, shares, 0.0) / shares[kept].sum()
 
 
 def stack_shares(predictions: FloatArray, truth: np.ndarray, weights: FloatArray) -> FloatArray:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._fitted_rows import FittedRows
+from weighbridge._block_models import in_memory
 from weighbridge._overlap import effective_sample_size, warn_if_apart, warn_if_untrustworthy
-from weighbridge._pass_weights import fit_with_weights, weight_parameter
+from weighbridge._pass_weights import check_weights_reach, fit_with_weights, unfitted
 from weighbridge._source_ratio import (
     mean_one_log_ratio,
     source_log_ratio,
@@ -19,6 +18,7 @@ from weighbridge._source_ratio import (
 )
 from weighbridge._validation import check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
+from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.ratios import AutoRatio
 from weighbridge.weighting import Geodesic, log_mean, mean_one
@@ -75,6 +75,12 @@ class ImportanceWeighted(WeightedEstimator):
     two samples have equally many rows.
     A `weighbridge.exceptions.OverlapWarning` says when the weights cannot be trusted.
 
+    Rows in blocks (`weighbridge.blocks`, dask collections) are read block by block; labels, ratios
+    and weights are in memory, one number each for a row. On them LinearRegression and Ridge are
+    fitted by sums, alone or after StandardScaler, MinMaxScaler, MaxAbsScaler, PolynomialFeatures or
+    frozen transformers in a pipeline. Estimators of ``lightgbm.dask`` and ``xgboost.dask`` get the
+    dask collections and a dask array of weights. Rows in blocks are not remembered by the model.
+
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
@@ -120,9 +126,9 @@ class ImportanceWeighted(WeightedEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Source rows.
+            Source rows, also in blocks (see Notes).
         y : array-like of shape (n_samples,)
-            Labels of the source rows.
+            Labels of the source rows; of rows in blocks also a dask array, or rows of one column.
         sample_weight : array-like of shape (n_samples,), optional
             Own weights of the source rows. They multiply the importance weights, and 0 leaves a
             row out; the ratio itself compares the two samples as they are.
@@ -134,12 +140,13 @@ class ImportanceWeighted(WeightedEstimator):
         ImportanceWeighted
             The fitted object.
         """
-        estimator = clone(self.estimator)
-        weight_parameter(estimator)  # fail before the work, not after it
+        estimator = unfitted(self.estimator)
+        check_weights_reach(estimator, X, y)  # fail before the work, not after it
         weighting = weighting_or_default(self.weighting)
-        own = check_sample_weight(sample_weight, _num_samples(X))
-        ratio = self._fitted_ratio(X, X_target)
-        log_ratio = source_log_ratio(ratio, X, own)
+        rows = as_rows(X) if is_blocks(X) else X
+        own = check_sample_weight(in_memory(sample_weight), _num_samples(rows))
+        ratio = self._fitted_ratio(rows, X_target)
+        log_ratio = source_log_ratio(ratio, rows, own)
         log_scale = log_mean(log_ratio, own)
         if self.normalize:
             log_ratio = mean_one_log_ratio(log_ratio, own)
@@ -152,7 +159,7 @@ class ImportanceWeighted(WeightedEstimator):
 
         self.estimator_, self.ratio_ = estimator, ratio
         self.log_ratio_, self.weights_, self.ess_ = log_ratio, weights, ess
-        self._fitted_rows = FittedRows(X, own)
+        self._remember_rows(X, own)
         self._copy_features()
         # a ratio that was fitted here has said so itself
         if X_target is None and is_estimated(ratio) and log_cap > 0:

@@ -15,15 +15,21 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._answers import check_answer, form_answer
 from weighbridge._average import average_model
+from weighbridge._block_models import in_memory
 from weighbridge._callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
-from weighbridge._fitted_rows import FittedRows
 from weighbridge._overlap import effective_sample_size, users_line
 from weighbridge._overlap_state import Overlap, overlap_state, warn_of_overlap
-from weighbridge._pass_weights import fit_with_weights, weight_parameter
+from weighbridge._pass_weights import (
+    check_weights_reach,
+    fit_with_weights,
+    fits_with_weights,
+    is_dask_estimator,
+)
 from weighbridge._progress import ProgressLine
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge._validation import check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.criteria import CrossValidation, LeaveOneOut
 from weighbridge.criteria._binned_objective import MANY_ROWS
 from weighbridge.criteria._fold_objective import FoldObjective
@@ -127,6 +133,12 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     The loss of the chosen weighting in `search_result_` is the smallest of many, and flatters it.
     A `weighbridge.exceptions.OverlapWarning` (WB304) says when overlap is too thin to choose by.
 
+    Rows in blocks (`weighbridge.blocks`, dask collections) are read a few times, block by block;
+    labels, ratios and weights are in memory, one number each for a row. On them LinearRegression
+    and Ridge are tuned by `CrossValidation` from moments and fitted by sums, alone or after
+    StandardScaler, MinMaxScaler, MaxAbsScaler, PolynomialFeatures or frozen transformers in a
+    pipeline. Rows in blocks are not remembered by the model.
+
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
@@ -196,9 +208,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Source rows.
+            Source rows, also in blocks (see Notes).
         y : array-like of shape (n_samples,)
-            Labels of the source rows.
+            Labels of the source rows; of rows in blocks also a dask array, or rows of one column.
         sample_weight : array-like of shape (n_samples,), optional
             Own weights of the source rows. They multiply the weights in fitting and in validation,
             and 0 leaves a row out; the ratio itself compares the two samples as they are.
@@ -210,25 +222,22 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         ImportanceWeightedCV
             The fitted object.
         """
-        y = _labels(y, self)
+        _refuse_dask(self.estimator)
+        y, sample_weight = _labels(in_memory(y), self), in_memory(sample_weight)
+        X = as_rows(X) if is_blocks(X) else X
         check_parts(self.criterion, self.search)
         bounds = Bounds(self.lam_bounds, self.alpha_bounds)
         check_answer(self.answer, bounds.lam)
         self._check_journal()
         fold_seed, search_seed, estimator_seed = _seeds(self.random_state)
         estimator = seeded(clone(self.estimator), estimator_seed)
-        weight_parameter(estimator)  # fail before the work, not after it
+        check_weights_reach(estimator, X, y)  # fail before the work, not after it
         own = check_sample_weight(sample_weight, _num_samples(X))
         ratio = self._fitted_ratio(X, X_target)
         log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, own), own)
         overlap = overlap_state(ratio, log_ratio, own)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
-        plain = np.ones(log_ratio.size) if own is None else own
-        unweighted = clone(estimator)
-        if own is None:
-            unweighted.fit(X, y)
-        else:
-            fit_with_weights(unweighted, X, y, own)
+        unweighted = _unweighted(clone(estimator), X, y, own)
         objective = self._objective(estimator, X, y, log_ratio, own, fold_seed)
         if isinstance(objective, FoldObjective):
             objective.check_metric(unweighted)
@@ -242,22 +251,21 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         answer = form_answer(self.answer, objective, result, unweighted, thin=thin)
         weightings = [Geodesic(*result.evaluations[index].point) for index in answer.indices]
         weights = [mean_one(source_log_weight(each, log_ratio, own), own) for each in weightings]
-        fits = [
-            fit_with_weights(clone(estimator), X, y, plain * row) if each.lam > 0 else unweighted
-            for each, row in zip(weightings, weights, strict=True)
-        ]
+        delivered = weights if own is None else [own * row for row in weights]
+        used = [row for each, row in zip(weightings, delivered, strict=True) if each.lam > 0]
+        weighted = iter(fits_with_weights(estimator, X, y, used) if used else [])
+        fits = [next(weighted) if each.lam > 0 else unweighted for each in weightings]
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.value
         self.estimator_, self.search_result_ = average_model(fits, answer.shares), result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
         self.reason_ = answer.reason
-        self._fitted_rows = FittedRows(X, own)
+        self._remember_rows(X, own)
         largest = int(np.argmax(answer.shares))
         self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
-        self.ess_ = effective_sample_size(plain * self.weights_)
+        self.ess_ = effective_sample_size(delivered[largest])
         self._copy_features()
-        weighted = any(weighting.lam > 0 for weighting in weightings)
-        warn_of_overlap(overlap, self.answer, weighted=weighted)
+        warn_of_overlap(overlap, self.answer, weighted=bool(used))
         return self
 
     def _objective(
@@ -268,7 +276,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         if self.criterion is not None:
             return self.criterion.objective(estimator, X, y, log_ratio, own, **options)
         few = (y.size if own is None else np.count_nonzero(own)) < MANY_ROWS
-        if few and has_closed_form(estimator, y):
+        if few and not is_blocks(X) and has_closed_form(estimator, y):
             try:
                 objective = LeaveOneOut().objective(estimator, X, y, log_ratio, own, **options)
             except ValueError:  # as many columns as rows, or a wide sparse table
@@ -330,6 +338,26 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_label = False
         return tags
+
+
+def _refuse_dask(estimator: Any) -> None:
+    """Refuse an estimator of dask: every candidate would be a fit by all workers."""
+    if is_dask_estimator(estimator):
+        local = type(estimator).__name__.removeprefix("Dask")
+        raise TypeError(
+            f"Got {type(estimator).__name__}, which is not searched over; choose the weighting on "
+            f"a sample with its local twin {local}, and fit it: ImportanceWeighted(estimator, "
+            "weighting=search.best_weighting_)."
+        )
+
+
+def _unweighted(estimator: Any, X: Any, y: np.ndarray, own: np.ndarray | None) -> Any:
+    """Fit with the rows' own weights alone, without any in memory where there are none."""
+    if own is not None:
+        return fit_with_weights(estimator, X, y, own)
+    return (
+        fit_with_weights(estimator, X, y, np.ones(y.size)) if is_blocks(X) else estimator.fit(X, y)
+    )
 
 
 def check_parts(criterion: Any, search: Any) -> None:

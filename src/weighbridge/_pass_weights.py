@@ -3,29 +3,88 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
+
+from weighbridge._block_models import BlockModel, block_steps
+from weighbridge.blocks import Rows, as_rows, from_dask, is_blocks
+
+# Where estimators come from that are fitted by dask itself.
+_DASK_MODULES = ("lightgbm.dask", "xgboost.dask")
 
 
 def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any:
     """Fit `estimator`, which the caller owns, with one weight per row.
 
     A pipeline's weights go to its last step; any other estimator gets ``sample_weight``. One that
-    cannot take weights is refused, never resampled or fitted without them.
+    cannot take weights is refused, never resampled or fitted without them. On blocks linear models
+    are fitted by sums, and estimators of dask get dask arrays of weights.
     """
+    if is_dask_estimator(estimator):
+        return _fit_by_dask(estimator, X, y, weights)
+    if is_blocks(X):
+        return BlockModel(estimator, as_rows(X), y).fit_into(estimator, weights)
     name = weight_parameter(estimator)
     if get_config()["enable_metadata_routing"]:
         _request_weights(estimator, wanted=True)
         name = "sample_weight"
     return estimator.fit(X, y, **{name: weights})
+
+
+def fits_with_weights(estimator: Any, X: Any, y: Any, weights: Sequence[np.ndarray]) -> list[Any]:
+    """Fit a copy of `estimator` for each vector of weights; on blocks all by one pass."""
+    if is_blocks(X) and not is_dask_estimator(estimator):
+        return BlockModel(estimator, as_rows(X), y).fits(weights)
+    return [fit_with_weights(clone(estimator), X, y, row) for row in weights]
+
+
+def check_weights_reach(estimator: Any, X: Any, y: Any) -> None:
+    """Refuse an estimator that cannot be fitted with weights to such rows, before any work."""
+    weight_parameter(estimator)
+    if is_dask_estimator(estimator):
+        _check_dask(estimator, "X", X)
+        _check_dask(estimator, "y", y)
+    elif is_blocks(X):
+        block_steps(estimator)
+
+
+def is_dask_estimator(estimator: Any) -> bool:
+    """True for estimators with a dask implementation of their own, by the module they are from."""
+    return any(kind.__module__.startswith(_DASK_MODULES) for kind in type(estimator).__mro__)
+
+
+def unfitted(estimator: Any) -> Any:
+    """Return a clone; a connection to a cluster is shared, for it cannot be copied."""
+    if not is_dask_estimator(estimator):
+        return clone(estimator)
+    params = estimator.get_params(deep=False)
+    shared = {"client": params.pop("client")} if "client" in params else {}
+    return clone(type(estimator)(**params)).set_params(**shared)
+
+
+def _fit_by_dask(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any:
+    """Pass dask collections on, with the weights cut where the rows are."""
+    import dask.array as da
+
+    sizes = tuple(from_dask(X).sizes)
+    return estimator.fit(X, y, sample_weight=da.from_array(weights, chunks=(sizes,)))
+
+
+def _check_dask(estimator: Any, name: str, part: Any) -> None:
+    if not is_blocks(part) or isinstance(part, Rows):
+        raise TypeError(
+            f"Got {name} of type {type(part).__name__} for {type(estimator).__name__}, which is "
+            "fitted to dask collections; pass a dask array or data frame."
+        )
 
 
 def weight_parameter(estimator: Any) -> str:

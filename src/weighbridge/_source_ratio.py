@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from weighbridge._namespace import to_numpy
+from weighbridge._block_models import in_memory
+from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.weighting import Geodesic, log_mean
 
 
 def source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None) -> np.ndarray:
-    """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value."""
-    log_ratio = to_numpy(ratio.score_samples(X)).astype(float)
+    """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value.
+
+    Of rows in blocks it is computed to memory: one number for each row.
+    """
+    # one that was not made for blocks scores them one by one
+    alone = is_blocks(X) and not hasattr(ratio, "fit_blocks")
+    scores = as_rows(X).vector(ratio.score_samples) if alone else ratio.score_samples(X)
+    log_ratio = np.asarray(in_memory(scores)).astype(float)
     used = log_ratio if own is None else log_ratio[own > 0]
     missing = np.isnan(used).sum()
     if missing:

@@ -13,7 +13,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._block_models import predict_by_blocks
 from weighbridge._fitted_rows import FittedRows
+from weighbridge._pass_weights import is_dask_estimator
+from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.ratios import AutoRatio, KnownRatio, fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 
@@ -97,9 +100,18 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
             elif hasattr(self, name):
                 delattr(self, name)
 
-    def _delegate(self, method: str, *args: Any) -> Any:
+    def _remember_rows(self, X: Any, own: np.ndarray | None) -> None:
+        """Keep keys of the rows; those in blocks are too many to be remembered."""
+        if is_blocks(X):
+            self.__dict__.pop("_fitted_rows", None)
+        else:
+            self._fitted_rows = FittedRows(X, own)
+
+    def _delegate(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
-        return getattr(self.estimator_, method)(*args)
+        if is_blocks(X) and not is_dask_estimator(self.estimator_):
+            return predict_by_blocks(self.estimator_, as_rows(X), method)
+        return getattr(self.estimator_, method)(X)
 
     @available_if(_estimator_has("predict"))
     def predict(self, X: Any) -> np.ndarray:
@@ -108,12 +120,12 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Any rows.
+            Any rows, also in blocks.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            The predictions.
+            The predictions; a dask array of dask rows.
         """
         return self._delegate("predict", X)
 
@@ -184,6 +196,11 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
             Accuracy, R squared, or what else the inner estimator scores by.
         """
         check_is_fitted(self)
+        if is_blocks(X) and not is_dask_estimator(self.estimator_):
+            raise TypeError(
+                "Got rows in blocks, of which no score is taken; compare y with predict(rows) by a "
+                "metric of sklearn.metrics."
+            )
         if sample_weight is None:
             return self.estimator_.score(X, y)
         return self.estimator_.score(X, y, sample_weight=sample_weight)

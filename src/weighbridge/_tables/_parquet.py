@@ -30,7 +30,7 @@ class ParquetSource:
         self._name = shown_file(path)
         file = self._open()
         self.names = ["" if n.startswith(INDEX) else n for n in file.schema_arrow.names]
-        self._rows = file.metadata.num_rows
+        self.n_rows = file.metadata.num_rows
         file.close()
         problem = header_problem(self._name, self.names)
         if problem is not None:
@@ -54,7 +54,7 @@ class ParquetSource:
                 frame = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
                 columns = typed_columns(frame, self._name)
                 done += batch.num_rows
-                self.share_read = done / max(self._rows, 1)
+                self.share_read = done / max(self.n_rows, 1)
                 if batch.num_rows:
                     yield columns
 

@@ -12,6 +12,7 @@ from weighbridge._problem import Option, Problem, shown_file
 from weighbridge._tables._bytes import holds_parquet
 from weighbridge._tables._cells import Tally, note_numbers, read_numbers, read_text
 from weighbridge._tables._csv import CsvSource
+from weighbridge._tables._folder import FolderSource, parquet_parts
 from weighbridge._tables._frames import FrameSource
 from weighbridge._tables._parquet import ParquetSource
 from weighbridge._tables._sample import RowPool
@@ -27,7 +28,10 @@ class Source(Protocol):
     names: list[str]
     typed: bool
     sha256: str
-    share_read: float
+
+    @property
+    def share_read(self) -> float:
+        """The share of the file that has been read."""
 
     def blocks(self) -> Iterator[Sequence[Cells]]:
         """Yield the columns of some rows at a time: cells of text, or arrays."""
@@ -37,7 +41,10 @@ class Source(Protocol):
 
 
 def open_source(path: str) -> Source:
-    """Return the source in a file, CSV or Parquet, whatever it is called."""
+    """Return the source in a file, CSV or Parquet, or in a folder of Parquet files."""
+    parts = parquet_parts(path)
+    if parts:
+        return FolderSource(path, parts)
     return ParquetSource(path) if holds_parquet(path) else CsvSource(path)
 
 

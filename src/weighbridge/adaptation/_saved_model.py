@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-import re
+import itertools
+import json
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -171,21 +172,43 @@ def _reproducible(content: bytes) -> bytes:
     """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    schema = parts.pop("schema.json").decode()
-    found = dict.fromkeys(re.findall(r'"__id__": (\d+)', schema))
-    numbers = {address: str(number) for number, address in enumerate(found, 1)}
-
-    def counted(text: str) -> str:
-        return re.sub(r"\d{6,}", lambda match: numbers.get(match[0], match[0]), text)
-
-    # a number of the model itself that happens to be an address stays: only these two lines count
-    lines = [
-        counted(line) if re.match(r'\s*"(__id__|file)": ', line) else line
-        for line in schema.split("\n")
-    ]
-    named = {counted(name): part for name, part in parts.items()}
+    schema = json.loads(parts.pop("schema.json"))
+    names = _count_objects(schema)
+    named = {names.get(name, name): part for name, part in parts.items()}
+    text = json.dumps(schema, indent=2).encode()
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, part in [*sorted(named.items()), ("schema.json", "\n".join(lines).encode())]:
+        for name, part in [*sorted(named.items()), ("schema.json", text)]:
             archive.writestr(zipfile.ZipInfo(name, _SOME_DAY), part, zipfile.ZIP_DEFLATED)
     return out.getvalue()
+
+
+def _count_objects(schema: dict[str, Any]) -> dict[str, str]:
+    """Replace addresses by numbers, in the order of the schema; return the new names of files.
+
+    Numbers and texts are counted one by one: whether two equal ones are the same object depends on
+    the process that a model was fitted in.
+    """
+    numbers: dict[int, int] = {}
+    names: dict[str, str] = {}
+    count = itertools.count(1)
+    for node in _nodes(schema):
+        address = node["__id__"]
+        if node.get("__loader__") == "JsonNode":
+            node["__id__"] = next(count)
+            continue
+        if address not in numbers:
+            numbers[address] = next(count)
+        node["__id__"] = numbers[address]
+        file = node.get("file")
+        if isinstance(file, str) and file.startswith(str(address)):
+            node["file"] = names[file] = file.replace(str(address), str(numbers[address]), 1)
+    return names
+
+
+def _nodes(part: Any) -> list[dict[str, Any]]:
+    """Return every object of a schema that has an address, in order."""
+    # a column may be called so too
+    found = [part] if isinstance(part, dict) and isinstance(part.get("__id__"), int) else []
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return [*found, *(node for each in inner for node in _nodes(each))]

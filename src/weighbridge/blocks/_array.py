@@ -10,7 +10,7 @@ import numpy as np
 from weighbridge._namespace import is_foreign
 from weighbridge._validation import is_frame
 from weighbridge.blocks._local import LocalRows
-from weighbridge.blocks._rows import block_size, check_columns
+from weighbridge.blocks._rows import block_size, check_columns, stretch
 
 
 def from_array(X: Any, size: int | None = None) -> ArrayRows:
@@ -71,7 +71,7 @@ class ArrayRows(LocalRows):
         self.names = _names(X)
         self.numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         self.n_columns = int(X.shape[1])
-        self.size = block_size(self.n_columns, size)
+        self.size = block_size(self.n_columns, size, is_foreign(X))
         self.threads = not is_foreign(X)
         self.whole = whole
 
@@ -89,9 +89,8 @@ class ArrayRows(LocalRows):
 
     def stretches(self, size: int) -> Iterator[Any]:
         """Yield stretches of the array."""
-        cut = self.table.iloc if hasattr(self.table, "iloc") else self.table
         for start in range(0, self.n_rows, size):
-            yield cut[start : start + size]
+            yield stretch(self.table, start, min(start + size, self.n_rows))
         if self.n_rows == 0:
             yield self.table
 

@@ -79,9 +79,10 @@ class DaskRows(Rows):
         """Rows of each block."""
         if not self.is_frame and not np.isnan(self.collection.chunks[0]).any():
             return [int(size) for size in self.collection.chunks[0]]
-        import dask
+        from dask.base import compute
+        from dask.delayed import delayed
 
-        return list(dask.compute(*(dask.delayed(len)(part) for part in self._parts)))
+        return list(compute(*(delayed(len)(part) for part in self._parts)))
 
     @property
     def n_rows(self) -> int:
@@ -98,24 +99,25 @@ class DaskRows(Rows):
 
     def map(self, function: Callable[[Block], Any], *beside: Any) -> Iterator[Any]:
         """Apply a function to each block, see `Rows.map`."""
-        import dask
+        from dask.base import compute
 
         tasks = self._tasks(function, beside)
         for start in range(0, len(tasks), AT_A_TIME):
-            yield from dask.compute(*tasks[start : start + AT_A_TIME])
+            yield from compute(*tasks[start : start + AT_A_TIME])
 
     def sum(self, function: Callable[[Block], Any], *beside: Any) -> Any:
         """Add up what a function returns, where the blocks are; see `Rows.sum`."""
-        import dask
+        from dask.base import compute
+        from dask.delayed import delayed
 
         tasks = self._tasks(function, beside)
         if not tasks:
             return function(self._empty())
-        together = dask.delayed(add, pure=False)
+        together = delayed(add, pure=False)
         while len(tasks) > 1:
             pairs = [together(*tasks[i : i + 2]) for i in range(0, len(tasks) - 1, 2)]
             tasks = pairs + tasks[2 * len(pairs) :]
-        return dask.compute(tasks[0])[0]
+        return compute(tasks[0])[0]
 
     def vector(self, function: Callable[..., Any], *beside: Any) -> Any:
         """Return a dask array of one number for each row, see `Rows.vector`."""
@@ -130,9 +132,9 @@ class DaskRows(Rows):
 
     def _tasks(self, function: Callable[[Block], Any], beside: tuple[Any, ...]) -> list[Any]:
         """Return one delayed result for each block with rows."""
-        import dask
+        from dask.delayed import delayed
 
-        run = dask.delayed(_Run(function, self.is_frame and self.numeric), pure=False)
+        run = delayed(_Run(function, self.is_frame and self.numeric), pure=False)
         others = [self._stretches_of(other) for other in beside]
         tasks, start = [], 0
         for number, (size, part) in enumerate(zip(self.sizes, self._parts, strict=True)):

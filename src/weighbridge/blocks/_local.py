@@ -6,9 +6,10 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge.blocks._place import run_in_place
 from weighbridge.blocks._rows import Block, Rows
@@ -35,20 +36,23 @@ class LocalRows(Rows):
     def map(self, function: Callable[[Block], Any], *beside: Any) -> Iterator[Any]:
         """Apply a function to each block, see `Rows.map`."""
         blocks = self._blocks(beside)
+        tasks: Iterator[tuple[Any, ...]]
         if self.whole:
             tasks = ((function, block) for _, block in blocks)
         else:
             tasks = (
                 (run_in_place, function, number, block, self.place) for number, block in blocks
             )
-        threads = blas_threads() if self.threads else 1
+        threads = blas_threads() if self.threads and self.n_rows > self.size else 1
         return _in_order(tasks, threads)
 
     def _blocks(self, beside: tuple[Any, ...]) -> Iterator[tuple[int, Block]]:
         """Yield number and block, with what lies beside it."""
         others = [_stretches_of(other, self.n_rows, self.size) for other in beside]
         start = 0
-        for number, (table, *parts) in enumerate(zip(self.stretches(self.size), *others)):
+        for number, (table, *parts) in enumerate(
+            zip(self.stretches(self.size), *others, strict=False)
+        ):
             yield number, Block(table, start, tuple(parts))
             start += table.shape[0]
 
@@ -80,7 +84,7 @@ def _in_order(tasks: Iterator[tuple[Any, ...]], threads: int) -> Iterator[Any]:
         return
     waiting: deque[Any] = deque()
     # one thread of the linear algebra in each of ours
-    with ThreadpoolController().limit(limits=1), ThreadPoolExecutor(threads) as pool:
+    with _libraries().limit(limits=1), ThreadPoolExecutor(threads) as pool:
         try:
             for task in tasks:
                 waiting.append(pool.submit(*task))
@@ -95,5 +99,11 @@ def _in_order(tasks: Iterator[tuple[Any, ...]], threads: int) -> Iterator[Any]:
 
 def blas_threads() -> int:
     """Return how many threads linear algebra may use: as many as blocks are worked on by."""
-    pools = ThreadpoolController().select(user_api="blas").info()
+    pools = _libraries().select(user_api="blas").info()
     return max((int(pool["num_threads"]) for pool in pools), default=1)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return the thread pools of this process; to look for them takes milliseconds."""
+    return ThreadpoolController()

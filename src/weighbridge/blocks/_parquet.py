@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._file_order import by_number
 from weighbridge.blocks._local import LocalRows
 from weighbridge.blocks._rows import block_size, check_columns, joined_tables
 from weighbridge.exceptions import BlockError
@@ -137,9 +138,9 @@ def _files(paths: Any) -> list[str]:
     files: list[str] = []
     for path in map(os.fspath, paths):
         if os.path.isdir(path):
-            found = sorted(map(str, Path(path).glob("*.parquet")))
+            found = sorted(map(str, Path(path).glob("*.parquet")), key=by_number)
         else:
-            found = [path] if os.path.isfile(path) else sorted(glob(path))
+            found = [path] if os.path.isfile(path) else sorted(glob(path), key=by_number)
         if not found:
             raise FileNotFoundError(
                 f"Got {path}, where there is no Parquet file; pass a file, a folder of .parquet "

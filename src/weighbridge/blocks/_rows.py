@@ -177,7 +177,7 @@ class Rows(ABC):
         """
         parts, missing = [], n
         for table in self.map(Head(n)):
-            parts.append(table[:missing])
+            parts.append(stretch(table, 0, missing))
             missing -= parts[-1].shape[0]
             if missing <= 0:
                 break
@@ -210,7 +210,7 @@ class Head:
 
     def __call__(self, block: Block) -> Any:
         """Cut them off."""
-        return block.table[: self.n]
+        return stretch(block.table, 0, self.n)
 
 
 def add(left: Any, right: Any) -> Any:
@@ -222,6 +222,13 @@ def add(left: Any, right: Any) -> Any:
     if isinstance(left, tuple | list):
         return type(left)(add(a, b) for a, b in zip(left, right, strict=True))
     return left + right
+
+
+def stretch(table: Any, start: int, stop: int) -> Any:
+    """Return some rows of a table of any kind."""
+    if hasattr(table, "iloc"):
+        return table.iloc[start:stop]
+    return table[start:stop, :] if is_foreign(table) else table[start:stop]
 
 
 def joined_tables(parts: list[Any]) -> Any:
@@ -243,16 +250,20 @@ def _joined(parts: list[Any]) -> np.ndarray:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-def block_size(n_columns: int, size: int | None) -> int:
-    """Return how many rows a block has: few enough for scikit-learn's ``working_memory``."""
+def block_size(n_columns: int, size: int | None, device: bool = False) -> int:
+    """Return how many rows a block has: few enough for scikit-learn's ``working_memory``.
+
+    A device takes more at a time: it has its memory for itself, and small blocks leave it idle.
+    """
     if size is not None:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
             raise ValueError(
                 f"Got size={size!r}, but expected the number of rows of a block, at least 1."
             )
         return int(size)
-    numbers = get_config()["working_memory"] * 2**20 / 8 / 64
-    return max(1, min(MOST_ROWS, int(numbers / max(n_columns, 1))))
+    numbers = get_config()["working_memory"] * 2**20 / 8 / (4 if device else 64)
+    most = 16 * MOST_ROWS if device else MOST_ROWS
+    return max(1, min(most, int(numbers / max(n_columns, 1))))
 
 
 def check_columns(wanted: Any, names: list[str] | None) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from weighbridge.cli import _options as options
+from weighbridge.cli._engine import asked_for
 from weighbridge.cli._fail_if import OF_ALL, Condition
 from weighbridge.cli._job import Job
 from weighbridge.cli._session import Session
@@ -58,6 +59,10 @@ EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
+@options.engine_options(
+    "fits, each with all its candidates, are done by its workers",
+    "For tables that scikit-learn makes in between.",
+)
 @options.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -99,10 +104,12 @@ def adapt(
     TRAIN has rows with labels, DEPLOY rows from where the model is to be used: CSV (also .gz) or
     Parquet. Writes report.html, model.skops, weights.csv and result.json.
     """
+    asked = asked_for(settings)
     settings["keep"] = settings["keep"] or None
-    settings["n_jobs"] = settings.pop("jobs")
+    settings.pop("jobs")
+    settings["n_jobs"] = asked.n_jobs
     settings["models"] = tuple(settings["models"])
-    job = Job(session, train, deploy, settings, out, force=force)
+    job = Job(session, train, deploy, settings, out, force=force, engine=asked)
     job.check()
     session.narration.say(f"weighbridge adapt: {train} and {deploy}")
     job.compute()

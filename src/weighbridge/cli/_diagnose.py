@@ -9,6 +9,7 @@ import click
 
 from weighbridge._outputs import check_outputs
 from weighbridge.cli import _options as options
+from weighbridge.cli._engine import Asked, asked_for, started
 from weighbridge.cli._fail_if import OF_SHIFT, Condition, failed_conditions
 from weighbridge.cli._inputs import check_there
 from weighbridge.cli._libraries import library_warnings
@@ -31,6 +32,10 @@ EXAMPLE = "weighbridge diagnose train.csv deploy.csv"
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
+@options.engine_options(
+    "the folds of the ratio and of the domain classifier are fitted by its workers",
+    "For tables that scikit-learn makes in between.",
+)
 @options.option("--all", "show_all", is_flag=True, group="output", help="Show every feature.")
 @options.option(
     "--report",
@@ -69,12 +74,14 @@ def diagnose(
 
     Columns that are in TRAIN alone, such as a label, are left out.
     """
+    asked = asked_for(settings)
+    settings["jobs"] = asked.n_jobs
     check_there([train, deploy], EXAMPLE)
     if report is not None:
         check_outputs([report], force=force, inputs=[train, deploy], place="report")
     session.narration.say(f"weighbridge diagnose: {train} and {deploy}")
     with library_warnings(session):
-        result = _compute(session, train, deploy, settings)
+        result = _compute(session, train, deploy, settings, asked)
     if report is not None:
         _write(session, result, report)
     session.narration.finish()
@@ -92,7 +99,7 @@ def diagnose(
 
 
 def _compute(
-    session: Session, train: Path, deploy: Path, settings: dict[str, Any]
+    session: Session, train: Path, deploy: Path, settings: dict[str, Any], asked: Asked
 ) -> dict[str, Any]:
     from weighbridge.cli._two_tables import read_two
     from weighbridge.diagnostics._diagnosis import Diagnosis
@@ -102,7 +109,7 @@ def _compute(
     session.narration.detail("read", two.size)
     session.narration.detail("shift", f"ratio ({two.ratio_name}), domain classifier, tests")
     session.narration("shift", 0, 1)
-    with two.threads(settings["jobs"]):
+    with two.threads(settings["jobs"]), started(session, asked):
         diagnosis = Diagnosis(
             two.fitted_ratio(),
             two.X,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from weighbridge._write_whole import remove_unfinished
+from weighbridge.cli._engine import remove_scratch
 
 EXIT_CODE = 130
 # Seconds that the program has to come back from whatever it does before it is left at once.
@@ -62,6 +63,7 @@ def _leave_late(reader: int, farewell: Callable[[], None]) -> None:
             continue
         threading.Event().wait(PATIENCE)
         remove_unfinished()
+        remove_scratch()
         farewell()
         os._exit(EXIT_CODE)
     os.close(reader)

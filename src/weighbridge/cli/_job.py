@@ -12,6 +12,7 @@ import click
 from weighbridge import __version__
 from weighbridge._outputs import RUN_FILES, check_outputs
 from weighbridge._problem import cli_option
+from weighbridge.cli._engine import Asked, started
 from weighbridge.cli._fail_if import failed_conditions
 from weighbridge.cli._inputs import check_there
 from weighbridge.cli._libraries import library_warnings, modules_here
@@ -44,6 +45,8 @@ class Job:
         Folder of the files.
     force : bool
         Overwrite files that weighbridge did not write.
+    engine : Asked, optional
+        Where the fits are done; by default here.
     """
 
     def __init__(
@@ -55,10 +58,13 @@ class Job:
         out: Path,
         *,
         force: bool,
+        engine: Asked | None = None,
     ):
         self.session = session
         self.train, self.deploy, self.out = train, deploy, out
         self.settings, self.force = settings, force
+        self.engine = engine or Asked()
+        self._n_jobs = settings["n_jobs"]
         self.files: dict[str, str] = {}
         self.result: dict[str, Any] = {}
         self.adaptation: Adaptation
@@ -79,12 +85,18 @@ class Job:
         from weighbridge.adaptation._adapt import run
         from weighbridge.adaptation._settings import Settings
 
-        with library_warnings(session), modules_here(wanted=own):
+        with (
+            library_warnings(session),
+            modules_here(wanted=own),
+            started(session, self.engine) as engine,
+        ):
+            self._n_jobs = engine.n_workers or self._n_jobs
             self.adaptation = run(
                 str(self.train),
                 str(self.deploy),
                 Settings(**self.settings),
-                journal=journal,
+                # workers elsewhere have no such folder
+                journal=None if self.engine.scheduler else journal.absolute(),
                 progress=session.narration,
                 option=cli_option,
                 command=session.command or "adapt",
@@ -103,7 +115,7 @@ class Job:
         """Say how long a slow model will take, before it starts."""
         from joblib import cpu_count
 
-        said = workload_text(work, self.settings["n_jobs"], cpu_count())
+        said = workload_text(work, self._n_jobs, cpu_count())
         if said is not None:
             self.session.narration.say(f"  {said}")
 

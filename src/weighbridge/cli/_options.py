@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+# The least working memory in MiB: blocks of some hundred rows, if there are many columns.
+LEAST_MEMORY = 16
 GROUPS = ("what", "how", "output")
 LARGEST_SEED = 2**32 - 1
 # so that one command line is understood in one way, and help fits a terminal of 80 columns
@@ -37,6 +39,38 @@ class GroupedOption(click.Option):
 def _closed(found: re.Match[str]) -> str:
     """Return the bracket that stays open when a range behind a default is taken away."""
     return "]" if found.group(1) == "; " else ""
+
+
+class Memory(click.ParamType):
+    """An amount of memory, such as 512M or 2G; read as MiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> int:
+        """Return whole MiB."""
+        form = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]+)?) ?(?:([KMGT])(?:i?B)?)?", str(value), re.I)
+        if form is None:
+            self.fail(f"{value!r} is no amount of memory such as 512M or 2G.", param, ctx)
+        found = int(float(form[1]) * 1024.0 ** ("KMGT".index((form[2] or "M").upper()) - 1))
+        if found < LEAST_MEMORY:
+            self.fail(f"{value!r} is less than {LEAST_MEMORY}M, too little to work.", param, ctx)
+        return found
+
+
+class Address(click.ParamType):
+    """Where a scheduler of dask listens."""
+
+    name = "address"
+    _FORM = re.compile(
+        r"(?:(?:tcp|tls|ws|wss)://)?(?:\[[0-9a-f:.]+\]|[^\s/:@\[\]]+):([0-9]{1,5})/?", re.I
+    )
+
+    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> str:
+        """Return the address with its protocol."""
+        form = self._FORM.fullmatch(str(value))
+        if form is None or not 0 < int(form[1]) < 2**16:
+            self.fail(f"{value!r} is no address such as tcp://10.0.0.5:8786.", param, ctx)
+        return str(value) if "://" in value else f"tcp://{value}"
 
 
 class ExampleCommand(click.Command):
@@ -152,6 +186,41 @@ jobs_option = option(
     show_default=True,
     help="Parallel fits; also caps the threads of the libraries underneath.",
 )
+
+
+def engine_options(dask: str, memory: str) -> Decorator[Any]:
+    """Declare where the work is done, and in how much memory.
+
+    Parameters
+    ----------
+    dask : str
+        What the workers of dask do in this command.
+    memory : str
+        What the working memory decides.
+    """
+    return _together(
+        option(
+            "--engine",
+            type=click.Choice(["local", "dask"]),
+            metavar="NAME",
+            help=f"local, or dask: {dask}; the result is the same.  [default: local]",
+        ),
+        option(
+            "--scheduler",
+            type=Address(),
+            metavar="ADDRESS",
+            help="Of a dask cluster, such as tcp://10.0.0.5:8786. Without it --engine dask starts "
+            "workers on this computer: as many as --jobs says, or as it has cores.",
+        ),
+        option(
+            "--working-memory",
+            type=Memory(),
+            metavar="SIZE",
+            help=f"Such as 512M or 2G; a plain number is MiB. {memory}",
+        ),
+    )
+
+
 force_option = option(
     "--force",
     is_flag=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from weighbridge._outputs import check_outputs
 from weighbridge._problem import cli_option, listed, shown_file
 from weighbridge._write_whole import write_whole
 from weighbridge.cli import _options as options
+from weighbridge.cli._engine import Asked, asked_for, started
 from weighbridge.cli._inputs import check_there
 from weighbridge.cli._libraries import library_warnings, modules_here
 from weighbridge.cli._screen import within_columns
@@ -20,8 +22,6 @@ from weighbridge.cli._session import Session
 from weighbridge.cli._table_out import check_suffix
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from weighbridge.adaptation import SavedModel
 
 # Columns of the table that are named on the screen.
@@ -39,6 +39,11 @@ EXAMPLE = "weighbridge predict weighbridge-out/model.skops new.csv"
     help="A type beyond those of scikit-learn and weighbridge that MODEL may be made of.",
 )
 @options.jobs_option
+@options.engine_options(
+    "blocks of rows are predicted by its workers",
+    "For blocks of rows that are predicted at once, and for tables that scikit-learn makes in "
+    "between.",
+)
 @options.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -56,23 +61,23 @@ def predict(
     model: Path,
     data: Path,
     trust: tuple[str, ...],
-    jobs: int,
     out: Path,
     force: bool,
-    **_: Any,
+    **settings: Any,
 ) -> int:
     """Predict every row of DATA: one line each, with a probability for each class.
 
     Columns are matched by name; those that the model does not know are left alone. Loading a model
     runs nothing that is in the file.
     """
+    asked = asked_for(settings)
     check_there([model], EXAMPLE, (".skops",))
     check_there([data], EXAMPLE)
     check_suffix(out)
     check_outputs([out], force=force, inputs=[model, data])
     session.narration.say(f"weighbridge predict: {model} on {data}")
     with library_warnings(session):
-        result = _write(session, model, data, out, trust, jobs)
+        result = _write(session, model, data, out, trust, asked)
     session.narration.finish()
     result["timing"] = session.timing()
     if session.json is not None:
@@ -83,7 +88,7 @@ def predict(
 
 
 def _write(
-    session: Session, model: Path, data: Path, out: Path, trust: tuple[str, ...], jobs: int
+    session: Session, model: Path, data: Path, out: Path, trust: tuple[str, ...], asked: Asked
 ) -> dict[str, Any]:
     """Write the predictions block by block; return the result."""
     import numpy as np
@@ -93,6 +98,7 @@ def _write(
     from weighbridge.adaptation import load_model
     from weighbridge.adaptation._result import head
     from weighbridge.adaptation._table_writer import TableWriter
+    from weighbridge.cli._worker_side import predicted
 
     session.narration.count("write", "%")
     session.narration("read", 0, 1)
@@ -101,15 +107,18 @@ def _write(
     session.narration.detail("read", f"model of {len(saved.features)} features")
     names, done = _names(saved), 0
     with (
-        threadpool_limits(jobs),
+        modules_here(wanted=bool(trust)),
+        threadpool_limits(asked.n_jobs),
+        started(session, asked) as engine,
         write_whole(out) as temporary,
         TableWriter(temporary, names) as table,
     ):
-        blocks = read_blocks(data, saved.features, option=cli_option)
-        for block in blocks:
-            rows = np.arange(done + 1, done + len(block) + 1)
-            table.write([rows, *_predicted(saved, block)])
-            done += len(block)
+        rows = engine.block_rows(len(saved.features))
+        blocks = read_blocks(data, saved.features, option=cli_option, rows=rows)
+        for columns in engine.map(partial(predicted, saved), blocks):
+            last = done + len(columns[0])
+            table.write([np.arange(done + 1, last + 1), *columns])
+            done = last
             session.narration.detail("write", f"{done:,} rows into {out}")
             session.narration("write", round(100 * blocks.share_read), 100)
     return session.result(
@@ -150,22 +159,10 @@ def _unknown(saved: SavedModel, data: Path) -> Iterator[Finding]:
         )
 
 
-def _predicted(saved: SavedModel, block: Any) -> list[np.ndarray]:
-    """Return the predictions of a block, and for classes their probabilities."""
-    import numpy as np
-
-    predictions = np.asarray(saved.model.predict(block))
-    if not _has_chances(saved):
-        return [predictions]
-    return [predictions, *np.asarray(saved.model.predict_proba(block)).T]
-
-
-def _has_chances(saved: SavedModel) -> bool:
-    return saved.task == "classification" and hasattr(saved.model, "predict_proba")
-
-
 def _names(saved: SavedModel) -> list[str]:
+    from weighbridge.cli._worker_side import has_chances
+
     names = ["row", "prediction"]
-    if _has_chances(saved):
+    if has_chances(saved):
         names += [f"probability_{each}" for each in saved.model.classes_.tolist()]
     return names

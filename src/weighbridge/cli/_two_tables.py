@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from weighbridge.adaptation._choices import find_ratio
 from weighbridge.adaptation._result import inputs_dict
 from weighbridge.adaptation._same_rows import check_rows
 from weighbridge.adaptation._sample_note import sample_note
+from weighbridge.cli._engine import Engine
 from weighbridge.cli._said import size_text
+from weighbridge.cli._worker_side import logarithm, scored
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import fit_ratio
 from weighbridge.ratios._fit_ratio import is_fitted
@@ -57,19 +60,23 @@ class TwoTables:
             return self.ratio
         return fit_ratio(self.X, self.X_target, self.ratio)
 
-    def log_ratio(self, ratio: Any, path: Path) -> Iterator[np.ndarray]:
+    def log_ratio(
+        self, ratio: Any, path: Path, engine: Engine | None = None
+    ) -> Iterator[np.ndarray]:
         """Yield the log ratio of all training rows, in blocks where not all are in memory."""
-        table = self.tables[0]
-        if table.sampled == table.rows:
-            yield np.asarray(ratio.score_samples(self.X))
-            return
+        engine, table, columns = engine or Engine(), self.tables[0], list(self.X.columns)
         kinds = {each.name: each.kind for each, _ in self.pair.features}
-        for block in read_blocks(path, kinds, option=cli_option):
-            if self.ratio_name in kinds:  # a column of the table holds the ratio
-                with np.errstate(divide="ignore"):
-                    yield np.log(block[self.ratio_name].to_numpy())
-            else:
-                yield np.asarray(ratio.score_samples(block[list(self.X.columns)]))
+        rows = engine.block_rows(len(kinds))
+        known = self.ratio_name in kinds  # a column of the table holds the ratio
+        if table.sampled < table.rows:
+            work = partial(logarithm, self.ratio_name) if known else partial(scored, ratio, columns)
+            yield from engine.map(work, read_blocks(path, kinds, option=cli_option, rows=rows))
+        elif known or engine.working_memory is None:
+            yield np.asarray(ratio.score_samples(self.X))
+        else:
+            starts = range(0, table.rows, rows)
+            pieces = (self.X.iloc[start : start + rows] for start in starts)
+            yield from engine.map(partial(scored, ratio, columns), pieces)
 
 
 def read_two(

@@ -10,6 +10,7 @@ import click
 from weighbridge._outputs import check_outputs
 from weighbridge._write_whole import write_whole
 from weighbridge.cli import _options as options
+from weighbridge.cli._engine import Asked, Engine, asked_for, started
 from weighbridge.cli._inputs import check_there
 from weighbridge.cli._libraries import library_warnings
 from weighbridge.cli._session import Session
@@ -50,6 +51,11 @@ EXAMPLE = "weighbridge weights train.csv deploy.csv --out weights.csv"
 )
 @options.seed_option
 @options.jobs_option
+@options.engine_options(
+    "its workers fit the folds of the ratio, and weigh the rows of a large file block by block",
+    "For blocks of rows that are weighted at once, and for tables that scikit-learn makes in "
+    "between.",
+)
 @options.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -79,12 +85,14 @@ def weights(
     Without labels there is nothing to tune; the default bounds every weight by 5 before they are
     scaled to mean 1.
     """
+    asked = asked_for(settings)
+    settings["jobs"] = asked.n_jobs
     check_there([train, deploy], EXAMPLE)
     check_suffix(out)
     check_outputs([out], force=force, inputs=[train, deploy])
     session.narration.say(f"weighbridge weights: {train} for {deploy}")
     with library_warnings(session):
-        result = _compute(session, train, deploy, out, settings)
+        result = _compute(session, train, deploy, out, settings, asked)
     session.narration.finish()
     result |= {"timing": session.timing()}
     if session.json is not None:
@@ -97,7 +105,12 @@ def weights(
 
 
 def _compute(
-    session: Session, train: Path, deploy: Path, out: Path, settings: dict[str, Any]
+    session: Session,
+    train: Path,
+    deploy: Path,
+    out: Path,
+    settings: dict[str, Any],
+    asked: Asked,
 ) -> dict[str, Any]:
     from weighbridge._source_ratio import mean_one_log_ratio
     from weighbridge.adaptation._weights_file import write_weights
@@ -112,8 +125,8 @@ def _compute(
     narration.detail("read", two.size)
     narration.detail("shift", f"ratio ({two.ratio_name})")
     narration("shift", 0, 1)
-    with two.threads(settings["jobs"]):
-        log_ratio = mean_one_log_ratio(_log_ratio(session, two, train), None)
+    with two.threads(settings["jobs"]), started(session, asked) as engine:
+        log_ratio = mean_one_log_ratio(_log_ratio(session, two, train, engine), None)
     weighting = Geodesic(settings["lam"], settings["alpha"])
     found = weighting.weights(log_ratio)
     narration.detail("write", str(out))
@@ -123,12 +136,12 @@ def _compute(
     return weights_result(session, two, found, log_ratio, out, settings)
 
 
-def _log_ratio(session: Session, two: TwoTables, train: Path) -> np.ndarray:
+def _log_ratio(session: Session, two: TwoTables, train: Path, engine: Engine) -> np.ndarray:
     """Return the log ratio of every training row."""
     import numpy as np
 
     ratio, parts, done = two.fitted_ratio(), [], 0
-    for part in two.log_ratio(ratio, train):
+    for part in two.log_ratio(ratio, train, engine):
         parts.append(part)
         done += part.size
         session.narration("shift", done, two.tables[0].rows)

@@ -6,21 +6,26 @@ Gram matrix is a combination of one matrix for each knot, and a candidate costs 
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
+from weighbridge._block_models import CentredTable, Columns, typical
+from weighbridge._namespace import to_numpy
+from weighbridge.blocks import Block, Rows, from_array
+from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments, knots_of
 from weighbridge.criteria._candidate_weights import candidate_weights
 from weighbridge.criteria._families import Normal
+from weighbridge.criteria._held_out import HeldOutErrors
 from weighbridge.criteria._linear_design import (
-    LinearModel,
+    block_linear_model,
     closed_form_family,
-    column_scale,
     linear_model,
 )
 from weighbridge.criteria._linear_fits import inverses
@@ -32,43 +37,83 @@ from weighbridge.search import Evaluation, Point
 FloatArray = npt.NDArray[np.float64]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
-# With fewer rows exact fits are as cheap.
+# With fewer rows in memory exact fits are as cheap.
 MANY_ROWS = 20_000
 # At most so many knots.
 KNOTS = 256
-# Rows gathered at a time, in the cache.
-_BLOCK = 4_096
-# Evenly spaced knots reach so far below the largest log ratio.
-_REACH = 40.0
-_SAMPLE = 10_000
 # Moments of all folds and knots are kept up to this many numbers (240 MB).
 _MOMENTS = 30_000_000
 # Candidates are solved together as long as their matrices are at most so many numbers.
 _TOGETHER = 8_000_000
+# Of a table in memory blocks are as large as sums of them are worth: they cost no copy.
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 80_000, 1_000_000
+
+
+@dataclass(frozen=True)
+class BinnedModel:
+    """A linear model with squared error on rows that come in blocks.
+
+    `strength` multiplies half the squared norm of the coefficients, without the intercept.
+    """
+
+    rows: Rows
+    columns: Columns
+    strength: float
+    fit_intercept: bool
 
 
 def binnable_model(
-    estimator: Any, rows: SourceRows, splits: Sequence[Split], scoring: Any
-) -> LinearModel | None:
-    """Read off a model that `BinnedObjective` takes, None where there is none.
+    estimator: Any, rows: SourceRows, fold: npt.NDArray[np.int32] | None, scoring: Any
+) -> BinnedModel | None:
+    """Read off a model of a table in memory that `BinnedObjective` takes, None if there is none.
 
     It takes the squared error of linear and ridge regression with not too many columns, on many
     rows in a partition.
     """
     n = rows.y.size
-    if n < MANY_ROWS or scoring != "neg_mean_squared_error":
+    if n < MANY_ROWS or fold is None or scoring != "neg_mean_squared_error":
         return None
     if not isinstance(closed_form_family(estimator), Normal):
         return None
-    held = np.bincount(np.concatenate([test for _, test in splits]), minlength=n)
-    partition = (held == 1).all() and all(a.size + b.size == n for a, b in splits)
-    if not (partition and np.isfinite(rows.log_ratio).all()):
+    if not np.isfinite(rows.log_ratio).all():
         return None
-    room = int((_MOMENTS / (len(splits) * KNOTS)) ** 0.5) - 2
+    room = most_columns(int(fold.max()) + 1)
     if issparse(rows.X) and rows.X.shape[1] > room:  # before a table is made of it
         return None
     model = linear_model(estimator, rows.X, rows.y)
-    return model if model.features.shape[1] <= room else None
+    if model.features.shape[1] > room:
+        return None
+    parts = max(1, min(4, n // _SMALLEST_BLOCK))
+    blocks = from_array(model.features, min(-(-n // parts), _LARGEST_BLOCK))
+    return BinnedModel(blocks, Columns(blocks.n_columns), model.strength, model.fit_intercept)
+
+
+def binned_model(estimator: Any, rows: SourceRows, folds: int) -> BinnedModel:
+    """Read off a model of rows in blocks, or say what is needed; transformers are fitted here."""
+    used = None if rows.kept is None else rows.beside(np.ones(rows.y.size, dtype=bool))
+    columns, strength, fit_intercept = block_linear_model(estimator, rows.X, used)
+    room = most_columns(folds)
+    if columns.width > room:
+        raise ValueError(
+            f"Got {columns.width} columns in blocks; moments of {folds} folds are kept of {room} "
+            "columns at most. Select fewer columns, or use fewer folds."
+        )
+    return BinnedModel(rows.X, columns, strength, fit_intercept)
+
+
+def most_columns(folds: int) -> int:
+    """Return how many columns there is room for."""
+    return int((_MOMENTS / (folds * KNOTS)) ** 0.5) - 2
+
+
+def fold_numbers(splits: Sequence[Split], n: int) -> npt.NDArray[np.int32] | None:
+    """Return the number of the fold that holds each row out; None if folds are no partition."""
+    fold = np.full(n, -1, dtype=np.int32)
+    for number, (_, test) in enumerate(splits):
+        fold[test] = number
+    whole = all(train.size + test.size == n for train, test in splits)
+    once = sum(test.size for _, test in splits) == n and fold.min() >= 0
+    return fold if whole and once else None
 
 
 class BinnedObjective(CandidateObjective):
@@ -76,32 +121,42 @@ class BinnedObjective(CandidateObjective):
 
     Parameters
     ----------
-    model : LinearModel
-        Linear or ridge regression, see `binnable_model`.
+    model : BinnedModel
+        Linear or ridge regression, see `binnable_model` and `binned_model`.
     rows : SourceRows
         The source rows.
-    splits : list of (train, test) row numbers
-        A partition into folds.
+    fold : ndarray
+        Number of the fold that holds each row out.
     identity : list
         What else the values depend on.
     """
 
     def __init__(
-        self, model: LinearModel, rows: SourceRows, splits: Sequence[Split], *, identity: list[Any]
+        self,
+        model: BinnedModel,
+        rows: SourceRows,
+        fold: npt.NDArray[np.int32],
+        *,
+        identity: list[Any],
     ) -> None:
-        super().__init__(rows, [splits, *identity])
-        self.splits = splits
-        self._model = model
-        self._fold = np.empty(rows.y.size, dtype=np.intp)
-        for number, (_, test) in enumerate(splits):
-            self._fold[test] = number
-        self._centre, self._scale, self._level = _typical(self._model)
-        self._knots = _knots(rows.log_ratio)
+        super().__init__(rows, identity)
+        self._model, self._fold = model, fold
+        self._folds = int(fold.max()) + 1
+        self._y, self._fold_beside = rows.beside(rows.y.astype(float)), rows.beside(fold, -1)
+        where = typical(model.rows, model.columns, self._y, self._used, model.fit_intercept)
+        self._table = CentredTable(model.columns, where)
+        self._knots = knots_of(rows.log_ratio, KNOTS)
         self._moments, self._validation = self._one_pass()
 
     solved_together = True
 
-    @property
+    @cached_property
+    def splits(self) -> list[Split]:
+        """Numbers of the rows to fit on and to score, for each fold."""
+        held = [self._fold == number for number in range(self._folds)]
+        return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in held]
+
+    @cached_property
     def unit_weights(self) -> FloatArray:
         """Validation weights of whole folds."""
         return np.bincount(self._fold, self.rows.unit_weights).astype(float)
@@ -125,81 +180,46 @@ class BinnedObjective(CandidateObjective):
 
     def outcomes(self, weights: FloatArray) -> Iterator[Outcome]:
         """Score weights given at the rows, by a pass over these for each."""
+        of_block = FoldMoments(self._table, self._folds)
         for row in weights:
             begun = time.perf_counter()
-            own = row if self.rows.own is None else row * self.rows.own
-            tables = ((self._table(test), own[test, None]) for _, test in self.splits)
-            moments = np.stack([table.T @ (table * part) for table, part in tables])
+            own = self.rows.beside(row if self.rows.own is None else row * self.rows.own)
+            moments = to_numpy(self._model.rows.sum(of_block, self._y, self._fold_beside, own))
             losses = self._fold_losses(moments[:, None])[0]
             yield Outcome(losses, seconds=time.perf_counter() - begun)
 
     def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
         """Held-out predictions of a few candidates, in the order of the rows."""
-        points = [evaluation.point for evaluation in evaluations]
-        coef = self._coefficients(self._binned(candidate_weights(self._knots, points)))
-        out = np.empty((len(points), self._fold.size))
-        for number, (_, test) in enumerate(self.splits):
-            table = self._table(test)[:, : coef.shape[2]]
-            out[:, test] = coef[number] @ table.T + self._level
-        return out
+        if self.rows.on_blocks:
+            raise TypeError(
+                f"Got rows in blocks, of which predictions of {len(evaluations)} candidates are "
+                "not kept; fit a weighting (ImportanceWeighted) and predict with it."
+            )
+        coef = self._errors(evaluations)[:, :, :-1]
+        of_block = _Predictions(self._table, coef)
+        parts = self._model.rows.map(of_block, self._y, self._fold_beside)
+        return np.concatenate(list(parts), axis=1)
 
-    def _table(self, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """Features, ones and labels of some rows, centred and scaled."""
-        p = self._centre.size
-        table = np.empty((rows.size, p + 2))
-        np.subtract(self._model.features[rows], self._centre, out=table[:, :p])
-        table[:, :p] *= self._scale
-        table[:, p] = 1.0
-        table[:, p + 1] = self._model.y[rows] - self._level
-        return table
+    def held_out(self, evaluations: Sequence[Evaluation]) -> HeldOutErrors | None:
+        """Held-out errors of a few candidates; None in memory, where there are predictions."""
+        if not self.rows.on_blocks:
+            return None
+        errors = self._errors(evaluations)
+        return HeldOutErrors(self.rows, self._table, self._fold_beside, errors, self._validation)
+
+    @property
+    def _used(self) -> npt.NDArray[np.intp] | None:
+        """Numbers of the rows of the table that count; None for all."""
+        return self.rows.kept if self.rows.on_blocks else None
 
     def _one_pass(self) -> tuple[FloatArray, FloatArray]:
-        """Moments of the table: for each fold and knot, and under the validation weights.
-
-        Rows are visited in the order of fold and cell between knots; a cell adds to the two knots
-        at its ends.
-        """
-        cells, folds, size = self._knots.size - 1, len(self.splits), self._centre.size + 2
-        cell, above = _place(self.rows.log_ratio, self._knots)
-        key = self._fold * cells + cell
-        order = np.argsort(key, kind="stable")
-        starts = np.searchsorted(key[order], np.arange(folds * cells + 1))
-        moments = np.zeros((folds, cells + 1, size, size))
-        validation = np.zeros((folds, size, size))
-        first = 0
-        while first < folds * cells:
-            # whole cells, up to a block of rows
-            fitting = int(np.searchsorted(starts, starts[first] + _BLOCK, "right")) - 1
-            last = max(first + 1, fitting)
-            rows = order[starts[first] : starts[last]]
-            self._add(moments, validation, rows, above[rows], starts[first : last + 1], first)
-            first = last
-        return moments, validation
-
-    def _add(
-        self,
-        moments: FloatArray,
-        validation: FloatArray,
-        rows: npt.NDArray[np.intp],
-        above: FloatArray,
-        starts: npt.NDArray[np.intp],
-        first: int,
-    ) -> None:
-        """Add the rows of some cells, from number `first` on."""
-        table, own = self._table(rows), self.rows.own
-        plain = table if own is None else table * own[rows, None]
-        upper = plain * above[:, None]
-        valued = table * self.rows.unit_weights[rows, None]
-        begin = starts[0]
-        for number, (start, stop) in enumerate(itertools.pairwise(starts - begin), first):
-            if start == stop:
-                continue
-            fold, place = divmod(number, self._knots.size - 1)
-            part = table[start:stop]
-            top = upper[start:stop].T @ part
-            moments[fold, place] += plain[start:stop].T @ part - top
-            moments[fold, place + 1] += top
-            validation[fold] += valued[start:stop].T @ part
+        """Moments of the table: for each fold and knot, and under the validation weights."""
+        rows, of_block = self.rows, KnotMoments(self._table, self._knots, self._folds)
+        beside = [rows.beside(rows.log_ratio), self._fold_beside, rows.beside(rows.unit_weights)]
+        if rows.own is not None:
+            beside.append(rows.beside(rows.own))
+        sums = self._model.rows.sum(of_block, self._y, *beside)
+        return of_block.finish(*sums)
 
     def _binned(self, weights: FloatArray) -> FloatArray:
         """Weighted moments of each fold's own rows, for candidates' weights at the knots."""
@@ -213,7 +233,7 @@ class BinnedObjective(CandidateObjective):
         one = size - 2
         p = one + self._model.fit_intercept
         penalty = np.zeros(p)
-        penalty[:one] = self._model.strength * self._scale**2
+        penalty[:one] = self._model.strength * self._table.typical.scale**2
         everything = moments.sum(axis=0)
         count = self._moments[:, :, one, one].sum(axis=1)
         coef = np.empty((folds, candidates, p))
@@ -225,44 +245,36 @@ class BinnedObjective(CandidateObjective):
             coef[fold] = (inverses(gram[:, :p, :p]) @ gram[:, :p, -1:])[:, :, 0]
         return coef
 
-    def _fold_losses(self, moments: FloatArray) -> FloatArray:
-        coef = self._coefficients(moments)
+    def _errors(self, evaluations: Sequence[Evaluation]) -> FloatArray:
+        """Coefficients of prediction minus label, of shape (folds, candidates, size)."""
+        points = [evaluation.point for evaluation in evaluations]
+        moments = self._binned(candidate_weights(self._knots, points))
+        return self._with_label(self._coefficients(moments))
+
+    def _with_label(self, coef: FloatArray) -> FloatArray:
         folds, candidates, p = coef.shape
-        error = np.zeros((folds, candidates, self._validation.shape[1]))
+        error = np.zeros((folds, candidates, self._table.size))
         error[:, :, :p], error[:, :, -1] = coef, -1.0
+        return error
+
+    def _fold_losses(self, moments: FloatArray) -> FloatArray:
+        error = self._with_label(self._coefficients(moments))
         total = ((error @ self._validation) * error).sum(axis=2)
         return np.asarray(total.T / self.unit_weights)
 
 
-def _place(log_ratio: FloatArray, knots: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Return the cell between knots that each row lies in, and how far up in it."""
-    cell = np.clip(np.searchsorted(knots, log_ratio, side="right") - 1, 0, knots.size - 2)
-    return cell, (log_ratio - knots[cell]) / np.diff(knots)[cell]
+@dataclass(frozen=True)
+class _Predictions:
+    """Held-out predictions of a block, one row for each candidate."""
 
+    table: CentredTable
+    coef: FloatArray
 
-def _typical(model: LinearModel) -> tuple[FloatArray, FloatArray, float]:
-    """Rough centre and inverse scale of the columns and level of the labels, from some rows.
-
-    Any numbers give the same model; these make it well conditioned.
-    """
-    step = max(1, len(model.features) // _SAMPLE)
-    some = model.features[::step]
-    scale = 1 / column_scale(some, model.fit_intercept)
-    if not model.fit_intercept:
-        return np.zeros(some.shape[1]), scale, 0.0
-    return some.mean(axis=0), scale, float(model.y[::step].mean())
-
-
-def _knots(log_ratio: FloatArray) -> FloatArray:
-    """Place knots evenly, where the rows are, and densely at the top, where the weight is."""
-    n, part = log_ratio.size, KNOTS // 8
-    high = log_ratio.max()
-    # far below the largest ratio a row has next to no weight, or one that hardly changes
-    even = np.linspace(max(log_ratio.min(), high - _REACH), high, 3 * part)
-    levels = [np.linspace(0, 1, 3 * part), 1 - np.geomspace(1 / part, 1 / n, part)]
-    dense = np.quantile(log_ratio, np.concatenate(levels))
-    top = np.partition(log_ratio, n - part)[n - part :]
-    knots = np.unique(np.concatenate([even, dense, top]))
-    if knots.size == 1:  # no shift: any second knot will do
-        knots = np.append(knots, knots[0] + 1.0)
-    return knots
+    def __call__(self, block: Block) -> FloatArray:
+        y, fold = block.beside
+        features = self.table.columns(block.table)
+        out = np.empty((self.coef.shape[1], y.size))
+        for number, coef in enumerate(self.coef):
+            rows = np.flatnonzero(fold == number)
+            out[:, rows] = coef @ self.table.transposed(features, y, rows)[:-1]
+        return out + self.table.typical.level

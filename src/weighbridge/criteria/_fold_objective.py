@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from joblib import parallel_config
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
@@ -253,18 +255,40 @@ def fit_fold(
     """Fit on one fold with weights of mean 1, and predict or score the rows held out.
 
     Linear algebra runs on one thread: how many there are depends on the number of jobs, and the
-    last bits of a matrix product depend on the number of threads.
+    last bits of a matrix product depend on the number of threads. Nor does a job start others: a
+    forest adds up its trees in the order in which its threads come back.
     """
     if fold.error is not None:
         return FoldResult(error=fold.error)
     begun = time.perf_counter()
-    with nullcontext() if parent_process() is None else one_thread():
+    with alone() if is_worker() else nullcontext():
         try:
             prediction, score = _fit_fold(estimator, fold, weights, metric, classes)
         except Exception as error:  # noqa: BLE001 - any estimator may fail in any way
             message = f"{type(error).__name__}: {error}"
             return FoldResult(error=message, seconds=time.perf_counter() - begun)
     return FoldResult(prediction, score, seconds=time.perf_counter() - begun)
+
+
+def is_worker() -> bool:
+    """Return whether this runs for another process: in one of joblib's, or in a task of dask's."""
+    if parent_process() is not None:
+        return True
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:  # dask's word for "not in a task"
+        return False
+    return True
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Work in one thread, whatever the estimator's own number of jobs is."""
+    with one_thread(), parallel_config(backend="sequential"):
+        yield
 
 
 def one_thread() -> Any:

@@ -28,6 +28,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from weighbridge._block_models import Columns, block_columns, block_steps, column_scale
+from weighbridge.blocks import Rows
 from weighbridge.criteria._families import Family, Logistic, Normal, Poisson
 
 FloatArray = npt.NDArray[np.float64]
@@ -91,15 +93,6 @@ class LinearDesign:
     model: LinearModel
 
 
-def column_scale(features: FloatArray, centred: bool) -> FloatArray:
-    """Return standard deviations of the columns, or root mean squares; 1 for those without any."""
-    size = np.sqrt(np.square(features).mean(axis=0))
-    scale = np.asarray(features.std(axis=0) if centred else size)
-    # a constant column has a standard deviation of its rounding
-    scale[~(scale > 1e-14 * size)] = 1.0
-    return scale
-
-
 def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
     """Read a linear model off an estimator, or say which estimators are ones.
 
@@ -133,6 +126,30 @@ def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
     return LinearModel(
         features, _labels(y, family), family, strength, per_weight, bool(last.fit_intercept)
     )
+
+
+def block_linear_model(
+    estimator: Any, rows: Rows, used: npt.NDArray[np.bool_] | None
+) -> tuple[Columns, float, bool]:
+    """Read linear or ridge regression off an estimator, for rows that come in blocks.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted; transformers of a pipeline are fitted here, block by block.
+    rows : Rows
+        The source rows.
+    used : ndarray or None
+        Which of them count; None for all.
+
+    Returns
+    -------
+    (Columns, float, bool)
+        What makes features of a block, the penalty, and whether there is an intercept.
+    """
+    *steps, last = block_steps(estimator)
+    _, strength, _ = _read(last)
+    return block_columns(steps, rows, used), strength, bool(last.fit_intercept)
 
 
 def closed_form_family(estimator: Any) -> Family | None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weighbridge.criteria._candidate_weights import candidate_weights
+from weighbridge.criteria._held_out import HeldOutErrors
 from weighbridge.criteria._row_loss import RowLoss
 from weighbridge.criteria._rows import SourceRows
 from weighbridge.search import Evaluation, Point
@@ -87,6 +88,11 @@ class CandidateObjective(ABC):
                 "no mean over rows, for an information criterion, and after a failure."
             )
         return np.stack([np.asarray(each) for each in kept])
+
+    def held_out(self, evaluations: Sequence[Evaluation]) -> HeldOutErrors | None:
+        """Held-out errors of evaluated candidates as sums; None where there are `predictions`."""
+        del evaluations
+        return None
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         """Score candidates in the order given, lazily."""

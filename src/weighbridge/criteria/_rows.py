@@ -16,9 +16,13 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
+from weighbridge._block_models import ON_BLOCKS, in_memory
+from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_weight, weighting_or_default
 from weighbridge._validation import check_sample_weight, is_frame
-from weighbridge.ratios._columns import take_rows
+from weighbridge.blocks import Block, Rows, as_rows, is_blocks
+from weighbridge.ratios._columns import read_columns, take_rows
+from weighbridge.ratios._row_scores import as_numbers, exact_keys
 from weighbridge.weighting import RIWERM, mean_one
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,6 +33,8 @@ class SourceRows:
     """Labelled source rows that count, their log ratios and their weights in validation.
 
     `codes` are the labels as numbers: places in `classes` for a classifier, else the labels.
+    `kept` has the numbers of the rows that count, None for all; rows in blocks are not cut down to
+    them, all else is.
     """
 
     X: Any
@@ -51,10 +57,25 @@ class SourceRows:
         """Weight of each row in the mean of the losses."""
         return self.validation if self.own is None else self.own * self.validation
 
+    @property
+    def on_blocks(self) -> bool:
+        """Whether the table comes in blocks; the vectors are in memory."""
+        return isinstance(self.X, Rows)
+
+    def beside(self, vector: npt.NDArray[Any], missing: float = 0.0) -> npt.NDArray[Any]:
+        """Return a vector with an entry for each row of the table, also those that do not count."""
+        if self.kept is None or not self.on_blocks:
+            return vector
+        out = np.full(self.X.n_rows, missing, dtype=vector.dtype)
+        out[self.kept] = vector
+        return out
+
     def fingerprint(self, *others: Any) -> str:
         """Name the rows, and what else a value depends on, by their content."""
         X = self.X
-        if issparse(X):  # as numbers: a sparse matrix also remembers what was asked of it
+        if self.on_blocks:
+            X = [X.shape, X.sum(_content)]
+        elif issparse(X):  # as numbers: a sparse matrix also remembers what was asked of it
             X = [X.data, X.indices, X.indptr, X.shape]
         try:
             return str(joblib.hash([X, self.y, self.log_ratio, self.own, self.validation, *others]))
@@ -66,7 +87,14 @@ class SourceRows:
 
 
 def source_rows(
-    estimator: Any, X: Any, y: Any, log_ratio: Any, sample_weight: Any, validation: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    log_ratio: Any,
+    sample_weight: Any,
+    validation: Any,
+    *,
+    on_blocks: bool = False,
 ) -> SourceRows:
     """Check the rows and leave out those whose own weight is 0.
 
@@ -82,13 +110,25 @@ def source_rows(
         Own weights of the rows.
     validation : weighting or None
         Which weights the losses are averaged with; default `RIWERM(0.9)`.
+    on_blocks : bool
+        Whether the caller can read rows in blocks. Labels, ratios and weights are computed to
+        memory: one number for each row.
 
     Returns
     -------
     SourceRows
         The rows that count.
     """
-    X = np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0]
+    if on_blocks:
+        X = as_rows(X)
+        y, log_ratio, sample_weight = (in_memory(part) for part in (y, log_ratio, sample_weight))
+    elif is_blocks(X):
+        raise TypeError(
+            "Got rows in blocks, which this criterion cannot read; on blocks there is "
+            f"criteria.CrossValidation() for {ON_BLOCKS}. Use others in memory, on rows.first(n)."
+        )
+    else:
+        X = np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0]
     n = _num_samples(X)
     if n < 2:
         raise ValueError(
@@ -112,12 +152,21 @@ def source_rows(
     kept = None
     if own is not None and not own.all():
         kept = np.flatnonzero(own > 0)
-        X, y, log_ratio, own = table_rows(X, kept), y[kept], log_ratio[kept], own[kept]
+        X = X if on_blocks else table_rows(X, kept)
+        y, log_ratio, own = y[kept], log_ratio[kept], own[kept]
     log_ratio = mean_one_log_ratio(log_ratio, own)
     weighting = weighting_or_default(RIWERM(0.9) if validation is None else validation)
     weights = mean_one(source_log_weight(weighting, log_ratio, own), own)
     classes = _classes(estimator, y)
     return SourceRows(X, y, log_ratio, own, weights, classes, kept)
+
+
+def _content(block: Block) -> npt.NDArray[np.uint64]:
+    """Return a sum of keys of the rows, the same wherever blocks end; whole numbers wrap around."""
+    table = to_numpy(block.table) if is_foreign(block.table) else block.table
+    keys = exact_keys(table, as_numbers(read_columns(table)))
+    places = np.arange(block.start, block.start + keys.size, dtype=np.uint64)
+    return np.asarray([(keys * (2 * places + 1)).sum(dtype=np.uint64)])
 
 
 def table_rows(X: Any, numbers: np.ndarray) -> Any:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._balance_row import BalanceRow, balance_rows
 from weighbridge.diagnostics._balance_text import balance_text
-from weighbridge.diagnostics._features import read_features
+from weighbridge.diagnostics._block_features import block_features
+from weighbridge.diagnostics._feature_sums import FeatureSums, number_sums, text_sums
+from weighbridge.diagnostics._features import gap_name, read_features
+from weighbridge.diagnostics._moments import RowWeights
 from weighbridge.diagnostics._weights import check_weights
 from weighbridge.ratios._parameters import check_count
 
@@ -113,13 +118,14 @@ def balance_table(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
+    X : array-like, sparse matrix, data frame or rows in blocks, (n_source, n_features)
+        Source rows. Blocks (`weighbridge.blocks.Rows`, dask collections) are read once, and few of
+        them are in memory.
     X_target : same type, of shape (n_target, n_features)
         Target rows; columns of data frames are matched by name.
-    weights : array-like of shape (n_source,), optional
+    weights : array-like, dask array or Rows of shape (n_source,), optional
         Weights of the source rows, on any scale.
-    target_weights : array-like of shape (n_target,), optional
+    target_weights : array-like, dask array or Rows of shape (n_target,), optional
         Weights that the target rows have of their own; they count before and after.
     denominator : {"pooled", "target"}, default="pooled"
         Standard deviation: the root of the mean of the two variances, or that of the target.
@@ -139,6 +145,9 @@ def balance_table(
     equal, and infinite if they are not. A feature without a value in one sample has the difference
     NaN.
 
+    All of it comes from sums over the rows, which do not depend on the size of blocks but for
+    rounding. For each text column in blocks one count is kept for each different text.
+
     Examples
     --------
     >>> from weighbridge.diagnostics import balance_table
@@ -149,23 +158,40 @@ def balance_table(
     """
     if denominator not in ("pooled", "target"):
         raise ValueError(f"Got denominator={denominator!r}, but expected 'pooled' or 'target'.")
-    rows: list[BalanceRow] = []
-    for feature in read_features(X, X_target):
-        if not rows:  # the numbers of rows are known from the first column on
-            weights = _shares(weights, feature.source.size, "weights")
-            target_weights = _shares(target_weights, feature.target.size, "target_weights")
-        rows.extend(balance_rows(feature, weights, target_weights, denominator))
-    return BalanceTable(tuple(rows), denominator)
+    on_blocks = is_blocks(X) or is_blocks(X_target)
+    features = (block_features if on_blocks else _features)(X, X_target, weights, target_weights)
+    pairs = list(features)
+    labels = [source.name for source, _ in pairs]
+    rows = (
+        balance_rows(source, target, gap_name(source.name, labels), denominator)
+        for source, target in pairs
+    )
+    return BalanceTable(tuple(row for found in rows for row in found), denominator)
 
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _shares(weights: Any, n_rows: int, name: str) -> np.ndarray | None:
-    """Scale weights to sum 1; by the largest first, since their sum may be beyond a double."""
-    if weights is None:
-        return None
-    scaled = check_weights(weights, n_rows, name)
-    scaled /= scaled.max()
-    return np.asarray(scaled / scaled.sum())
+def _features(
+    X: Any, X_target: Any, weights: Any, target_weights: Any
+) -> Iterator[tuple[FeatureSums, FeatureSums]]:
+    """Yield the sums of each feature in two samples in memory, which are one block each."""
+    own: list[RowWeights | None] | None = None
+    for feature in read_features(X, X_target):
+        samples = (feature.source, feature.target)
+        if own is None:  # the numbers of rows are known from the first column on
+            given = (weights, target_weights)
+            sizes = (feature.source.size, feature.target.size)
+            own = list(map(_row_weights, given, sizes, ("weights", "target_weights")))
+        source, target = (
+            number_sums(feature.name, values, each)
+            if feature.levels is None
+            else text_sums(feature.name, values, feature.levels, each)
+            for values, each in zip(samples, own, strict=True)
+        )
+        yield source, target
+
+
+def _row_weights(weights: Any, n_rows: int, name: str) -> RowWeights | None:
+    return None if weights is None else RowWeights.of(check_weights(weights, n_rows, name))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weighbridge.diagnostics._features import Feature
+from weighbridge.diagnostics._feature_sums import FeatureSums, Tally, kind_of_both
 
 # Levels with fewer rows in both samples together share one row of the table; so do those beyond
 # the most frequent ones, so that a table does not grow with the number of levels.
@@ -61,61 +61,53 @@ class BalanceRow:
 # Mean and variance; four of them are those of the source, the target, the weighted source, and the
 # target with its own weights.
 _Moments = tuple[float, float]
-# A sample of one feature, without missing values, and its weights.
-_Sample = tuple[np.ndarray, np.ndarray | None]
 # Name, kind and moments of one row of the table.
 _Compared = tuple[str, str, list[_Moments]]
 
 
 def balance_rows(
-    feature: Feature,
-    weights: np.ndarray | None,
-    target_weights: np.ndarray | None,
-    denominator: str,
+    source: FeatureSums, target: FeatureSums, gap_name: str, denominator: str
 ) -> list[BalanceRow]:
-    """Return the rows of one feature; weights, where there are any, sum to 1."""
-    gaps = feature.missing()
-    gappy = bool(gaps[0].any() or gaps[1].any())
-    samples = [
-        (values[~gap], None if own is None else own[~gap]) if gappy else (values, own)
-        for values, own, gap in zip(
-            (feature.source, feature.target), (weights, target_weights), gaps, strict=True
-        )
-    ]
-    found, exponent = _values_compared(feature, samples)
-    if gappy:
-        marks: list[_Sample] = [(gaps[0] * 1, weights), (gaps[1] * 1, target_weights)]
-        found.append((feature.gap_name, "missing", _level_moments(marks, 2)[1]))
+    """Return the rows of one feature from its sums in the two samples."""
+    found, exponent = _values_compared(source, target)
+    if source.plain.missing or target.plain.missing:
+        gaps = [[each.there, each.missing] for each in _sides(source, target)]
+        found.append((gap_name, "missing", _level_moments(gaps)[1]))
     return [
         _row(
             label,
-            feature.name,
+            source.name,
             kind,
             moments,
             exponent * (kind == "number"),
-            weights is not None,
+            source.weighted is not None,
             denominator,
         )
         for label, kind, moments in found
     ]
 
 
-def _values_compared(feature: Feature, samples: list[_Sample]) -> tuple[list[_Compared], int]:
+def _sides(source: FeatureSums, target: FeatureSums) -> list[Tally]:
+    return [source.plain, target.plain, source.own, target.own]
+
+
+def _values_compared(source: FeatureSums, target: FeatureSums) -> tuple[list[_Compared], int]:
     """Return name, kind and moments of the values that are there, and the exponent of numbers."""
-    name = feature.name
-    if feature.levels is not None:
-        labels, codes = _frequent(samples, feature.levels)
-        levels = _level_moments(codes, len(labels))
-        named = zip(labels, levels, strict=True)
+    name = source.name
+    if kind_of_both(source, target) == "text":
+        labels, shares = _frequent(source, target)
+        named = zip(labels, _level_moments(shares), strict=True)
         return [(f"{name}={label}", "level", moments) for label, moments in named], 0
-    if _is_binary(samples):
-        binary = [(values.astype(int), own) for values, own in samples]
-        return [(name, "binary", _level_moments(binary, 2)[1])], 0
-    # a power of 2 near the largest value is exact, and keeps squares within doubles
-    largest = max(float(np.abs(values).max(initial=0.0)) for values, _ in samples)
-    exponent = min(1000, max(-1000, math.frexp(largest)[1]))
-    near_one = [(np.ldexp(values, -exponent), own) for values, own in samples]
-    return [(name, "number", _number_moments(near_one))], exponent
+    if _is_binary(source, target):
+        counts = [[each.levels[0], each.levels[1]] for each in _sides(source, target)]
+        return [(name, "binary", _level_moments(counts)[1])], 0
+    exponent = max(source.exponent, target.exponent)
+    sums = (source, target, source, target)
+    moments = [
+        _mean_and_variance(part, side, exponent)
+        for part, side in zip(sums, _sides(source, target), strict=True)
+    ]
+    return [(name, "number", moments)], exponent
 
 
 def _row(
@@ -155,67 +147,52 @@ def _over(value: float, scale: float, equal: float = 0.0) -> float:
     return math.copysign(math.inf, value)
 
 
-def _number_moments(samples: list[_Sample]) -> list[_Moments]:
-    plain = [_mean_and_variance(values, None) for values, _ in samples]
-    weighted = [
-        before if own is None else _mean_and_variance(values, own)
-        for before, (values, own) in zip(plain, samples, strict=True)
-    ]
-    return [*plain, *weighted]
-
-
-def _mean_and_variance(values: np.ndarray, weights: np.ndarray | None) -> _Moments:
-    """Return mean and unbiased variance; NaN without values."""
-    total = float(values.size if weights is None else weights.sum())
-    if total == 0:
+def _mean_and_variance(sums: FeatureSums, side: Tally, exponent: int) -> _Moments:
+    """Return mean and unbiased variance over powers of ``2.0**exponent``; NaN without values."""
+    if side.moments.total == 0:
         return math.nan, math.nan
-    if values.min() == values.max():  # exactly, whatever the rounding of sums
-        return float(values[0]), 0.0 if values.size > 1 else math.nan
-    if weights is None:
-        mean = float(values.mean())
-        gap = values - mean
-        return mean, float(gap @ gap) / (values.size - 1)
-    shares = weights / total
-    mean = float(shares @ values)
-    gap = values - mean
-    # one row with all of the weight has no variance
-    freedom = 1 - float(shares @ shares)
-    return mean, float(shares @ gap**2) / freedom if freedom > 0 else math.nan
+    low, high = (math.ldexp(end, -exponent) for end in (sums.low, sums.high))
+    if sums.low == sums.high:  # exactly, whatever the rounding of sums
+        return low, 0.0 if sums.count > 1 else math.nan
+    moments = side.moments.scaled(math.ldexp(1.0, sums.exponent - exponent))
+    # rounding must not take a mean beyond the largest value, which may be the largest double
+    return min(max(moments.mean, low), high), moments.variance
 
 
-def _level_moments(samples: list[_Sample], n_levels: int) -> list[list[_Moments]]:
+def _level_moments(sides: list[list[float]]) -> list[list[_Moments]]:
     """Return for each level its shares with ``p (1 - p)``."""
-    sides: list[_Sample] = [*((codes, None) for codes, _ in samples), *samples]
     shares = []
-    for codes, own in sides:
-        counts = np.bincount(codes, weights=own, minlength=n_levels)
+    for side in sides:
+        counts = np.array(side, dtype=np.float64)
         # the sum of the levels, so that the share of a level that is everywhere is 1 exactly
         total = counts.sum()
-        shares.append(counts / total if total > 0 else np.full(n_levels, math.nan))
+        shares.append(counts / total if total > 0 else np.full(counts.size, math.nan))
     return [
         [(float(side[level]), float(side[level] * (1 - side[level]))) for side in shares]
-        for level in range(n_levels)
+        for level in range(len(sides[0]))
     ]
 
 
-def _frequent(samples: list[_Sample], levels: tuple[str, ...]) -> tuple[list[str], list[_Sample]]:
-    """Pool the rare levels; return what the others are called, and the new codes."""
-    counts = sum(np.bincount(codes, minlength=len(levels)) for codes, _ in samples)
-    kept = np.argsort(-np.asarray(counts), kind="stable")[:MAX_LEVELS]
-    kept = np.sort(kept[np.asarray(counts)[kept] >= RARE])
+def _frequent(source: FeatureSums, target: FeatureSums) -> tuple[list[str], list[list[float]]]:
+    """Pool the rare levels; return what the others are called, and their weights on each side."""
+    plain = [source.plain.levels, target.plain.levels]
+    levels = sorted(set(plain[0]) | set(plain[1]))
+    counts = np.array([sum(part.get(level, 0) for part in plain) for level in levels])
+    kept = np.argsort(-counts, kind="stable")[:MAX_LEVELS]
+    kept = np.sort(kept[counts[kept] >= RARE])
     labels = [levels[place] for place in kept]
+    sides = [[side.levels.get(level, 0.0) for level in labels] for side in _sides(source, target)]
     if kept.size == len(levels):
-        return labels, samples
-    new = np.full(len(levels), kept.size)
-    new[kept] = np.arange(kept.size)
+        return labels, sides
+    rare = sorted(set(levels) - set(labels))
+    for side, weights in zip(_sides(source, target), sides, strict=True):
+        weights.append(sum(side.levels.get(level, 0.0) for level in rare))
     # a level may itself be called so
-    pool = "other" if "other" not in labels else "all other"
-    return [*labels, pool], [(new[codes], own) for codes, own in samples]
+    return [*labels, "other" if "other" not in labels else "all other"], sides
 
 
-def _is_binary(samples: list[_Sample]) -> bool:
+def _is_binary(source: FeatureSums, target: FeatureSums) -> bool:
     """True for numbers that are 0 or 1, and not all the same."""
-    seen = [values for values, _ in samples if values.size]
-    if not seen or min(v.min() for v in seen) != 0 or max(v.max() for v in seen) != 1:
+    if min(source.low, target.low) != 0 or max(source.high, target.high) != 1:
         return False
-    return all(bool(((values == 0) | (values == 1)).all()) for values in seen)
+    return source.is_binary and target.is_binary

@@ -10,8 +10,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from weighbridge._estimate import Estimate
+from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._domain import check_confidence
-from weighbridge.weighting import log_mean
+from weighbridge.diagnostics._moments import Moments
+from weighbridge.diagnostics._vectors import sum_of_stretches
 
 # A mean ratio as near to 1 as this was made so.
 _BY_CONSTRUCTION = 1e-9
@@ -105,9 +107,10 @@ def calibration(log_ratio: Any, log_ratio_target: Any, *, confidence: float = 0.
 
     Parameters
     ----------
-    log_ratio : array-like of shape (n_source,)
-        Log density ratios at the source rows, with their constant; ``-inf`` stands for 0.
-    log_ratio_target : array-like of shape (n_target,)
+    log_ratio : array-like, dask array or Rows of shape (n_source,)
+        Log density ratios at the source rows, with their constant; ``-inf`` stands for 0. In blocks
+        they are summed up block by block.
+    log_ratio_target : array-like, dask array or Rows of shape (n_target,)
         The same at the target rows.
     confidence : float, default=0.95
         Of the intervals.
@@ -126,45 +129,91 @@ def calibration(log_ratio: Any, log_ratio_target: Any, *, confidence: float = 0.
     >>> round(off.mean_source.value, 1), round(off.mean_target.value, 1)
     (2.0, 0.5)
     """
-    source = _checked(log_ratio, "log_ratio", "source")
-    target = _checked(log_ratio_target, "log_ratio_target", "target")
     quantile = float(ndtri((1 + check_confidence(confidence)) / 2))
-    mean_source = _mean_of_exp(source, quantile)
+    sums = _sums(log_ratio, (1.0, 2.0), "log_ratio", "source")
+    target_sums = _sums(log_ratio_target, (-1.0, 1.0), "log_ratio_target", "target")
+    mean_source, d2_source = (_mean(each, quantile) for each in sums)
+    mean_target, d2_target = (_mean(each, quantile) for each in target_sums)
     return Calibration(
         mean_source=mean_source,
-        mean_target=_mean_of_exp(-target, quantile),
-        d2_source=_mean_of_exp(2 * source, quantile),
-        d2_target=_mean_of_exp(target, quantile),
+        mean_target=mean_target,
+        d2_source=d2_source,
+        d2_target=d2_target,
         self_normalised=abs(mean_source.value - 1) < _BY_CONSTRUCTION,
     )
 
 
-def _checked(values: Any, name: str, sample: str) -> np.ndarray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size < 2:
+@dataclass(frozen=True)
+class _ExpSums:
+    """Moments of ``exp(values - top)``; those of two stretches of values are added."""
+
+    top: float
+    moments: Moments
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> _ExpSums:
+        top = float(values.max(initial=-math.inf))
+        if not math.isfinite(top):  # a ratio of 0 everywhere, or somewhere in the target
+            return cls(top, Moments.of(np.zeros(values.size)))
+        return cls(top, Moments.of(np.exp(values - top)))
+
+    def __add__(self, other: _ExpSums) -> _ExpSums:
+        top = max(self.top, other.top)
+        # where both are infinite they are the same, and their difference has no value
+        first, second = (
+            part.moments.scaled(1.0 if part.top == top else math.exp(part.top - top))
+            for part in (self, other)
+        )
+        return _ExpSums(top, first + second)
+
+
+@dataclass(frozen=True)
+class _SumsOfPowers:
+    """Sums of some powers of ratios, as a function that can be sent to where a stretch lies."""
+
+    powers: tuple[float, ...]
+    name: str
+
+    def __call__(self, values: np.ndarray) -> list[_ExpSums]:
+        if values.dtype == object:
+            raise TypeError(f"Got {self.name} with text in it, but expected log ratios.")
+        bad = int(np.sum(np.isnan(values) | (values == math.inf)))
+        if bad:
+            raise ValueError(
+                f"Got {self.name} with NaN or +inf in {bad} of {values.size} rows; every row needs "
+                "a finite ratio (-inf stands for 0)."
+            )
+        return [_ExpSums.of(power * values) for power in self.powers]
+
+
+def _sums(values: Any, powers: tuple[float, ...], name: str, sample: str) -> list[_ExpSums]:
+    """Sum up powers of the ratios; refuse what are none."""
+    of_stretch = _SumsOfPowers(powers, name)
+    found: list[_ExpSums]
+    if is_blocks(values):
+        found = sum_of_stretches(values, of_stretch, name)
+        shape: tuple[int, ...] = (int(found[0].moments.total),)
+    else:
+        array = np.asarray(values, dtype=np.float64)
+        shape = array.shape
+        found = of_stretch(array) if len(shape) == 1 else []
+    if len(shape) != 1 or shape[0] < 2:
         raise ValueError(
-            f"Got {name} of shape {array.shape}, but expected one number for each of two or more "
+            f"Got {name} of shape {shape}, but expected one number for each of two or more "
             f"{sample} rows."
         )
-    bad = int(np.sum(np.isnan(array) | (array == math.inf)))
-    if bad:
-        raise ValueError(
-            f"Got {name} with NaN or +inf in {bad} of {array.size} rows; every row needs a finite "
-            "ratio (-inf stands for 0)."
-        )
-    return array
+    return found
 
 
-def _mean_of_exp(values: np.ndarray, quantile: float) -> Estimate:
+def _mean(sums: _ExpSums, quantile: float) -> Estimate:
     """Mean of the exponentials with its interval; inf beyond the largest double."""
-    top = float(values.max())
-    if not math.isfinite(top):  # a ratio of 0 everywhere, or somewhere in the target
+    top, moments = sums.top, sums.moments
+    if not math.isfinite(top):
         mean = 0.0 if top < 0 else math.inf
         return Estimate(mean, 0.0 if top < 0 else math.inf, 0.0, mean)
-    scaled = np.exp(values - top)
-    relative = float(scaled.std(ddof=1) / scaled.mean()) / math.sqrt(values.size)
+    relative = math.sqrt(moments.variance / moments.total) / moments.mean
     with np.errstate(over="ignore"):
-        mean = float(np.exp(log_mean(values)))
+        mean = float(np.exp(top + math.log(moments.mean)))
     step = quantile * relative
     # 0 * inf has no value
     error, low = (factor * mean if factor > 0 else 0.0 for factor in (relative, 1 - step))

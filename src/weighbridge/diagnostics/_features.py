@@ -42,10 +42,10 @@ def features_of(stacked: Any, codes: np.ndarray) -> Iterator[Feature]:
     for label, column in zip(labels, table_columns(stacked), strict=True):
         levels = None
         if column.dtype == object:
-            column, levels = _coded(column)
+            column, levels = coded(column)
         else:
             column = np.ascontiguousarray(column, dtype=np.float64)
-            _refuse_infinite(column, label, n_source)
+            refuse_infinite_in(column, label, n_source)
         name = gap_name(label, labels)
         yield Feature(label, column[:n_source], column[n_source:], levels, name)
 
@@ -63,10 +63,11 @@ def refuse_infinite(table: Any, codes: np.ndarray) -> None:
     n_source = int(np.sum(codes == 0))
     for label, column in zip(column_labels(table), table_columns(table), strict=True):
         if column.dtype != object:
-            _refuse_infinite(column, label, n_source)
+            refuse_infinite_in(column, label, n_source)
 
 
-def _refuse_infinite(column: np.ndarray, label: str, n_source: int) -> None:
+def refuse_infinite_in(column: np.ndarray, label: str, n_source: int) -> None:
+    """Refuse infinite numbers in one column, whose first rows are those of the source."""
     infinite = np.isinf(column)
     if infinite.any():
         sample = "X" if infinite[:n_source].any() else "X_target"
@@ -82,10 +83,11 @@ def gap_name(label: str, labels: list[str]) -> str:
     return f"{label} is missing" if name in labels else name
 
 
-def _coded(text: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+def coded(text: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the place of each value among the sorted levels, -1 for a missing one."""
     place: dict[Any, int] = {}
     first = np.fromiter((place.setdefault(value, len(place)) for value in text), int, text.size)
     levels = sorted(level for level in place if level is not None)
     rank = {level: number for number, level in enumerate(levels)}
-    return np.array([rank.get(level, -1) for level in place])[first], tuple(levels)
+    codes = np.array([rank.get(level, -1) for level in place], dtype=np.intp)
+    return codes[first], tuple(levels)

@@ -10,6 +10,15 @@ import numpy as np
 
 from weighbridge import _overlap
 from weighbridge._numbers import percent
+from weighbridge.blocks import is_blocks
+from weighbridge.diagnostics._vectors import in_memory, sum_of_stretches
+from weighbridge.diagnostics._weight_checks import (
+    as_floats,
+    check_stretch,
+    refuse_all_zero,
+    refuse_bad,
+)
+from weighbridge.diagnostics._weight_sums import WeightSums
 
 
 def effective_sample_size(weights: Any) -> float:
@@ -17,8 +26,8 @@ def effective_sample_size(weights: Any) -> float:
 
     Parameters
     ----------
-    weights : array-like of shape (n_rows,)
-        Weights >= 0, on any scale.
+    weights : array-like, dask array or Rows of shape (n_rows,)
+        Weights >= 0, on any scale. In blocks they are summed up block by block.
 
     Returns
     -------
@@ -34,7 +43,7 @@ def effective_sample_size(weights: Any) -> float:
     >>> round(effective_sample_size([1, 1, 1000]), 3)
     1.004
     """
-    return _overlap.effective_sample_size(_near_one(check_weights(weights)))
+    return _sums(weights).effective_sample_size
 
 
 def design_effect(weights: Any) -> float:
@@ -42,8 +51,8 @@ def design_effect(weights: Any) -> float:
 
     Parameters
     ----------
-    weights : array-like of shape (n_rows,)
-        Weights >= 0, on any scale.
+    weights : array-like, dask array or Rows of shape (n_rows,)
+        Weights >= 0, on any scale. In blocks they are summed up block by block.
 
     Returns
     -------
@@ -56,8 +65,7 @@ def design_effect(weights: Any) -> float:
     >>> design_effect([0, 1, 2, 3])
     1.5555555555555556
     """
-    weights = _near_one(check_weights(weights))
-    return float(weights.size * (weights @ weights) / weights.sum() ** 2)
+    return _sums(weights).design_effect
 
 
 def perplexity(weights: Any) -> float:
@@ -68,8 +76,8 @@ def perplexity(weights: Any) -> float:
 
     Parameters
     ----------
-    weights : array-like of shape (n_rows,)
-        Weights >= 0, on any scale.
+    weights : array-like, dask array or Rows of shape (n_rows,)
+        Weights >= 0, on any scale. In blocks they are summed up block by block.
 
     Returns
     -------
@@ -82,10 +90,7 @@ def perplexity(weights: Any) -> float:
     >>> round(perplexity([1, 1, 2]), 6)
     2.828427
     """
-    weights = _near_one(check_weights(weights))
-    shares = weights / weights.sum()
-    shares = shares[shares > 0]
-    return float(np.exp(-(shares @ np.log(shares))))
+    return _sums(weights).perplexity
 
 
 def pareto_k(weights: Any) -> float:
@@ -98,8 +103,9 @@ def pareto_k(weights: Any) -> float:
 
     Parameters
     ----------
-    weights : array-like of shape (n_rows,)
-        Weights >= 0, on any scale.
+    weights : array-like, dask array or Rows of shape (n_rows,)
+        Weights >= 0, on any scale. Those in blocks are read into memory, one number for each row,
+        since they must be sorted.
 
     Returns
     -------
@@ -198,8 +204,9 @@ def summarize_weights(weights: Any) -> WeightSummary:
 
     Parameters
     ----------
-    weights : array-like of shape (n_rows,)
-        Weights >= 0, on any scale.
+    weights : array-like, dask array or Rows of shape (n_rows,)
+        Weights >= 0, on any scale. Those in blocks are read into memory, one number for each row,
+        since they must be sorted.
 
     Returns
     -------
@@ -220,11 +227,12 @@ def summarize_weights(weights: Any) -> WeightSummary:
     # by the last sum, which rounding may leave a little beside the total
     half, ninety = (int(np.searchsorted(carried, s * carried[-1])) + 1 for s in (0.5, 0.9))
     k, limit = _overlap.pareto_k(weights), _overlap.pareto_threshold(weights.size)
+    sums = WeightSums.of(weights)
     return WeightSummary(
         n_rows=weights.size,
-        ess=_overlap.effective_sample_size(weights),
-        design_effect=design_effect(weights),
-        perplexity=perplexity(weights),
+        ess=sums.effective_sample_size,
+        design_effect=sums.design_effect,
+        perplexity=sums.perplexity,
         largest_share=float(weights.max() / weights.sum()),
         rows_for_half=half,
         rows_for_ninety=ninety,
@@ -235,29 +243,29 @@ def summarize_weights(weights: Any) -> WeightSummary:
 
 
 def check_weights(weights: Any, n_rows: int | None = None, name: str = "weights") -> np.ndarray:
-    """Return weights as a float array, or refuse what is none."""
-    array = np.asarray(weights)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"Got {name} of dtype {array.dtype}, but expected numbers >= 0, one for each row."
-        )
-    array = array.astype(np.float64)
+    """Return weights as a float array in memory, or refuse what is none."""
+    array = in_memory(weights, name) if is_blocks(weights) else np.asarray(weights)
+    array = as_floats(array, name)
     if array.ndim != 1 or array.size == 0 or n_rows not in (None, array.size):
         wanted = "one number for each row" if n_rows is None else f"({n_rows},), one for each row"
         raise ValueError(f"Got {name} of shape {array.shape}, but expected {wanted}.")
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"Got {name} with NaN or infinite values in {int(np.sum(~np.isfinite(array)))} of "
-            f"{array.size} rows; replace them by numbers >= 0 (0 leaves a row out)."
-        )
-    if (array < 0).any():
-        raise ValueError(
-            f"Got {name} with a negative value ({array.min():g}); weights are numbers >= 0. If "
-            "these are logarithms, take exp first."
-        )
-    if not array.any():
-        raise ValueError(f"Got {name} that are 0 for every row; at least one row must have weight.")
+    refuse_bad(array, name)
+    refuse_all_zero(array.max(), name)
     return array
+
+
+def _sums(weights: Any) -> WeightSums:
+    if not is_blocks(weights):
+        return WeightSums.of(check_weights(weights))
+    sums: WeightSums = sum_of_stretches(weights, _stretch_sums, "weights")
+    if sums.n_rows == 0:
+        raise ValueError("Got weights of shape (0,), but expected one number for each row.")
+    refuse_all_zero(sums.total, "weights")
+    return sums
+
+
+def _stretch_sums(stretch: np.ndarray) -> WeightSums:
+    return WeightSums.of(check_stretch(stretch))
 
 
 def _near_one(weights: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,6 +75,11 @@ class DensityRatioMixin(ClassifierMixin, ABC):
         """Store the labels and the log odds of the sample sizes, once all else has succeeded."""
         self.classes_ = classes
         self.log_prior_odds_ = log_prior_odds(codes)
+
+    def _keep_sizes(self, n_source: int, n_target: int) -> None:
+        """Store the same for samples that are not stacked."""
+        self.classes_ = np.arange(2)
+        self.log_prior_odds_ = math.log(n_target / n_source)
 
     def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
         """Check rows and columns; data frames go through unchanged, to who understands them."""

@@ -16,17 +16,21 @@ from sklearn.utils import check_random_state, get_tags
 
 from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge._validation import is_frame
+from weighbridge.blocks import Rows
+from weighbridge.ratios._block_logistic import BlockLogistic, fit_block_logistic, streams
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import (
     Family,
     Single,
     cross_fit,
     deal,
+    log_prior_odds,
     refuse_class_weight,
     smallest_probability,
 )
 from weighbridge.ratios._estimated import EstimatedRatio
 from weighbridge.ratios._logistic import LogisticPath
+from weighbridge.ratios._quadratic import MAX_SQUARES
 from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._row_scores import RowScores
 from weighbridge.ratios._table import TableEncoder
@@ -79,6 +83,14 @@ class ClassifierRatio(EstimatedRatio):
     `estimator` are moved to that bound. Log odds of logistic regression are used as they are.
     ``class_weight`` would undo the correction for the sample sizes and is refused.
 
+    Of rows in blocks (`weighbridge.blocks`) the default learns from all. Up to 100,000 rows of each
+    sample, drawn at random by what they hold, are in memory: they choose the penalty, set the
+    scales of squares and products, and fit the calibration; then all folds' coefficients are found
+    by Newton steps, each of them one pass over all rows, to rounding. What a row holds puts it into
+    a fold, and any row, seen or new, is scored by the model of its fold, which has not learnt from
+    it; where most rows occur more than once it gets the mean of all models. An `estimator` of your
+    own, and the default with more than 1,000 columns, learn from the rows in memory alone.
+
     Examples
     --------
     >>> import numpy as np
@@ -90,6 +102,10 @@ class ClassifierRatio(EstimatedRatio):
     >>> ratio.score_samples([[0.0], [0.5], [1.0]]).round(1)  # truth: -0.5, 0, 0.5
     array([-0.4,  0.1,  0.6])
     """
+
+    # one of them is None: scores by row where the fit was in memory, models where it was in blocks
+    held_out_: Any
+    block_models_: BlockLogistic | None
 
     def __init__(
         self,
@@ -118,10 +134,41 @@ class ClassifierRatio(EstimatedRatio):
         self.fold_models_, self.calibrator_ = models, calibrator
         self.edge_ = smallest_probability(codes)
         self._keep_domains(classes, codes)
+        self.known_odds_ = self.log_prior_odds_
         log_ratio = self._to_log_ratio(log_odds)
         rows.remember(log_ratio)
-        self.held_out_ = rows
+        self.held_out_, self.block_models_ = rows, None
         return log_ratio[codes == 0], log_ratio[codes == 1]
+
+    def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
+        if not isinstance(self.cv, Integral):
+            raise TypeError(
+                f"Got cv={self.cv!r} with rows in blocks, whose folds go by what the rows hold and "
+                "not by their order; give the number of folds, e.g. cv=5."
+            )
+        if self.estimator is not None:
+            return self._estimate_sample(source, target)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        given = streams(source, target, seed, self._most_rows)
+        if given.encoder.width > MAX_SQUARES:
+            return self._estimate_sample(source, target)
+        models = fit_block_logistic(given, min(int(self.cv), source.n_rows, target.n_rows))
+        # held-out log odds of the rows in memory, as if there were no others
+        codes = np.repeat([0, 1], [part.n for part in given.sketch])
+        self.known_odds_, self.edge_ = log_prior_odds(codes), smallest_probability(codes)
+        log_ratio = [models.by_model(part.first, part.keys) for part in given.sketch]
+        log_odds = np.concatenate(log_ratio) + self.known_odds_
+        self.calibrator_ = _fit_calibrator(self.calibration, log_odds, codes)
+        self.block_models_, self.held_out_ = models, None
+        found = self._to_log_ratio(log_odds)
+        return found[codes == 0], found[codes == 1]
+
+    def _estimate_sample(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from rows drawn at random; odds are those of all rows."""
+        odds = self.log_prior_odds_
+        found = super()._estimate_blocks(source, target)
+        self.log_prior_odds_ = odds
+        return found
 
     def _family(self, X: Any, codes: np.ndarray) -> tuple[Family, View]:
         """Return the models to fit, and what they see of the table."""
@@ -130,6 +177,8 @@ class ClassifierRatio(EstimatedRatio):
         return family_and_view(self.estimator, X, codes)
 
     def _score_block(self, X: Any) -> np.ndarray:
+        if self.block_models_ is not None:
+            return self._to_log_ratio(self.block_models_.log_ratio(X) + self.known_odds_)
         log_ratio, new = self.held_out_.find(X)
         if new.size:
             rows = self.view_(take_rows(X, new))
@@ -140,6 +189,8 @@ class ClassifierRatio(EstimatedRatio):
     @property
     def estimators_(self) -> list[Any]:
         """The fitted classifiers, one per fold."""
+        if self.block_models_ is not None:
+            return self.block_models_.models
         return [model.estimator for model in self.fold_models_]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -151,7 +202,7 @@ class ClassifierRatio(EstimatedRatio):
         elif self.calibrator_ is not None:
             probability = self.calibrator_.predict(expit(log_odds))
             log_odds = logit(np.clip(probability, self.edge_, 1 - self.edge_))
-        return log_odds - self.log_prior_odds_
+        return log_odds - self.known_odds_
 
     def _folds(self, group: np.ndarray, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         if isinstance(self.cv, Integral):

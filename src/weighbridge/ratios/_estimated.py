@@ -107,7 +107,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         source, target = as_rows(X), as_rows(X_target)
         with whole_or_not_at_all(self):
             self._keep_columns(source)
-            self._keep_domains(np.arange(2), np.repeat([0, 1], [source.n_rows, target.n_rows]))
+            self._keep_sizes(source.n_rows, target.n_rows)
             at_source, at_target = self._estimate_blocks(source, target)
             self._warn_if_apart(at_source, at_target)
         return self
@@ -124,12 +124,9 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             to_numpy(part.table) if is_foreign(part.table) else part.table
             for part in samples(encoder, source, target, seed, self._most_rows)
         ]
-        names = self.feature_names_in_ if hasattr(self, "feature_names_in_") else None
-        found = self._estimate(
-            joined_tables(tables), np.repeat([0, 1], [len(table) for table in tables])
-        )
-        if names is not None:
-            self.feature_names_in_ = names
+        codes = np.repeat([0, 1], [table.shape[0] for table in tables])
+        found = self._estimate(joined_tables(tables), codes)
+        self._keep_columns(source)  # an array of numbers may stand for named columns
         return found
 
     def _keep_columns(self, rows: Rows) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from weighbridge._namespace import array_namespace, to_numpy
-from weighbridge.ratios._array_encoder import take
 from weighbridge.ratios._kernel import kernel_grams, kernel_sums
-from weighbridge.ratios._least_squares import Eigen, ridge_scores
+from weighbridge.ratios._least_squares import Eigen, score
 from weighbridge.ratios._sample import Sample
 
 
@@ -38,9 +37,13 @@ class FoldSums:
         h[self.fold_of_centre, :, np.arange(self.fold_of_centre.size)] += correction.T
         sizes = source_sizes, target_sizes
         return [
-            Equations(H[:, j], h[:, j], None if G is None else G[:, j], sizes, self.relative)
+            Equations(H[:, j, ...], h[:, j], _at(G, j), sizes, self.relative)
             for j in range(len(bandwidths))
         ]
+
+
+def _at(sums: Any, place: int) -> Any:
+    return None if sums is None else sums[:, place, ...]
 
 
 @dataclass(frozen=True)
@@ -62,19 +65,22 @@ class Equations:
         for fold in range(n.size):
             G, rest_G = None, None
             if self.G is not None:
-                G, rest_G = self.G[fold] / m[fold], (more - self.G[fold]) / (m.sum() - m[fold])
-            within = self._mixed(self.H[fold] / n[fold], G)
-            rest = self._mixed((whole - self.H[fold]) / (n.sum() - n[fold]), rest_G)
+                own = self.G[fold, ...]
+                G, rest_G = own / int(m[fold]), (more - own) / int(m.sum() - m[fold])
+            H = self.H[fold, ...]
+            within = self._mixed(H / int(n[fold]), G)
+            rest = self._mixed((whole - H) / int(n.sum() - n[fold]), rest_G)
             h_rest = (h - self.h[fold]) / (m.sum() - m[fold])
             h_within = self.h[fold] / m[fold]
-            scores += ridge_scores(rest, h_rest, within, h_within, ridges, iterations)
+            theta = Eigen(rest, h_rest).coefficients(ridges, iterations)
+            scores += score(theta, within, h_within)
         return scores / n.size
 
     def whole(self) -> Eigen:
         """Return the equations of all rows together."""
-        n, m = (sizes.sum() for sizes in self.sizes)
+        n, m = (int(sizes.sum()) for sizes in self.sizes)
         G = None if self.G is None else self._sum(self.G) / m
-        return Eigen(to_numpy(self._mixed(self._sum(self.H) / n, G)), self.h.sum(axis=0) / m)
+        return Eigen(self._mixed(self._sum(self.H) / n, G), self.h.sum(axis=0) / m)
 
     def _mixed(self, H: Any, G: Any) -> Any:
         return H if G is None else (1 - self.relative) * H + self.relative * G
@@ -93,17 +99,25 @@ class _ByFold:
 
     def __call__(self, numbers: Any, keys: np.ndarray) -> tuple[np.ndarray, Any]:
         xp, n_folds = array_namespace(numbers), self.sums.n_folds
-        fold = (keys * n_folds).astype(np.intp)
-        sizes = np.bincount(fold, minlength=n_folds)
-        order = np.argsort(fold, kind="stable")
-        # rows of a complete sample lie in the order of their folds
-        rows = numbers if (np.diff(fold) >= 0).all() else take(numbers, order)
+        sizes, rows = _in_order_of_folds(xp, numbers, keys, n_folds)
         ends = np.cumsum(sizes)
         parts = [
             self.summed(rows[end - size : end, :], self.sums.centres, self.bandwidths)
             for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)
         ]
         return sizes, (np.array(parts) if xp is np else xp.stack(parts))
+
+
+def _in_order_of_folds(xp: Any, numbers: Any, keys: Any, n_folds: int) -> tuple[np.ndarray, Any]:
+    """Return the sizes of the folds, and the rows of each together, where they are."""
+    if xp is np:
+        fold = (keys * n_folds).astype(np.uint8 if n_folds < 256 else np.intp)
+        # rows of a complete sample lie in the order of their folds; bytes are sorted in one pass
+        order = None if (fold[1:] >= fold[:-1]).all() else np.argsort(fold, kind="stable")
+        return np.bincount(fold, minlength=n_folds), numbers if order is None else numbers[order]
+    fold = xp.astype(xp.asarray(keys, device=numbers.device) * n_folds, xp.int64)
+    sizes = np.array([int(xp.count_nonzero(fold == number)) for number in range(n_folds)])
+    return sizes, xp.take(numbers, xp.argsort(fold, stable=True), axis=0)
 
 
 def without_itself(sums: np.ndarray, n_target: int) -> np.ndarray:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.covariance import ledoit_wolf_shrinkage
 
+from weighbridge.blocks import Rows
+from weighbridge.ratios._host_rows import on_host
+from weighbridge.ratios._sample import Sample
 from weighbridge.ratios._two_sample import TwoSampleRatio
 
 # Smallest variance, in units of standardised columns: a sample may not vary at all.
@@ -35,7 +39,8 @@ class GaussianRatio(TwoSampleRatio):
     Notes
     -----
     All is computed in log space from the principal axes of the samples, of which there are no more
-    than rows: wide tables need no matrix of n_features x n_features.
+    than rows: wide tables need no matrix of n_features x n_features. Means and covariances are sums
+    over rows: rows in blocks (`weighbridge.blocks`) give what they give in memory.
 
     Examples
     --------
@@ -50,6 +55,7 @@ class GaussianRatio(TwoSampleRatio):
     """
 
     _takes_sparse = False
+    _streams = True
 
     def __init__(self, *, shared: bool = False):
         self.shared = shared
@@ -58,17 +64,21 @@ class GaussianRatio(TwoSampleRatio):
         if not isinstance(self.shared, bool | np.bool_):
             raise ValueError(f"Got shared={self.shared!r}, but expected True or False.")
 
-    def _fit_samples(self, source: Any, target: Any) -> None:
-        samples = [source, target]
-        self.means_ = np.array([sample.mean(axis=0) for sample in samples])
-        centred = [sample - mean for sample, mean in zip(samples, self.means_, strict=True)]
+    def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
+        return super()._estimate_blocks(on_host(source), on_host(target))
+
+    def _fit_streams(self, source: Sample, target: Sample) -> None:
+        samples = (source, target)
+        self.means_ = np.array([sample.sum(_total) / sample.n for sample in samples])
         if self.shared:
             # both samples count alike, however many rows they have
-            rows = len(source) + len(target)
-            scaled = [part * np.sqrt(rows / (2 * len(part))) for part in centred]
-            self.normals_ = [_Normal(np.concatenate(scaled))] * 2
+            shares = [(source.n + target.n) / (2 * sample.n) for sample in samples]
+            self.normals_ = [_normal(samples, list(self.means_), shares)] * 2
         else:
-            self.normals_ = [_Normal(part) for part in centred]
+            self.normals_ = [
+                _normal([sample], [mean], [1.0])
+                for sample, mean in zip(samples, self.means_, strict=True)
+            ]
         self.shrinkage_ = np.array([normal.shrinkage for normal in self.normals_])
 
     def _log_ratio(self, rows: np.ndarray) -> np.ndarray:
@@ -79,24 +89,91 @@ class GaussianRatio(TwoSampleRatio):
         return target - source
 
 
-class _Normal:
-    """A centred normal distribution with a shrunk covariance, by its principal axes."""
+def _total(numbers: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    return numbers.sum(axis=0)
 
-    def __init__(self, centred: np.ndarray):
-        n, d = centred.shape
-        self.shrinkage = float(ledoit_wolf_shrinkage(centred, assume_centered=True))
-        if d <= n:
-            variances, self.axes = np.linalg.eigh(centred.T @ centred / n)
-        else:
-            variances, left = np.linalg.eigh(centred @ centred.T / n)
-            seen = variances > 1e-12 * max(variances[-1], 1e-300)
-            variances, left = variances[seen], left[:, seen]
-            self.axes = centred.T @ (left / np.sqrt(variances * n))
-        toward = float((centred**2).sum()) / n / d
+
+class _Scatter(NamedTuple):
+    """Sums over centred rows: their products by columns, and their norms to the fourth power."""
+
+    gram: np.ndarray
+    fourth: float
+
+
+@dataclass(frozen=True)
+class _ScatterOf:
+    """The scatter of a block of rows that are centred first; it travels to where the block is."""
+
+    mean: np.ndarray
+
+    def __call__(self, numbers: np.ndarray, keys: np.ndarray) -> _Scatter:
+        """Return the sums."""
+        centred = numbers - self.mean
+        norms = np.einsum("ij,ij->i", centred, centred)
+        return _Scatter(centred.T @ centred, float(norms @ norms))
+
+
+def _normal(samples: Sequence[Sample], means: Sequence[np.ndarray], shares: list[float]) -> _Normal:
+    """Return the normal distribution of some samples, whose rows count so much each."""
+    n, d = sum(sample.n for sample in samples), len(means[0])
+    parts = list(zip(samples, means, shares, strict=True))
+    if d > n:  # so few rows are all in memory
+        rows = [(sample.first - mean) * np.sqrt(share) for sample, mean, share in parts]
+        return _Normal.of_rows(np.concatenate(rows))
+    gram, fourth = np.zeros((d, d)), 0.0
+    for sample, mean, share in parts:
+        scatter = sample.sum(_ScatterOf(mean))
+        gram += share * scatter.gram
+        fourth += share**2 * scatter.fourth
+    variances, axes = np.linalg.eigh(gram / n)
+    return _Normal(variances, axes, _shrinkage(gram / n, fourth / n, n, d))
+
+
+def _shrinkage(gram: np.ndarray, fourth: float, n: int, d: int) -> float:
+    """Return the amount of Ledoit and Wolf, from means over n centred rows of d columns.
+
+    It is the squared error of the covariance matrix, as the rows themselves show it, relative to
+    its squared distance from a multiple of the identity. The matrix of the rows' products will do
+    for that of the columns': sums of their squares are the same, and so are their traces.
+    """
+    square = float(np.einsum("ij,ij->", gram, gram))
+    distance = square - float(np.trace(gram)) ** 2 / d
+    error = max(fourth - square, 0.0) / n
+    return min(error / distance, 1.0) if distance > 0 else 0.0
+
+
+class _Normal:
+    """A centred normal distribution with a shrunk covariance, by its principal axes.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (n_axes,)
+        Variances along the axes, before they are shrunk.
+    axes : ndarray of shape (d, n_axes)
+        Axes of length 1; in all other directions rows do not vary.
+    shrinkage : float
+        How far the covariance is moved toward a multiple of the identity.
+    """
+
+    def __init__(self, variances: np.ndarray, axes: np.ndarray, shrinkage: float):
+        self.axes, self.shrinkage, d = axes, shrinkage, axes.shape[0]
+        toward = float(variances.sum()) / d
         self.rest = max(self.shrinkage * toward, SMALLEST_VARIANCE)
         self.variances = np.maximum((1 - self.shrinkage) * variances, 0.0) + self.rest
         self.log_norm = float(np.log(self.variances).sum())
         self.log_norm += (d - self.variances.size) * np.log(self.rest)
+
+    @classmethod
+    def of_rows(cls, centred: np.ndarray) -> _Normal:
+        """Return the distribution of centred rows, fewer than columns."""
+        n, d = centred.shape
+        gram = centred @ centred.T / n
+        fourth = n**2 * float(np.mean(np.diag(gram) ** 2))
+        shrinkage = _shrinkage(gram, fourth, n, d)
+        variances, left = np.linalg.eigh(gram)
+        seen = variances > 1e-12 * max(variances[-1], 1e-300)
+        variances, left = variances[seen], left[:, seen]
+        return cls(variances, centred.T @ (left / np.sqrt(variances * n)), shrinkage)
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """Return the log density up to the constant that all normal distributions share."""

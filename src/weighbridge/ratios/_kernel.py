@@ -35,34 +35,46 @@ def squared_distances(rows: Any, centres: Any) -> Any:
     """Return squared distances, shape (n_rows, n_centres)."""
     xp = array_namespace(rows, centres)
     if sp.issparse(rows):
-        squares = np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1, 1)
-        distances = squares - 2 * (rows @ centres.T)
-    else:
-        distances = rows @ (-2 * centres.T)
-        distances += xp.sum(rows * rows, axis=1)[:, None]
-    distances += xp.sum(centres * centres, axis=1)[None, :]
-    if xp is np:
+        distances = np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1, 1)
+        distances = distances - 2 * (rows @ centres.T)
+        distances += xp.sum(centres * centres, axis=1)[None, :]
         return np.maximum(distances, 0.0, out=distances)
-    return xp.where(distances > 0, distances, 0.0 * distances)
+    return -2 * exponents(rows, centres, 1.0)
 
 
-def kernels(distances: Any, bandwidths: Any) -> Iterator[Any]:
+def exponents(rows: Any, centres: Any, bandwidth: float) -> Any:
+    """Return -distance^2 / (2 bandwidth^2), shape (n_rows, n_centres), by one matrix product."""
+    if sp.issparse(rows):
+        return squared_distances(rows, centres) * (-0.5 / bandwidth**2)
+    xp = array_namespace(rows, centres)
+    left, right = rows / bandwidth, centres / bandwidth
+    halves = [-0.5 * xp.sum(part * part, axis=1)[:, None] for part in (left, right)]
+    ones = [xp.ones_like(half) for half in halves]
+    found = xp.concat([left, halves[0], ones[0]], axis=1) @ (
+        xp.concat([right, ones[1], halves[1]], axis=1).T
+    )
+    # rounding may leave a row beside itself
+    return np.minimum(found, 0.0, out=found) if xp is np else xp.clip(found, None, 0.0)
+
+
+def kernels(exponent: Any, bandwidths: Any) -> Iterator[Any]:
     """Yield exp(-distance^2 / (2 bandwidth^2)) for each bandwidth.
 
-    A bandwidth smaller by sqrt(2) than the one before costs a squaring instead of an exponential.
-    What is yielded is overwritten by the next.
+    `exponent` is that of the first bandwidth. A bandwidth smaller by sqrt(2) than the one before
+    costs a squaring instead of an exponential. What is yielded is overwritten by the next.
     """
-    xp = array_namespace(distances)
-    before: float | None = None
+    xp = array_namespace(exponent)
+    widest = before = float(bandwidths[0])
     kernel: Any = None
     for bandwidth in map(float, bandwidths):
-        if before is not None and abs(before / bandwidth / 2**0.5 - 1) < 1e-12:
+        if kernel is not None and abs(before / bandwidth / 2**0.5 - 1) < 1e-12:
             kernel *= kernel
         elif xp is np:
-            kernel = np.multiply(distances, -0.5 / bandwidth**2, out=kernel)
+            kernel = np.multiply(exponent, (widest / bandwidth) ** 2, out=kernel)
             np.exp(kernel, out=kernel)
         else:
-            kernel = xp.exp(distances * (-0.5 / bandwidth**2))
+            wide = bandwidth == widest
+            kernel = xp.exp(exponent if wide else exponent * (widest / bandwidth) ** 2)
         before = bandwidth
         yield kernel
 
@@ -84,9 +96,9 @@ def kernel_grams(rows: Any, centres: Any, bandwidths: Any) -> Any:
 def _summed(rows: Any, centres: Any, bandwidths: Any, summary: Callable[[Any], Any]) -> Any:
     xp = array_namespace(rows, centres)
     sums: list[Any] = [None] * len(bandwidths)
-    for block in row_blocks(rows.shape[0], centres.shape[0], cached=xp is np):
-        distances = squared_distances(rows[block, :], centres)
-        for j, kernel in enumerate(kernels(distances, bandwidths)):
+    for block in row_blocks(rows.shape[0], centres.shape[0], xp is np, xp is not np):
+        exponent = exponents(rows[block, :], centres, float(bandwidths[0]))
+        for j, kernel in enumerate(kernels(exponent, bandwidths)):
             part = summary(kernel)
             sums[j] = part if sums[j] is None else sums[j] + part
     if sums[0] is None:  # no rows

@@ -18,6 +18,7 @@ from weighbridge.ratios._cross_fit import in_order_of_appearance
 from weighbridge.ratios._kernel import (
     bandwidth_grid,
     distinct_rows,
+    exponents,
     kernel_sums,
     kernels,
     squared_distances,
@@ -213,8 +214,8 @@ class _Likelihood:
             yield self.kept
             return
         for block in row_blocks(self.rows.shape[0], self.centres.shape[0], cached=True):
-            distances = squared_distances(self.rows[block], self.centres)
-            yield next(kernels(distances, [self.bandwidth])) / self.means
+            exponent = exponents(self.rows[block], self.centres, self.bandwidth)
+            yield next(kernels(exponent, [self.bandwidth])) / self.means
 
     def log_ratio(self, mixture: np.ndarray) -> np.ndarray:
         """Return the log ratio at each row; a row that no kernel reaches counts as 1e-300."""

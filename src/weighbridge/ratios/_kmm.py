@@ -15,7 +15,7 @@ from weighbridge._overlap import users_line
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._box_qp import Box, Solution, solve_by_gradient, solve_by_piqp
-from weighbridge.ratios._kernel import distinct_rows, kernels, squared_distances, typical_distance
+from weighbridge.ratios._kernel import distinct_rows, exponents, kernels, typical_distance
 from weighbridge.ratios._parameters import check_count, check_positive
 from weighbridge.ratios._two_sample import TwoSampleRatio
 
@@ -161,7 +161,7 @@ class KMM(TwoSampleRatio):
             else float(self.bandwidth)
         )
         among = next(
-            kernels(squared_distances(self.landmarks_, self.landmarks_), [self.bandwidth_])
+            kernels(exponents(self.landmarks_, self.landmarks_, self.bandwidth_), [self.bandwidth_])
         )
         values, vectors = np.linalg.eigh(among)
         kept = values > 1e-10 * values[-1]
@@ -194,8 +194,8 @@ class KMM(TwoSampleRatio):
         return solution
 
     def _encode_rows(self, rows: Any) -> np.ndarray:
-        distances = squared_distances(rows, self.landmarks_)
-        return next(kernels(distances, [self.bandwidth_])) @ self.whiten_
+        exponent = exponents(rows, self.landmarks_, self.bandwidth_)
+        return next(kernels(exponent, [self.bandwidth_])) @ self.whiten_
 
     def _log_ratio(self, rows: Any) -> np.ndarray:
         values = _Features(self, rows).product(self.direction_) + self.shift_

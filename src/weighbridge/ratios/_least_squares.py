@@ -10,53 +10,39 @@ from weighbridge._namespace import array_namespace, to_numpy
 
 
 class Eigen:
-    """A Gram matrix H = V diag(d) V', to be solved with h at many ridges at once."""
+    """A Gram matrix H = V diag(d) V', to be solved with h at many ridges at once, where it is."""
 
-    def __init__(self, H: np.ndarray, h: np.ndarray):
-        self.values, self.vectors = np.linalg.eigh(H)
+    def __init__(self, H: Any, h: np.ndarray):
+        xp = array_namespace(H)
+        self.values, self.vectors = xp.linalg.eigh(H)
         # rounding makes the smallest ones negative
-        self.values = np.maximum(self.values, 0.0)
-        self.g = self.vectors.T @ h
+        self.values = xp.clip(self.values, 0.0, None)
+        self.g = self.vectors.T @ beside(xp, h, H)
 
-    def coefficients(self, ridges: np.ndarray, iterations: int) -> np.ndarray:
+    def coefficients(self, ridges: np.ndarray, iterations: int) -> Any:
         """Return theta for each ridge (in columns).
 
         (H + ridge) theta_(j+1) = h + ridge theta_j, started at 0, has the sum of a geometric
         series as its solution in the coordinates of V.
         """
-        damped = ridges / (self.values[:, None] + ridges)
+        at = beside(array_namespace(self.values), ridges, self.values)
+        damped = at / (self.values[:, None] + at)
         series = sum(damped**j for j in range(iterations))
-        return self.vectors @ (self.g[:, None] / (self.values[:, None] + ridges) * series)
+        return self.vectors @ (self.g[:, None] / (self.values[:, None] + at) * series)
 
 
-def score(theta: np.ndarray, H: np.ndarray, h: np.ndarray) -> np.ndarray:
+def score(theta: Any, H: Any, h: np.ndarray) -> np.ndarray:
     """Return theta'H theta / 2 - h'theta for each column of theta, smaller is better.
 
     Up to a constant, half the mean squared error of the ratio on the rows of H and h.
     """
-    return np.einsum("ir,ir->r", theta, H @ theta) / 2 - h @ theta
+    xp = array_namespace(theta)
+    return to_numpy(xp.sum(theta * (H @ theta), axis=0) / 2 - beside(xp, h, theta) @ theta)
 
 
-def ridge_scores(
-    H: Any, h: np.ndarray, H_held: Any, h_held: np.ndarray, ridges: np.ndarray, iterations: int
-) -> np.ndarray:
-    """Return for each ridge the score, on held-out sums, of the solution of the others.
-
-    Matrices of another library are solved on their device, ridge by ridge: an eigendecomposition,
-    which serves all ridges at once, takes longer there.
-    """
-    xp = array_namespace(H)
-    if xp is np:
-        return score(Eigen(H, h).coefficients(ridges, iterations), H_held, h_held)
-    right, held = (xp.asarray(part, device=H.device) for part in (h, h_held))
-    unit = xp.eye(H.shape[0], dtype=H.dtype, device=H.device)
-    scores = []
-    for ridge in ridges.tolist():
-        matrix, theta = H + ridge * unit, 0.0 * right
-        for _ in range(iterations):
-            theta = xp.linalg.solve(matrix, right + ridge * theta)
-        scores.append(theta @ (H_held @ theta) / 2 - held @ theta)
-    return to_numpy(xp.stack(scores))
+def beside(xp: Any, values: np.ndarray, array: Any) -> Any:
+    """Return NumPy values as an array of another library, beside `array`."""
+    return values if xp is np else xp.asarray(values, dtype=array.dtype, device=array.device)
 
 
 def leave_one_out_scores(

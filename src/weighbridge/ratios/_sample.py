@@ -60,8 +60,7 @@ class Sample:
         self.n, self.first = rows.n_rows, encoder.numbers(table)
         self.complete = keys is None
         self.by_content = isinstance(key_of, _ContentKeys)
-        # folds are stretches of [0, 1): by ranks they have equal sizes
-        self.first_keys = (np.arange(self.n) + 0.5) / self.n if keys is None else keys
+        self.first_keys = _ranks(self.n) if keys is None else keys
 
     @property
     def width(self) -> int:
@@ -74,7 +73,7 @@ class Sample:
             return self
         few = copy(self)
         few.n, few.complete = n, True
-        few.first, few.first_keys = self.first[:n, :], (np.arange(n) + 0.5) / n
+        few.first, few.first_keys = self.first[:n, :], _ranks(n)
         return few
 
     def sum(self, function: Callable[[Any, np.ndarray], Any]) -> Any:
@@ -83,6 +82,11 @@ class Sample:
             rows = ArrayRows(self.first, whole=True)
             return rows.sum(lambda block: function(block.table, *block.beside), self.first_keys)
         return self.rows.sum(_OnNumbers(self.key_of, function))
+
+
+def _ranks(n: int) -> np.ndarray:
+    """Return keys of n rows in order: folds are stretches of (0, 1) and have equal sizes."""
+    return (np.arange(n) + 1 - 1e-6) / n
 
 
 def encoder_of(source: Rows, target: Rows, labels: list[str]) -> Encoder:
@@ -162,8 +166,7 @@ class _ContentKeys:
     keys: RowKeys
 
     def __call__(self, block: Block) -> tuple[Any, np.ndarray]:
-        numbers, keys = self.encoder.numbers_and_keys(block.table, self.keys)
-        return numbers, to_numpy(keys)
+        return self.encoder.numbers_and_keys(block.table, self.keys)
 
 
 @dataclass(frozen=True)
@@ -219,9 +222,11 @@ class _Draw:
     most: int
 
     def __call__(self, block: Block) -> _Drawn:
-        keys = self.keys(block)[1]
+        keys = to_numpy(self.keys(block)[1])
         small = np.flatnonzero(keys < self.share)
-        count, distinct = small.size, np.unique(keys[small])
+        keys = keys[small]
+        count, distinct = small.size, np.unique(keys)
         if small.size > self.most:
-            small = small[np.argsort(keys[small], kind="stable")[: self.most]]
-        return _Drawn(_cut(block.table, small), keys[small], count, distinct)
+            order = np.argsort(keys, kind="stable")[: self.most]
+            small, keys = small[order], keys[order]
+        return _Drawn(_cut(block.table, small), keys, count, distinct)

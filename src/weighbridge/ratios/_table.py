@@ -52,11 +52,14 @@ class TableEncoder:
     def fit(self, X: Any, codes: np.ndarray) -> TableEncoder:
         """Learn scales and levels from the rows of both samples (codes 0 and 1)."""
         if sp.issparse(X):
-            self.sparse, self.is_text, self.labels = True, [], column_labels(X)
+            self.sparse, self.labels = True, column_labels(X)
+            self.is_text = [False] * len(self.labels)
             self.scale = _sparse_scale(X, codes)
             return self
-        parts = (take_rows(X, np.flatnonzero(codes == code)) for code in (0, 1))
-        return self.fit_rows(*(ArrayRows(part, whole=True) for part in parts), column_labels(X))
+        source, target = (
+            ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
+        )
+        return self.fit_rows(source, target, column_labels(X))
 
     def fit_rows(self, source: Rows, target: Rows, labels: list[str]) -> TableEncoder:
         """Learn scales and levels from two samples in blocks, in one pass over each."""

@@ -47,19 +47,18 @@ class TwoSampleRatio(EstimatedRatio):
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
         self._keep_domains(classes, codes)
-        foreign = is_foreign(X)
-        places = [np.flatnonzero(codes == code) for code in (0, 1)]
-        parts = [
-            ArrayRows((take if foreign else take_rows)(X, rows), whole=True) for rows in places
-        ]
+        cut = take if is_foreign(X) else take_rows
+        source, target = (
+            ArrayRows(cut(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
+        )
         if sp.issparse(X):
             encoder: Any = TableEncoder().fit(X, codes)
         else:
-            encoder = encoder_of(*parts, column_labels(X))
+            encoder = encoder_of(source, target, column_labels(X))
         # a method that learns from sums has no use for a copy of all rows
         streams = self._streams and not sp.issparse(X)
-        most = self._most_rows if streams else max(part.n_rows for part in parts)
-        return self._fit_rows(encoder, *parts, most)
+        most = self._most_rows if streams else codes.size
+        return self._fit_rows(encoder, source, target, most)
 
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         labels = source.names or [str(j) for j in range(source.n_columns)]

@@ -15,10 +15,10 @@ from weighbridge.ratios._fold_sums import FoldSums, without_itself
 from weighbridge.ratios._kernel import (
     bandwidth_grid,
     distinct_rows,
+    exponents,
     kernels,
-    squared_distances,
 )
-from weighbridge.ratios._least_squares import Eigen, leave_one_out_scores
+from weighbridge.ratios._least_squares import Eigen, beside, leave_one_out_scores
 from weighbridge.ratios._parameters import check_count, check_positive_grid
 from weighbridge.ratios._sample import MOST_FIRST, Sample
 from weighbridge.ratios._two_sample import TwoSampleRatio
@@ -174,7 +174,8 @@ class ULSIF(TwoSampleRatio):
             eigen = self._leave_one_out(source, target, places)
         else:
             eigen = self._folds(source, target, places, 5 if self.cv is None else int(self.cv))
-        self.coef_ = eigen.coefficients(np.array([self.ridge_]), self.iterations)[:, 0]
+        theta = eigen.coefficients(np.array([self.ridge_]), self.iterations)
+        self.coef_ = to_numpy(theta)[:, 0]
         return self._bounded(source, target)
 
     def _bounded(self, source: Sample, target: Sample) -> tuple[np.ndarray, np.ndarray]:
@@ -200,9 +201,10 @@ class ULSIF(TwoSampleRatio):
     def _leave_one_out(self, source: Sample, target: Sample, places: np.ndarray) -> Eigen:
         """Choose by leaving one out; return the equations at the chosen bandwidth."""
         parts = [self._all_rows(part) for part in (source, target)]
-        distances = [squared_distances(part, self.centres_) for part in parts]
+        widest = float(self.bandwidths_[0])
+        exponent = [exponents(part, self.centres_, widest) for part in parts]
         equations, scores = [], []
-        pairs = zip(*(kernels(part, self.bandwidths_) for part in distances), strict=True)
+        pairs = zip(*(kernels(part, self.bandwidths_) for part in exponent), strict=True)
         itself = places, np.arange(places.size)
         for kernel_source, kernel_target in (map(to_numpy, pair) for pair in pairs):
             kernel_target = kernel_target.copy()
@@ -223,36 +225,31 @@ class ULSIF(TwoSampleRatio):
             )
         return sample.first
 
-    def _folds(self, source: Sample, target: Sample, places: np.ndarray, n_folds: int) -> Any:
+    def _folds(self, source: Sample, target: Sample, places: np.ndarray, n_folds: int) -> Eigen:
         """Choose by held-out folds; return the equations at the chosen bandwidth."""
         n_folds = min(n_folds, source.n, target.n)
         fold_of_centre = (target.first_keys[places] * n_folds).astype(int)
         fits = FoldSums(self.centres_, n_folds, float(self.relative), fold_of_centre)
         ridges, iterations = self.ridges_, self.iterations
         most = self.choice_rows
-        few = [part if most is None else part.head(most) for part in (source, target)]
-        equations = fits.equations(*few, self.bandwidths_)
+        few = (source, target) if most is None else (source.head(most), target.head(most))
+        equations = fits.equations(few[0], few[1], self.bandwidths_)
         self.scores_ = np.array([each.scores(ridges, iterations) for each in equations])
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
-        self.bandwidth_, chosen, by_ridge = (
-            float(self.bandwidths_[j]),
-            equations[j],
-            self.scores_[j],
-        )
-        if few != [source, target]:
+        chosen = equations[j]
+        if few != (source, target):
             (chosen,) = fits.equations(source, target, self.bandwidths_[[j]])
-            by_ridge = chosen.scores(ridges, iterations)
-            k = int(np.argmin(by_ridge))
-        self.ridge_ = float(ridges[k])
+            k = np.argmin(chosen.scores(ridges, iterations))
+        self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(ridges[k])
         return chosen.whole()
 
     def _sum_of_kernels(self, rows: Any) -> Any:
         xp = array_namespace(rows)
-        coef = self.coef_ if xp is np else _like(xp, self.coef_, self.centres_)
+        coef = beside(xp, self.coef_, self.centres_)
         parts = []
-        for block in row_blocks(rows.shape[0], self.centres_.shape[0], cached=xp is np):
-            distances = squared_distances(rows[block, :], self.centres_)
-            parts.append(next(kernels(distances, [self.bandwidth_])) @ coef)
+        for block in row_blocks(rows.shape[0], self.centres_.shape[0], xp is np, xp is not np):
+            exponent = exponents(rows[block, :], self.centres_, self.bandwidth_)
+            parts.append(next(kernels(exponent, [self.bandwidth_])) @ coef)
         return xp.concat(parts)
 
     def _log_ratio(self, rows: Any) -> Any:
@@ -292,8 +289,3 @@ class _Values:
         del keys
         xp, values = array_namespace(numbers), self.function(numbers)
         return _Total((float(xp.sum(xp.clip(values, FLOOR, None))), float(xp.max(values))))
-
-
-def _like(xp: Any, values: np.ndarray, array: Any) -> Any:
-    """Return NumPy values as an array of another library, beside `array`."""
-    return xp.asarray(values, dtype=array.dtype, device=array.device)

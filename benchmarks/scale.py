@@ -1,0 +1,300 @@
+"""Beyond memory, over processes, and on a GPU: seconds, memory and what arithmetic alone takes.
+
+    python -m benchmarks.scale [PART ...] [--rows N] [--folder FOLDER]
+
+Parts: `parquet` (uLSIF on N + N rows x 8 from Parquet files that it makes, at N/4, N/2 and N, with
+the peak of memory and the floor), `surface` (1,000,000 x 20, ridge, 525 candidates, five folds),
+`dask` (the same fit by two worker processes), `gpu` (10,000,000 + 10,000,000 x 16 on a GPU, 1,000
+centres; needs torch with CUDA).
+
+The floor of `parquet` is the arithmetic that no implementation can avoid, in the same run and on
+the same cores: exponentials, squares and products of kernels in blocks that fit the cache.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks._record import best_of, record
+
+ROWS = 10_000_000
+COLUMNS = 8
+CENTRES = 100
+BANDWIDTHS = 10
+RIDGES = np.logspace(-4, 0, 10)
+PART_ROWS = 1_000_000
+SHIFT = 0.5
+
+
+def mean_of(n_columns):
+    """The target's mean, of length SHIFT."""
+    return np.full(n_columns, SHIFT / np.sqrt(n_columns))
+
+
+def log_ratio(X):
+    """The true log ratio from N(0, I) to N(mean, I)."""
+    mean = mean_of(X.shape[1])
+    return X @ mean - mean @ mean / 2
+
+
+def make_files(folder, rows):
+    """Write both samples into Parquet files of a million rows each, where they are not there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name, mean in (("source", 0.0), ("target", mean_of(COLUMNS))):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for part in range(-(-rows // PART_ROWS)):
+            path = folder / name / f"part-{part:04d}.parquet"
+            if path.exists():
+                continue
+            rng = np.random.default_rng([part, name == "target"])
+            X = rng.standard_normal((min(PART_ROWS, rows - part * PART_ROWS), COLUMNS)) + mean
+            table = pa.table({f"x{j}": X[:, j] for j in range(COLUMNS)})
+            pq.write_table(table, path.with_suffix(".new"), compression="none")
+            path.with_suffix(".new").rename(path)
+
+
+def files(folder, name, rows):
+    """The first files of a sample."""
+    return sorted((folder / name).glob("*.parquet"))[: -(-rows // PART_ROWS)]
+
+
+def fit_from_files(folder, rows, choice_rows):
+    """One fit, and one scoring of all source rows; run in a process of its own for its memory."""
+    from weighbridge import fit_ratio
+    from weighbridge.blocks import from_parquet
+    from weighbridge.ratios import ULSIF
+
+    source, target = (from_parquet(files(folder, name, rows)) for name in ("source", "target"))
+    start = time.perf_counter()
+    ratio = fit_ratio(
+        source, target, ULSIF(n_centres=CENTRES, ridges=RIDGES, choice_rows=choice_rows)
+    )
+    fitted = time.perf_counter()
+    scores = ratio.score_samples(source)
+    scored = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    X = source.first(200_000)
+    truth = np.exp(log_ratio(X))
+    return {
+        "rows": rows,
+        "choice_rows": choice_rows,
+        "fit_seconds": fitted - start,
+        "score_seconds": scored - fitted,
+        "peak_gib": peak,
+        "nmse": float(np.mean((np.exp(scores[: len(X)]) - truth) ** 2) / np.mean(truth**2)),
+    }
+
+
+def floor_seconds(rows, bandwidths, passes_of_values):
+    """Seconds of the arithmetic alone, measured on some rows in cached blocks and multiplied.
+
+    Source: one exponential, squares for the other bandwidths, a product of each kernel with
+    itself. Target: the same kernels, and their sums. Then the values of the ratio at some rows.
+    """
+    block = 2**18 // CENTRES
+    few = 100 * block
+    rng = np.random.default_rng(0)
+    exponent = -rng.random((block, CENTRES))
+
+    def work(kind):
+        kernel = np.empty_like(exponent)
+        total = np.zeros((CENTRES, CENTRES))
+        for _ in range(few // block // 2):  # half of the blocks in each of two threads
+            np.exp(exponent, out=kernel)
+            for bandwidth in range(bandwidths if kind != "values" else 1):
+                if bandwidth:
+                    kernel *= kernel
+                if kind == "source":
+                    total += kernel.T @ kernel
+                elif kind == "target":
+                    kernel.sum(axis=0)
+                else:
+                    kernel @ total[0]
+
+    seconds = {}
+    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
+        for kind in ("source", "target", "values"):
+            times = []
+            for _ in range(3):
+                start = time.perf_counter()
+                list(pool.map(work, [kind, kind]))
+                times.append(time.perf_counter() - start)
+            seconds[kind] = min(times) * rows / few
+    return seconds["source"] + seconds["target"] + passes_of_values * seconds["values"]
+
+
+def in_own_process(*arguments):
+    """Run this module again and read the JSON of its last line."""
+    command = [sys.executable, "-m", "benchmarks.scale", *map(str, arguments)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def parquet(folder, rows):
+    """Fits of growing size, with the choice by a sample and by all rows."""
+    make_files(folder, rows)
+    figures = {"floor_seconds_all": floor_seconds(rows, BANDWIDTHS, 1)}
+    figures["floor_seconds_sample"] = floor_seconds(rows, 1, 1)
+    figures["fits"] = []
+    for n, choice in ((rows // 4, 0), (rows // 2, 0), (rows, 0), (rows, 100_000)):
+        fit = in_own_process("--fit", n, "--choice", choice, "--folder", folder)
+        print(
+            f"{n:>11,} + {n:,} rows, choice by {choice or 'all'}: fit {fit['fit_seconds']:.1f} s, "
+            f"score {fit['score_seconds']:.1f} s, {fit['peak_gib']:.2f} GiB, NMSE {fit['nmse']:.4f}"
+        )
+        figures["fits"].append(fit)
+    for choice, name in ((-2, "all"), (-1, "sample")):
+        floor = figures[f"floor_seconds_{name}"]
+        times = figures["fits"][choice]["fit_seconds"] / floor
+        figures[f"times_floor_{name}"] = times
+        print(f"floor, choice by {name}: {floor:.1f} s; the fit takes {times:.2f} times that")
+    return figures
+
+
+def surface(folder, rows):
+    """One pass, 525 candidates and five folds, in weighted ridge fits on the same blocks."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from sklearn.linear_model import Ridge
+
+    from weighbridge.blocks import from_array, from_parquet
+    from weighbridge.criteria import CrossValidation
+    from weighbridge.search import Bounds, GridSearch
+
+    n, d = 1_000_000, 20
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    y = (X @ rng.standard_normal(d)) + 0.3 * X[:, 0] ** 2 + rng.standard_normal(n)
+    s = log_ratio(X)
+    path = folder / "surface.parquet"
+    pq.write_table(pa.table({f"x{j}": X[:, j] for j in range(d)}), path, compression="none")
+    figures = {}
+    for name, source in (("array", from_array(X)), ("parquet", from_parquet(path))):
+
+        def single(source=source):
+            return _ridge_fit(source, y, np.exp(s))
+
+        def whole(source=source):
+            objective = CrossValidation(random_state=0).objective(Ridge(), source, y, s)
+            return GridSearch(lam=25, alpha=21)(objective, Bounds())
+
+        fit = best_of(single, 3)
+        candidates = len(whole().evaluations)
+        seconds = best_of(whole, 3)
+        print(f"{name}: ridge fit {fit:.3f} s; {candidates} candidates {seconds / fit:.1f} fits")
+        figures[name] = {"fit": fit, "seconds": seconds, "fits": seconds / fit, "n": candidates}
+    return figures
+
+
+def _ridge_fit(rows, y, weights):
+    def sums(block):
+        weighted = block.table * block.beside[1][:, None]
+        return weighted.T @ block.table, weighted.T @ block.beside[0]
+
+    gram, moment = rows.sum(sums, y, weights)
+    return np.linalg.solve(gram + np.eye(len(gram)), moment)
+
+
+def dask(folder, rows):
+    """The fit by two worker processes against one process, and the difference of the ratios."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    from weighbridge import fit_ratio
+    from weighbridge.blocks import from_parquet
+    from weighbridge.ratios import ULSIF
+
+    n = min(rows, 2_000_000)
+    make_files(folder, n)
+    ulsif = ULSIF(n_centres=CENTRES, ridges=RIDGES, choice_rows=None)
+    parts = [files(folder, name, n) for name in ("source", "target")]
+    head = from_parquet(parts[0]).first(10_000)
+    with threadpool_limits(1):
+        start = time.perf_counter()
+        local = fit_ratio(*map(from_parquet, parts), ulsif)
+        one = time.perf_counter() - start
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+    )
+    with cluster, Client(cluster):
+        frames = [dd.read_parquet([str(path) for path in part]) for part in parts]
+        start = time.perf_counter()
+        remote = fit_ratio(*frames, ulsif)
+        two = time.perf_counter() - start
+    gap = float(np.abs(local.score_samples(head) - remote.score_samples(head)).max())
+    print(f"{n:,} + {n:,} rows: one process {one:.1f} s, two workers {two:.1f} s, gap {gap:.1e}")
+    return {"rows": n, "one_process": one, "two_workers": two, "largest_gap": gap}
+
+
+def gpu(folder, rows):
+    """uLSIF on a device: seconds and the error against the known ratio."""
+    import torch
+
+    from weighbridge import fit_ratio
+    from weighbridge.blocks import from_array
+    from weighbridge.ratios import ULSIF
+
+    del folder
+    d, device = 16, torch.device("cuda")
+    torch.manual_seed(0)
+    X, T = (torch.randn(rows, d, dtype=torch.float64, device=device) for _ in range(2))
+    T += torch.tensor(mean_of(d), device=device)
+    truth = torch.exp(X @ torch.tensor(mean_of(d), device=device) - SHIFT**2 / 2)
+    figures = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
+    ridges = np.logspace(-4, 0, 9)
+    # the libraries of the device are loaded by the first use of them
+    fit_ratio(*(from_array(part[:200_000]) for part in (X, T)), ULSIF(n_centres=1000))
+    for choice in (100_000, None):
+        ulsif = ULSIF(n_centres=1000, ridges=ridges, cv=5, choice_rows=choice)
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        ratio = fit_ratio(from_array(X), from_array(T), ulsif)
+        torch.cuda.synchronize()
+        fit = time.perf_counter() - start
+        estimate = torch.exp(ratio.score_samples(from_array(X)))
+        torch.cuda.synchronize()
+        score = time.perf_counter() - start - fit
+        nmse = float(((estimate - truth) ** 2).mean() / (truth**2).mean())
+        memory = torch.cuda.max_memory_allocated() / 2**30
+        name = "all" if choice is None else "sample"
+        figures[name] = {"fit": fit, "score": score, "nmse": nmse, "gib": memory}
+        print(f"choice by {name}: fit {fit:.2f} s, score {score:.2f} s, NMSE {nmse:.4f}")
+    return figures
+
+
+PARTS = {"parquet": parquet, "surface": surface, "dask": dask, "gpu": gpu}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--fit", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--choice", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.fit is not None:
+        print(json.dumps(fit_from_files(asked.folder, asked.fit, asked.choice or None)))
+        return
+    unknown = set(asked.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = asked.folder or Path(temporary)
+        for part in asked.parts or ("parquet", "surface", "dask"):
+            record(f"scale-{part}", PARTS[part](folder, asked.rows))
+
+
+if __name__ == "__main__":
+    main()

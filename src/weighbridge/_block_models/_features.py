@@ -1,0 +1,265 @@
+"""The table that a linear model sees, made of each block of rows."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from weighbridge._namespace import array_namespace, is_foreign, to_numpy
+from weighbridge.blocks import Block, Rows
+
+FloatArray = npt.NDArray[np.float64]
+
+# Rows that centre and scale of the columns are taken from.
+_SAMPLE = 10_000
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Numbers of a block after fitted transformers, in so many columns; the names they came with.
+
+    An array of another library stays one, on its device.
+    """
+
+    width: int
+    names: tuple[str, ...] | None = None
+    steps: tuple[Any, ...] = ()
+
+    def __call__(self, table: Any) -> Any:
+        """Return a table of float64."""
+        if self.steps and is_foreign(table):
+            raise TypeError(
+                "Got transformers before the model, which work on NumPy arrays, and rows on a "
+                f"device ({type(table).__name__}); transform the columns there, or pass NumPy rows."
+            )
+        # a transformer that was fitted before knows what to do with any column
+        frozen = bool(self.steps) and isinstance(self.steps[0], FrozenEstimator)
+        numbers = table if frozen else as_numbers(table)
+        for step in self.steps:
+            named = not isinstance(numbers, np.ndarray)
+            numbers = as_numbers((step if named else without_names(step)).transform(numbers))
+        return numbers
+
+    def label(self, column: int) -> str:
+        """Name a column of the table that comes out, by its number where it has no name."""
+        if not self.steps and self.names is not None:
+            return repr(self.names[column])
+        return str(column)
+
+
+def as_numbers(table: Any) -> Any:
+    """Return a table as float64, or say which columns are none."""
+    if is_foreign(table):
+        xp = array_namespace(table)
+        return xp.astype(table, xp.float64, copy=False)
+    try:
+        return np.asarray(table.toarray() if issparse(table) else table, dtype=np.float64)
+    except (TypeError, ValueError):
+        kinds = getattr(table, "dtypes", None)
+        text = [] if kinds is None else [n for n, k in kinds.items() if not _is_number(k)]
+        which = f"columns {text} that are" if text else f"a table of type {type(table).__name__}"
+        raise TypeError(
+            f"Got {which} not numbers; on blocks leave them out (rows.select), or encode them by a "
+            "transformer that was fitted before: FrozenEstimator(encoder) as the first step."
+        ) from None
+
+
+def _is_number(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "biuf"
+
+
+class Typical(NamedTuple):
+    """Rough centre and inverse scale of the columns, and level of the labels.
+
+    Any numbers give the same model; these make it well conditioned.
+    """
+
+    centre: FloatArray
+    scale: FloatArray
+    level: float
+
+
+def typical(
+    rows: Rows, columns: Columns, y: FloatArray, used: npt.NDArray[np.intp] | None, centred: bool
+) -> Typical:
+    """Look at evenly spaced rows among those `used` (None for all), wherever the blocks end."""
+    numbers = np.arange(rows.n_rows) if used is None else used
+    some = numbers[:: max(1, numbers.size // _SAMPLE)]
+    chosen = np.zeros(rows.n_rows, dtype=bool)
+    chosen[some] = True
+    parts = [part for part in rows.map(_Chosen(columns), chosen) if part is not None]
+    features = np.concatenate(parts)
+    scale = 1 / column_scale(features, centred)
+    if not centred:
+        return Typical(np.zeros(features.shape[1]), scale, 0.0)
+    return Typical(features.mean(axis=0), scale, float(y[some].mean()))
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Some rows of a block, in memory; None where it has none of them."""
+
+    columns: Columns
+
+    def __call__(self, block: Block) -> FloatArray | None:
+        some = used_part(block, block.beside[0])
+        if some is None:
+            return None
+        table = to_numpy(self.columns(some.table))
+        check_finite(table, self.columns)
+        return table
+
+
+def used_part(block: Block, used: npt.NDArray[np.bool_]) -> Block | None:
+    """Return the rows of a block that are used, None if there are none; others are never read."""
+    if used.all():
+        return block if used.size else None
+    rows = np.flatnonzero(used)
+    if not rows.size:
+        return None
+    if is_foreign(block.table):
+        xp = array_namespace(block.table)
+        table = xp.take(block.table, xp.asarray(rows, device=block.table.device), axis=0)
+    else:
+        table = block.table.iloc[rows] if hasattr(block.table, "iloc") else block.table[rows]
+    return Block(table, block.start, tuple(part[rows] for part in block.beside))
+
+
+def column_scale(features: FloatArray, centred: bool) -> FloatArray:
+    """Return standard deviations of the columns, or root mean squares; 1 for those without any."""
+    size = np.sqrt(np.square(features).mean(axis=0))
+    scale = np.asarray(features.std(axis=0) if centred else size)
+    # a constant column has a standard deviation of its rounding
+    scale[~(scale > 1e-14 * size)] = 1.0
+    return scale
+
+
+def check_finite(features: FloatArray, columns: Columns) -> None:
+    """Refuse missing and infinite numbers, by the name of their column."""
+    bad = ~np.isfinite(features)
+    if not bad.any():
+        return
+    column = int(bad.any(axis=0).argmax())
+    raise ValueError(
+        f"Got missing or infinite values in {int(bad.any(axis=1).sum())} rows, first in column "
+        f"{columns.label(column)}; a linear model needs numbers: fill them in, or leave the rows "
+        "out."
+    )
+
+
+@dataclass(frozen=True)
+class CentredTable:
+    """Features, ones and labels of rows, centred and scaled."""
+
+    columns: Columns
+    typical: Typical
+
+    @property
+    def size(self) -> int:
+        """Number of columns with the ones and the labels."""
+        return self.typical.centre.size + 2
+
+    def transposed(
+        self, features: FloatArray, y: FloatArray, rows: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Return some rows of NumPy features as the columns of a table: products are faster so."""
+        centre, scale, level = self.typical
+        p, labels = centre.size, y[rows]
+        table = np.empty((p + 2, labels.size)) if out is None else out
+        # numbers of rows are within bounds, and looked up three times as fast unchecked
+        whole = isinstance(rows, slice)
+        some = features[rows] if whole else features.take(rows, axis=0, mode="clip")
+        np.subtract(some.T, centre[:, None], out=table[:p])
+        table[:p] *= scale[:, None]
+        table[p] = 1.0
+        np.subtract(labels, level, out=table[p + 1])
+        return table
+
+    def whole(self, features: Any, y: FloatArray) -> Any:
+        """Return the table on the device of the features, one row for each row."""
+        xp, device = array_namespace(features), features.device
+        centre, scale = (xp.asarray(part, device=device) for part in self.typical[:2])
+        labels = xp.asarray(np.ascontiguousarray(y - self.typical.level), device=device)[:, None]
+        ones = xp.ones_like(labels)
+        return xp.concat([(features - centre) * scale, ones, labels], axis=1)
+
+    def check(self, moments: Any, features: Any) -> None:
+        """Refuse a block whose sums are no numbers, and say why."""
+        xp = array_namespace(moments)
+        if bool(xp.all(xp.isfinite(moments))):
+            return
+        check_finite(to_numpy(features), self.columns)
+        raise ValueError("Got numbers too large to be squared; divide the columns.")
+
+
+def no_alarms() -> Any:
+    """Sums of what is missing or too large are looked at afterwards (`CentredTable.check`)."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def in_memory(vector: Any) -> Any:
+    """Return labels or weights in memory, whatever they came as: one number for each row."""
+    if isinstance(vector, Rows):
+        if vector.n_columns != 1:
+            raise ValueError(
+                f"Got {vector.n_columns} columns {vector.names or ''} where one is needed; select "
+                "one."
+            )
+        vector = vector.vector(_only_column)
+    if hasattr(vector, "dask"):
+        vector = vector.compute()
+    return to_numpy(vector) if is_foreign(vector) else vector
+
+
+def _only_column(table: Any) -> np.ndarray:
+    return np.asarray(to_numpy(table) if is_foreign(table) else table)[:, 0]
+
+
+def vector_of(y: Any, n_rows: int) -> FloatArray:
+    """Return labels of rows in blocks as finite numbers in memory, one for each row."""
+    labels = np.asarray(in_memory(y))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"Got y of shape {labels.shape} for {n_rows} rows in blocks; there must be one label "
+            "for each row."
+        )
+    try:
+        numbers = labels.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Got y of type {labels.dtype} that is not numbers; a regressor needs one number for "
+            "each row."
+        ) from None
+    bad = int((~np.isfinite(numbers)).sum())
+    if bad:
+        raise ValueError(
+            f"Got y with NaN or infinite values in {bad} of {n_rows} rows; leave these rows out."
+        )
+    return numbers
+
+
+def without_names(model: Any) -> Any:
+    """Return a copy that takes columns by their place; else it would warn of every block."""
+    if isinstance(model, Pipeline):
+        twin = copy(model)
+        twin.steps = [(name, without_names(step)) for name, step in model.steps]
+        return twin
+    if isinstance(model, FrozenEstimator):
+        return FrozenEstimator(without_names(model.estimator))
+    if not hasattr(model, "feature_names_in_"):
+        return model
+    twin = copy(model)
+    if hasattr(model, "models"):  # an average
+        twin.models = [without_names(one) for one in model.models]
+    else:
+        del twin.feature_names_in_
+    return twin

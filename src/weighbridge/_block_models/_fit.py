@@ -1,0 +1,215 @@
+"""Linear and ridge regression fitted by sums over blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from weighbridge._block_models._features import (
+    CentredTable,
+    no_alarms,
+    typical,
+    vector_of,
+)
+from weighbridge._block_models._steps import block_columns, block_steps
+from weighbridge._namespace import array_namespace, is_foreign, to_numpy
+from weighbridge.blocks import Block, Rows
+
+FloatArray = npt.NDArray[np.float64]
+
+# Rows gathered at a time, in the cache.
+_PIECE = 4_096
+# Sums of products lose twice the digits that a table loses; below this share of the largest
+# direction the smallest is looked at again.
+_NARROW = 1e-6
+# Solvers that stop near the solution; from sums it is found at once.
+_ITERATIVE = ("sag", "saga", "lsqr", "sparse_cg")
+
+
+class BlockModel:
+    """An estimator that works on blocks, its transformers fitted, ready for any weights.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted, see `block_steps`; it stays as it is.
+    rows : Rows
+        The rows.
+    y : array
+        One number for each row.
+    """
+
+    def __init__(self, estimator: Any, rows: Rows, y: Any) -> None:
+        *steps, last = block_steps(estimator)
+        self.estimator, self.rows = estimator, rows
+        self.y = vector_of(y, rows.n_rows)
+        self.columns = block_columns(steps, rows)
+        self.centred = bool(last.fit_intercept)
+        where = typical(rows, self.columns, self.y, None, self.centred)
+        self.table = CentredTable(self.columns, where)
+
+    def fits(self, weights: Sequence[FloatArray]) -> list[Any]:
+        """Fit a copy for each vector of weights, all by one pass over the rows."""
+        return [self._fitted(clone(self.estimator), root) for root in self._roots(weights)]
+
+    def fit_into(self, estimator: Any, weights: FloatArray) -> Any:
+        """Fit an estimator that the caller owns, of the same kind."""
+        return self._fitted(estimator, self._roots([weights])[0])
+
+    def _roots(self, weights: Sequence[FloatArray]) -> list[_Root]:
+        size = self.table.size
+        plain = [np.eye(size)] * len(weights)
+        sums = self._sums(plain, weights)
+        roots = [_root(one, self.centred) for one in sums]
+        narrow = [index for index, root in enumerate(roots) if root.narrow]
+        if narrow:
+            # once more in coordinates where all directions are of one size: then no digits are lost
+            changes = [roots[index].change(size) for index in narrow]
+            again = self._sums(changes, [weights[index] for index in narrow])
+            for index, one in zip(narrow, again, strict=True):
+                roots[index] = roots[index].after(_root(one, self.centred))
+        return roots
+
+    def _sums(self, changes: list[FloatArray], weights: Sequence[FloatArray]) -> FloatArray:
+        sums = self.rows.sum(_Products(self.table, changes), self.y, *weights)
+        return to_numpy(sums)
+
+    def _fitted(self, estimator: Any, root: _Root) -> Any:
+        """Fit to a few rows that have the same sums of squares and products as all of them."""
+        steps = [deepcopy(step) for step in self.columns.steps]
+        _install(estimator, iter(steps))
+        model = estimator
+        while isinstance(model, Pipeline):
+            model = model.steps[-1][1]
+        centre, scale, level = self.table.typical
+        few = root.rows.copy()
+        few[:, :-1] /= scale
+        if self.centred:  # of mean 0, to the last digit
+            few = np.concatenate([few, -few]) / np.sqrt(2)
+        _fit_exactly(model, few[:, :-1], few[:, -1])
+        if self.centred:
+            middle = centre + root.mean[:-1] / scale
+            model.intercept_ = level + root.mean[-1] - float(middle @ model.coef_)
+        first = steps[0] if steps else model
+        if self.columns.names is not None and not isinstance(first, FrozenEstimator):
+            first.feature_names_in_ = np.asarray(self.columns.names, dtype=object)
+        return estimator
+
+
+def _fit_exactly(model: Any, X: FloatArray, y: FloatArray) -> None:
+    solver = getattr(model, "solver", None)
+    if solver not in _ITERATIVE:
+        model.fit(X, y)
+        return
+    model.set_params(solver="auto").fit(X, y)
+    model.set_params(solver=solver)
+
+
+def _install(pipeline: Any, fitted: Iterator[Any]) -> None:
+    """Put fitted transformers into the places of a pipeline."""
+    if not isinstance(pipeline, Pipeline):
+        return
+    steps = [
+        (name, step if step is None or step == "passthrough" else next(fitted))
+        for name, step in pipeline.steps[:-1]
+    ]
+    pipeline.steps = [*steps, pipeline.steps[-1]]
+    _install(pipeline.steps[-1][1], fitted)
+
+
+@dataclass(frozen=True)
+class _Products:
+    """Weighted sums of products of the columns of a block, each after a change of coordinates."""
+
+    table: CentredTable
+    changes: list[FloatArray]
+
+    def __call__(self, block: Block) -> Any:
+        y, *weights = block.beside
+        features = self.table.columns(block.table)
+        sums = self._on_device if is_foreign(features) else self._in_pieces
+        with no_alarms():
+            total = sums(features, y, weights)
+        self.table.check(total, features)
+        return total
+
+    def _in_pieces(self, features: FloatArray, y: Any, weights: list[Any]) -> FloatArray:
+        total = np.zeros((len(weights), self.table.size, self.table.size))
+        for start in range(0, len(features), _PIECE):
+            some = slice(start, start + _PIECE)
+            table = self.table.transposed(features, y, some)
+            for one, change, weight in zip(total, self.changes, weights, strict=True):
+                part = change.T @ table
+                one += (part * weight[some]) @ part.T
+        return total
+
+    def _on_device(self, features: Any, y: Any, weights: list[Any]) -> Any:
+        xp, device = array_namespace(features), features.device
+        table, sums = self.table.whole(features, y), []
+        for change, weight in zip(self.changes, weights, strict=True):
+            part = table @ xp.asarray(change, device=device)
+            scaled = part * xp.asarray(np.ascontiguousarray(weight), device=device)[:, None]
+            sums.append(xp.matrix_transpose(scaled) @ part)
+        return xp.stack(sums)
+
+
+class _Root(NamedTuple):
+    """Rows that have given sums of products, around a mean; and coordinates to look again in.
+
+    `stretch` takes a table to coordinates in which all its directions are of one size, and
+    `shrink` takes it back. Columns are features and labels.
+    """
+
+    rows: FloatArray
+    mean: FloatArray
+    stretch: FloatArray
+    shrink: FloatArray
+    narrow: bool
+
+    def change(self, size: int) -> FloatArray:
+        """Return the change of coordinates for a table with a column of ones."""
+        places = [*range(size - 2), size - 1]
+        out = np.zeros((size, size))
+        out[np.ix_(places, places)] = self.stretch
+        out[size - 2, places] = -self.mean @ self.stretch
+        out[size - 2, size - 2] = 1.0
+        return out
+
+    def after(self, second: _Root) -> _Root:
+        """Return what was found in these coordinates, taken back."""
+        mean = self.mean + second.mean @ self.shrink
+        return second._replace(rows=second.rows @ self.shrink, mean=mean)
+
+
+def _root(sums: FloatArray, centred: bool) -> _Root:
+    """Factor sums of products of [features, ones, labels]."""
+    one = len(sums) - 2
+    places = [*range(one), one + 1]
+    total, products = sums[one, one], sums[np.ix_(places, places)]
+    mean = sums[one, places] / total if centred else np.zeros(one + 1)
+    spread = products - total * np.outer(mean, mean)
+    size = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    # what is left of a constant column is rounding
+    gone = ~(size > 1e-13 * np.sqrt(total + np.diag(products)))
+    spread[gone], spread[:, gone], size[gone] = 0.0, 0.0, 1.0
+    alike = spread / np.outer(size, size)
+    values, vectors = np.linalg.eigh(alike)
+    roots = np.sqrt(np.maximum(values, len(values) * np.finfo(float).eps))
+    kept = np.flatnonzero(~gone[:-1])
+    far = total * np.square(mean[kept]) * _NARROW > np.square(size[kept])
+    narrow = bool(far.any()) or _narrowest(alike[np.ix_(kept, kept)]) < _NARROW
+    rows = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * size
+    stretch = vectors / size[:, None] / roots
+    return _Root(rows, mean, stretch, roots[:, None] * vectors.T * size, narrow)
+
+
+def _narrowest(alike: FloatArray) -> float:
+    return float(np.linalg.eigvalsh(alike)[0]) if alike.size else np.inf
