@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold
 from weighbridge import fit_ratio
 from weighbridge.blocks import from_array, from_parquet
 from weighbridge.exceptions import BlockError
-from weighbridge.ratios import KLIEP, KMM, AutoRatio, ClassifierRatio
+from weighbridge.ratios import KLIEP, KMM, AutoRatio, ClassifierRatio, NearestNeighbourRatio
 from weighbridge.ratios import _block_newton as block_newton
 from weighbridge.ratios._block_logistic import dealing_keys
 from weighbridge.ratios._block_newton import (
@@ -457,6 +457,7 @@ def test_a_ratio_of_blocks_survives_pickle_and_a_fit_in_memory():
         AutoRatio(),
         KLIEP(),
         KMM(),
+        NearestNeighbourRatio(),
     ],
     ids=lambda ratio: type(ratio).__name__,
 )

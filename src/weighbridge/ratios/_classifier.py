@@ -147,11 +147,11 @@ class ClassifierRatio(EstimatedRatio):
                 "not by their order; give the number of folds, e.g. cv=5."
             )
         if self.estimator is not None:
-            return self._estimate_sample(source, target)
+            return super()._estimate_blocks(source, target)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given = streams(source, target, seed, self._most_rows)
         if given.encoder.width > MAX_SQUARES:
-            return self._estimate_sample(source, target)
+            return super()._estimate_blocks(source, target)
         models = fit_block_logistic(given, min(int(self.cv), source.n_rows, target.n_rows))
         # held-out log odds of the rows in memory, as if there were no others
         codes = np.repeat([0, 1], [part.n for part in given.sketch])
@@ -162,13 +162,6 @@ class ClassifierRatio(EstimatedRatio):
         self.block_models_, self.held_out_ = models, None
         found = self._to_log_ratio(log_odds)
         return found[codes == 0], found[codes == 1]
-
-    def _estimate_sample(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Learn from rows drawn at random; odds are those of all rows."""
-        odds = self.log_prior_odds_
-        found = super()._estimate_blocks(source, target)
-        self.log_prior_odds_ = odds
-        return found
 
     def _family(self, X: Any, codes: np.ndarray) -> tuple[Family, View]:
         """Return the models to fit, and what they see of the table."""

@@ -100,8 +100,8 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         Notes
         -----
         `ULSIF`, `GaussianRatio` and the default `ClassifierRatio` learn from sums over all rows.
-        Any other ratio is fitted to rows in memory: 100,000 of each sample, drawn at
-        random by what they hold.
+        Any other ratio is fitted to rows in memory: 100,000 of each sample
+        (`NearestNeighbourRatio`: 20,000), drawn at random by what they hold.
         """
         self._check_parameters()
         source, target = as_rows(X), as_rows(X_target)
@@ -126,7 +126,9 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         ]
         codes = np.repeat([0, 1], [table.shape[0] for table in tables])
         found = self._estimate(joined_tables(tables), codes)
-        self._keep_columns(source)  # an array of numbers may stand for named columns
+        # names, where arrays of numbers stand for them, and odds are those of all rows
+        self._keep_columns(source)
+        self._keep_sizes(source.n_rows, target.n_rows)
         return found
 
     def _keep_columns(self, rows: Rows) -> None:

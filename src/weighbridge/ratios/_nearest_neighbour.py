@@ -11,6 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
+from weighbridge.ratios._cross_fit import log_prior_odds
 from weighbridge.ratios._parameters import check_count
 from weighbridge.ratios._row_scores import RowScores
 from weighbridge.ratios._two_sample import TwoSampleRatio
@@ -57,6 +58,8 @@ class NearestNeighbourRatio(TwoSampleRatio):
     True
     """
 
+    _most_rows = 20_000  # its time grows with the square of them
+
     def __init__(self, *, n_neighbours: int | None = None, n_jobs: int | None = None):
         self.n_neighbours = n_neighbours
         self.n_jobs = n_jobs
@@ -83,7 +86,9 @@ class NearestNeighbourRatio(TwoSampleRatio):
         signed = np.where(codes[:, None] == 1, log_odds, -log_odds)
         best = int(np.argmin(-log_expit(signed).mean(axis=0)))
         self.n_neighbours_ = int(sizes[best])
-        self.held_out_.remember(log_odds[:, best] - self.log_prior_odds_)
+        # of the rows that are here; there may be others
+        self.known_odds_ = log_prior_odds(codes)
+        self.held_out_.remember(log_odds[:, best] - self.known_odds_)
 
     def _sizes(self, codes: np.ndarray) -> np.ndarray:
         if self.n_neighbours is not None:
@@ -111,7 +116,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
         for block in self._blocks(new, size):
             neighbours, distances = self._neighbours(take_rows(rows, new[block]), size[-1])
             log_odds = self._log_odds(self.counts_[neighbours], distances, size)[:, 0]
-            log_ratio[new[block]] = log_odds - self.log_prior_odds_
+            log_ratio[new[block]] = log_odds - self.known_odds_
         return log_ratio
 
     def _blocks(self, rows: Any, sizes: np.ndarray) -> Any:

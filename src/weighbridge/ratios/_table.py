@@ -198,7 +198,8 @@ class _Summary:
         """Sum up numbers and count levels."""
         numbers, texts = self.encoder.split(block.table)
         levels = [Counter(text.tolist()) for text in texts]
-        few = numbers[-block.start % self.step :: self.step]
+        # a copy: a view would keep the whole block in memory
+        few = numbers[-block.start % self.step :: self.step].copy()
         return replace(column_sums(numbers), levels=levels, few=[few])
 
 

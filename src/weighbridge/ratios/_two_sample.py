@@ -15,6 +15,7 @@ from weighbridge.blocks._array import ArrayRows
 from weighbridge.ratios._array_encoder import checked_array, take
 from weighbridge.ratios._columns import column_labels, take_rows
 from weighbridge.ratios._estimated import EstimatedRatio
+from weighbridge.ratios._host_rows import on_host
 from weighbridge.ratios._sample import Sample, encoder_of, samples
 from weighbridge.ratios._table import TableEncoder
 
@@ -61,6 +62,8 @@ class TwoSampleRatio(EstimatedRatio):
         return self._fit_rows(encoder, source, target, most)
 
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
+        if not self._other_arrays:
+            source, target = on_host(source), on_host(target)
         labels = source.names or [str(j) for j in range(source.n_columns)]
         return self._fit_rows(encoder_of(source, target, labels), source, target, self._most_rows)
 
