@@ -19,7 +19,8 @@ def from_array(X: Any, size: int | None = None) -> ArrayRows:
     Parameters
     ----------
     X : array of shape (n_rows, n_columns) or (n_rows,)
-        Not copied. A memory map is read block by block; a tensor stays on its device.
+        Not copied. A memory map is read block by block; a tensor stays on its device. Masked
+        values are missing ones.
     size : int, optional
         Rows of a block. Default: 65,536, fewer of wide tables, by scikit-learn's
         ``working_memory``.
@@ -61,8 +62,10 @@ class ArrayRows(LocalRows):
     def __init__(self, X: Any, size: int | None = None, *, whole: bool = False):
         if not hasattr(X, "shape"):
             X = np.asarray(X)
+        if isinstance(X, np.ma.MaskedArray):
+            X = X.astype(np.float64).filled(np.nan)
         if len(X.shape) == 1:
-            X = X.to_frame() if hasattr(X, "iloc") else X[:, None]
+            X = X.to_frame() if hasattr(X, "to_frame") else X[:, None]
         if len(X.shape) != 2:
             raise ValueError(
                 f"Got an array of {len(X.shape)} dimensions, but expected 2: rows and columns."

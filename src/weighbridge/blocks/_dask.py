@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from weighbridge.blocks._place import run_in_place
-from weighbridge.blocks._rows import Block, OfTable, Rows, add, check_columns
+from weighbridge.blocks._rows import (
+    Block,
+    OfTable,
+    Rows,
+    add,
+    check_columns,
+    check_length,
+    joined_tables,
+    stretch,
+)
 
 # Blocks whose results are asked for at a time, where they are put together here.
 AT_A_TIME = 16
@@ -17,7 +26,9 @@ AT_A_TIME = 16
 
 def is_dask(X: Any) -> bool:
     """True for a dask array or data frame."""
-    return type(X).__module__.partition(".")[0].startswith("dask") and hasattr(X, "to_delayed")
+    kind = type(X)  # a delayed object has every attribute, its type has not
+    collects = hasattr(kind, "to_delayed") and hasattr(kind, "ndim")
+    return collects and kind.__module__.startswith("dask")
 
 
 def from_dask(collection: Any) -> DaskRows:
@@ -69,8 +80,10 @@ class DaskRows(Rows):
         if not self.is_frame and len(collection.chunks[1]) > 1:
             collection = collection.rechunk({1: -1})
         self.collection = collection
-        self.names = list(map(str, collection.columns)) if self.is_frame else None
-        self.n_columns = len(self.names) if self.names is not None else int(collection.shape[1])
+        self.columns = list(collection.columns) if self.is_frame else range(collection.shape[1])
+        self.n_columns = len(self.columns)
+        named = self.is_frame and all(isinstance(name, str) for name in self.columns)
+        self.names = list(self.columns) if named else None
         dtypes = collection.dtypes if self.is_frame else [collection.dtype]
         self.numeric = all(map(_is_number, dtypes))
 
@@ -105,14 +118,25 @@ class DaskRows(Rows):
         for start in range(0, len(tasks), AT_A_TIME):
             yield from compute(*tasks[start : start + AT_A_TIME])
 
+    def first(self, n: int) -> Any:
+        """Return the first rows, in memory; no block is computed that is not needed."""
+        from dask.base import compute
+
+        parts: list[Any] = []
+        held = 0
+        for task, size in zip(self._tasks(Head(n), ()), filter(None, self.sizes), strict=True):
+            parts.append(stretch(compute(task)[0], 0, n - held))
+            held += size
+            if held >= n:
+                break
+        return joined_tables(parts) if parts else self._empty().table
+
     def sum(self, function: Callable[[Block], Any], *beside: Any) -> Any:
         """Add up what a function returns, where the blocks are; see `Rows.sum`."""
         from dask.base import compute
         from dask.delayed import delayed
 
         tasks = self._tasks(function, beside)
-        if not tasks:
-            return function(self._empty())
         together = delayed(add, pure=False)
         while len(tasks) > 1:
             pairs = [together(*tasks[i : i + 2]) for i in range(0, len(tasks) - 1, 2)]
@@ -120,98 +144,117 @@ class DaskRows(Rows):
         return compute(tasks[0])[0]
 
     def vector(self, function: Callable[..., Any], *beside: Any) -> Any:
-        """Return a dask array of one number for each row, see `Rows.vector`."""
-        import dask.array as da
+        """Return a dask array of one entry for each row, see `Rows.vector`.
 
-        sizes = [size for size in self.sizes if size]
-        tasks = self._tasks(_Numbers(OfTable(function)), beside)
-        if not tasks:
-            return da.zeros(0)
-        pairs = zip(tasks, sizes, strict=True)
-        return da.concatenate([da.from_delayed(task, (n,), dtype=float) for task, n in pairs])
+        The entry of the first row is computed at once: it tells the shape of the others.
+        """
+        import dask.array as da
+        from dask.base import compute
+
+        of_table = OfTable(function)
+        (entry,) = compute(self._tasks(_FirstEntry(of_table), beside)[0])
+        sizes = [size for size in self.sizes if size] or [0]
+        pairs = zip(self._tasks(_Entries(of_table), beside), sizes, strict=True)
+        return da.concatenate(
+            [da.from_delayed(task, (n, *entry.shape[1:]), dtype=entry.dtype) for task, n in pairs]
+        )
 
     def _tasks(self, function: Callable[[Block], Any], beside: tuple[Any, ...]) -> list[Any]:
-        """Return one delayed result for each block with rows."""
+        """Return one delayed result for each block with rows; a table without any is one block."""
         from dask.delayed import delayed
 
-        run = delayed(_Run(function, self.is_frame and self.numeric), pure=False)
+        run = delayed(_Run(function, self.columns, self.is_frame, self.numeric), pure=False)
         others = [self._stretches_of(other) for other in beside]
-        tasks, start = [], 0
+        tasks, start, empty = [], 0, self.n_rows == 0
         for number, (size, part) in enumerate(zip(self.sizes, self._parts, strict=True)):
-            if size:
+            if size or (empty and number == 0):
                 tasks.append(run(number, start, part, *(other[number] for other in others)))
             start += size
         return tasks
 
     def _stretches_of(self, other: Any) -> list[Any]:
         """Return what of a vector belongs to each block."""
-        ends = np.cumsum(self.sizes)
-        if isinstance(other, DaskRows):
-            _check_length(other.n_rows, self.n_rows)
-            if other.sizes == self.sizes:
-                return other._parts
-            other = other.vector(_only_column)
-        if is_dask(other):
-            rows = DaskRows(other)
-            if rows.sizes == self.sizes:
-                return rows._parts
-            _check_length(rows.n_rows, self.n_rows)
-            whole = rows.vector(_only_column) if rows.n_columns == 1 else other
-            return list(np.ravel(whole.rechunk({0: tuple(self.sizes)}).to_delayed()))
+        if isinstance(other, DaskRows) or is_dask(other):
+            rows = other if isinstance(other, DaskRows) else DaskRows(other)
+            check_length(rows.n_rows, self.n_rows)
+            return self._cut_alike(rows)
         if isinstance(other, Rows):
             raise TypeError(
                 "Got rows of this process beside dask rows; make both dask rows, or pass an array."
             )
-        other = np.asarray(other)
-        _check_length(len(other), self.n_rows)
-        return np.split(other, ends[:-1])
+        other = np.atleast_1d(other)
+        check_length(len(other), self.n_rows)
+        return np.split(other, np.cumsum(self.sizes)[:-1])
 
-    def _empty(self) -> Block:
-        meta = self.collection._meta
-        return Block(meta.to_numpy(dtype=float) if self.is_frame and self.numeric else meta, 0)
+    def _cut_alike(self, other: DaskRows) -> list[Any]:
+        """Return other rows in blocks of the same sizes, each from the parts that it lies in."""
+        from dask.delayed import delayed
+
+        cut = delayed(_cut, pure=False)
+        other_ends = np.cumsum(other.sizes)
+        stretches, start = [], 0
+        for size in self.sizes:
+            first, last, skip = 0, 0, 0
+            if size:
+                first = int(np.searchsorted(other_ends, start, "right"))
+                last = int(np.searchsorted(other_ends, start + size, "left"))
+                skip = start - int(other_ends[first]) + other.sizes[first]
+            stretches.append(cut(skip, size, *other._parts[first : last + 1]))
+            start += size
+        return stretches
 
 
 class _Run:
     """A function of a block, as a function of what dask delivers."""
 
-    def __init__(self, function: Callable[[Block], Any], numeric: bool):
-        self.function, self.numeric = function, numeric
+    def __init__(
+        self, function: Callable[[Block], Any], columns: Any, is_frame: bool, numeric: bool
+    ):
+        self.function, self.columns = function, list(columns)
+        self.is_frame, self.numeric = is_frame, numeric
 
     def __call__(self, number: int, start: int, table: Any, *beside: Any) -> Any:
         """Apply it; the error of a block says which it was."""
-        return run_in_place(self._with_numbers, number, Block(table, start, beside))
+        return run_in_place(self._checked, number, Block(table, start, beside))
 
-    def _with_numbers(self, block: Block) -> Any:
-        table = block.table.to_numpy(dtype=np.float64) if self.numeric else block.table
-        beside = tuple(map(_flat, block.beside))
-        return self.function(Block(table, block.start, beside))
+    def _checked(self, block: Block) -> Any:
+        table = block.table
+        found = list(table.columns) if self.is_frame else list(range(table.shape[1]))
+        if found != self.columns:
+            raise ValueError(
+                f"Got a part with columns {found}, but dask was told {self.columns}; make all "
+                "parts alike."
+            )
+        if self.is_frame and self.numeric:
+            table = table.to_numpy(dtype=np.float64)
+        return self.function(Block(table, block.start, block.beside))
 
 
-class _Numbers:
-    """A function whose result is one float for each row."""
+class _Entries:
+    """What a function returns for the rows of a block, as an array."""
 
     def __init__(self, function: Callable[[Block], Any]):
         self.function = function
 
     def __call__(self, block: Block) -> np.ndarray:
         """Apply it."""
-        return np.asarray(self.function(block), dtype=np.float64).reshape(block.n_rows)
+        return np.asarray(self.function(block))
 
 
-def _only_column(table: Any) -> np.ndarray:
-    return np.asarray(table, dtype=np.float64)[:, 0]
+class _FirstEntry(_Entries):
+    """What a function returns for the first row of a block."""
+
+    def __call__(self, block: Block) -> np.ndarray:
+        """Apply it to no more than that row."""
+        beside = tuple(part[:1] for part in block.beside)
+        return super().__call__(Block(stretch(block.table, 0, 1), block.start, beside))
 
 
-def _flat(part: Any) -> Any:
-    """Return a stretch as an array, of one dimension if it has one column."""
-    array = np.asarray(part)
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+def _cut(start: int, size: int, *parts: Any) -> np.ndarray:
+    """Return a stretch of parts put together, of one dimension if it has one column."""
+    table = np.asarray(joined_tables(list(parts)))[start : start + size]
+    return table[:, 0] if table.shape[1] == 1 else table
 
 
 def _is_number(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") in "biuf"
-
-
-def _check_length(n: int, n_rows: int) -> None:
-    if n != n_rows:
-        raise ValueError(f"Got {n} entries beside {n_rows} rows; there must be one for each row.")

@@ -7,12 +7,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import RLock
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
+from weighbridge._namespace import is_foreign
 from weighbridge.blocks._place import run_in_place
-from weighbridge.blocks._rows import Block, Rows
+from weighbridge.blocks._rows import Block, Rows, check_length
 
 
 class LocalRows(Rows):
@@ -59,21 +62,24 @@ class LocalRows(Rows):
 
 def _stretches_of(other: Any, n_rows: int, size: int) -> Iterator[Any]:
     """Yield the stretches of a vector, or of other rows, that belong to blocks of this size."""
-    n = other.n_rows if isinstance(other, Rows) else len(other)
-    if n != n_rows:
-        raise ValueError(f"Got {n} entries beside {n_rows} rows; there must be one for each row.")
-    if isinstance(other, LocalRows):
-        tables = other.stretches(size)
-        return (_only_column(table) for table in tables) if other.n_columns == 1 else tables
-    if isinstance(other, Rows) or hasattr(other, "dask"):
+    local = isinstance(other, LocalRows)
+    if not local and (isinstance(other, Rows) or hasattr(other, "dask")):
         raise TypeError(
             "Got dask rows beside rows of this process; compute them, or make both dask rows."
         )
-    return (other[start : start + size] for start in range(0, n_rows, size))
+    if not local and not is_foreign(other):
+        other = np.atleast_1d(other)
+    check_length(other.shape[0], n_rows)
+    if local:
+        tables = other.stretches(size)
+        return (_only_column(table) for table in tables) if other.n_columns == 1 else tables
+    # a table without rows is one empty block
+    return (other[start : start + size, ...] for start in range(0, max(n_rows, 1), size))
 
 
 def _only_column(table: Any) -> Any:
-    return table.iloc[:, 0].to_numpy() if hasattr(table, "iloc") else table[:, 0]
+    column = table.iloc[:, 0] if hasattr(table, "iloc") else table[:, 0]
+    return column.to_numpy() if hasattr(column, "to_numpy") else column
 
 
 def _in_order(tasks: Iterator[tuple[Any, ...]], threads: int) -> Iterator[Any]:
@@ -83,8 +89,7 @@ def _in_order(tasks: Iterator[tuple[Any, ...]], threads: int) -> Iterator[Any]:
             yield function(*arguments)
         return
     waiting: deque[Any] = deque()
-    # one thread of the linear algebra in each of ours
-    with _libraries().limit(limits=1), ThreadPoolExecutor(threads) as pool:
+    with _ONE_EACH, ThreadPoolExecutor(threads) as pool:
         try:
             for task in tasks:
                 waiting.append(pool.submit(*task))
@@ -95,6 +100,32 @@ def _in_order(tasks: Iterator[tuple[Any, ...]], threads: int) -> Iterator[Any]:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+class _OneThreadEach:
+    """One thread of the linear algebra in each of ours, as long as blocks are worked on.
+
+    Iterators over blocks may overlap and end in any order: the last one puts the threads back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users = RLock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limit = _libraries().limit(limits=1)
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_EACH = _OneThreadEach()
 
 
 def blas_threads() -> int:

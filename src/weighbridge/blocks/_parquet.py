@@ -62,7 +62,7 @@ class ParquetRows(LocalRows):
         self.names = check_columns(names, list(schemas[0].names))
         for file, schema in zip(files[1:], schemas[1:], strict=True):
             _compare(files[0], schemas[0], file, schema, self.names)
-        self._ends = np.cumsum(counts)
+        self._schema, self._ends = schemas[0], np.cumsum(counts)
         self.numeric = all(_is_number(schemas[0].field(name).type) for name in self.names)
         self.n_columns = len(self.names)
         self.size = block_size(self.n_columns, size)
@@ -87,11 +87,15 @@ class ParquetRows(LocalRows):
                 joined = joined_tables(waiting)
                 yield joined[:size]
                 waiting, held = [joined[size:]], held - size
-        if held or self.n_rows == 0:
+        if held:
             yield joined_tables(waiting)
+        if self.n_rows == 0:
+            yield self._table(self._schema.empty_table())
 
     def place(self, start: int, stop: int) -> str:
         """Name the files that some rows are in."""
+        if self.n_rows == 0:
+            return Path(self.files[0]).name
         first, last = (int(np.searchsorted(self._ends, row, "right")) for row in (start, stop - 1))
         names = [Path(file).name for file in self.files[first : last + 1]]
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
@@ -103,7 +107,8 @@ class ParquetRows(LocalRows):
         read = 0
         for file in self.files:
             try:
-                with pq.ParquetFile(file) as source:
+                # checksums of pages are looked at where the writer left some
+                with pq.ParquetFile(file, page_checksum_verification=True) as source:
                     for batch in source.iter_batches(size, columns=self.names):
                         yield self._table(batch)
                         read += batch.num_rows
@@ -136,7 +141,7 @@ def _files(paths: Any) -> list[str]:
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     files: list[str] = []
-    for path in map(os.fspath, paths):
+    for path in map(os.fspath, () if paths is None else paths):
         if os.path.isdir(path):
             found = sorted(map(str, Path(path).glob("*.parquet")), key=by_number)
         else:

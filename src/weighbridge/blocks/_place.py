@@ -28,5 +28,6 @@ def run_in_place(
 
 def _named(number: int, start: int, stop: int, where: str, error: Exception) -> str:
     of = f" of {where}" if where else ""
+    rows = f"rows {start:,} to {stop - 1:,}" if stop > start else "no rows"
     what = f"no column {error}" if isinstance(error, KeyError) else str(error)
-    return f"In block {number} (rows {start:,} to {stop - 1:,}){of}: {what}"
+    return f"In block {number} ({rows}){of}: {what}"

@@ -175,6 +175,8 @@ class Rows(ABC):
         array or data frame
             The rows.
         """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"Got n={n!r}, but expected a number of rows, at least 0.")
         parts, missing = [], n
         for table in self.map(Head(n)):
             parts.append(stretch(table, 0, missing))
@@ -215,8 +217,9 @@ class Head:
 
 def add(left: Any, right: Any) -> Any:
     """Add two results, part by part where they have parts."""
-    if isinstance(left, dict):
-        return {key: add(value, right[key]) for key, value in left.items()}
+    if isinstance(left, dict) and not hasattr(left, "__add__"):  # a Counter adds itself
+        both = {key: add(value, right[key]) for key, value in left.items() if key in right}
+        return {**left, **right, **both}
     if isinstance(left, tuple) and hasattr(left, "_fields"):
         return type(left)(*map(add, left, right))
     if isinstance(left, tuple | list):
@@ -264,6 +267,12 @@ def block_size(n_columns: int, size: int | None, device: bool = False) -> int:
     numbers = get_config()["working_memory"] * 2**20 / 8 / (4 if device else 64)
     most = 16 * MOST_ROWS if device else MOST_ROWS
     return max(1, min(most, int(numbers / max(n_columns, 1))))
+
+
+def check_length(n: int, n_rows: int) -> None:
+    """Refuse what lies beside rows and is longer or shorter."""
+    if n != n_rows:
+        raise ValueError(f"Got {n} entries beside {n_rows} rows; there must be one for each row.")
 
 
 def check_columns(wanted: Any, names: list[str] | None) -> list[str]:

@@ -1,0 +1,118 @@
+"""
+Rows that do not fit into memory
+================================
+
+A ratio, weights, diagnostics and a tuned model from two folders of Parquet files, of which a few
+blocks are in memory at a time. The tables of this page would fit; with ten million rows each the
+lines are the same (:doc:`/guide/blocks`).
+"""
+
+# %%
+# Patients of a clinic in three files, those of other sites in three more: they are older and
+# another mix. Numbers and a category, 120,000 rows in each folder.
+import tempfile
+import time
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sklearn.linear_model import Ridge
+
+from weighbridge import ImportanceWeightedCV, fit_ratio
+from weighbridge.blocks import from_parquet
+from weighbridge.diagnostics import balance_table, effective_sample_size
+from weighbridge.plotting import BalanceDisplay, WeightDisplay, compute_love
+from weighbridge.ratios import ULSIF
+from weighbridge.weighting import RIWERM
+
+rng = np.random.default_rng(0)
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
+
+
+def write_part(path, mean_age, shares, n=40_000):
+    age = rng.normal(mean_age, 9, n)
+    pressure = 100 + 0.4 * age + rng.normal(0, 8, n)
+    visits = rng.poisson(2, n)
+    site = rng.choice(["north", "south", "west"], n, p=shares)
+    cost = (age - 40) ** 2 / 50 + 2 * visits + rng.normal(0, 3, n)
+    columns = {"age": age, "pressure": pressure, "visits": visits, "site": site, "cost": cost}
+    pq.write_table(pa.table(columns), path)
+
+
+for name, mean_age, shares in (("train", 45, [0.5, 0.3, 0.2]), ("deploy", 51, [0.3, 0.3, 0.4])):
+    (folder / name).mkdir()
+    for part in range(3):
+        write_part(folder / name / f"part-{part}.parquet", mean_age, shares)
+
+# %%
+# A folder is one table, here in blocks of 10,000 rows. Nothing has been read yet but the number of
+# rows and the columns.
+features = ["age", "pressure", "visits", "site"]
+rows = from_parquet(folder / "train", columns=features, size=10_000)
+rows_target = from_parquet(folder / "deploy", columns=features, size=10_000)
+print(rows.shape, rows.names)
+
+# %%
+# The ratio is learnt from sums over all rows, block by block. The same rows in memory give the same
+# ratio.
+start = time.perf_counter()
+ratio = fit_ratio(rows, rows_target, ULSIF())
+log_ratio = ratio.score_samples(rows)
+print(f"by blocks {time.perf_counter() - start:.1f} s")
+
+X, X_target = (part.first(part.n_rows) for part in (rows, rows_target))
+start = time.perf_counter()
+in_memory = fit_ratio(X, X_target, ULSIF()).score_samples(X)
+print(f"in memory {time.perf_counter() - start:.1f} s")
+print(f"largest difference of the ratios {abs(np.exp(log_ratio) - np.exp(in_memory)).max():.0e}")
+
+# %%
+# Weights are one number for each row. What they balance is a sum over blocks again: the love plot
+# shows each difference before and after weighting.
+weights = RIWERM(0.8).weights(log_ratio)
+balance = balance_table(rows, rows_target, weights)
+print(balance)
+print(f"worth {effective_sample_size(weights):,.0f} of {rows.n_rows:,} rows")
+
+figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+BalanceDisplay(compute_love(balance), weighting="relative, lam 0.8").plot(ax=axes[0])
+WeightDisplay.from_weights(weights).plot(ax=axes[1])
+plt.show()
+
+# %%
+# A ridge regression of the numbers, its weighting chosen for it: every candidate and fold is scored
+# from the sums of a few passes. The ratio is that of these columns.
+numbers, numbers_target = (part.select(features[:3]) for part in (rows, rows_target))
+cost = from_parquet(folder / "train", columns=["cost"])
+model = ImportanceWeightedCV(Ridge(), ULSIF(), random_state=0)
+model.fit(numbers, cost, X_target=numbers_target)
+print(f"{model.best_weighting_}: {model.reason_}")
+
+# %%
+# Deployment has its labels here. The model predicts block by block.
+actual = from_parquet(folder / "deploy", columns=["cost"]).first(rows_target.n_rows)[:, 0]
+plain = Ridge().fit(X[features[:3]], cost.first(rows.n_rows)[:, 0])
+for name, found in (
+    ("no weights", plain.predict(X_target[features[:3]])),
+    ("weighted", model.predict(numbers_target)),
+):
+    print(f"{name:<11} mean squared error in deployment {np.mean((actual - found) ** 2):.1f}")
+
+# %%
+# And the weights go back to disk beside their rows, one block after the other.
+columns = ["age", "visits"]
+schema = pa.schema([("age", pa.float64()), ("visits", pa.float64()), ("weight", pa.float64())])
+
+
+def with_weight(block):
+    return pa.table(dict(zip(columns, block.table.T, strict=True)) | {"weight": block.beside[0]})
+
+
+with pq.ParquetWriter(folder / "weighted.parquet", schema) as writer:
+    for table in rows.select(columns).map(with_weight, weights):
+        writer.write_table(table)
+print(from_parquet(folder / "weighted.parquet").shape)
+temporary.cleanup()
