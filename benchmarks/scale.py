@@ -242,10 +242,9 @@ def dask(folder, rows):
 
 
 def gpu(folder, rows):
-    """uLSIF on a device: seconds and the error against the known ratio."""
+    """uLSIF, weights and the surface on a device: seconds, and the error of the ratio."""
     import torch
 
-    from weighbridge import fit_ratio
     from weighbridge.blocks import from_array
     from weighbridge.ratios import ULSIF
 
@@ -256,25 +255,80 @@ def gpu(folder, rows):
     T += torch.tensor(mean_of(d), device=device)
     truth = torch.exp(X @ torch.tensor(mean_of(d), device=device) - SHIFT**2 / 2)
     figures = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
-    ridges = np.logspace(-4, 0, 9)
     # the libraries of the device are loaded by the first use of them
-    fit_ratio(*(from_array(part[:200_000]) for part in (X, T)), ULSIF(n_centres=1000))
-    for choice in (100_000, None):
-        ulsif = ULSIF(n_centres=1000, ridges=ridges, cv=5, choice_rows=choice)
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        ratio = fit_ratio(from_array(X), from_array(T), ulsif)
-        torch.cuda.synchronize()
-        fit = time.perf_counter() - start
-        estimate = torch.exp(ratio.score_samples(from_array(X)))
-        torch.cuda.synchronize()
-        score = time.perf_counter() - start - fit
-        nmse = float(((estimate - truth) ** 2).mean() / (truth**2).mean())
-        memory = torch.cuda.max_memory_allocated() / 2**30
-        name = "all" if choice is None else "sample"
-        figures[name] = {"fit": fit, "score": score, "nmse": nmse, "gib": memory}
-        print(f"choice by {name}: fit {fit:.2f} s, score {score:.2f} s, NMSE {nmse:.4f}")
+    few = [from_array(part[:200_000]) for part in (X, T)]
+    _on_device(*few, truth[:200_000], ULSIF(n_centres=1000))
+    for name, choice in (("sample", 100_000), ("all", None)):
+        ulsif = ULSIF(n_centres=1000, ridges=np.logspace(-4, 0, 9), cv=5, choice_rows=choice)
+        figures[name] = _on_device(from_array(X), from_array(T), truth, ulsif)
+        print(f"choice by {name}: {figures[name]}")
+    figures["log_weight"] = _log_weight_on_device(torch.log(truth))
+    figures["surface"] = _surface_on_device(X, T)
+    print(figures["log_weight"], figures["surface"])
     return figures
+
+
+def _on_device(source, target, truth, ulsif):
+    import torch
+
+    from weighbridge import fit_ratio
+
+    torch.cuda.reset_peak_memory_stats()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    ratio = fit_ratio(source, target, ulsif)
+    torch.cuda.synchronize()
+    fit = time.perf_counter() - start
+    estimate = torch.exp(ratio.score_samples(source))
+    torch.cuda.synchronize()
+    return {
+        "fit_seconds": fit,
+        "score_seconds": time.perf_counter() - start - fit,
+        "nmse": float(((estimate - truth) ** 2).mean() / (truth**2).mean()),
+        "peak_gib": torch.cuda.max_memory_allocated() / 2**30,
+    }
+
+
+def _log_weight_on_device(s):
+    import torch
+
+    from weighbridge.geodesic import log_weight
+
+    def seconds(function):
+        def waited():
+            function()
+            torch.cuda.synchronize()
+
+        return best_of(waited, 5)
+
+    floor = seconds(lambda: torch.log(torch.exp(s)))
+    found = seconds(lambda: log_weight(s, 0.8, 2.3))
+    return {"rows": s.shape[0], "seconds": found, "exp_and_log_seconds": floor}
+
+
+def _surface_on_device(X, T):
+    import torch
+    from sklearn.linear_model import Ridge
+
+    from weighbridge.blocks import from_array
+    from weighbridge.criteria import CrossValidation
+    from weighbridge.search import Point
+
+    X = torch.cat([X[:1_000_000], T[:1_000_000, :4]], dim=1)
+    y = X.sum(dim=1).cpu().numpy() + np.random.default_rng(0).standard_normal(len(X))
+    s = log_ratio(X.cpu().numpy())
+    points = [Point(lam, alpha) for lam in np.linspace(0, 1, 25) for alpha in np.linspace(1, 3, 21)]
+    losses, seconds = {}, {}
+    for name, rows in (("device", from_array(X)), ("cpu", from_array(X.cpu().numpy()))):
+
+        def whole(rows=rows):
+            objective = CrossValidation(random_state=0).objective(Ridge(), rows, y, s)
+            return [each.losses for each in objective.evaluate(points)]
+
+        losses[name] = np.array(whole())
+        seconds[name] = best_of(whole, 3)
+    gap = float(np.abs(losses["device"] / losses["cpu"] - 1).max())
+    return {"candidates": len(points), "seconds": seconds, "largest_gap": gap}
 
 
 PARTS = {"parquet": parquet, "surface": surface, "dask": dask, "gpu": gpu}

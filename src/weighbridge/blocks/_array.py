@@ -10,7 +10,7 @@ import numpy as np
 from weighbridge._namespace import is_foreign
 from weighbridge._validation import is_frame
 from weighbridge.blocks._local import LocalRows
-from weighbridge.blocks._rows import block_size, check_columns, stretch
+from weighbridge.blocks._rows import Rows, block_size, check_columns, stretch
 
 
 def from_array(X: Any, size: int | None = None) -> ArrayRows:
@@ -96,6 +96,36 @@ class ArrayRows(LocalRows):
             yield stretch(self.table, start, min(start + size, self.n_rows))
         if self.n_rows == 0:
             yield self.table
+
+
+class NumberRows(ArrayRows):
+    """Rows of a data frame of numbers in memory, whose blocks are arrays, as those of files are."""
+
+    def __init__(self, X: Any, size: int | None = None):
+        super().__init__(X, size)
+        self.numeric = True
+
+    def stretches(self, size: int) -> Iterator[Any]:
+        """Yield stretches as arrays of float64."""
+        import narwhals as nw
+
+        for table in super().stretches(size):
+            frame = nw.from_native(table, eager_only=True)
+            yield np.column_stack(
+                [column.cast(nw.Float64).to_numpy() for column in frame.iter_columns()]
+            )
+
+
+def as_numbers(rows: Rows) -> Rows:
+    """Return rows of a data frame of numbers in memory as arrays, any others as they are."""
+    if rows.numeric or rows.names is None or not isinstance(rows, ArrayRows):
+        return rows
+    import narwhals as nw
+
+    kinds = nw.from_native(rows.table, eager_only=True).schema.values()
+    if all(kind.is_numeric() or kind == nw.Boolean for kind in kinds):
+        return NumberRows(rows.table, rows.size)
+    return rows
 
 
 def _names(X: Any) -> list[str] | None:

@@ -11,11 +11,13 @@ import numpy as np
 from weighbridge.blocks._place import run_in_place
 from weighbridge.blocks._rows import (
     Block,
+    Head,
     OfTable,
     Rows,
     add,
     check_columns,
     check_length,
+    check_n,
     joined_tables,
     stretch,
 )
@@ -112,24 +114,15 @@ class DaskRows(Rows):
 
     def map(self, function: Callable[[Block], Any], *beside: Any) -> Iterator[Any]:
         """Apply a function to each block, see `Rows.map`."""
-        from dask.base import compute
-
-        tasks = self._tasks(function, beside)
-        for start in range(0, len(tasks), AT_A_TIME):
-            yield from compute(*tasks[start : start + AT_A_TIME])
+        return _computed(self._tasks(function, beside))
 
     def first(self, n: int) -> Any:
         """Return the first rows, in memory; no block is computed that is not needed."""
-        from dask.base import compute
-
-        parts: list[Any] = []
-        held = 0
-        for task, size in zip(self._tasks(Head(n), ()), filter(None, self.sizes), strict=True):
-            parts.append(stretch(compute(task)[0], 0, n - held))
-            held += size
-            if held >= n:
-                break
-        return joined_tables(parts) if parts else self._empty().table
+        check_n(n)
+        ends = np.cumsum([size for size in self.sizes if size])
+        needed = 1 + int(np.searchsorted(ends, n))
+        tables = _computed(self._tasks(Head(n), ())[:needed])
+        return stretch(joined_tables(list(tables)), 0, n)
 
     def sum(self, function: Callable[[Block], Any], *beside: Any) -> Any:
         """Add up what a function returns, where the blocks are; see `Rows.sum`."""
@@ -202,6 +195,14 @@ class DaskRows(Rows):
             stretches.append(cut(skip, size, *other._parts[first : last + 1]))
             start += size
         return stretches
+
+
+def _computed(tasks: list[Any]) -> Iterator[Any]:
+    """Yield the results of tasks in order, some at a time."""
+    from dask.base import compute
+
+    for start in range(0, len(tasks), AT_A_TIME):
+        yield from compute(*tasks[start : start + AT_A_TIME])
 
 
 class _Run:

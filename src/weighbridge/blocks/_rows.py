@@ -175,8 +175,7 @@ class Rows(ABC):
         array or data frame
             The rows.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"Got n={n!r}, but expected a number of rows, at least 0.")
+        check_n(n)
         parts, missing = [], n
         for table in self.map(Head(n)):
             parts.append(stretch(table, 0, missing))
@@ -267,6 +266,12 @@ def block_size(n_columns: int, size: int | None, device: bool = False) -> int:
     numbers = get_config()["working_memory"] * 2**20 / 8 / (4 if device else 64)
     most = 16 * MOST_ROWS if device else MOST_ROWS
     return max(1, min(most, int(numbers / max(n_columns, 1))))
+
+
+def check_n(n: Any) -> None:
+    """Refuse what is no number of rows."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise ValueError(f"Got n={n!r}, but expected a number of rows, at least 0.")
 
 
 def check_length(n: int, n_rows: int) -> None:

@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 
 from weighbridge._namespace import array_namespace, device_of
-from weighbridge.blocks import Rows
-from weighbridge.ratios._column_sums import centre_and_variance, device_sums, target_is_lower
+from weighbridge.blocks import Block, Rows
+from weighbridge.ratios._column_sums import (
+    ColumnSums,
+    centre_and_variance,
+    device_sums,
+    target_is_lower,
+)
 from weighbridge.ratios._row_keys import RowKeys
 
 
@@ -18,7 +23,7 @@ class ArrayEncoder:
     def fit_rows(self, source: Rows, target: Rows, labels: list[str]) -> ArrayEncoder:
         """Learn means and scales from two samples in blocks."""
         del labels
-        sums = [rows.sum(lambda block: device_sums(block.table)) for rows in (source, target)]
+        sums = [rows.sum(_device_sums) for rows in (source, target)]
         both = sums[0] + sums[1]
         self.low, self.high = both.low, both.high
         self.target_is_lower = target_is_lower(*sums)
@@ -43,6 +48,10 @@ class ArrayEncoder:
     def numbers_and_keys(self, X: Any, row_keys: RowKeys) -> tuple[Any, Any]:
         """Return the rows as standardised numbers, and their keys."""
         return self.numbers(X), row_keys(X)
+
+
+def _device_sums(block: Block) -> ColumnSums:
+    return device_sums(checked_array(block.table, "a density ratio"))
 
 
 def checked_array(X: Any, name: str) -> Any:

@@ -96,7 +96,8 @@ def device_sums(X: Any) -> ColumnSums:
 
 def _exponent(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     largest = np.nan_to_num(np.fmax(np.abs(low), np.abs(high)))
-    return np.clip(np.frexp(largest)[1], -1000, 1000)
+    # zeros and gaps have no size; they leave that of other rows as it is
+    return np.where(largest > 0, np.clip(np.frexp(largest)[1], -1000, 1000), -1000)
 
 
 def centre_and_variance(source: ColumnSums, target: ColumnSums) -> tuple[np.ndarray, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,7 +157,10 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if is_blocks(X):
-            return self._columns_of_fit(as_rows(X)).vector(self._score_table)
+            rows = self._columns_of_fit(as_rows(X))
+            with warnings.catch_warnings():  # here: in the threads of blocks it would not be safe
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                return rows.vector(self._score_table)
         return self._in_blocks(self._checked_rows(X, reset=False), self._score_block)
 
     def _columns_of_fit(self, rows: Rows) -> Rows:
@@ -173,10 +177,12 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
 
     def _score_table(self, table: Any) -> Any:
         """Return the log ratio at the rows of one block, whose columns have been compared."""
-        with warnings.catch_warnings():
+        scorer = self
+        if isinstance(table, np.ndarray) and hasattr(self, "feature_names_in_"):
             # an array of numbers may stand for a block of named columns
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return self._in_blocks(self._checked_rows(table, reset=False), self._score_block)
+            scorer = copy(self)
+            del scorer.feature_names_in_
+        return scorer._in_blocks(scorer._checked_rows(table, reset=False), scorer._score_block)
 
     @abstractmethod
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from weighbridge._namespace import array_namespace, is_foreign
 from weighbridge._validation import is_frame
 from weighbridge.blocks import Rows, as_rows, is_blocks
+from weighbridge.blocks._array import as_numbers
 from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._columns import DAY, unmasked
 
@@ -72,6 +73,8 @@ def _fit_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
     source, target = as_rows(X), as_rows(X_target)
     if source.names is not None and target.names is not None:
         target = _named_alike(source, target)
+        if source.numeric != target.numeric:  # a data frame beside files of numbers
+            source, target = as_numbers(source), as_numbers(target)
     # a few rows tell whether the columns are of the same kinds; all that can be wrong is said here
     stack_samples(*(rows.first(HEAD) for rows in (source, target)))
     return ratio.fit_blocks(source, target)

@@ -17,13 +17,14 @@ from weighbridge.ratios._sample import Sample
 class FoldSums:
     """How kernels are summed up: centres, folds, and the share of the target in the denominator.
 
-    The fold of a centre is where its own row is, whose kernel of 1 says nothing.
+    `places` are those of the centres among the first rows of the target: the kernel of a centre at
+    its own row is 1, which says nothing.
     """
 
     centres: Any
     n_folds: int
     relative: float
-    fold_of_centre: np.ndarray
+    places: np.ndarray
 
     def equations(self, source: Sample, target: Sample, bandwidths: np.ndarray) -> list[Equations]:
         """Return for each bandwidth the equations of all folds, after one pass over the rows."""
@@ -33,8 +34,11 @@ class FoldSums:
         if self.relative > 0:
             _, G = target.sum(_ByFold(kernel_grams, self, bandwidths))
         h = to_numpy(h)
+        # which fold a centre's row is in is another question for the first rows alone than for all
+        own = np.flatnonzero(self.places < target.first.shape[0])
+        fold = (target.first_keys[self.places[own]] * self.n_folds).astype(int)
         correction = without_itself(h.sum(axis=0), target.n)
-        h[self.fold_of_centre, :, np.arange(self.fold_of_centre.size)] += correction.T
+        h[fold, :, own] += correction.T[own]
         sizes = source_sizes, target_sizes
         return [
             Equations(H[:, j, ...], h[:, j], _at(G, j), sizes, self.relative)

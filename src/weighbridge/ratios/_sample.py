@@ -102,8 +102,8 @@ def samples(
 
     Samples of at most `most` rows are taken into memory, and shuffled from an order of what rows
     hold. Of larger ones so many rows are drawn, by keys made from what rows hold: equal rows stay
-    together. Where most rows occur more than once (categories, mostly) keys are made from the
-    numbers of the rows instead.
+    together. Where most rows occur more than once (categories, mostly), or a few rows so often that
+    they would all be drawn or none of them, keys are made from the numbers of the rows instead.
     """
     both = source, target
     tables = [rows.first(rows.n_rows) if rows.n_rows <= most else None for rows in both]
@@ -143,11 +143,18 @@ def _drawn_sample(encoder: Encoder, rows: Rows, seed: int, own_seed: int, most: 
     key_of: _ContentKeys | _PositionKeys
     key_of = _ContentKeys(encoder, RowKeys(encoder.low, encoder.high, seed))
     drawn = rows.sum(_Draw(key_of, share, most))
-    if 2 * drawn.distinct.size < drawn.count or drawn.count == 0:
+    expected = min(share, 1.0) * rows.n_rows
+    as_random = abs(drawn.count - expected) <= 5 * expected**0.5
+    if 2 * drawn.distinct.size < drawn.count or not as_random:
         key_of = _PositionKeys(encoder, own_seed)
         drawn = rows.sum(_Draw(key_of, share, most))
-    order = np.argsort(drawn.keys, kind="stable")[:most]
-    return Sample(rows, encoder, _cut(drawn.table, order), drawn.keys[order], key_of)
+    return Sample(rows, encoder, *_smallest(drawn.table, drawn.keys, most), key_of)
+
+
+def _smallest(table: Any, keys: np.ndarray, most: int) -> tuple[Any, np.ndarray]:
+    """Return the rows with the smallest keys and these, in order; of equal ones the first."""
+    order = np.argsort(keys, kind="stable")[:most]
+    return _cut(table, order), keys[order]
 
 
 def _cut(table: Any, places: np.ndarray) -> Any:
@@ -203,14 +210,15 @@ class _Drawn:
     keys: np.ndarray
     count: int
     distinct: np.ndarray
+    most: int
 
     def __add__(self, other: _Drawn) -> _Drawn:
-        return _Drawn(
-            joined_tables([self.table, other.table]),
-            np.concatenate([self.keys, other.keys]),
-            self.count + other.count,
-            np.union1d(self.distinct, other.distinct),
-        )
+        table = joined_tables([self.table, other.table])
+        keys = np.concatenate([self.keys, other.keys])
+        if keys.size > self.most:  # equal rows, all of them drawn, may be any number
+            table, keys = _smallest(table, keys, self.most)
+        distinct = np.union1d(self.distinct, other.distinct)
+        return _Drawn(table, keys, self.count + other.count, distinct, self.most)
 
 
 @dataclass(frozen=True)
@@ -225,8 +233,5 @@ class _Draw:
         keys = to_numpy(self.keys(block)[1])
         small = np.flatnonzero(keys < self.share)
         keys = keys[small]
-        count, distinct = small.size, np.unique(keys)
-        if small.size > self.most:
-            order = np.argsort(keys, kind="stable")[: self.most]
-            small, keys = small[order], keys[order]
-        return _Drawn(_cut(block.table, small), keys, count, distinct)
+        table, kept = _smallest(_cut(block.table, small), keys, self.most)
+        return _Drawn(table, kept, small.size, np.unique(keys), self.most)

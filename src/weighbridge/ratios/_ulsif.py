@@ -227,12 +227,11 @@ class ULSIF(TwoSampleRatio):
 
     def _folds(self, source: Sample, target: Sample, places: np.ndarray, n_folds: int) -> Eigen:
         """Choose by held-out folds; return the equations at the chosen bandwidth."""
-        n_folds = min(n_folds, source.n, target.n)
-        fold_of_centre = (target.first_keys[places] * n_folds).astype(int)
-        fits = FoldSums(self.centres_, n_folds, float(self.relative), fold_of_centre)
         ridges, iterations = self.ridges_, self.iterations
         most = self.choice_rows
         few = (source, target) if most is None else (source.head(most), target.head(most))
+        n_folds = min(n_folds, few[0].n, few[1].n)
+        fits = FoldSums(self.centres_, n_folds, float(self.relative), places)
         equations = fits.equations(few[0], few[1], self.bandwidths_)
         self.scores_ = np.array([each.scores(ridges, iterations) for each in equations])
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
