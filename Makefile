@@ -7,7 +7,7 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow test-torch test-browser test-oldest lint format docs bench bench-selection bench-verdicts paper paper-full clean
+.PHONY: help demo test test-slow test-torch test-browser test-oldest lint format docs bench bench-scale bench-selection bench-verdicts paper paper-full clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,9 @@ bench: $(VENV)/.test ## benchmarks, peers included (an hour), with a JSON of fig
 	$(BIN)/python -m benchmarks.ratios
 	$(BIN)/python -m benchmarks.search_regret
 	$(BIN)/python -m benchmarks.selection_cost
+
+bench-scale: $(VENV)/.test ## data larger than memory, dask, surface (5 minutes; makes 1.3 GB of files; part gpu needs a GPU)
+	OMP_NUM_THREADS=$$(nproc) OPENBLAS_NUM_THREADS=$$(nproc) $(BIN)/python -m benchmarks.scale
 
 bench-selection: $(VENV)/.test ## choice of the weighting on 54 tasks (hours; WEIGHBRIDGE_DATA names the folder of data sets)
 	$(BIN)/python -m benchmarks.selection

@@ -228,7 +228,11 @@ def dask(folder, rows):
         local = fit_ratio(*map(from_parquet, parts), ulsif)
         one = time.perf_counter() - start
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
     )
     with cluster, Client(cluster):
         frames = [dd.read_parquet([str(path) for path in part]) for part in parts]

@@ -63,7 +63,7 @@ class ArrayRows(LocalRows):
         if not hasattr(X, "shape"):
             X = np.asarray(X)
         if isinstance(X, np.ma.MaskedArray):
-            X = X.astype(np.float64).filled(np.nan)
+            X = np.ma.filled(X.astype(np.float64), np.nan)
         if len(X.shape) == 1:
             X = X.to_frame() if hasattr(X, "to_frame") else X[:, None]
         if len(X.shape) != 2:

@@ -82,10 +82,10 @@ class DaskRows(Rows):
         if not self.is_frame and len(collection.chunks[1]) > 1:
             collection = collection.rechunk({1: -1})
         self.collection = collection
-        self.columns = list(collection.columns) if self.is_frame else range(collection.shape[1])
+        self.columns = list(collection.columns if self.is_frame else range(collection.shape[1]))
         self.n_columns = len(self.columns)
-        named = self.is_frame and all(isinstance(name, str) for name in self.columns)
-        self.names = list(self.columns) if named else None
+        named = all(isinstance(name, str) for name in self.columns)
+        self.names = self.columns if named else None
         dtypes = collection.dtypes if self.is_frame else [collection.dtype]
         self.numeric = all(map(_is_number, dtypes))
 
@@ -209,9 +209,9 @@ class _Run:
     """A function of a block, as a function of what dask delivers."""
 
     def __init__(
-        self, function: Callable[[Block], Any], columns: Any, is_frame: bool, numeric: bool
+        self, function: Callable[[Block], Any], columns: list[Any], is_frame: bool, numeric: bool
     ):
-        self.function, self.columns = function, list(columns)
+        self.function, self.columns = function, columns
         self.is_frame, self.numeric = is_frame, numeric
 
     def __call__(self, number: int, start: int, table: Any, *beside: Any) -> Any:

@@ -101,8 +101,9 @@ def adapt(
 ) -> int:
     """Answer all five questions: shift, does it matter, overlap, does weighting help, what error.
 
-    TRAIN has rows with labels, DEPLOY rows from where the model is to be used: CSV (also .gz) or
-    Parquet. Writes report.html, model.skops, weights.csv and result.json.
+    TRAIN has rows with labels, DEPLOY rows from where the model is to be used: CSV (also .gz),
+    Parquet or a folder of Parquet files. Writes report.html, model.skops, weights.csv and
+    result.json.
     """
     asked = asked_for(settings)
     settings["keep"] = settings["keep"] or None

@@ -130,6 +130,12 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
     for name, part in (("X", X), ("X_target", X_target)):
         if part is None:
             raise TypeError(f"Got {name}=None; a density ratio needs rows of both samples.")
+        if is_blocks(part):
+            raise TypeError(
+                f"Got {name} as rows in blocks ({type(part).__name__}), which are taken by "
+                "fit_ratio, score_samples, balance_table and the weights of diagnostics; this "
+                "needs a table in memory: pass some rows, as_rows(X).first(100_000)."
+            )
     if is_frame(X) != is_frame(X_target):
         raise TypeError(
             f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,41 +43,71 @@ def squared_distances(rows: Any, centres: Any) -> Any:
     return -2 * exponents(rows, centres, 1.0)
 
 
-def exponents(rows: Any, centres: Any, bandwidth: float) -> Any:
-    """Return -distance^2 / (2 bandwidth^2), shape (n_rows, n_centres), by one matrix product."""
+def exponents(rows: Any, centres: Any, bandwidth: float, out: Any = None) -> Any:
+    """Return -distance^2 / (2 bandwidth^2), shape (n_rows, n_centres), by one matrix product.
+
+    Dense NumPy rows may have it written into an array.
+    """
     if sp.issparse(rows):
         return squared_distances(rows, centres) * (-0.5 / bandwidth**2)
     xp = array_namespace(rows, centres)
     left, right = rows / bandwidth, centres / bandwidth
     halves = [-0.5 * xp.sum(part * part, axis=1)[:, None] for part in (left, right)]
     ones = [xp.ones_like(half) for half in halves]
-    found = xp.concat([left, halves[0], ones[0]], axis=1) @ (
-        xp.concat([right, ones[1], halves[1]], axis=1).T
-    )
+    left = xp.concat([left, halves[0], ones[0]], axis=1)
+    right = xp.concat([right, ones[1], halves[1]], axis=1).T
     # rounding may leave a row beside itself
-    return np.minimum(found, 0.0, out=found) if xp is np else xp.clip(found, None, 0.0)
+    if xp is not np:
+        return xp.clip(left @ right, None, 0.0)
+    out = np.matmul(left, right, out=out)
+    return np.minimum(out, 0.0, out=out)
 
 
 def kernels(exponent: Any, bandwidths: Any) -> Iterator[Any]:
     """Yield exp(-distance^2 / (2 bandwidth^2)) for each bandwidth.
 
-    `exponent` is that of the first bandwidth. A bandwidth smaller by sqrt(2) than the one before
-    costs a squaring instead of an exponential. What is yielded is overwritten by the next.
+    `exponent` is that of the first bandwidth, and is overwritten, as what is yielded is by the
+    next. A bandwidth smaller by sqrt(2) than the one before costs a squaring instead of an
+    exponential.
     """
     xp = array_namespace(exponent)
-    widest = before = float(bandwidths[0])
-    kernel: Any = None
-    for bandwidth in map(float, bandwidths):
-        if kernel is not None and abs(before / bandwidth / 2**0.5 - 1) < 1e-12:
+    bandwidths = [float(bandwidth) for bandwidth in bandwidths]
+    steps = [before / bandwidth for before, bandwidth in pairwise(bandwidths)]
+    if xp is not np:
+        kernel = xp.exp(exponent)
+    elif all(map(_is_root_two, steps)):
+        kernel = np.exp(exponent, out=exponent)
+    else:
+        kernel = np.exp(exponent)  # the exponent is still needed
+    yield kernel
+    for step, bandwidth in zip(steps, bandwidths[1:], strict=True):
+        if _is_root_two(step):
             kernel *= kernel
         elif xp is np:
-            kernel = np.multiply(exponent, (widest / bandwidth) ** 2, out=kernel)
+            np.multiply(exponent, (bandwidths[0] / bandwidth) ** 2, out=kernel)
             np.exp(kernel, out=kernel)
         else:
-            wide = bandwidth == widest
-            kernel = xp.exp(exponent if wide else exponent * (widest / bandwidth) ** 2)
-        before = bandwidth
+            kernel = xp.exp(exponent * (bandwidths[0] / bandwidth) ** 2)
         yield kernel
+
+
+def _is_root_two(step: float) -> bool:
+    return abs(step / 2**0.5 - 1) < 1e-12
+
+
+def kernel_blocks(rows: Any, centres: Any, bandwidths: Any) -> Iterator[tuple[int, Any]]:
+    """Yield number of the bandwidth and kernel for blocks of rows; the next overwrites it.
+
+    One array serves all blocks: to hand out the pages of a new one takes as long as to fill it.
+    """
+    xp = array_namespace(rows, centres)
+    work: Any = None
+    for block in row_blocks(rows.shape[0], centres.shape[0], xp is np, xp is not np):
+        out = None if work is None else work[: block.stop - block.start]
+        exponent = exponents(rows[block, :], centres, float(bandwidths[0]), out)
+        if work is None and isinstance(exponent, np.ndarray):
+            work = exponent
+        yield from enumerate(kernels(exponent, bandwidths))
 
 
 def kernel_sums(rows: Any, centres: Any, bandwidths: Any) -> Any:
@@ -96,11 +127,9 @@ def kernel_grams(rows: Any, centres: Any, bandwidths: Any) -> Any:
 def _summed(rows: Any, centres: Any, bandwidths: Any, summary: Callable[[Any], Any]) -> Any:
     xp = array_namespace(rows, centres)
     sums: list[Any] = [None] * len(bandwidths)
-    for block in row_blocks(rows.shape[0], centres.shape[0], xp is np, xp is not np):
-        exponent = exponents(rows[block, :], centres, float(bandwidths[0]))
-        for j, kernel in enumerate(kernels(exponent, bandwidths)):
-            part = summary(kernel)
-            sums[j] = part if sums[j] is None else sums[j] + part
+    for j, kernel in kernel_blocks(rows, centres, bandwidths):
+        part = summary(kernel)
+        sums[j] = part if sums[j] is None else sums[j] + part
     if sums[0] is None:  # no rows
         nothing = summary(squared_distances(centres, centres)[:0, :])
         sums = [nothing] * len(bandwidths)

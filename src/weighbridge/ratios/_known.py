@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
 from weighbridge._validation import is_frame
+from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 
 
@@ -102,15 +103,17 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
+        X : array-like, Rows or dask collection of shape (n_samples, n_features)
+            Any rows; those in blocks are scored block by block.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            ``log p_target(x) - log p_source(x)``.
+            ``log p_target(x) - log p_source(x)``; a dask array for dask rows.
         """
         self._check_parameters()
+        if is_blocks(X):
+            return as_rows(X).vector(self.score_samples)
         if hasattr(self, "n_features_in_"):
             X = self._validate(X, reset=False, dtype="numeric", ensure_all_finite=False)
         elif not is_frame(X):

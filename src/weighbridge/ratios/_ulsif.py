@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from weighbridge._namespace import array_namespace, to_numpy
-from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._fold_sums import FoldSums, without_itself
 from weighbridge.ratios._kernel import (
     bandwidth_grid,
     distinct_rows,
     exponents,
+    kernel_blocks,
     kernels,
 )
 from weighbridge.ratios._least_squares import Eigen, beside, leave_one_out_scores
@@ -245,11 +245,8 @@ class ULSIF(TwoSampleRatio):
     def _sum_of_kernels(self, rows: Any) -> Any:
         xp = array_namespace(rows)
         coef = beside(xp, self.coef_, self.centres_)
-        parts = []
-        for block in row_blocks(rows.shape[0], self.centres_.shape[0], xp is np, xp is not np):
-            exponent = exponents(rows[block, :], self.centres_, self.bandwidth_)
-            parts.append(next(kernels(exponent, [self.bandwidth_])) @ coef)
-        return xp.concat(parts)
+        blocks = kernel_blocks(rows, self.centres_, [self.bandwidth_])
+        return xp.concat([kernel @ coef for _, kernel in blocks])
 
     def _log_ratio(self, rows: Any) -> Any:
         xp = array_namespace(rows)
