@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
 from weighbridge.blocks import (
@@ -776,3 +777,10 @@ def test_rows_of_this_process_do_not_need_dask(folder):
     )
     assert found.stdout.split("\n")[:2] == ["True (53, 3) (3, 2)", "53"]
     assert "TypeError: Got ndarray, but expected a dask array" in found.stderr
+
+
+def test_settings_of_scikit_learn_reach_the_threads():
+    rows = from_array(np.zeros((100, 2)), size=10)
+    with config_context(working_memory=77), threadpool_limits(2):
+        assert set(rows.map(lambda block: get_config()["working_memory"])) == {77}
+    assert get_config()["working_memory"] == 1024

@@ -6,11 +6,12 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from threading import RLock
 from typing import Any
 
 import numpy as np
+from sklearn import get_config, set_config
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._namespace import is_foreign
@@ -89,7 +90,9 @@ def _in_order(tasks: Iterator[tuple[Any, ...]], threads: int) -> Iterator[Any]:
             yield function(*arguments)
         return
     waiting: deque[Any] = deque()
-    with _ONE_EACH, ThreadPoolExecutor(threads) as pool:
+    # scikit-learn's settings are those of a thread: ours have the ones of who asked
+    settings = partial(set_config, **get_config())
+    with _ONE_EACH, ThreadPoolExecutor(threads, initializer=settings) as pool:
         try:
             for task in tasks:
                 waiting.append(pool.submit(*task))
