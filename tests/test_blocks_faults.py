@@ -72,7 +72,7 @@ def fails(ratio, rows, match, error=BlockError, target=None):
     ratio = clone(ratio)
     before = dict(vars(ratio))
     with pytest.raises(error, match=match) as caught:
-        ratio.fit_blocks(rows, from_array(TARGET) if target is None else target)
+        ratio._fit_blocks(rows, from_array(TARGET) if target is None else target)
     assert_not_fitted(ratio, before)
     return caught.value
 
@@ -282,7 +282,7 @@ def test_infinity_is_named_with_its_block_and_column(source, value, tmp_path):
 @pytest.mark.parametrize("source", [array, file, dask_array, dask_frame])
 def test_infinity_in_rows_to_be_scored_is_named(source, tmp_path):
     rows = source(with_value(np.inf, 7 * SIZE + 3, 1), tmp_path)
-    ratio = ULSIF(n_centres=5).fit_blocks(from_array(TABLE, SIZE), from_array(TARGET))
+    ratio = ULSIF(n_centres=5)._fit_blocks(from_array(TABLE, SIZE), from_array(TARGET))
     with pytest.raises(BlockError, match=r"^In block 7 \(rows 1,050 to 1,199\).*[iI]nfinity"):
         np.asarray(ratio.score_samples(rows))
 
@@ -356,7 +356,7 @@ def test_a_ratio_that_was_fitted_before_stays_so_when_another_fit_fails(ratio):
     before, scores = dict(vars(ratio)), ratio.score_samples(TABLE)
     broken = from_array(with_value(np.inf, N - 1, 0), SIZE)
     with pytest.raises(BlockError):
-        ratio.fit_blocks(broken, from_array(TARGET))
+        ratio._fit_blocks(broken, from_array(TARGET))
     assert vars(ratio).keys() == before.keys()
     assert all(vars(ratio)[name] is value for name, value in before.items())
     np.testing.assert_array_equal(ratio.score_samples(TABLE), scores)

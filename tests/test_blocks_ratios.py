@@ -37,7 +37,7 @@ from weighbridge.ratios._fold_sums import FoldSums
 from weighbridge.ratios._kernel import distinct_rows
 from weighbridge.ratios._row_keys import RowKeys, position_keys
 from weighbridge.ratios._sample import _ContentKeys, _Draw, encoder_of, samples
-from weighbridge.ratios._table import TableEncoder
+from weighbridge.ratios._table import TableEncoder, _Summary
 
 pytest.importorskip("pyarrow")
 
@@ -426,7 +426,7 @@ def test_a_row_that_is_there_often_is_drawn_as_often_as_it_is_there(share, seed)
     for part, expected in zip(parts, (share, share / 2), strict=True):
         assert part.first.shape[0] == 10_000
         found = (part.table == 0).all(axis=1).mean()
-        # a mass of 5 % is told from chance; one of half of that leaves the sample as it is or empty
+        # of 10,000 rows a mass of less than 5 % is not told from chance, and may be left out
         error = 5 * math.sqrt(expected / 10_000) if expected > 0.1 else expected
         assert abs(found - expected) <= error
 
@@ -537,6 +537,14 @@ def test_columns_of_any_size_are_standardised_alike_in_all_blocks(size):
     expected = whole.numbers(HARD)
     assert np.isfinite(expected).all()
     np.testing.assert_allclose(parts.numbers(HARD), expected, rtol=1e-7, atol=1e-12)
+
+
+@given(size=st.integers(1, 400), step=st.integers(1, 90))
+@settings(max_examples=20)
+def test_the_rows_that_quartiles_are_guessed_from_do_not_depend_on_blocks(size, step):
+    encoder = TableEncoder().fit_rows(from_array(X), from_array(X_TARGET), NAMES)
+    few = from_array(X[:350], size).sum(_Summary(encoder, step)).few
+    np.testing.assert_array_equal(np.concatenate(few), X[:350:step])
 
 
 def test_levels_are_counted_over_blocks():

@@ -18,7 +18,7 @@ def source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None) -> np.ndarray:
     Of rows in blocks it is computed to memory: one number for each row.
     """
     # one that was not made for blocks scores them one by one
-    alone = is_blocks(X) and not hasattr(ratio, "fit_blocks")
+    alone = is_blocks(X) and not hasattr(ratio, "_fit_blocks")
     scores = as_rows(X).vector(ratio.score_samples) if alone else ratio.score_samples(X)
     log_ratio = np.asarray(in_memory(scores)).astype(float)
     used = log_ratio if own is None else log_ratio[own > 0]

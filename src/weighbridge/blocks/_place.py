@@ -20,7 +20,7 @@ def run_in_place(
         return function(block)
     except BlockError:
         raise
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError) as error:
         stop = block.start + block.n_rows
         where = place(block.start, stop) if place is not None else ""
         raise BlockError(_named(number, block.start, stop, where, error)) from error

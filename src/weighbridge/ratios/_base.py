@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from weighbridge._validation import is_frame
+from weighbridge.blocks import Rows
 from weighbridge.ratios._columns import holds_text, unmasked
 from weighbridge.ratios._cross_fit import log_prior_odds
 
@@ -34,6 +35,20 @@ def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def columns_of_fit(ratio: Any, rows: Rows) -> Rows:
+    """Bring named columns in blocks into the order of ``fit``; refuse others."""
+    names = getattr(ratio, "feature_names_in_", None)
+    if names is not None and rows.names is not None:
+        return rows if rows.names == list(names) else rows.select(list(names))
+    n_columns = getattr(ratio, "n_features_in_", rows.n_columns)
+    if rows.n_columns != n_columns:
+        raise ValueError(
+            f"X has {rows.n_columns} features, but {type(ratio).__name__} is expecting "
+            f"{n_columns} features as input."
+        )
+    return rows
 
 
 class DensityRatioMixin(ClassifierMixin, ABC):

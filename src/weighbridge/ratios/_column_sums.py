@@ -10,6 +10,11 @@ import numpy as np
 
 from weighbridge._namespace import array_namespace, to_numpy
 
+# Texts of one column that are counted one by one.
+MOST_LEVELS = 200_000
+# What rare levels are called together.
+OTHERS = "\0others"
+
 
 @dataclass(frozen=True)
 class ColumnSums:
@@ -44,7 +49,7 @@ class ColumnSums:
             exponent,
             mean + share * gap,
             square + square_other + gap**2 * self.known * share,
-            [a + b for a, b in zip(self.levels, other.levels, strict=True)],
+            [_fewer(a + b) for a, b in zip(self.levels, other.levels, strict=True)],
             self.few + other.few,
         )
 
@@ -52,6 +57,18 @@ class ColumnSums:
         """Return mean and squares under another, larger exponent."""
         down = self.exponent - exponent
         return np.ldexp(self.mean, down), np.ldexp(self.square, 2 * down)
+
+
+def _fewer(levels: Counter[Any]) -> Counter[Any]:
+    """Keep the more frequent half of too many levels; the others are counted together.
+
+    Only the most frequent few have a column of their own in the end.
+    """
+    if len(levels) <= MOST_LEVELS:
+        return levels
+    kept = Counter(dict(levels.most_common(MOST_LEVELS // 2)))
+    kept[OTHERS] += levels.total() - kept.total()
+    return kept
 
 
 def column_sums(numbers: np.ndarray) -> ColumnSums:

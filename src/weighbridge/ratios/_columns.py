@@ -22,7 +22,12 @@ def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
     Numbers, booleans and dates are numbers; the rest is text even if it looks like numbers.
     `is_text` says what the columns were when they were first read.
     """
-    columns = _frame_columns(X) if is_frame(X) else [_typed(c) for c in np.asarray(X).T]
+    if is_frame(X):
+        columns = _frame_columns(X, is_text)
+    else:
+        array = np.asarray(X)
+        known = [False] * array.shape[1] if is_text is None else is_text
+        columns = [_typed(c, text) for c, text in zip(array.T, known, strict=True)]
     if is_text is None:
         return columns
     return [
@@ -82,11 +87,11 @@ def distinct_values(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return distinct, np.fromiter(map(place.__getitem__, values), np.intp, len(values))
 
 
-def _frame_columns(X: Any) -> list[np.ndarray]:
+def _frame_columns(X: Any, is_text: list[bool] | None) -> list[np.ndarray]:
     import narwhals as nw
 
     columns = []
-    for series in nw.from_native(X, eager_only=True).iter_columns():
+    for place, series in enumerate(nw.from_native(X, eager_only=True).iter_columns()):
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             columns.append(_floats(series.cast(nw.Float64)))
         elif series.dtype in (nw.Datetime, nw.Date):
@@ -94,7 +99,7 @@ def _frame_columns(X: Any) -> list[np.ndarray]:
         elif series.dtype == nw.Duration:
             columns.append(_floats(series.dt.total_microseconds().cast(nw.Float64)) / DAY)
         elif series.dtype in (nw.Object, nw.Unknown):
-            columns.append(_typed(series.to_numpy()))
+            columns.append(_typed(series.to_numpy(), is_text is not None and is_text[place]))
         elif series.dtype == nw.String and not _holds_objects(series):
             columns.append(_as_text(series.to_numpy()))
         else:
@@ -119,7 +124,13 @@ def _floats(series: Any) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _typed(column: np.ndarray) -> np.ndarray:
+def _typed(column: np.ndarray, is_text: bool = False) -> np.ndarray:
+    """Return Python objects as numbers or text, whatever they look like if they are known as text.
+
+    Where only some rows of a column hold text, the others are written as they are there.
+    """
+    if is_text and column.dtype.kind == "O":
+        return _as_text(column)
     if column.dtype.kind == "c":
         raise TypeError(
             "Got complex numbers; pass real and imaginary part, or size and angle, as two columns."

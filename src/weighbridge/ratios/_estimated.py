@@ -23,7 +23,7 @@ from weighbridge._overlap import (
 )
 from weighbridge.blocks import Rows, as_rows, is_blocks
 from weighbridge.blocks._rows import joined_tables
-from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
+from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or_not_at_all
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._sample import MOST_FIRST, encoder_of, samples
@@ -84,28 +84,9 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             self._warn_if_apart(at_source, at_target)
         return self
 
-    def fit_blocks(self, X: Any, X_target: Any) -> Any:
-        """Estimate the ratio from two samples that need not fit into memory.
-
-        Parameters
-        ----------
-        X, X_target : Rows, dask array or data frame
-            Source and target rows, with the same columns; see `weighbridge.blocks`. `fit_ratio`
-            compares the columns first.
-
-        Returns
-        -------
-        density ratio
-            The fitted object.
-
-        Notes
-        -----
-        `ULSIF`, `GaussianRatio` and the default `ClassifierRatio` learn from sums over all rows.
-        Any other ratio is fitted to rows in memory: 100,000 of each sample
-        (`NearestNeighbourRatio`: 20,000), drawn at random by what they hold.
-        """
+    def _fit_blocks(self, source: Rows, target: Rows) -> Any:
+        """Estimate the ratio from samples in blocks, whose columns `fit_ratio` has compared."""
         self._check_parameters()
-        source, target = as_rows(X), as_rows(X_target)
         with whole_or_not_at_all(self):
             self._keep_columns(source)
             self._keep_sizes(source.n_rows, target.n_rows)
@@ -157,23 +138,11 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if is_blocks(X):
-            rows = self._columns_of_fit(as_rows(X))
+            rows = columns_of_fit(self, as_rows(X))
             with warnings.catch_warnings():  # here: in the threads of blocks it would not be safe
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
                 return rows.vector(self._score_table)
         return self._in_blocks(self._checked_rows(X, reset=False), self._score_block)
-
-    def _columns_of_fit(self, rows: Rows) -> Rows:
-        """Bring named columns into the order of ``fit``; refuse others."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and rows.names is not None:
-            return rows if rows.names == list(names) else rows.select(list(names))
-        if rows.n_columns != self.n_features_in_:
-            raise ValueError(
-                f"X has {rows.n_columns} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        return rows
 
     def _score_table(self, table: Any) -> Any:
         """Return the log ratio at the rows of one block, whose columns have been compared."""

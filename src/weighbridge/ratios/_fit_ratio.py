@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from weighbridge._namespace import array_namespace, is_foreign
 from weighbridge._validation import is_frame
 from weighbridge.blocks import Rows, as_rows, is_blocks
-from weighbridge.blocks._array import as_numbers
+from weighbridge.blocks._array import ArrayRows, as_numbers
 from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._columns import DAY, unmasked
 
@@ -40,6 +41,12 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
     fitted ratio
         Its ``score_samples(X)`` is ``log p_target(x) - log p_source(x)``.
 
+    Notes
+    -----
+    Of rows in blocks `ULSIF`, `GaussianRatio` and the default `ClassifierRatio` learn from sums
+    over all rows. Any other ratio is fitted to rows in memory: 100,000 of each sample
+    (`NearestNeighbourRatio`: 20,000), drawn at random by what they hold.
+
     Examples
     --------
     >>> import numpy as np
@@ -57,27 +64,33 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
             "directly, or pass a ratio that is not fitted."
         )
     if is_blocks(X) or is_blocks(X_target):
-        return _fit_blocks(X, X_target, ratio)
+        return _fit_to_blocks(X, X_target, ratio)
     stacked, domain = stack_samples(X, X_target)
     return ratio.fit(stacked, domain)
 
 
-def _fit_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
+def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
     """Compare the columns of two samples in blocks, and fit a ratio to them."""
-    if not hasattr(ratio, "fit_blocks"):
+    if not hasattr(ratio, "_fit_blocks"):
         raise TypeError(
             f"Got rows in blocks for a {type(ratio).__name__}, which needs them in memory; pass a "
             "ratio of weighbridge.ratios alone (it standardises columns itself), or fit it to "
             "X.first(n) and score by blocks: X.vector(ratio.score_samples)."
         )
     source, target = as_rows(X), as_rows(X_target)
+    for name, rows in (("X", source), ("X_target", target)):
+        if isinstance(rows, ArrayRows) and sp.issparse(rows.table):
+            raise TypeError(
+                f"Got {name} as a sparse matrix in blocks; pass the matrix itself: it is in "
+                "memory, and is scored in blocks anyway."
+            )
     if source.names is not None and target.names is not None:
         target = _named_alike(source, target)
         if source.numeric != target.numeric:  # a data frame beside files of numbers
             source, target = as_numbers(source), as_numbers(target)
     # a few rows tell whether the columns are of the same kinds; all that can be wrong is said here
     stack_samples(*(rows.first(HEAD) for rows in (source, target)))
-    return ratio.fit_blocks(source, target)
+    return ratio._fit_blocks(source, target)
 
 
 def _named_alike(source: Rows, target: Rows) -> Rows:
@@ -128,14 +141,7 @@ def is_fitted(ratio: Any) -> bool:
 def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
     """Put the two samples on top of each other; the labels are 0 for source, 1 for target."""
     for name, part in (("X", X), ("X_target", X_target)):
-        if part is None:
-            raise TypeError(f"Got {name}=None; a density ratio needs rows of both samples.")
-        if is_blocks(part):
-            raise TypeError(
-                f"Got {name} as rows in blocks ({type(part).__name__}), which are taken by "
-                "fit_ratio, score_samples, balance_table and the weights of diagnostics; this "
-                "needs a table in memory: pass some rows, as_rows(X).first(100_000)."
-            )
+        _refuse_no_table(name, part)
     if is_frame(X) != is_frame(X_target):
         raise TypeError(
             f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "
@@ -157,6 +163,22 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
                 "ratio needs at least 2 rows of each sample, and a useful one some dozens."
             )
     return _stack(parts), np.repeat([0, 1], sizes)
+
+
+def _refuse_no_table(name: str, part: Any) -> None:
+    if part is None:
+        raise TypeError(f"Got {name}=None; a density ratio needs rows of both samples.")
+    if isinstance(part, str | PathLike):
+        raise TypeError(
+            f"Got {name}={part!r}, a path; read the table first, or block by block: "
+            "weighbridge.blocks.from_parquet(path)."
+        )
+    if is_blocks(part):
+        raise TypeError(
+            f"Got {name} as rows in blocks ({type(part).__name__}), which are taken by "
+            "fit_ratio, score_samples, balance_table and the weights of diagnostics; this "
+            "needs a table in memory: pass some rows, as_rows(X).first(100_000)."
+        )
 
 
 def target_like_source(X: Any, X_target: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from numbers import Real
 from typing import Any
 
@@ -14,7 +16,7 @@ from sklearn.utils import check_array
 
 from weighbridge._validation import is_frame
 from weighbridge.blocks import as_rows, is_blocks
-from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
+from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or_not_at_all
 
 
 class KnownRatio(DensityRatioMixin, BaseEstimator):
@@ -113,7 +115,8 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         """
         self._check_parameters()
         if is_blocks(X):
-            return as_rows(X).vector(self.score_samples)
+            rows = columns_of_fit(self, as_rows(X))
+            return rows.vector(_OnTables(self.score_samples, rows.names))
         if hasattr(self, "n_features_in_"):
             X = self._validate(X, reset=False, dtype="numeric", ensure_all_finite=False)
         elif not is_frame(X):
@@ -191,6 +194,22 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
                 return -np.log(p) + (np.log(self.share) if self.share else 0.0)
             constant = np.log(self.share) - np.log1p(-self.share) if self.share else 0.0
             return np.log1p(-p) - np.log(p) + constant
+
+
+@dataclass(frozen=True)
+class _OnTables:
+    """A function of tables; arrays of numbers that stand for named columns get their names back."""
+
+    function: Callable[[Any], np.ndarray]
+    names: list[str] | None
+
+    def __call__(self, table: Any) -> np.ndarray:
+        if self.names is not None and isinstance(table, np.ndarray):
+            import narwhals as nw
+
+            library: Any = "pandas" if find_spec("pandas") else "pyarrow"
+            table = nw.from_numpy(table, schema=self.names, backend=library).to_native()
+        return self.function(table)
 
 
 def _log_density(density: Any, X: Any, name: str) -> np.ndarray:

@@ -15,6 +15,8 @@ from weighbridge._namespace import array_namespace
 # Values of a column count as equal within this share of its range.
 _RESOLUTION = 2.0**-30
 _BITS = 53
+# Rows that lie outside of the range count as no further away than so many steps.
+_FAR = 2.0**40
 _STEP, _FIRST, _SECOND = (
     constant - 2**64 for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
@@ -47,21 +49,15 @@ class RowKeys:
             low, width = (xp.asarray(part, device=numbers.device) for part in (low, width))
         steps = (numbers / 2 - low / 2) / width / _RESOLUTION
         if xp is np:
-            gaps = np.isnan(steps)
-            if gaps.any():
-                steps[gaps] = 2 / _RESOLUTION
+            steps[np.isnan(steps)] = 2 / _RESOLUTION
+            np.clip(steps, -_FAR, _FAR, out=steps)
             np.rint(steps, out=steps)
         else:
-            steps = xp.round(steps)
-        places = xp.astype(steps, xp.int64)
-        total = xp.sum(places * self._multipliers(xp, places, places.shape[1]), axis=1)
-        for number, code in enumerate(codes, start=int(places.shape[1])):
-            total = total + np.nan_to_num(code, nan=-1.0).astype(np.int64) * _multiplier(number)
+            steps = xp.round(xp.clip(steps, -_FAR, _FAR))
+        total = xp.sum(_curved(xp.astype(steps, xp.int64)), axis=1)
+        for code in codes:
+            total = total + _curved(np.nan_to_num(code, nan=-1.0).astype(np.int64))
         return unit(total + _wrapped(self.seed * _STEP))
-
-    def _multipliers(self, xp: Any, places: Any, n: int) -> Any:
-        values = np.array([_multiplier(number) for number in range(n)], dtype=np.int64)
-        return values if xp is np else xp.asarray(values, device=places.device)
 
 
 def position_keys(positions: np.ndarray, seed: int) -> np.ndarray:
@@ -87,9 +83,13 @@ def _shifted(numbers: Any, bits: int) -> Any:
     return (numbers >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def _multiplier(number: int) -> int:
-    """Return an odd multiplier for a column."""
-    return int(_mixed(np.array([number + 1]) * np.int64(_STEP))[0]) | 1
+def _curved(places: Any) -> Any:
+    """Return a polynomial of whole numbers, modulo 2^64.
+
+    Sums of it tell rows apart, and do not depend on the order of the columns, which named columns
+    need not share with others.
+    """
+    return places * (places * _FIRST + _SECOND)
 
 
 def _wrapped(number: int) -> int:

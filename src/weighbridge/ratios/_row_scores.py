@@ -45,10 +45,9 @@ class RowScores:
 
     def _coarse_table(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the coarse keys that only one row has, and their values; made when needed."""
-        if self.coarse_row_keys is not None:
-            keys, owner, count = np.unique(
-                self.coarse_row_keys, return_index=True, return_counts=True
-            )
+        row_keys = self.coarse_row_keys  # another thread may be through with them
+        if row_keys is not None:
+            keys, owner, count = np.unique(row_keys, return_index=True, return_counts=True)
             alone = count == 1  # no other row is so near
             self.coarse_known, self.coarse_value = keys[alone], self.value[owner[alone]]
             self.coarse_row_keys = None

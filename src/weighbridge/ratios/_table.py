@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from weighbridge.blocks import Block, Rows
 from weighbridge.blocks._array import ArrayRows
 from weighbridge.ratios._column_sums import (
+    OTHERS,
     ColumnSums,
     centre_and_variance,
     column_sums,
@@ -218,7 +219,7 @@ def _gap_value(sums: ColumnSums) -> np.ndarray:
 
 
 # Levels of one column: what a missing value and a rare level are called there.
-_MISSING, _OTHERS = "\0missing", "\0others"
+_MISSING, _OTHERS = "\0missing", OTHERS
 
 
 def _frequent_levels(counted: Counter[Any], n: int) -> np.ndarray:
@@ -231,7 +232,7 @@ def _frequent_levels(counted: Counter[Any], n: int) -> np.ndarray:
     least = min(RARE, max(2, n // 10))  # a handful of rows has no room for rare levels
     kept = by_count[counts[by_count] >= least]
     others = [_OTHERS] if kept.size < levels.size else []
-    return np.sort(np.append(levels[kept], others).astype(str))
+    return np.unique(np.append(levels[kept], others).astype(str))
 
 
 def _with_missing(text: np.ndarray) -> np.ndarray:
