@@ -784,3 +784,27 @@ def test_settings_of_scikit_learn_reach_the_threads():
     with config_context(working_memory=77), threadpool_limits(2):
         assert set(rows.map(lambda block: get_config()["working_memory"])) == {77}
     assert get_config()["working_memory"] == 1024
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_sample_is_drawn_once_each_and_is_the_same_in_other_blocks(size):
+    X = np.arange(200.0).reshape(100, 2)
+    found = from_array(X, size).sample(30)
+    np.testing.assert_array_equal(found, from_array(X).sample(30))
+    assert found.shape == (30, 2)
+    assert (np.diff(found[:, 0]) > 0).all()
+    np.testing.assert_array_equal(from_array(X, size).sample(1000), X)
+
+
+def test_every_row_is_drawn_as_often():
+    rows, counts = from_array(np.arange(20.0)[:, None], 6), np.zeros(20)
+    for seed in range(2000):
+        counts[rows.sample(5, seed)[:, 0].astype(int)] += 1
+    # 500 expected, standard deviation 19.4: five of them for the largest of 20
+    assert np.abs(counts - 500).max() < 5 * 19.4
+
+
+def test_rows_say_what_they_are():
+    assert repr(from_array(np.zeros((3, 2)))) == "<ArrayRows of 2 columns>"
+    frame = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    assert repr(as_rows(frame)) == "<ArrayRows of 2 columns, a, b>"

@@ -132,7 +132,7 @@ def test_an_error_of_a_worker_names_block_and_rows_here(client):
     before = dict(vars(ratio))
     match = r"^In block 7 \(rows 2,800 to 3,199\): Got infinity in column '1'; replace it"
     with pytest.raises(BlockError, match=match):
-        ratio._fit_blocks(array(table), array(X_TARGET))
+        ratio._fit_blocks(from_dask(array(table)), from_dask(array(X_TARGET)))
     assert vars(ratio) == before
 
 

@@ -353,7 +353,7 @@ def test_other_estimators_are_told_what_works_on_blocks(wrapper, estimator, mess
     X, y, _ = _problem(300)
     with pytest.raises(TypeError, match=message) as caught:
         wrapper(estimator, KnownRatio(_log_ratio)).fit(from_array(X), y)
-    assert "first(" in str(caught.value)  # the remedy
+    assert "sample(" in str(caught.value)  # the remedy
 
 
 @pytest.mark.parametrize("wrapper", [ImportanceWeighted, ImportanceWeightedCV])

@@ -322,7 +322,7 @@ TABLES = {
     "normal": LARGE[:30_000],
     "one column": LARGE[:30_000, :1],
     "whole numbers": GRID,
-    "line": np.linspace(0, 1, 30_000)[:, None] * [1.0, -3.0],
+    "line": np.linspace(0, 1, 30_000)[:, None] * [1.0, 3.0],
     "skew": np.exp(2 * LARGE[:30_000]),
 }
 
@@ -376,10 +376,14 @@ def test_equal_rows_have_equal_keys_and_others_have_others():
     keys = keys_of(table)
     np.testing.assert_array_equal(keys[:500], keys[500:])
     assert np.unique(keys).size == 500
-    # a missing value is none of the numbers, and the columns count each for themselves
-    rows = np.array([[0, 1], [1, 0], [np.nan, 0], [0, np.nan], [np.nan, np.nan], [0.0, 0]])
+    # a missing value is none of the numbers
+    rows = np.array([[0, 1], [1, 1], [np.nan, 0], [1, np.nan], [np.nan, np.nan], [0.0, 0]])
     keys = RowKeys(np.zeros(2), np.ones(2), 0)(rows)
     assert np.unique(keys).size == len(rows)
+
+
+def test_keys_do_not_depend_on_the_order_of_columns():
+    np.testing.assert_array_equal(keys_of(LARGE[:100, ::-1]), keys_of(LARGE[:100]))
 
 
 def test_hardly_any_key_depends_on_the_unit():

@@ -26,7 +26,7 @@ ON_BLOCKS = (
 )
 _REMEDY = (
     "an estimator with its own dask implementation (lightgbm.dask, xgboost.dask) goes into "
-    "ImportanceWeighted with dask collections; fit any other in memory, on rows.first(n) or on a "
+    "ImportanceWeighted with dask collections; fit any other in memory, on rows.sample(n) or on a "
     "sample, with weights from weighbridge.ratios"
 )
 
@@ -49,7 +49,7 @@ def block_steps(estimator: Any) -> list[Any]:
             raise TypeError(
                 f"Got a pipeline with {name}, which cannot be fitted block by block; on blocks "
                 f"there are {ON_BLOCKS}. Fit it on a part of the rows and freeze it: "
-                f"FrozenEstimator({name}(...).fit(rows.first(100_000)))."
+                f"FrozenEstimator({name}(...).fit(rows.sample(100_000)))."
             )
         steps.append(step)
     return steps + block_steps(estimator.steps[-1][1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 from weighbridge.blocks._array import ArrayRows
@@ -55,4 +56,6 @@ def as_rows(X: Any) -> Rows:
     """
     if isinstance(X, Rows):
         return X
+    if isinstance(X, str | PathLike):
+        raise TypeError(f"Got {X!r}, a path; from_parquet(path) reads it block by block.")
     return from_dask(X) if is_dask(X) else ArrayRows(X)

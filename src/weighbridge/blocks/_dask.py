@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -134,7 +136,8 @@ class DaskRows(Rows):
         while len(tasks) > 1:
             pairs = [together(*tasks[i : i + 2]) for i in range(0, len(tasks) - 1, 2)]
             tasks = pairs + tasks[2 * len(pairs) :]
-        return compute(tasks[0])[0]
+        with _no_word_of_size():
+            return compute(tasks[0])[0]
 
     def vector(self, function: Callable[..., Any], *beside: Any) -> Any:
         """Return a dask array of one entry for each row, see `Rows.vector`.
@@ -202,7 +205,17 @@ def _computed(tasks: list[Any]) -> Iterator[Any]:
     from dask.base import compute
 
     for start in range(0, len(tasks), AT_A_TIME):
-        yield from compute(*tasks[start : start + AT_A_TIME])
+        with _no_word_of_size():
+            results = compute(*tasks[start : start + AT_A_TIME])
+        yield from results
+
+
+@contextmanager
+def _no_word_of_size() -> Iterator[None]:
+    """Vectors of this process travel with the tasks: so a lost worker loses none of them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        yield
 
 
 class _Run:

@@ -184,6 +184,50 @@ class Rows(ABC):
                 break
         return joined_tables(parts)
 
+    def sample(self, n: int, random_state: Any = 0) -> Any:
+        """Return rows drawn at random, in memory and in their order.
+
+        Parameters
+        ----------
+        n : int
+            How many, at most; each row at most once.
+        random_state : int, Generator or None, default=0
+            Draws them; the same for the same rows in other blocks.
+
+        Returns
+        -------
+        array or data frame
+            The rows.
+        """
+        check_n(n)
+        rng = np.random.default_rng(random_state)
+        some = rng.choice(self.n_rows, min(n, self.n_rows), replace=False, shuffle=False)
+        chosen = np.sort(some)
+        return joined_tables(list(self.map(Chosen(chosen))))
+
+    def __repr__(self) -> str:
+        columns = "" if self.names is None else f", {', '.join(self.names[:5])}"
+        more = ", ..." if self.names is not None and len(self.names) > 5 else ""
+        return f"<{type(self).__name__} of {self.n_columns} columns{columns}{more}>"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some rows of a block, by their numbers in the whole."""
+
+    numbers: np.ndarray
+
+    def __call__(self, block: Block) -> Any:
+        """Take them out."""
+        ends = np.searchsorted(self.numbers, [block.start, block.start + block.n_rows])
+        places = self.numbers[slice(*ends)] - block.start
+        if hasattr(block.table, "iloc"):
+            return block.table.iloc[places]
+        if is_foreign(block.table):
+            xp = array_namespace(block.table)
+            return xp.take(block.table, xp.asarray(places, device=block.table.device), axis=0)
+        return block.table[places]
+
 
 @dataclass(frozen=True)
 class OfTable:

@@ -103,7 +103,7 @@ class FoldCriterion(Criterion):
         if scoring != "neg_mean_squared_error":
             raise TypeError(
                 f"Got scoring={scoring!r} and rows in blocks, where the loss is the squared error; "
-                "leave scoring out, or use rows in memory (rows.first(n))."
+                "leave scoring out, or use rows in memory (rows.sample(n))."
             )
 
 

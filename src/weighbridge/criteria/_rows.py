@@ -125,7 +125,7 @@ def source_rows(
     elif is_blocks(X):
         raise TypeError(
             "Got rows in blocks, which this criterion cannot read; on blocks there is "
-            f"criteria.CrossValidation() for {ON_BLOCKS}. Use others in memory, on rows.first(n)."
+            f"criteria.CrossValidation() for {ON_BLOCKS}. Use others in memory, on rows.sample(n)."
         )
     else:
         X = np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0]

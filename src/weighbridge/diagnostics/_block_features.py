@@ -14,7 +14,7 @@ from weighbridge.blocks import Block, Rows, as_rows, is_blocks
 from weighbridge.diagnostics._feature_sums import FeatureSums, number_sums, text_sums
 from weighbridge.diagnostics._features import coded, refuse_infinite_in, table_columns
 from weighbridge.diagnostics._moments import RowWeights
-from weighbridge.diagnostics._samples import _check_rows
+from weighbridge.diagnostics._samples import check_rows
 from weighbridge.diagnostics._vectors import beside_rows, stretch_of
 from weighbridge.diagnostics._weight_checks import check_stretch, refuse_all_zero
 from weighbridge.diagnostics._weights import check_weights
@@ -26,7 +26,7 @@ def block_features(
     """Yield the sums of each feature in the two samples; one of them may be in memory."""
     rows, target = as_rows(X), as_rows(X_target)
     for name, part in (("X", rows), ("X_target", target)):
-        _check_rows(name, part)
+        check_rows(name, part)
     target = _with_columns_of(rows, target)
     sums = _feature_sums(rows, weights, "X", "weights")
     target_sums = _feature_sums(target, target_weights, "X_target", "target_weights")

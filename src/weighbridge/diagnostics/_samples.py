@@ -12,7 +12,7 @@ from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge._validation import FEWEST_ROWS, check_sample_weight
 from weighbridge.diagnostics._classes import refuse_missing
 from weighbridge.ratios._columns import take_rows
-from weighbridge.ratios._fit_ratio import stack_samples, target_like_source
+from weighbridge.ratios._fit_ratio import refuse_no_table, stack_samples, target_like_source
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,17 @@ def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None
 def stacked_table(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
     """Return both samples in one table that NumPy can read, and 0 for source, 1 for target."""
     for name, part in (("X", X), ("X_target", X_target)):
-        _check_rows(name, part)
+        if part is not None:
+            refuse_no_table(name, part)
+        check_rows(name, part)
     if hasattr(X, "columns") and hasattr(X_target, "columns"):
         X, X_target = _with_text_names(X), _with_text_names(X_target)
     stacked, codes = stack_samples(X, X_target)
     return (to_numpy(stacked) if is_foreign(stacked) else stacked), codes
 
 
-def _check_rows(name: str, part: Any) -> None:
+def check_rows(name: str, part: Any) -> None:
+    """Refuse tables with too few rows or columns to compare."""
     if part is None:
         raise TypeError(f"Got {name}=None; rows of both samples are needed to compare them.")
     nested = isinstance(part, list | tuple)

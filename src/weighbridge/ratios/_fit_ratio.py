@@ -75,7 +75,7 @@ def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
         raise TypeError(
             f"Got rows in blocks for a {type(ratio).__name__}, which needs them in memory; pass a "
             "ratio of weighbridge.ratios alone (it standardises columns itself), or fit it to "
-            "X.first(n) and score by blocks: X.vector(ratio.score_samples)."
+            "X.sample(n) and score by blocks: X.vector(ratio.score_samples)."
         )
     source, target = as_rows(X), as_rows(X_target)
     for name, rows in (("X", source), ("X_target", target)):
@@ -141,7 +141,7 @@ def is_fitted(ratio: Any) -> bool:
 def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
     """Put the two samples on top of each other; the labels are 0 for source, 1 for target."""
     for name, part in (("X", X), ("X_target", X_target)):
-        _refuse_no_table(name, part)
+        refuse_no_table(name, part)
     if is_frame(X) != is_frame(X_target):
         raise TypeError(
             f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "
@@ -165,7 +165,8 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
     return _stack(parts), np.repeat([0, 1], sizes)
 
 
-def _refuse_no_table(name: str, part: Any) -> None:
+def refuse_no_table(name: str, part: Any) -> None:
+    """Refuse what is no table in memory, and say what to do with it."""
     if part is None:
         raise TypeError(f"Got {name}=None; a density ratio needs rows of both samples.")
     if isinstance(part, str | PathLike):
@@ -177,7 +178,7 @@ def _refuse_no_table(name: str, part: Any) -> None:
         raise TypeError(
             f"Got {name} as rows in blocks ({type(part).__name__}), which are taken by "
             "fit_ratio, score_samples, balance_table and the weights of diagnostics; this "
-            "needs a table in memory: pass some rows, as_rows(X).first(100_000)."
+            "needs a table in memory: draw some rows, as_rows(X).sample(100_000)."
         )
 
 

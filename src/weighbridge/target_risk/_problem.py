@@ -23,7 +23,12 @@ from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
 from weighbridge.criteria._row_loss import RowLoss
 from weighbridge.criteria._rows import SourceRows, source_rows
 from weighbridge.ratios import fit_ratio
-from weighbridge.ratios._fit_ratio import check_ratio, is_fitted, target_like_source
+from weighbridge.ratios._fit_ratio import (
+    check_ratio,
+    is_fitted,
+    refuse_no_table,
+    target_like_source,
+)
 from weighbridge.target_risk._features import Features, FloatArray
 from weighbridge.target_risk._held_out import (
     HeldOut,
@@ -240,6 +245,8 @@ def check_arguments(estimator: Any, y: Any) -> None:
             f"Got estimator={estimator!r}, but expected an estimator of scikit-learn, e.g. "
             "LogisticRegression()."
         )
+    if y is not None:
+        refuse_no_table("y", y)
     labels = np.asarray(y)
     if labels.ndim != 1 and not (labels.ndim == 2 and labels.shape[1] == 1):
         raise ValueError(
