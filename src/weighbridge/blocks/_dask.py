@@ -17,6 +17,7 @@ from weighbridge.blocks._rows import (
     OfTable,
     Rows,
     add,
+    block_size,
     check_columns,
     check_length,
     check_n,
@@ -131,7 +132,7 @@ class DaskRows(Rows):
         from dask.base import compute
         from dask.delayed import delayed
 
-        tasks = self._tasks(function, beside)
+        tasks = self._tasks(_InPieces(function, block_size(self.n_columns, None)), beside)
         together = delayed(add, pure=False)
         while len(tasks) > 1:
             pairs = [together(*tasks[i : i + 2]) for i in range(0, len(tasks) - 1, 2)]
@@ -242,6 +243,24 @@ class _Run:
         if self.is_frame and self.numeric:
             table = table.to_numpy(dtype=np.float64)
         return self.function(Block(table, block.start, block.beside))
+
+
+class _InPieces:
+    """The sum of a function over pieces of a block: parts of dask may be large."""
+
+    def __init__(self, function: Callable[[Block], Any], size: int):
+        self.function, self.size = function, size
+
+    def __call__(self, block: Block) -> Any:
+        """Add it up."""
+        total: Any = None
+        for start in range(0, max(block.n_rows, 1), self.size):
+            stop = start + self.size
+            beside = tuple(part[start:stop] for part in block.beside)
+            piece = Block(stretch(block.table, start, stop), block.start + start, beside)
+            result = self.function(piece)
+            total = result if total is None else add(total, result)
+        return total
 
 
 class _Entries:
