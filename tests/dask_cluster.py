@@ -1,8 +1,10 @@
 """A small cluster of dask that the tests of one module share, and what kills its workers."""
 
+import gc
 import os
 import signal
 import threading
+import warnings
 from contextlib import contextmanager
 
 from distributed import Client, LocalCluster
@@ -26,6 +28,10 @@ def small_cluster(n_workers=2):
         silence_logs=60,  # a worker that a test kills is no news
     ) as cluster:
         yield cluster
+    # sockets that dask leaves to the garbage are none of the next test's
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
 
 
 class Killer(threading.Thread):
