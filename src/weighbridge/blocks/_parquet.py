@@ -22,8 +22,9 @@ def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> Pa
     Parameters
     ----------
     paths : path, or sequence of paths
-        A file, a folder (all ``.parquet`` files in it, by name), a pattern with ``*``, or several
-        of them. All files must have the same columns.
+        A file, a folder (all ``.parquet`` files in it, by the numbers in their names), a pattern
+        (``folder/**/*.parquet`` for folders in folders), or several of them. All files must have
+        the columns that are read.
     columns : sequence of str, optional
         Columns to read, in this order. Default: all of the first file.
     size : int, optional
@@ -142,14 +143,12 @@ def _files(paths: Any) -> list[str]:
         paths = [paths]
     files: list[str] = []
     for path in map(os.fspath, () if paths is None else paths):
-        if os.path.isdir(path):
-            found = sorted(map(str, Path(path).glob("*.parquet")), key=by_number)
-        else:
-            found = [path] if os.path.isfile(path) else sorted(glob(path), key=by_number)
+        pattern = os.path.join(path, "*.parquet") if os.path.isdir(path) else path
+        found = sorted(glob(pattern, recursive=True), key=by_number)
         if not found:
             raise FileNotFoundError(
                 f"Got {path}, where there is no Parquet file; pass a file, a folder of .parquet "
-                "files, or a pattern."
+                "files, or a pattern (folder/**/*.parquet for folders in it)."
             )
         files += found
     if not files:
