@@ -18,6 +18,7 @@ from weighbridge.diagnostics._samples import check_rows
 from weighbridge.diagnostics._vectors import beside_rows, stretch_of
 from weighbridge.diagnostics._weight_checks import check_stretch, refuse_all_zero
 from weighbridge.diagnostics._weights import check_weights
+from weighbridge.ratios._fit_ratio import named_alike
 
 
 def block_features(
@@ -54,15 +55,7 @@ def _with_columns_of(rows: Rows, target: Rows) -> Rows:
                 "samples must have the same features in the same order."
             )
         return target
-    missing = [name for name in rows.names if name not in target.names]
-    extra = [name for name in target.names if name not in rows.names]
-    if missing or extra:
-        found = [f"missing {missing}"] * bool(missing) + [f"unexpected {extra}"] * bool(extra)
-        raise ValueError(
-            f"Got X_target with other columns than X: {', '.join(found)}. Both samples must have "
-            "the same features; rename, add or drop columns."
-        )
-    return target if target.names == rows.names else target.select(rows.names)
+    return named_alike(rows, target)
 
 
 def _feature_sums(rows: Rows, weights: Any, sample: str, weights_name: str) -> list[FeatureSums]:

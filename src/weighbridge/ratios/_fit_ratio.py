@@ -85,7 +85,7 @@ def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
                 "memory, and is scored in blocks anyway."
             )
     if source.names is not None and target.names is not None:
-        target = _named_alike(source, target)
+        target = named_alike(source, target)
         if source.numeric != target.numeric:  # a data frame beside files of numbers
             source, target = as_numbers(source), as_numbers(target)
     # a few rows tell whether the columns are of the same kinds; all that can be wrong is said here
@@ -93,7 +93,7 @@ def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
     return ratio._fit_blocks(source, target)
 
 
-def _named_alike(source: Rows, target: Rows) -> Rows:
+def named_alike(source: Rows, target: Rows) -> Rows:
     """Bring the columns of the target into the order of the source's; refuse other names."""
     names, others = list(source.names or ()), list(target.names or ())
     if names == others:
