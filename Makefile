@@ -7,7 +7,7 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow test-torch test-browser test-oldest lint format docs bench bench-scale bench-selection bench-verdicts paper paper-full clean
+.PHONY: help demo test test-slow test-torch test-browser test-oldest lint format house docs bench bench-scale bench-selection bench-verdicts paper paper-full clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ lint: $(VENV)/.lint ## ruff, mypy, import-linter
 format: $(VENV)/.lint ## rewrite the code in house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+house: $(VENV)/.cli ## the shape of the package in numbers, beside its goals (half a minute)
+	$(BIN)/python tools/house.py
 
 docs: $(VENV)/.docs ## build the site into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
