@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
-from covering import covering
 from weighbridge.blocks import (
     Block,
     Rows,
@@ -200,14 +199,16 @@ def test_a_vector_of_tensors_is_a_tensor(folder):
     np.testing.assert_array_equal(found.numpy(), TABLE[:, 0])
 
 
-@covering(source=SOURCES, n=[0, 1, 8, 9, 20, N - 1, N, N + 1, 10**6])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("n", [0, 1, 8, 9, 20, N - 1, N, N + 1, 10**6])
 def test_the_first_rows_are_the_first_rows(source, n, folder):
     found = rows_of(source, folder).first(n)
     assert tuple(found.shape) == (min(n, N), 3)
     np.testing.assert_array_equal(plain(found), TABLE[:n])
 
 
-@covering(source=NAMED, columns=[["c", "a"], ["b"], ["c", "b", "a"], "b"])
+@pytest.mark.parametrize("source", [*NAMED])
+@pytest.mark.parametrize("columns", [["c", "a"], ["b"], ["c", "b", "a"], "b"])
 def test_columns_are_selected_in_the_order_asked_for(source, columns, folder):
     rows = rows_of(source, folder).select(columns)
     places = [NAMES.index(name) for name in columns]
@@ -229,7 +230,8 @@ BESIDE = {
 }
 
 
-@covering(source=SOURCES, kind=BESIDE)
+@pytest.mark.parametrize("kind", BESIDE)
+@pytest.mark.parametrize("source", SOURCES)
 def test_blocks_carry_their_stretch_of_an_array(source, kind, folder):
     made, expected = BESIDE[kind]
     for block in rows_of(source, folder).map(lambda block: block, made(), VECTOR):
@@ -245,7 +247,9 @@ def _pairs(rows, other):
     return np.concatenate(parts)
 
 
-@covering(source=["array", "pandas", "folder"], other=[*LOCAL, TORCH], size=[5, 8, 13])
+@pytest.mark.parametrize("other", [*LOCAL, TORCH])
+@pytest.mark.parametrize("source", ["array", "pandas", "folder"])
+@pytest.mark.parametrize("size", [5, 8, 13])
 def test_blocks_carry_their_stretch_of_other_rows(source, other, size, folder):
     rows, beside = rows_of(source, folder, 8), rows_of(other, folder, size)
     np.testing.assert_array_equal(_pairs(rows, beside), TABLE)
@@ -254,7 +258,9 @@ def test_blocks_carry_their_stretch_of_other_rows(source, other, size, folder):
         np.testing.assert_array_equal(found, TABLE[:, 1])
 
 
-@covering(source=DASK, other=[*DASK[1:], DASK[0]], size=[5, 8, 60])
+@pytest.mark.parametrize("other", DASK[::-1])
+@pytest.mark.parametrize("source", DASK)
+@pytest.mark.parametrize("size", [5, 8, 60])
 def test_dask_blocks_carry_their_stretch_of_collections_in_other_chunks(
     source, other, size, folder
 ):
@@ -626,7 +632,8 @@ def test_a_vector_needs_an_entry_for_each_row(source, folder):
         compute(rows.vector(lambda table: plain(table).sum()))
 
 
-@covering(source=SOURCES, n=[0, 1, N - 1, N + 1])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("n", [0, 1, N - 1, N + 1])
 def test_what_lies_beside_must_have_an_entry_for_each_row(source, n, folder):
     rows = rows_of(source, folder)
     message = f"Got {n} entries beside {N} rows; there must be one for each row"
@@ -669,7 +676,8 @@ def test_sizes_of_blocks_are_checked(size, folder):
             made()
 
 
-@covering(source=SOURCES, n=[-1, 2.5, True, None])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("n", [-1, 2.5, True, None])
 def test_numbers_of_first_rows_are_checked(source, n, folder):
     with pytest.raises(ValueError, match=r"Got n=.*expected a number of rows, at least 0"):
         rows_of(source, folder).first(n)
