@@ -6,8 +6,14 @@ JOBS   ?= auto
 # Tests run in one process per core; more threads in each would only wait for each other.
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# What a newcomer runs, and what is added to it; no test is in both but laws, which get more examples.
+APART := not slow and not torch and not browser
+TESTS := not more and $(APART)
+MORE  := (more or hypothesis) and $(APART)
+# Groups stay in one process: a cluster or a costly fixture is made once.
+PYTEST := -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: help demo test test-slow test-torch test-browser test-oldest lint format house docs bench bench-scale bench-selection bench-verdicts paper paper-full net clean
+.PHONY: help demo test test-more test-all test-slow test-torch test-browser test-oldest lint format house docs bench bench-scale bench-selection bench-verdicts paper paper-full net clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,12 +32,17 @@ demo: $(VENV)/.cli ## install what is needed, go from two tables to a report
 	$(BIN)/weighbridge demo
 	@echo "  the command is $(BIN)/weighbridge; to type it without the folder: . $(BIN)/activate"
 
-test: $(VENV)/.test ## install what is needed, run all tests but the slow ones
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not torch and not browser"
-	@echo "left out: tests in a browser (make test-browser), Monte Carlo of minutes (make test-slow)"
+test: $(VENV)/.test ## install what is needed, run the tests (4 minutes on two cores)
+	$(BIN)/python $(PYTEST) -m "$(TESTS)"
+	@echo "there are more: make test-all, and Monte Carlo by make test-slow"
 
-test-slow: $(VENV)/.test ## Monte Carlo tests of minutes
-	$(BIN)/python -m pytest -n $(JOBS) -m slow tests
+test-more: $(VENV)/.test ## what make test leaves out: more examples of each law, more estimators and sources
+	$(BIN)/python $(PYTEST) -m "$(MORE)" --hypothesis-profile=more tests
+
+test-all: test test-more test-browser test-torch ## all tests but make test-slow and make test-oldest
+
+test-slow: $(VENV)/.test ## Monte Carlo tests, which take minutes each
+	$(BIN)/python $(PYTEST) -m slow tests
 
 test-torch: $(VENV)/.test ## the array-library tests with torch (CPU build)
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
@@ -41,8 +52,8 @@ test-browser: $(VENV)/.browser ## the report in headless Chromium (needs chromiu
 	@test -f .cache/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-audit --no-fund --prefix .cache/axe axe-core@4
 	WEIGHBRIDGE_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -m browser tests/browser
 
-test-oldest: $(VENV)-oldest/.done ## the tests with the oldest supported dependencies (Python 3.11 or 3.12)
-	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) -m "not slow and not torch and not browser" tests
+test-oldest: $(VENV)-oldest/.done ## make test with the oldest supported dependencies (Python 3.11 or 3.12)
+	$(VENV)-oldest/bin/python $(PYTEST) -m "$(TESTS)" tests
 
 $(VENV)-oldest/.done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-oldest

@@ -1,4 +1,4 @@
-"""A small cluster of dask that the tests of one module share, and what kills its workers."""
+"""A small cluster of dask that tests share, and what kills its workers."""
 
 import gc
 import os

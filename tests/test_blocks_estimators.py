@@ -388,46 +388,6 @@ def test_a_model_fitted_on_blocks_does_not_claim_to_know_its_rows():
     assert not hasattr(model.fit(from_array(X), y), "_fitted_rows")
 
 
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    pytest.importorskip("lightgbm")
-    from dask_cluster import small_cluster
-
-    with small_cluster(n_workers=1) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
-def test_workers_of_a_cluster_do_the_sums(client):
-    import dask.array as da
-
-    X, y, _ = _problem(2_000)
-    rows = da.from_array(X, chunks=(500, 4))
-    pipe = make_pipeline(StandardScaler(), Ridge())
-    model = ImportanceWeightedCV(pipe, KnownRatio(_log_ratio), random_state=0)
-    ours, here = clone(model).fit(rows, y), clone(model).fit(from_array(X), y)
-    np.testing.assert_allclose(ours.search_result_.values, here.search_result_.values, rtol=1e-10)
-    np.testing.assert_allclose(ours.predict(rows).compute(), here.predict(X), rtol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore")  # of lightgbm and distributed, on their own account
-def test_an_estimator_of_dask_gets_dask_weights(client):
-    lightgbm = pytest.importorskip("lightgbm")
-    import dask.array as da
-
-    X, y, _ = _problem(2_000)
-    rows, labels = da.from_array(X, chunks=(500, 4)), da.from_array(y, chunks=500)
-    options = {"n_estimators": 5, "num_leaves": 4, "verbose": -1, "deterministic": True}
-    inner = lightgbm.DaskLGBMRegressor(**options, client=client)
-    known = KnownRatio(_log_ratio)
-    model = ImportanceWeighted(inner, known, weighting=RIWERM(0.5)).fit(rows, labels)
-    theirs = ImportanceWeighted(
-        lightgbm.LGBMRegressor(**options), known, weighting=RIWERM(0.5)
-    ).fit(X, y)
-    np.testing.assert_allclose(model.weights_, theirs.weights_, rtol=1e-12)
-    np.testing.assert_allclose(model.predict(rows).compute(), theirs.predict(X), rtol=1e-6)
-
-
 def test_estimators_of_dask_are_told_what_they_need():
     lightgbm = pytest.importorskip("lightgbm")
     da = pytest.importorskip("dask.array")

@@ -1,5 +1,7 @@
 """The surface of (lam, alpha) from blocks: the same numbers wherever the rows are."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -59,6 +61,11 @@ def _objective(X, y, log_ratio, own=None, estimator=None, **options):
     return criterion.objective(Ridge() if estimator is None else estimator, X, y, log_ratio, own)
 
 
+@cache
+def _losses_in_memory():
+    return _losses(_objective(*_problem()))
+
+
 def _parquet(folder, X, size=None):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
@@ -102,7 +109,7 @@ ESTIMATORS = [
 def test_the_surface_is_the_same_from_every_source(kind, tmp_path):
     X, y, s = _problem()
     ours = _losses(_objective(_source(kind, tmp_path, X), y, s))
-    np.testing.assert_allclose(ours, _losses(_objective(X, y, s)), rtol=SUMS)
+    np.testing.assert_allclose(ours, _losses_in_memory(), rtol=SUMS)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -113,15 +120,12 @@ def test_every_estimator_of_blocks_has_its_surface_in_memory(estimator):
     np.testing.assert_allclose(ours, _losses(_objective(X, y, s, own, estimator)), rtol=SUMS)
 
 
-WHOLE = _losses(_objective(*_problem()))
-
-
 @given(size=st.integers(300, 25_000))
 @settings(max_examples=8, deadline=None)
 def test_the_surface_does_not_depend_on_the_size_of_the_blocks(size):
     X, y, s = _problem()
     ours = _losses(_objective(from_array(X, size=size), y, s))
-    np.testing.assert_allclose(ours, WHOLE, rtol=SUMS)
+    np.testing.assert_allclose(ours, _losses_in_memory(), rtol=SUMS)
 
 
 def test_few_rows_in_blocks_are_scored_from_moments_and_agree_with_exact_folds():

@@ -1,4 +1,7 @@
-"""scikit-learn's own checks: the wrapper may fail only what its inner estimator fails."""
+"""scikit-learn's own checks: the wrapper may fail only what its inner estimator fails.
+
+One estimator of each kind is checked by `make test`, the others by `make test-more`.
+"""
 
 from unittest import SkipTest
 
@@ -44,9 +47,8 @@ class GentleSelection(GentleLogRatio):
         return 1 / (1 + np.exp(super().__call__(X)))
 
 
-INNER = [
-    Ridge(),
-    LogisticRegression(),
+REGRESSOR, CLASSIFIER = Ridge(), LogisticRegression()
+OTHERS = [
     SVC(),
     RandomForestClassifier(n_estimators=10, random_state=0),
     RandomForestRegressor(n_estimators=10, random_state=0),
@@ -76,13 +78,18 @@ def _inner_fails_too(inner, check):
     return False
 
 
-@parametrize_with_checks(
-    [
-        ImportanceWeighted(inner, KnownRatio(GentleLogRatio()), weighting=RIWERM(0.7))
-        for inner in INNER
-    ]
-)
+def _weighted(inner):
+    return ImportanceWeighted(inner, KnownRatio(GentleLogRatio()), weighting=RIWERM(0.7))
+
+
+@parametrize_with_checks([_weighted(REGRESSOR), _weighted(CLASSIFIER)])
 def test_importance_weighted(estimator, check):
+    _check_as_the_inner_estimator(estimator, check)
+
+
+@pytest.mark.more
+@parametrize_with_checks([_weighted(inner) for inner in OTHERS])
+def test_importance_weighted_of_other_models(estimator, check):
     _check_as_the_inner_estimator(estimator, check)
 
 
@@ -97,18 +104,35 @@ def _check_as_the_inner_estimator(estimator, check):
         raise
 
 
-# the same seed for all, or the folds would differ between two fits of one check
-@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.SearchWarning")
+def _searched(inner):
+    # the same seed for all, or the folds would differ between two fits of one check
+    ratio = KnownRatio(GentleLogRatio())
+    return ImportanceWeightedCV(inner, ratio, search=GridSearch(3, 2), random_state=0)
+
+
+few_rows = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.SearchWarning")
+
+
+@few_rows
+@parametrize_with_checks([_searched(CLASSIFIER)])
+def test_importance_weighted_cv(estimator, check):
+    _check_as_a_search(estimator, check)
+
+
+@few_rows
+@pytest.mark.more
 @parametrize_with_checks(
     [
-        ImportanceWeightedCV(
-            inner, KnownRatio(GentleLogRatio()), search=GridSearch(3, 2), random_state=0
-        )
-        for inner in INNER
+        _searched(inner)
+        for inner in (REGRESSOR, *OTHERS)
         if not isinstance(inner, RandomForestRegressor)  # as the classifier, and slow
     ]
 )
-def test_importance_weighted_cv(estimator, check):
+def test_importance_weighted_cv_of_other_models(estimator, check):
+    _check_as_a_search(estimator, check)
+
+
+def _check_as_a_search(estimator, check):
     # A row of weight 2 is held out as one row; of two copies, one may be held out while the other
     # is fitted. No estimator that holds rows out can treat them alike.
     if "sample_weight_equivalence" in str(check):
@@ -116,27 +140,33 @@ def test_importance_weighted_cv(estimator, check):
     _check_as_the_inner_estimator(estimator, check)
 
 
-RATIOS = [
-    KnownRatio(GentleLogRatio()),
-    KnownRatio(selection=GentleSelection(), share=0.5),
-    ClassifierRatio(),
-    ClassifierRatio(LogisticRegression(), calibration="sigmoid"),
-    ClassifierRatio(RandomForestClassifier(n_estimators=20, random_state=0), cv=3),
-    ULSIF(),
-    ULSIF(relative=0.2, iterations=3),
-    KLIEP(),
-    KMM(solver="gradient"),
-    GaussianRatio(),
-    GaussianRatio(shared=True),
-    NearestNeighbourRatio(),
-    AutoRatio(),
-]
-
-
 # the blobs of these checks hardly overlap
-@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
-@parametrize_with_checks(RATIOS)
+little_overlap = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+
+
+@little_overlap
+@parametrize_with_checks([KnownRatio(GentleLogRatio()), ULSIF(), ClassifierRatio()])
 def test_ratios(estimator, check):
+    check(estimator)
+
+
+@little_overlap
+@pytest.mark.more
+@parametrize_with_checks(
+    [
+        KnownRatio(selection=GentleSelection(), share=0.5),
+        ClassifierRatio(LogisticRegression(), calibration="sigmoid"),
+        ClassifierRatio(RandomForestClassifier(n_estimators=20, random_state=0), cv=3),
+        ULSIF(relative=0.2, iterations=3),
+        KLIEP(),
+        KMM(solver="gradient"),
+        GaussianRatio(),
+        GaussianRatio(shared=True),
+        NearestNeighbourRatio(),
+        AutoRatio(),
+    ]
+)
+def test_other_ratios(estimator, check):
     check(estimator)
 
 
@@ -147,7 +177,9 @@ def test_geodesic_is_an_estimator_with_parameters():
     assert repr(weighting) == "Geodesic(alpha=2, lam=0.5)"
 
 
-@pytest.mark.parametrize("inner", INNER, ids=lambda inner: type(inner).__name__)
+@pytest.mark.parametrize(
+    "inner", [REGRESSOR, CLASSIFIER, *OTHERS], ids=lambda inner: type(inner).__name__
+)
 def test_kind_is_that_of_the_inner_estimator(inner):
     wrapper = ImportanceWeighted(inner)
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function", "score"):

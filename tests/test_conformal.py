@@ -845,18 +845,35 @@ def test_expected_share_of_infinite_sets():
 GENTLE = KnownRatio(GentleLogRatio())
 
 
-@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")  # few rows
+few_rows = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+
+
+@few_rows
 @parametrize_with_checks(
     [
         ConformalRegressor(Ridge(), GENTLE, random_state=0),
-        ConformalRegressor(make_pipeline(StandardScaler(), Ridge()), GENTLE, random_state=0),
         ConformalClassifier(LogisticRegression(), GENTLE, random_state=0),
+    ]
+)
+def test_common_checks(estimator, check):
+    _check_with_held_out_rows(estimator, check)
+
+
+@few_rows
+@pytest.mark.more
+@parametrize_with_checks(
+    [
+        ConformalRegressor(make_pipeline(StandardScaler(), Ridge()), GENTLE, random_state=0),
         ConformalClassifier(
             RandomForestClassifier(10, random_state=0), GENTLE, method="aps", random_state=0
         ),
     ]
 )
-def test_common_checks(estimator, check):
+def test_common_checks_of_other_models(estimator, check):
+    _check_with_held_out_rows(estimator, check)
+
+
+def _check_with_held_out_rows(estimator, check):
     # as for ImportanceWeightedCV: of two copies of a row one may be fitted to, the other held out
     if "sample_weight_equivalence" in str(check):
         pytest.xfail("held-out rows: a weight of 2 is not two copies")

@@ -50,18 +50,21 @@ def test_top_level_names():
         weighbridge.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES)
-def test_every_public_name_has_a_docstring_with_an_example(module, name):
-    documentation = inspect.getdoc(getattr(importlib.import_module(module), name))
-    assert documentation
-    if name != "DensityRatioMixin":  # abstract: its examples are those of its members
-        assert ">>>" in documentation
+def test_every_public_name_has_a_docstring_with_an_example():
+    without = [
+        f"{module}.{name}"
+        for module, name in NAMES
+        if ">>>" not in (inspect.getdoc(getattr(importlib.import_module(module), name)) or "")
+    ]
+    # abstract: its examples are those of its members
+    assert without == ["weighbridge.ratios.DensityRatioMixin"]
+    assert inspect.getdoc(weighbridge.ratios.DensityRatioMixin)
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES)
-def test_every_public_name_is_on_the_api_page_and_in_the_changelog(module, name):
-    assert re.search(rf"\b{name}\b", (ROOT / "docs" / "api.rst").read_text())
-    assert re.search(rf"\b{name}\b", (ROOT / "CHANGELOG.md").read_text())
+@pytest.mark.parametrize("page", ["docs/api.rst", "CHANGELOG.md"])
+def test_every_public_name_is_on_the_api_page_and_in_the_changelog(page):
+    words = set(re.findall(r"\w+", (ROOT / page).read_text()))
+    assert [f"{module}.{name}" for module, name in NAMES if name not in words] == []
 
 
 def test_one_version():

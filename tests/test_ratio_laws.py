@@ -31,15 +31,17 @@ BOOSTING = HistGradientBoostingClassifier(
 )
 RATIOS = [
     ULSIF(),
-    ULSIF(relative=0.3, iterations=3),
     KLIEP(),
     KMM(solver="gradient"),
     GaussianRatio(),
-    GaussianRatio(shared=True),
     NearestNeighbourRatio(),
     ClassifierRatio(),
-    ClassifierRatio(BOOSTING, calibration="sigmoid"),
     AutoRatio(),
+]
+VARIANTS = [
+    ULSIF(relative=0.3, iterations=3),
+    GaussianRatio(shared=True),
+    ClassifierRatio(BOOSTING, calibration="sigmoid"),
 ]
 # swapping the samples turns these ratios upside down
 SYMMETRIC = [
@@ -59,12 +61,10 @@ def name_of(ratio):
     return type(ratio).__name__ + extra + ("-shared" if getattr(ratio, "shared", False) else "")
 
 
-every_ratio = pytest.mark.parametrize("ratio", RATIOS, ids=name_of)
-
-# these scale the columns themselves, and do not leave it to an estimator of the user's
-own_columns = pytest.mark.parametrize(
-    "ratio", [r for r in RATIOS if getattr(r, "estimator", None) is None], ids=name_of
-)
+EVERY = [*RATIOS, *(pytest.param(ratio, marks=pytest.mark.more) for ratio in VARIANTS)]
+every_ratio = pytest.mark.parametrize("ratio", EVERY, ids=name_of)
+# all but boosting, which leaves columns to an estimator and is slow where they are many
+own_columns = pytest.mark.parametrize("ratio", EVERY[:-1], ids=name_of)
 
 
 def samples(n_source=300, n_target=200, d=3, seed=0):
@@ -454,9 +454,7 @@ def test_more_columns_than_rows(ratio):
         check_weights(scores(ratio, X, X_target))
 
 
-@pytest.mark.parametrize(
-    "ratio", [r for r in RATIOS if name_of(r) != "ClassifierRatio-boosting"], ids=name_of
-)
+@own_columns
 def test_ten_thousand_columns(ratio):
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(60, 10_000)), rng.normal(size=(50, 10_000)) + 0.1

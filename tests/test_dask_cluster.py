@@ -1,21 +1,35 @@
-"""Rows on a cluster of dask: the numbers of one process, also when a worker dies in the middle."""
+"""A cluster of dask gives the numbers of one process, also when a worker dies in the middle.
+
+All tests that need a cluster are here, in one group, so that a run of the tests starts one.
+"""
 
 import os
 import time
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from weighbridge import fit_ratio
+from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
 from weighbridge.blocks import from_array, from_dask
+from weighbridge.datasets import make_gaussian_shift
 from weighbridge.exceptions import BlockError
-from weighbridge.ratios import ULSIF, ClassifierRatio, GaussianRatio
+from weighbridge.ratios import ULSIF, ClassifierRatio, GaussianRatio, KnownRatio
+from weighbridge.search import BayesianSearch
+from weighbridge.weighting import RIWERM
 
 distributed = pytest.importorskip("distributed")
 dask_cluster = pytest.importorskip("dask_cluster")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = pytest.mark.xdist_group("cluster")
 
 CLOSE = 1e-10
 N, N_TARGET, CHUNK = 4_000, 3_000, 400
@@ -134,6 +148,73 @@ def test_an_error_of_a_worker_names_block_and_rows_here(client):
     with pytest.raises(BlockError, match=match):
         ratio._fit_blocks(from_dask(array(table)), from_dask(array(X_TARGET)))
     assert vars(ratio) == before
+
+
+def log_ratio(X):
+    return 0.7 * (np.asarray(X)[:, 0] - 5)
+
+
+def labelled(n=2_000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4)) * 3.0 ** np.arange(4) + 5
+    return X, X @ np.arange(1, 5) + 0.3 * (X[:, 0] - 5) ** 2 + rng.normal(size=n)
+
+
+def test_workers_do_the_sums_of_a_linear_model(client):
+    X, y = labelled()
+    rows = da.from_array(X, chunks=(500, 4))
+    pipe = make_pipeline(StandardScaler(), Ridge())
+    model = ImportanceWeightedCV(pipe, KnownRatio(log_ratio), random_state=0)
+    ours, here = clone(model).fit(rows, y), clone(model).fit(from_array(X), y)
+    np.testing.assert_allclose(ours.search_result_.values, here.search_result_.values, rtol=1e-10)
+    np.testing.assert_allclose(ours.predict(rows).compute(), here.predict(X), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")  # of lightgbm and distributed, on their own account
+def test_an_estimator_of_dask_gets_dask_weights(client):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = labelled()
+    rows, labels = da.from_array(X, chunks=(500, 4)), da.from_array(y, chunks=500)
+    options = {"n_estimators": 5, "num_leaves": 4, "verbose": -1, "deterministic": True}
+    inner = lightgbm.DaskLGBMRegressor(**options, client=client)
+    known = KnownRatio(log_ratio)
+    model = ImportanceWeighted(inner, known, weighting=RIWERM(0.5)).fit(rows, labels)
+    theirs = ImportanceWeighted(
+        lightgbm.LGBMRegressor(**options), known, weighting=RIWERM(0.5)
+    ).fit(X, y)
+    np.testing.assert_allclose(model.weights_, theirs.weights_, rtol=1e-12)
+    np.testing.assert_allclose(model.predict(rows).compute(), theirs.predict(X), rtol=1e-6)
+
+
+def searched(data):
+    model = ImportanceWeightedCV(
+        RandomForestRegressor(n_estimators=10),
+        GaussianRatio(),
+        search=BayesianSearch(25),
+        random_state=0,
+        verbose=0,
+    )
+    return model.fit(data.X, data.y, X_target=data.X_target)
+
+
+def test_a_search_over_joblibs_backend_is_that_of_one_process_bit_for_bit(client):
+    data = make_gaussian_shift(200, 200, n_features=3, random_state=0)
+    here = searched(data)
+    with joblib.parallel_config("dask", n_jobs=-1):
+        there = searched(data)
+    assert len(here.search_result_.evaluations) == 25
+    for one, other in zip(
+        here.search_result_.evaluations, there.search_result_.evaluations, strict=True
+    ):
+        assert one.point == other.point
+        np.testing.assert_array_equal(one.losses, other.losses)
+        np.testing.assert_array_equal(one.predictions, other.predictions)
+    assert here.best_weighting_.get_params() == there.best_weighting_.get_params()
+    assert here.reason_ == there.reason_
+    shares = [[share for _, share in model.mixture_] for model in (here, there)]
+    assert shares[0] == shares[1]
+    np.testing.assert_array_equal(here.weights_, there.weights_)
+    np.testing.assert_array_equal(here.predict(data.X_target), there.predict(data.X_target))
 
 
 class Killer(dask_cluster.Killer):
