@@ -16,8 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
-from weighbridge._estimate import Estimate
-from weighbridge._loss_numbers import Numbers
+from weighbridge._findings import Estimate, Numbers
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.ratios import KnownRatio
 from weighbridge.target_risk import RiskEstimate

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._block_models import in_memory
-from weighbridge._overlap import effective_sample_size, warn_if_apart, warn_if_untrustworthy
+from weighbridge._findings import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import check_weights_reach, fit_with_weights, unfitted
 from weighbridge._source_ratio import (
     mean_one_log_ratio,

@@ -12,11 +12,10 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._answers import check_answer
+from weighbridge._findings import BROKEN, count_parameters
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._pass_weights import weight_parameter
-from weighbridge.diagnostics._diagnose import count_parameters
 from weighbridge.diagnostics._diagnosis import Diagnosis
-from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.diagnostics._shift_report import shift_word
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.search import Bounds

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
-from weighbridge._loss_numbers import Numbers
+from weighbridge._findings import BROKEN, Estimate, Finding, Numbers
 from weighbridge.diagnostics import ShiftReport
-from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict._text import verdict_html, verdict_text
 

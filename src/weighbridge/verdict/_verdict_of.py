@@ -7,14 +7,10 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
+from weighbridge._findings import ENOUGH, Estimate, Finding, Numbers, effective_sample_size
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
-from weighbridge._loss_numbers import Numbers
-from weighbridge._overlap import effective_sample_size
 from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.diagnostics._diagnosis import Diagnosis
-from weighbridge.diagnostics._overlap_word import ENOUGH
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.target_risk._assessed import Assessed, paired_change
 from weighbridge.target_risk._problem import RiskProblem
