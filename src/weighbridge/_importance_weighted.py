@@ -39,8 +39,9 @@ class ImportanceWeighted(WeightedEstimator):
     ratio : density ratio, optional
         How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
         already fitted and frozen, or known, needs no ``X_target`` in ``fit``.
-    weighting : Geodesic, optional
-        Which weight to form of the ratio; default `Geodesic()`, the full ratio (IWERM).
+    weighting : Geodesic or callable with ``get_params``, optional
+        Which weight to form of the ratio; default `Geodesic()`, the full ratio (IWERM). One of your
+        own is called with log ratios and returns log weights, one for each row.
     normalize : bool, default=True
         Scale the ratio, and then the weights, to mean 1 on the source sample. False passes the
         weights of the paper on as they are; they then also change the strength of regularisation.

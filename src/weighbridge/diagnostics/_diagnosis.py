@@ -33,7 +33,7 @@ from weighbridge.diagnostics._table_findings import (
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
 from weighbridge.ratios import AutoRatio, outside_support
-from weighbridge.weighting import log_mean, mean_one
+from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 
 class Diagnosis:
@@ -150,12 +150,12 @@ def weighting_name(weighting: Any) -> str:
     """Return what a weighting is called in a report; None is the full ratio."""
     if weighting is None:
         return "full"
-    lam, alpha = getattr(weighting, "lam", None), getattr(weighting, "alpha", None)
-    if lam is None:
-        return repr(weighting)
-    if lam in (0, 1):
-        return "none" if lam == 0 else "full"
-    return f"lam {lam:.2f}, alpha {alpha:.2f}"
+    if not isinstance(weighting, Geodesic):
+        parameters = (f"{key}={value!r}" for key, value in weighting.get_params().items())
+        return f"{type(weighting).__name__}({', '.join(parameters)})"
+    if weighting.lam in (0, 1):
+        return "none" if weighting.lam == 0 else "full"
+    return f"lam {weighting.lam:.2f}, alpha {weighting.alpha:.2f}"
 
 
 def _is_automatic(ratio: Any) -> bool:

@@ -159,10 +159,16 @@ def _of_balance(report: ShiftReport) -> Iterator[Finding]:
             "note",
             f"After weighting {in_a_sentence(row.name)} still differs by "
             f"{abs(row.after or 0.0):.2f} standard deviations{others}.",
-            "These are the weights of the full ratio; another ratio may do better."
-            if report.weighting == "full"
-            else "A larger lam reduces it and makes the weights worth fewer rows.",
+            _closer(report.weighting),
         )
+
+
+def _closer(weighting: str) -> str:
+    """Say how to leave less of a difference."""
+    if weighting == "full":
+        return "These are the weights of the full ratio; another ratio may do better."
+    closer = "A larger lam" if weighting.startswith(("lam", "none")) else "More of the full ratio"
+    return f"{closer} reduces it and makes the weights worth fewer rows."
 
 
 def _of_what_is_left(report: ShiftReport, automatic: bool) -> Iterator[Finding]:
