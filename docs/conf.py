@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import weighbridge
-from weighbridge import _codes
+from weighbridge import _findings
 
 project = "weighbridge"
 author = "The weighbridge developers"
@@ -61,8 +61,8 @@ sphinx_gallery_conf = {
 def _append_codes(app, docname, source):
     """Put what every code means below the opening of the page of findings."""
     if docname == "findings":
-        app.env.note_dependency(str(Path(_codes.__file__).with_name("findings.toml")))
-        source[0] += "\n" + _codes.documentation()
+        app.env.note_dependency(str(Path(_findings.__file__).with_name("findings.toml")))
+        source[0] += "\n" + _findings.documentation()
 
 
 def setup(app):

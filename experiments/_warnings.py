@@ -7,9 +7,10 @@ from pathlib import Path
 # Beginning of the kind: why it is expected. Anything else makes a run fail.
 EXPLAINED = {
     "WB301": "slope 16 leaves an effective sample of a few rows; that is the paper's own setting",
-    "WB302": "slope 16 leaves most target rows outside the source",
+    "WB302": "slope 16 leaves most target rows outside the source; the default then falls back to "
+    "no weights",
     "WB303": "a handful of rows carries the weights at slope 16",
-    "WB304": "overlap is too thin to choose by, and the default falls back to no weights",
+    "WB304": "most target rows are outside, and the default falls back to no weights",
     "SearchWarning": "candidates whose fit was refused; the messages are in the results",
     "WeightWarning: The ratio is worth": "the information criterion wants more rows than the "
     "ratio leaves",

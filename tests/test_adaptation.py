@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from weighbridge import adapt
+from weighbridge import ImportanceWeighted, adapt
 from weighbridge.adaptation import load_model
 from weighbridge.adaptation._adapt import run
 from weighbridge.adaptation._settings import Settings
@@ -254,6 +254,7 @@ def test_models_by_name_of_your_own_and_several(lines):
         ({"model": "lineer"}, "WB702", 'model="linear"'),
         ({"model": "nowhere:model"}, "WB702", "cannot be imported"),
         ({"model": "math:pi"}, "WB702", "without fit"),
+        ({"model": ImportanceWeighted(LogisticRegression())}, "WB702", "the estimator inside it"),
         ({"model": KNeighborsClassifier()}, "WB701", "cannot be fitted with row weights"),
         ({"model": LinearRegression()}, "WB702", "regressor, and the task is classification"),
         ({"metric": "rmse"}, "WB703", "not a metric of classification"),

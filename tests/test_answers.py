@@ -233,7 +233,7 @@ class _Told:
             self.row_loss = ROW_LOSSES["neg_mean_squared_error"]
 
 
-def _guarded(before, after, *, thin, seen=None, spread=0.1):
+def _guarded(before, after, *, guarded, seen=None, spread=0.1):
     """Return whether "guard" takes a candidate with these mean losses."""
     noise = spread * np.linspace(-1, 1, 20) * abs(before)
     result = SearchResult(
@@ -244,12 +244,12 @@ def _guarded(before, after, *, thin, seen=None, spread=0.1):
         np.ones(20),
     )
     objective = _Told(before if seen is None else seen, rows=seen is not None)
-    answer = form_answer("guard", objective, result, _Zero(), thin=thin)
+    answer = form_answer("guard", objective, result, _Zero(), guarded=guarded)
     return answer.indices == [1]
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "thin", "taken"),
+    ("before", "after", "guarded", "taken"),
     [
         (1.0, 0.99, False, True),  # 0.01 is 0.7 standard errors
         (1.0, 0.995, False, False),  # 0.005 is less than half of one
@@ -260,18 +260,18 @@ def _guarded(before, after, *, thin, seen=None, spread=0.1):
         (-10.0, -16.0, True, False),  # a loss below 0 cannot be halved
     ],
 )
-def test_weights_must_be_worth_it(before, after, thin, taken):
-    assert _guarded(before, after, thin=thin) == taken
+def test_weights_must_be_worth_it(before, after, guarded, taken):
+    assert _guarded(before, after, guarded=guarded) == taken
 
 
 @pytest.mark.parametrize(("seen", "taken"), [(0.7, True), (0.6, False)])
 def test_where_overlap_is_thin_flexible_models_are_left_alone(seen, taken):
-    assert _guarded(1.0, 0.1, thin=True, seen=seen) == taken
-    assert _guarded(1.0, 0.1, thin=False, seen=seen)
+    assert _guarded(1.0, 0.1, guarded=True, seen=seen) == taken
+    assert _guarded(1.0, 0.1, guarded=False, seen=seen)
 
 
 def test_a_large_gain_of_few_rows_is_no_gain():
-    assert not _guarded(1.0, 0.4, thin=True, spread=5.0)  # 0.6 is less than a standard error
+    assert not _guarded(1.0, 0.4, guarded=True, spread=5.0)  # 0.6 is less than a standard error
 
 
 def test_one_number_has_no_standard_error():
@@ -283,8 +283,8 @@ def test_one_number_has_no_standard_error():
         np.ones(1),
     )
     with pytest.raises(ValueError, match=r"no standard error.*CrossValidation.*argmin"):
-        form_answer("guard", _Told(rows=False), result, _Zero(), thin=False)
-    assert form_answer("argmin", _Told(), result, _Zero(), thin=True).indices == [1]
+        form_answer("guard", _Told(rows=False), result, _Zero(), guarded=False)
+    assert form_answer("argmin", _Told(), result, _Zero(), guarded=True).indices == [1]
 
 
 def test_what_cannot_be_compared_is_not_taken():
@@ -295,4 +295,4 @@ def test_what_cannot_be_compared_is_not_taken():
         ),
         np.ones(2),
     )
-    assert form_answer("guard", _Told(), result, _Zero(), thin=False).indices == [0]
+    assert form_answer("guard", _Told(), result, _Zero(), guarded=False).indices == [0]

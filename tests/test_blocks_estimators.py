@@ -265,17 +265,17 @@ def test_few_rows_in_blocks_are_tuned_by_folds_not_by_leaving_one_out():
         clone(model).set_params(criterion=LeaveOneOut()).fit(from_array(X, 100), y)
 
 
-def test_thin_overlap_is_judged_on_blocks_as_in_memory():
+def test_broken_overlap_is_judged_on_blocks_as_in_memory():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(MANY, 1))
     y = np.where(X[:, 0] < 3, 0.0, 20 * (X[:, 0] - 3)) + 0.1 * rng.normal(size=MANY)
     known = KnownRatio(lambda X: 9 * np.asarray(X)[:, 0] - 40)
     model = ImportanceWeightedCV(LinearRegression(), known, random_state=0)
-    with pytest.warns(UserWarning, match="WB304"):
+    with pytest.warns(UserWarning, match="WB302"):
         theirs = clone(model).fit(X, y)
-    with pytest.warns(UserWarning, match="WB304"):
+    with pytest.warns(UserWarning, match="WB302"):
         ours = clone(model).fit(from_array(X, 3_000), y)
-    assert ours.overlap_ == theirs.overlap_ == "thin"
+    assert ours.overlap_ == theirs.overlap_ == "broken"
     assert ours.reason_ == theirs.reason_
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6, atol=1e-6)
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from weighbridge._overlap import effective_sample_size
+from weighbridge._findings import effective_sample_size
 from weighbridge.datasets import (
     make_clinic,
     make_cubic,

@@ -257,7 +257,7 @@ def test_thin_overlap_and_few_rows_are_findings():
     data = make_quadratic(random_state=0)
     report = diagnose(data.ratio, data.X, data.X_target)
     assert report.overlap == "thin"
-    assert {"WB301", "WB303"} <= set(codes(report))
+    assert {"WB301", "WB306"} <= set(codes(report))
 
 
 def test_a_difference_that_is_left_is_a_finding():

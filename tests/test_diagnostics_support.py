@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from weighbridge.diagnostics._support import Support, _distances, outside_support
+from weighbridge.diagnostics import Support, outside_support
+from weighbridge.ratios._support import _distances
 
 
 def normal(seed, n, d, shift=0.0):

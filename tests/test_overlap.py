@@ -1,11 +1,32 @@
-"""Effective sample size and Pareto k-hat against known answers."""
+"""The judgement of overlap, and the numbers behind it against known answers."""
 
 import math
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeRegressor
 
-from weighbridge._overlap import effective_sample_size, pareto_k, pareto_threshold
+from weighbridge import ImportanceWeightedCV, assess, diagnose, fit_ratio
+from weighbridge._findings import (
+    CODES,
+    Choice,
+    OverlapJudgement,
+    choice_of,
+    count_parameters,
+    effective_sample_size,
+    judge_weights,
+    pareto_k,
+    pareto_threshold,
+    warn_of_choice,
+)
+from weighbridge.blocks import from_array
+from weighbridge.exceptions import OverlapWarning
 from weighbridge.weighting import AIWERM, mean_one
 
 
@@ -53,3 +74,101 @@ def test_threshold_grows_with_the_sample():
     assert pareto_threshold(100) == 0.5
     assert pareto_threshold(10**6) == 0.7
     assert pareto_threshold(5) == 0
+
+
+# --- one judgement -----------------------------------------------------------------------------
+
+
+def _shifted(shift, n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    X, X_target = rng.normal(size=(2, n, 2))
+    X_target[:, 0] += shift
+    return X, X[:, 0] ** 2 + X.sum(axis=1) + rng.normal(0, 0.3, n), X_target
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+@pytest.mark.parametrize(
+    ("shift", "word", "weighted"),
+    [(0.3, "enough", False), (1.5, "thin", False), (1.5, "thin", True), (2.5, "broken", False)],
+)
+def test_model_diagnosis_and_verdict_give_one_word(shift, word, weighted):
+    X, y, X_target = _shifted(shift)
+    own = (np.arange(150) % 10 > 0) + 0.0 if weighted else None
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    for model in (LinearRegression(), tree):
+        tuned = ImportanceWeightedCV(model, random_state=0)
+        tuned.fit(X, y, sample_weight=own, X_target=X_target)
+        assert tuned.overlap_ == word
+        assert diagnose(tuned, X, X_target, sample_weight=own).overlap == word
+    verdict = assess(model, X, y, X_target, sample_weight=own, random_state=0)
+    assert verdict.overlap == word
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+def test_blocks_are_judged_as_tables_are():
+    X, y, X_target = _shifted(1.5)
+    theirs = ImportanceWeightedCV(LinearRegression(), random_state=0)
+    theirs.fit(X, y, X_target=X_target)
+    ours = ImportanceWeightedCV(LinearRegression(), FrozenEstimator(theirs.ratio_))
+    assert ours.fit(from_array(X, 40), y).overlap_ == theirs.overlap_ == "thin"
+    ours.set_params(ratio=None).fit(from_array(X, 40), y, X_target=from_array(X_target, 70))
+    assert ours.overlap_ == "thin"
+
+
+def test_a_frozen_ratio_tells_the_rows_outside():
+    X, y, X_target = _shifted(2.2, n=400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OverlapWarning)
+        ratio = FrozenEstimator(fit_ratio(X, X_target))
+        model = ImportanceWeightedCV(LinearRegression(), ratio, random_state=0).fit(X, y)
+    assert model.overlap_ != "enough"
+
+
+def test_parameters_are_coefficients_or_columns():
+    X, y, _ = _shifted(0)
+    assert count_parameters(LinearRegression().fit(X, y), 2) == 3
+    assert count_parameters(DecisionTreeRegressor().fit(X, y), 2) == 3
+    levels = (np.arange(150) % 5)[:, None]
+    encoded = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(levels, y > 0)
+    assert count_parameters(encoded, 1) == 6
+    # an average of fits that is no line keeps them, and has the parameters of each
+    assert count_parameters(SimpleNamespace(models=[encoded, encoded]), 1) == 6
+
+
+def test_the_scale_of_the_weights_does_not_matter():
+    weights = np.random.default_rng(0).exponential(size=300) ** 2
+    told = {str(judge_weights(scale * weights, 0.05, 4)) for scale in (1.0, 1e-300, 1e300)}
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("of_most", "of_all", "choice"),
+    [(0.5, 0.5, "free"), (0.51, 0.5, "guarded"), (1.0, 0.98, "guarded"), (1.0, 0.99, "settled")],
+)
+def test_the_choice_changes_at_limits_of_its_own(of_most, of_all, choice):
+    outside = SimpleNamespace(of_most=of_most, of_all=of_all)
+    assert choice_of(outside, np.ones(5), np.ones(5)).value == choice
+
+
+@pytest.mark.parametrize(("few", "choice"), [(19, "guarded"), (20, "free")])
+def test_without_known_rows_outside_effective_rows_decide_the_choice(few, choice):
+    weights = np.r_[np.ones(few), np.zeros(100 - few)]
+    assert choice_of(None, weights, np.ones(100)).value == choice
+
+
+@pytest.mark.parametrize("word", CODES)
+@pytest.mark.parametrize("choice", Choice)
+def test_the_code_of_a_warning_follows_from_the_word(word, choice):
+    overlap = OverlapJudgement(word, "the full ratio is worth 3 of 90 rows")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_choice(overlap, choice, "stack", weighted=False)
+    wanted = [] if choice is Choice.FREE and word != "broken" else [CODES[word]]
+    assert [str(each.message)[:5] for each in caught] == wanted
+    assert all(each.category is OverlapWarning for each in caught)
+
+
+def test_broken_overlap_is_said_where_the_choice_is_free():
+    overlap = OverlapJudgement("broken", "the full ratio is worth 3 of 90 rows")
+    with pytest.warns(OverlapWarning, match="WB302 overlap is broken: the full ratio is worth 3"):
+        warn_of_choice(overlap, Choice.FREE, "guard", weighted=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from weighbridge._numbers import (
+from weighbridge._findings import (
     number,
     percent,
     percent_labels,

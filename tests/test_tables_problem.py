@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weighbridge._findings import Finding
 from weighbridge._problem import (
     Problem,
     argument,
@@ -31,8 +32,9 @@ def test_problem_is_shown_as_code_evidence_and_help():
 
 
 def test_problem_is_a_finding_of_level_error():
-    finding = PROBLEM.to_finding()
-    assert (finding.code, finding.level, finding.help) == ("WB105", "error", "--label age")
+    finding = PROBLEM.to_dict()
+    assert Finding(**finding).to_dict() == finding
+    assert (finding["code"], finding["level"], finding["help"]) == ("WB105", "error", "--label age")
 
 
 def test_kind_is_usage_or_data():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -16,8 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
-from weighbridge._estimate import Estimate
-from weighbridge._loss_numbers import Numbers
+from weighbridge._findings import Estimate, Numbers
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.ratios import KnownRatio
 from weighbridge.target_risk import RiskEstimate
@@ -394,6 +394,60 @@ def test_a_weighting_of_ones_own_is_shown():
     given = verdict.candidate("given")
     assert (given.lam, given.alpha, given.literature) == (0.8, 3.0, "yours")
     assert verdict.report.weighting == "lam 0.80, alpha 3.00"
+
+
+class Capped(BaseEstimator):
+    """A weighting of one's own: the ratio, cut off."""
+
+    def __init__(self, cap=5.0):
+        self.cap = cap
+
+    def __call__(self, log_ratio):
+        return np.minimum(log_ratio, np.log(self.cap))
+
+
+class Spread(BaseEstimator):
+    """No weighting: a number in place of one for each row."""
+
+    def __call__(self, log_ratio):
+        return np.ptp(log_ratio)
+
+
+def test_any_callable_with_parameters_is_a_weighting():
+    data = make_quadratic(random_state=0)
+    own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Capped())
+    verdict = assess(own, data.X, data.y, data.X_target, random_state=0)
+    assert verdict.use == "given"
+    given = verdict.candidate("given")
+    assert (given.lam, given.alpha, given.literature) == (None, None, "Capped(cap=5.0)")
+    assert given.mixture == ()
+    assert verdict.report.weighting == "Capped(cap=5.0)"
+    assert "given *" in str(verdict)
+    assert max(map(len, str(verdict).split("\n"))) <= 80
+    assert "Capped" in verdict._repr_html_()
+    assert json.loads(json.dumps(given.to_dict()))["lam"] is None
+    # which is the same as cutting off by hand
+    fitted = own.fit(data.X, data.y)
+    np.testing.assert_allclose(verdict.model.predict(data.X), fitted.predict(data.X), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("weighting", "error", "message"),
+    [
+        (lambda log_ratio: log_ratio, TypeError, "an object of your own with get_params"),
+        (Spread(), ValueError, r"shape \(\) for 5 log ratios from the weighting Spread"),
+    ],
+)
+def test_what_is_no_weighting_is_refused_before_the_work(weighting, error, message):
+    def progress(*_):
+        pytest.fail("the work has begun")
+
+    data = make_quadratic(100, 100, random_state=0)
+    own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=weighting)
+    with pytest.raises(error, match=message):
+        assess(own, data.X, data.y, data.X_target, progress=progress)
+    with pytest.raises(error, match=message):
+        own.fit(data.X, data.y)
 
 
 def test_an_average_of_weightings_is_called_a_mix(clinic):

@@ -18,13 +18,14 @@ from weighbridge.search._result import weighted_mean
 FloatArray = npt.NDArray[np.float64]
 
 ANSWERS = ("stack", "guard", "argmin")
-# Standard errors by which weights must beat no weights, where overlap is enough: chosen by the
+# Standard errors by which weights must beat no weights, where the choice is free: chosen by the
 # selection benchmark, where 0 harms on real sets and 1 gives away gains.
 _GUARD = 0.5
-# Where it is thin: the share of the loss without weights that they must save, and that the
-# unweighted model must have even on the rows it was fitted on. By the benchmark again: straight
-# lines that gain keep 0.8 to 0.9 of it there, boosting and lines that are led astray 0.3 to 0.55.
-_THIN_GAIN = 0.5
+# Where most of the target lies outside: the share of the loss without weights that they must save,
+# and that the unweighted model must have even on the rows it was fitted on. By the benchmark again:
+# straight lines that gain keep 0.8 to 0.9 of it there, boosting and lines that are led astray 0.3
+# to 0.55.
+_LARGE_GAIN = 0.5
 _RIGID = 2 / 3
 # Weight of the constraint that shares add up to 1, against errors of size 1.
 _SUM_TO_ONE = 1e4
@@ -56,14 +57,19 @@ class _Proposal(NamedTuple):
 
 
 def form_answer(
-    kind: str, objective: CandidateObjective, result: SearchResult, unweighted: Any, *, thin: bool
+    kind: str,
+    objective: CandidateObjective,
+    result: SearchResult,
+    unweighted: Any,
+    *,
+    guarded: bool,
 ) -> Answer:
     """Turn a search result into candidates and shares.
 
     "argmin" is the candidate with the smallest loss, whatever it is. The two others fall back to
     no weights unless their gain over it, paired row by row, is worth it: "guard" takes the same
     candidate, "stack" averages a dozen with the shares that minimise the loss of the averaged
-    held-out predictions. Where overlap is `thin`, few rows make the gain: it must be large, and the
+    held-out predictions. Where it is `guarded`, few rows make the gain: it must be large, and the
     `unweighted` model, fitted on all rows, must be too rigid to follow them.
     """
     if kind == "argmin":
@@ -81,7 +87,7 @@ def form_answer(
     else:
         gain = result.difference(none, result.best_index)
         proposal = _Proposal([result.best_index], np.ones(1), float(result.values[none]), gain)
-    obstacle = _obstacle(proposal, objective, unweighted, thin)
+    obstacle = _obstacle(proposal, objective, unweighted, guarded)
     if obstacle:
         return _without(none, f"{proposal}: {obstacle}")
     return Answer(proposal.indices, proposal.shares, f"{proposal}: enough")
@@ -92,7 +98,7 @@ def _without(none: int, reason: str) -> Answer:
 
 
 def _obstacle(
-    proposal: _Proposal, objective: CandidateObjective, unweighted: Any, thin: bool
+    proposal: _Proposal, objective: CandidateObjective, unweighted: Any, guarded: bool
 ) -> str:
     """Say what speaks against the weights; nothing if they are worth it."""
     value, error = proposal.gain
@@ -102,14 +108,14 @@ def _obstacle(
             "part as a whole), whose gain over no weights has no standard error. Use "
             "CrossValidation(...) or a metric that is a mean over rows, or answer='argmin'."
         )
-    if not thin:
+    if not guarded:
         return "" if value > _GUARD * error else "less than half a standard error"
     before = proposal.loss_without
     # a loss that may be negative, as a likelihood or minus a score, has no half
-    if not (before > 0 and value > max(error, _THIN_GAIN * before)):
-        return "too little where overlap is thin"
+    if not (before > 0 and value > max(error, _LARGE_GAIN * before)):
+        return "too little where most of the target lies outside the source"
     if not _is_rigid(unweighted, objective, before):
-        return "overlap is thin, and the model follows the rows near the target without weights"
+        return "the model follows the few rows near the target without weights"
     return ""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._block_models import in_memory
-from weighbridge._overlap import effective_sample_size, warn_if_apart, warn_if_untrustworthy
+from weighbridge._findings import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import check_weights_reach, fit_with_weights, unfitted
 from weighbridge._source_ratio import (
     mean_one_log_ratio,
@@ -39,8 +39,9 @@ class ImportanceWeighted(WeightedEstimator):
     ratio : density ratio, optional
         How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
         already fitted and frozen, or known, needs no ``X_target`` in ``fit``.
-    weighting : Geodesic, optional
-        Which weight to form of the ratio; default `Geodesic()`, the full ratio (IWERM).
+    weighting : Geodesic or callable with ``get_params``, optional
+        Which weight to form of the ratio; default `Geodesic()`, the full ratio (IWERM). One of your
+        own is called with log ratios and returns log weights, one for each row.
     normalize : bool, default=True
         Scale the ratio, and then the weights, to mean 1 on the source sample. False passes the
         weights of the paper on as they are; they then also change the strength of regularisation.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,16 @@ from weighbridge._answers import check_answer, form_answer
 from weighbridge._average import average_model
 from weighbridge._block_models import in_memory
 from weighbridge._callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
-from weighbridge._overlap import effective_sample_size, users_line
-from weighbridge._overlap_state import Overlap, overlap_state, warn_of_overlap
+from weighbridge._findings import (
+    Choice,
+    OverlapJudgement,
+    choice_of,
+    count_parameters,
+    effective_sample_size,
+    judge_weights,
+    users_line,
+    warn_of_choice,
+)
 from weighbridge._pass_weights import (
     check_weights_reach,
     fit_with_weights,
@@ -28,7 +37,7 @@ from weighbridge._pass_weights import (
 from weighbridge._progress import ProgressLine
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge._validation import check_sample_weight
-from weighbridge._weighted_estimator import WeightedEstimator
+from weighbridge._weighted_estimator import WeightedEstimator, innermost
 from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.criteria import CrossValidation, LeaveOneOut
 from weighbridge.criteria._binned_objective import MANY_ROWS
@@ -36,6 +45,7 @@ from weighbridge.criteria._fold_objective import FoldObjective
 from weighbridge.criteria._linear_design import has_closed_form
 from weighbridge.criteria._objective import CandidateObjective
 from weighbridge.exceptions import SearchWarning
+from weighbridge.ratios import share_outside
 from weighbridge.search import (
     BayesianSearch,
     Bounds,
@@ -108,8 +118,10 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     search_result_ : SearchResult
         The whole surface: every candidate with its loss, standard error and time, those that
         failed, and which cannot be told apart from the best.
-    overlap_ : {"enough", "thin", "none"}
-        How far the source rows cover the target.
+    overlap_ : {"enough", "thin", "broken"}
+        How far the source rows cover the target, as `weighbridge.diagnostics.judge_overlap` judges
+        it for the inner estimator; the same word as of `weighbridge.diagnose` and
+        `weighbridge.assess`. See the notes for a ratio that came fitted.
     ratio_ : density ratio
         The fitted ratio.
     log_ratio_ : ndarray of shape (n_samples,)
@@ -131,7 +143,13 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     Notes
     -----
     The loss of the chosen weighting in `search_result_` is the smallest of many, and flatters it.
-    A `weighbridge.exceptions.OverlapWarning` (WB304) says when overlap is too thin to choose by.
+    A `weighbridge.exceptions.OverlapWarning` says when overlap is broken (WB302), and when it has
+    changed the choice: most target rows have a far larger ratio than next to all source rows. Its
+    code is that of the word: WB301 where overlap is thin, WB302 where it is broken, else WB304.
+
+    The rows outside the source are counted where ``fit`` gets ``X_target``. Of a ratio that came
+    fitted those count that had a far larger ratio than next to all source rows, as it remembers;
+    of a known one no number is known, so that `weighbridge.diagnose` may see more.
 
     Rows in blocks (`weighbridge.blocks`, dask collections) are read a few times, block by block;
     labels, ratios and weights are in memory, one number each for a row. On them LinearRegression
@@ -235,28 +253,29 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         own = check_sample_weight(sample_weight, _num_samples(X))
         ratio = self._fitted_ratio(X, X_target)
         log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, own), own)
-        overlap = overlap_state(ratio, log_ratio, own)
+        choice = _choice(ratio, log_ratio, own)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
         unweighted = _unweighted(clone(estimator), X, y, own)
         objective = self._objective(estimator, X, y, log_ratio, own, fold_seed)
         if isinstance(objective, FoldObjective):
             objective.check_metric(unweighted)
-        settled = overlap is Overlap.NONE or _is_constant(log_ratio, own)
+        settled = choice is Choice.SETTLED or _is_constant(log_ratio, own)
         if settled and self.answer != "argmin":
             none = canonical((0.0, 1.0), bounds)
             result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
         else:
             result = self._searched(objective, bounds, search_seed)
-        thin = overlap is not Overlap.ENOUGH
-        answer = form_answer(self.answer, objective, result, unweighted, thin=thin)
+        guarded = choice is not Choice.FREE
+        answer = form_answer(self.answer, objective, result, unweighted, guarded=guarded)
         weightings = [Geodesic(*result.evaluations[index].point) for index in answer.indices]
         weights = [mean_one(source_log_weight(each, log_ratio, own), own) for each in weightings]
         delivered = weights if own is None else [own * row for row in weights]
         used = [row for each, row in zip(weightings, delivered, strict=True) if each.lam > 0]
         weighted = iter(fits_with_weights(estimator, X, y, used) if used else [])
         fits = [next(weighted) if each.lam > 0 else unweighted for each in weightings]
+        overlap = _overlap(ratio, X, X_target, log_ratio, own, unweighted)
 
-        self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.value
+        self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
         self.estimator_, self.search_result_ = average_model(fits, answer.shares), result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
         self.reason_ = answer.reason
@@ -265,7 +284,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
         self.ess_ = effective_sample_size(delivered[largest])
         self._copy_features()
-        warn_of_overlap(overlap, self.answer, weighted=bool(used))
+        warn_of_choice(overlap, choice, self.answer, weighted=bool(used))
         return self
 
     def _objective(
@@ -388,6 +407,36 @@ def _labels(y: Any, model: Any) -> np.ndarray:
             stacklevel=users_line(),
         )
     return labels
+
+
+def _choice(ratio: Any, log_ratio: np.ndarray, own: np.ndarray | None) -> Choice:
+    """Return how freely to choose a weighting; an estimated ratio remembers the rows outside."""
+    counts = np.ones(log_ratio.size) if own is None else own[own > 0]
+    used = log_ratio if own is None else log_ratio[own > 0]
+    outside = getattr(innermost(ratio), "_outside", None)
+    return choice_of(outside, counts * np.exp(used - used.max()), counts)
+
+
+def _overlap(
+    ratio: Any,
+    X: Any,
+    X_target: Any,
+    log_ratio: np.ndarray,
+    own: np.ndarray | None,
+    unweighted: Any,
+) -> OverlapJudgement:
+    """Judge the overlap, by what `diagnose` and `assess` look at as well."""
+    remembered = getattr(innermost(ratio), "_outside", None)
+    outside = 0.0 if remembered is None else remembered.of_most
+    if X_target is not None:
+        with suppress(TypeError, ValueError):  # a table that only a pipeline of the ratio can read
+            outside = share_outside(X, X_target, own)
+    shape = (0, X.n_columns) if is_blocks(X) else np.shape(X)
+    n_columns = shape[1] if len(shape) > 1 else 1
+    weights = mean_one(log_ratio, own)
+    if own is not None:
+        weights = (own * weights)[own > 0]
+    return judge_weights(weights, outside, count_parameters(unweighted, n_columns))
 
 
 def _is_constant(log_ratio: np.ndarray, own: np.ndarray | None) -> bool:

@@ -6,12 +6,10 @@ import difflib
 import json
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
-from weighbridge._finding import Finding
+from weighbridge.exceptions import Problem as Problem
 
-KINDS = ("usage", "data")
 # Arguments of Python that take several names, and so are written as lists.
 LISTS = ("drop", "keep")
 # Those that take no text, and are written without quotes; one has another name there.
@@ -25,57 +23,6 @@ class Option(Protocol):
 
     def __call__(self, name: str, *values: str) -> str:
         """Return what to type to give `name` these values."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One reason why the inputs cannot be used.
-
-    Parameters
-    ----------
-    code : str
-        ``WB`` and three digits.
-    message : str
-        What was found; one sentence.
-    evidence : tuple of str
-        Names, lines and values that show it, one line each.
-    help : str
-        What to do, with something to type.
-    kind : {"usage", "data"}, default="data"
-        Whether the call is wrong (a file or column that is not there) or the data are.
-
-    Examples
-    --------
-    >>> from weighbridge._problem import Problem
-    >>> print(Problem("WB105", 'train.csv has no column "agee".', ("nearest: age",), "--label age"))
-    error WB105: train.csv has no column "agee".
-      nearest: age
-      help: --label age
-    """
-
-    code: str
-    message: str
-    evidence: tuple[str, ...] = ()
-    help: str = ""
-    kind: str = "data"
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"Got kind={self.kind!r}, but expected one of {', '.join(KINDS)}.")
-
-    def to_finding(self) -> Finding:
-        """Return the problem as a finding of level error.
-
-        Returns
-        -------
-        Finding
-            The same code, message and help.
-        """
-        return Finding(self.code, "error", self.message, self.help)
-
-    def __str__(self) -> str:
-        lines = [f"error {self.code}: {self.message}", *(f"  {line}" for line in self.evidence)]
-        return "\n".join([*lines, f"  help: {self.help}"] if self.help else lines)
 
 
 def cli_option(name: str, *values: str) -> str:

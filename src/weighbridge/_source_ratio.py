@@ -53,10 +53,17 @@ def mean_one_log_ratio(log_ratio: np.ndarray, own: np.ndarray | None) -> np.ndar
 
 def source_log_weight(weighting: Any, log_ratio: np.ndarray, own: np.ndarray | None) -> np.ndarray:
     """Return the log weights of the rows that count; the others, whose own weight is 0, get 0."""
+    used = log_ratio if own is None else log_ratio[own > 0]
+    found = np.asarray(weighting(used), dtype=float)
+    if found.shape != used.shape:
+        raise ValueError(
+            f"Got log weights of shape {found.shape} for {used.size} log ratios from the weighting "
+            f"{type(weighting).__name__}; it must return one number for each row."
+        )
     if own is None:
-        return np.asarray(weighting(log_ratio), dtype=float)
+        return found
     log_weight = np.full(log_ratio.size, -np.inf)
-    log_weight[own > 0] = weighting(log_ratio[own > 0])
+    log_weight[own > 0] = found
     return log_weight
 
 
@@ -68,10 +75,14 @@ def weighting_or_default(weighting: Any) -> Any:
     if isinstance(weighting, type) or not usable:
         raise TypeError(
             f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
-            "weighbridge.weighting.RIWERM(0.8)."
+            "weighbridge.weighting.RIWERM(0.8), or an object of your own with get_params (a "
+            "sklearn.base.BaseEstimator) that turns log ratios into log weights when called."
         )
     if isinstance(weighting, Geodesic) and np.ndim(weighting.lam) + np.ndim(weighting.alpha):
         raise TypeError(
             f"Got weighting={weighting!r}, but expected one number each for lam and alpha."
         )
-    return clone(weighting)
+    weighting = clone(weighting)
+    if not isinstance(weighting, Geodesic):
+        source_log_weight(weighting, np.linspace(-1.0, 1.0, 5), None)  # fail before the work
+    return weighting

@@ -3,13 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from weighbridge._problem import Problem
+from dataclasses import dataclass
 
 __all__ = ["BlockError", "InputError", "OverlapWarning", "SearchWarning", "WeightWarning"]
 
 # More problems than this are counted, not shown.
 MOST_SHOWN = 10
+KINDS = ("usage", "data")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One reason why the inputs cannot be used.
+
+    Parameters
+    ----------
+    code : str
+        ``WB`` and three digits.
+    message : str
+        What was found; one sentence.
+    evidence : tuple of str
+        Names, lines and values that show it, one line each.
+    help : str
+        What to do, with something to type.
+    kind : {"usage", "data"}, default="data"
+        Whether the call is wrong (a file or column that is not there) or the data are.
+
+    Examples
+    --------
+    >>> from weighbridge.exceptions import Problem
+    >>> print(Problem("WB105", 'train.csv has no column "agee".', ("nearest: age",), "--label age"))
+    error WB105: train.csv has no column "agee".
+      nearest: age
+      help: --label age
+    """
+
+    code: str
+    message: str
+    evidence: tuple[str, ...] = ()
+    help: str = ""
+    kind: str = "data"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"Got kind={self.kind!r}, but expected one of {', '.join(KINDS)}.")
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the problem as a finding of level error, ready for JSON."""
+        return {
+            "code": self.code,
+            "level": "error",
+            "message": self.message,
+            "help": self.help,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"error {self.code}: {self.message}", *(f"  {line}" for line in self.evidence)]
+        return "\n".join([*lines, f"  help: {self.help}"] if self.help else lines)
 
 
 class InputError(ValueError):
@@ -30,8 +80,7 @@ class InputError(ValueError):
 
     Examples
     --------
-    >>> from weighbridge.exceptions import InputError
-    >>> from weighbridge._problem import Problem
+    >>> from weighbridge.exceptions import InputError, Problem
     >>> error = InputError([Problem("WB102", "deploy.csv has a header and no rows.")])
     >>> print(error)
     error WB102: deploy.csv has a header and no rows.

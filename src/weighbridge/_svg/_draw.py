@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from weighbridge._numbers import number, tick_labels
+from weighbridge._findings import number, tick_labels
 from weighbridge._svg._escape import clean, escape
 from weighbridge._svg._scale import Point, Scale, octaves, scale, ticks
 from weighbridge._svg._trace import coord, simplify, steps, trace

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from weighbridge._numbers import number, percent
+from weighbridge._findings import number, percent
 from weighbridge._svg import _legend as marks
 from weighbridge._svg._chart import Chart, Table
 from weighbridge._svg._draw import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from weighbridge._numbers import number, percent
+from weighbridge._findings import number, percent
 from weighbridge._svg._draw import clean
 
 # Means that differ by less, in standard deviations, are commonly called balanced.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge._numbers import percent_labels, signed_labels, tick_labels
+from weighbridge._findings import percent_labels, signed_labels, tick_labels
 from weighbridge._svg import _legend as marks
 from weighbridge._svg._chart import Chart
 from weighbridge._svg._draw import (

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge._loss_numbers import Numbers
-from weighbridge._numbers import UNKNOWN, number
+from weighbridge._findings import UNKNOWN, Numbers, number
 from weighbridge._svg._chart import Table
 
 

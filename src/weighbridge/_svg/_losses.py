@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from weighbridge._numbers import number
+from weighbridge._findings import number
 from weighbridge._svg._bands import LossSteps, outlines
 from weighbridge._svg._chart import Chart, Table
 from weighbridge._svg._draw import WIDTH, Point, Svg, circle, element, rect, simplify, text, trace

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from weighbridge._numbers import number, percent_labels
+from weighbridge._findings import number, percent_labels
 from weighbridge._svg._draw import (
     WIDTH,
     Scale,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from weighbridge._numbers import number
+from weighbridge._findings import number
 from weighbridge._svg._bands import LossSteps, loss_steps
 from weighbridge._svg._chart import Chart
 from weighbridge._svg._draw import (

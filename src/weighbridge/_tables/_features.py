@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding
 from weighbridge._problem import Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._cells import Tally
 from weighbridge._tables._table import Dropped, Table

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding
 from weighbridge._tables._cells import Tally
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding
 from weighbridge._tables import Pair, Table
 from weighbridge.adaptation._actual import actual_findings
 from weighbridge.adaptation._result import result_dict

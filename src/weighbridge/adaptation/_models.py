@@ -23,6 +23,7 @@ from sklearn.svm import SVC, SVR
 
 from weighbridge._pass_weights import weight_parameter
 from weighbridge._problem import Option, Problem, nearest, shown
+from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.adaptation._own_model import call_own, failure_of
 from weighbridge.exceptions import InputError
 
@@ -141,6 +142,13 @@ def _check_model(name: str, model: Any, task: str, option: Option) -> None:
             f"{shown(name)} is a {type(model).__name__} without fit and predict.",
             (),
             option("model", "linear") + ", or an estimator of scikit-learn",
+        )
+    if isinstance(model, WeightedEstimator):
+        raise _refused(
+            f"{type(model).__name__} weights its rows itself, as is done here for any model.",
+            (),
+            f"pass the estimator inside it, and {option('lam', '0.8')} or {option('alpha', '3')}; "
+            "a weighting of your own goes into assess(model, X, y, X_target)",
         )
     wrong = is_regressor(model) if task == CLASSIFICATION else is_classifier(model)
     if wrong:

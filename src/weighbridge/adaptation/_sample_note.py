@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding
 from weighbridge._problem import shown_file
 from weighbridge._tables import Table
 

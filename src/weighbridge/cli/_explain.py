@@ -20,7 +20,7 @@ EXAMPLE = "weighbridge explain WB301"
 @click.pass_obj
 def explain(session: Session, code: str, **_: Any) -> int:
     """Say what was seen, why it matters, what to do, and how to silence it."""
-    from weighbridge._codes import page
+    from weighbridge._findings import page
 
     try:
         text = page(code)

@@ -107,7 +107,7 @@ def _say_farewell(session: Session) -> None:
 
 def failed_result(session: Session, failure: Failure) -> dict[str, object]:
     """Return the result of a run that failed."""
-    findings = [problem.to_finding().to_dict() for problem in failure.problems]
+    findings = [problem.to_dict() for problem in failure.problems]
     stage = session.narration.stage
     parts = {"exit_code": failure.exit_code, "stage": stage, "findings": findings}
     return session.result(failure=parts, findings=findings)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding
 from weighbridge._outputs import check_outputs
 from weighbridge._problem import cli_option, listed, shown_file
 from weighbridge._write_whole import write_whole

@@ -8,19 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._finding import Finding
+from weighbridge._findings import BROKEN, CODES, THIN, Finding, OverlapJudgement, judge_weights
 from weighbridge.adaptation._pictures import rounded
 from weighbridge.adaptation._result import head
 from weighbridge.cli._session import Session
 from weighbridge.cli._two_tables import TwoTables
 from weighbridge.diagnostics import (
-    OverlapJudgement,
     balance_table,
-    judge_overlap,
     outside_support,
     summarize_weights,
 )
-from weighbridge.diagnostics._overlap_word import BROKEN, THIN
 from weighbridge.diagnostics._shift_findings import DIFFERENT
 from weighbridge.diagnostics._words import in_a_sentence
 from weighbridge.weighting import mean_one
@@ -95,14 +92,8 @@ def _left(two: TwoTables, weights: np.ndarray) -> list[dict[str, Any]]:
 
 def _overlap(two: TwoTables, log_ratio: np.ndarray, seed: int) -> OverlapJudgement:
     """Judge whether any weights can make training resemble deployment."""
-    full = summarize_weights(mean_one(log_ratio))
-    return judge_overlap(
-        n_rows=log_ratio.size,
-        worth=full.ess,
-        tail_index=full.pareto_k,
-        outside=outside_support(two.X, two.X_target, random_state=seed).share,
-        n_parameters=two.X.shape[1] + 1,
-    )
+    outside = outside_support(two.X, two.X_target, random_state=seed).share
+    return judge_weights(mean_one(log_ratio), outside, two.X.shape[1] + 1)
 
 
 def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Finding]:
@@ -111,11 +102,11 @@ def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Fi
     if overlap.word == BROKEN:
         message = f"{reason[0].upper()}{reason[1:]}."
         help = "No weights can stand for them: weighbridge diagnose says where, and what to do."
-        yield Finding("WB302", "warning", message, help)
+        yield Finding(CODES[BROKEN], "warning", message, help)
         return
     if overlap.word == THIN:
         help = "Prefer a smaller --lam, or --alpha above 1, which caps every weight."
-        yield Finding("WB301", "warning", f"Overlap is thin: {reason}.", help)
+        yield Finding(CODES[THIN], "warning", f"Overlap is thin: {reason}.", help)
     beyond = [row for row in left if abs(row["after"]) > DIFFERENT]
     if beyond:
         others = f" ({len(beyond) - 1} more like it)" if len(beyond) > 1 else ""

@@ -12,9 +12,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding, effective_sample_size, users_line, warn_if_apart
 from weighbridge._namespace import to_numpy
-from weighbridge._overlap import effective_sample_size, users_line, warn_if_apart
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio
 from weighbridge._validation import one_number

@@ -83,7 +83,7 @@ class ConformalRegressor(CalibratedEstimator):
     The coverage is an average over target rows and calibration samples, not a promise for each
     row. It holds up to the error of an estimated ratio. An interval is infinite where the row's
     own share of the weights exceeds ``1 - coverage``: there the calibration rows cannot tell. A
-    `weighbridge.exceptions.OverlapWarning` (WB303) says when that is so for most of the target.
+    `weighbridge.exceptions.OverlapWarning` (WB307) says when that is so for most of the target.
 
     Examples
     --------

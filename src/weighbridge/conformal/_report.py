@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding
 from weighbridge.conformal._thresholds import SLACK
 
 # From this share of infinite sets on the calibration says more about itself than about the target.
@@ -41,7 +41,7 @@ class ConformalReport:
     rows_checked : bool
         Whether the model is known not to be fitted to the calibration rows.
     findings : tuple of Finding
-        WB303 where most sets are infinite.
+        WB307 where most sets are infinite.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class ConformalReport:
 def few_rows_finding(
     ess: float, n_calibration: int, infinite_share: float, coverage: float
 ) -> Finding | None:
-    """Return WB303 where most sets are infinite: too few rows, or none like those of the target."""
+    """Return WB307 where most sets are infinite: too few rows, or none like those of the target."""
     if infinite_share <= MOSTLY:
         return None
     least = math.ceil(coverage / (1 - coverage) - SLACK)
@@ -108,14 +108,14 @@ def few_rows_finding(
     worth = f"the calibration weights are worth {ess:.1f} of {n_calibration} rows"
     if ess < least:
         return Finding(
-            "WB303",
+            "WB307",
             "warning",
             f"{sets}: {worth}, and {coverage:.4g} coverage takes at least {least}.",
             "Calibrate on more rows where the target lies, ask for less coverage, or check whether "
             "one feature alone tells the samples apart.",
         )
     return Finding(
-        "WB303",
+        "WB307",
         "warning",
         f"{sets}: {worth}, enough for {coverage:.4g} coverage at rows like them, but most target "
         "rows have a far larger ratio.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._overlap import effective_sample_size, users_line
+from weighbridge._findings import effective_sample_size, users_line
 from weighbridge.criteria._criterion import Criterion
 from weighbridge.criteria._linear_objective import InformationObjective
 from weighbridge.criteria._objective import CandidateObjective

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 
-from weighbridge._overlap import effective_sample_size
+from weighbridge._findings import effective_sample_size
 
 
 class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]

@@ -1,7 +1,6 @@
 """Whether there is shift, where, and whether weights can carry it."""
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
+from weighbridge._findings import Estimate, Finding, OverlapJudgement, judge_overlap
 from weighbridge.diagnostics._attribution import FeatureAttribution, attribute_shift
 from weighbridge.diagnostics._balance import BalanceTable, balance_table
 from weighbridge.diagnostics._balance_row import BalanceRow
@@ -10,9 +9,7 @@ from weighbridge.diagnostics._diagnose import diagnose
 from weighbridge.diagnostics._domain import domain_auc
 from weighbridge.diagnostics._feature_shift import FeatureShift, feature_shift
 from weighbridge.diagnostics._label_shift import LabelShift, label_shift
-from weighbridge.diagnostics._overlap_word import OverlapJudgement, judge_overlap
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
-from weighbridge.diagnostics._support import Support, outside_support
 from weighbridge.diagnostics._two_sample import TwoSampleTest, two_sample_test
 from weighbridge.diagnostics._weights import (
     WeightSummary,
@@ -22,6 +19,7 @@ from weighbridge.diagnostics._weights import (
     perplexity,
     summarize_weights,
 )
+from weighbridge.ratios import Support, outside_support
 
 __all__ = [
     "BalanceRow",

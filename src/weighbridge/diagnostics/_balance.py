@@ -14,9 +14,10 @@ from weighbridge.diagnostics._balance_row import BalanceRow, balance_rows
 from weighbridge.diagnostics._balance_text import balance_text
 from weighbridge.diagnostics._block_features import block_features
 from weighbridge.diagnostics._feature_sums import FeatureSums, number_sums, text_sums
-from weighbridge.diagnostics._features import gap_name, read_features
+from weighbridge.diagnostics._features import read_features
 from weighbridge.diagnostics._moments import RowWeights
 from weighbridge.diagnostics._weights import check_weights
+from weighbridge.ratios import gap_name
 from weighbridge.ratios._parameters import check_count
 
 

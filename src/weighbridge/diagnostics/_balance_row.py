@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from weighbridge.diagnostics._feature_sums import FeatureSums, Tally, kind_of_both
+from weighbridge.ratios import FEW_TO_NAME
 
-# Levels with fewer rows in both samples together share one row of the table; so do those beyond
-# the most frequent ones, so that a table does not grow with the number of levels.
-RARE = 10
+# Levels beyond the most frequent ones share one row, so that a table does not grow with them; so do
+# those with too few rows in both samples together to be named.
 MAX_LEVELS = 50
 
 
@@ -179,7 +179,7 @@ def _frequent(source: FeatureSums, target: FeatureSums) -> tuple[list[str], list
     levels = sorted(set(plain[0]) | set(plain[1]))
     counts = np.array([sum(part.get(level, 0) for part in plain) for level in levels])
     kept = np.argsort(-counts, kind="stable")[:MAX_LEVELS]
-    kept = np.sort(kept[counts[kept] >= RARE])
+    kept = np.sort(kept[counts[kept] >= FEW_TO_NAME])
     labels = [levels[place] for place in kept]
     sides = [[side.levels.get(level, 0.0) for level in labels] for side in _sides(source, target)]
     if kept.size == len(levels):

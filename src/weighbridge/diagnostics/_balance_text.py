@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from weighbridge._numbers import percent
+from weighbridge._findings import percent
 from weighbridge.diagnostics._balance_row import BalanceRow
 
 WIDTH = 80

@@ -14,10 +14,10 @@ from weighbridge.blocks import Block, Rows, as_rows, is_blocks
 from weighbridge.diagnostics._feature_sums import FeatureSums, number_sums, text_sums
 from weighbridge.diagnostics._features import coded, refuse_infinite_in, table_columns
 from weighbridge.diagnostics._moments import RowWeights
-from weighbridge.diagnostics._samples import check_rows
 from weighbridge.diagnostics._vectors import beside_rows, stretch_of
 from weighbridge.diagnostics._weight_checks import check_stretch, refuse_all_zero
 from weighbridge.diagnostics._weights import check_weights
+from weighbridge.ratios import check_rows
 from weighbridge.ratios._fit_ratio import named_alike
 
 

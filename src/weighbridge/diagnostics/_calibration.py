@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from weighbridge._estimate import Estimate
+from weighbridge._findings import Estimate
 from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._domain import check_confidence
 from weighbridge.diagnostics._moments import Moments

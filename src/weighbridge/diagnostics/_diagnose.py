@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
+from weighbridge._findings import count_parameters
 from weighbridge._weighted_estimator import WeightedEstimator
 from weighbridge.diagnostics._diagnosis import Diagnosis
 from weighbridge.diagnostics._domain import check_confidence
@@ -148,10 +147,3 @@ def _parts(model_or_ratio: Any, samples: Samples) -> tuple[Any, Any, int]:
             warnings.simplefilter("ignore", OverlapWarning)
             ratio = fit_ratio(samples.X, samples.X_target, ratio)
     return ratio, Geodesic(), n_columns + 1
-
-
-def count_parameters(estimator: Any, n_columns: int) -> int:
-    """Count the coefficients of a linear model; of any other, one for each column."""
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    coefficients = getattr(last, "coef_", None)
-    return (n_columns if coefficients is None else int(np.size(coefficients))) + 1

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding, OverlapJudgement, judge_weights
 from weighbridge._namespace import to_numpy
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge._weighted_estimator import is_estimated
@@ -22,11 +22,9 @@ from weighbridge.diagnostics._classes import coded_classes, is_regression
 from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows, check_confidence
 from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._label_shift import LabelShift, label_shift
-from weighbridge.diagnostics._overlap_word import OverlapJudgement, judge_overlap
 from weighbridge.diagnostics._samples import Samples, read_samples
 from weighbridge.diagnostics._shift_findings import find_all
 from weighbridge.diagnostics._shift_report import ShiftReport
-from weighbridge.diagnostics._support import outside_support
 from weighbridge.diagnostics._table_findings import (
     label_findings,
     labels_not_checked,
@@ -34,8 +32,8 @@ from weighbridge.diagnostics._table_findings import (
 )
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
-from weighbridge.ratios import AutoRatio
-from weighbridge.weighting import log_mean, mean_one
+from weighbridge.ratios import AutoRatio, outside_support
+from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 
 class Diagnosis:
@@ -103,13 +101,7 @@ class Diagnosis:
         self.full = summarize_weights(self.weights_of(None))
 
     def _judged(self, n_parameters: int) -> OverlapJudgement:
-        return judge_overlap(
-            n_rows=self.log_ratio.size,
-            worth=self.full.ess,
-            tail_index=self.full.pareto_k,
-            outside=self.support.share,
-            n_parameters=n_parameters,
-        )
+        return judge_weights(self.weights_of(None), self.support.share, n_parameters)
 
     def for_parameters(self, n_parameters: int) -> Diagnosis:
         """Return the same diagnosis for a model of so many parameters."""
@@ -158,12 +150,12 @@ def weighting_name(weighting: Any) -> str:
     """Return what a weighting is called in a report; None is the full ratio."""
     if weighting is None:
         return "full"
-    lam, alpha = getattr(weighting, "lam", None), getattr(weighting, "alpha", None)
-    if lam is None:
-        return repr(weighting)
-    if lam in (0, 1):
-        return "none" if lam == 0 else "full"
-    return f"lam {lam:.2f}, alpha {alpha:.2f}"
+    if not isinstance(weighting, Geodesic):
+        parameters = (f"{key}={value!r}" for key, value in weighting.get_params().items())
+        return f"{type(weighting).__name__}({', '.join(parameters)})"
+    if weighting.lam in (0, 1):
+        return "none" if weighting.lam == 0 else "full"
+    return f"lam {weighting.lam:.2f}, alpha {weighting.alpha:.2f}"
 
 
 def _is_automatic(ratio: Any) -> bool:

@@ -12,11 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._estimate import Estimate
+from weighbridge._findings import Estimate
 from weighbridge._validation import check_sample_weight, one_number
 from weighbridge.diagnostics._boosting import small_trees
 from weighbridge.diagnostics._placements import FoldAuc, fold_auc
-from weighbridge.diagnostics._samples import stacked_table
+from weighbridge.ratios import stacked_table
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import deal
 from weighbridge.ratios._parameters import check_count

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge.diagnostics._samples import stacked_table
+from weighbridge.ratios import gap_name, stacked_table
 from weighbridge.ratios._columns import column_labels, read_columns
 
 
@@ -75,12 +75,6 @@ def refuse_infinite_in(column: np.ndarray, label: str, n_source: int) -> None:
             f"Got infinite values in column {label!r} of {sample}; replace them by numbers, or by "
             "NaN if they are missing."
         )
-
-
-def gap_name(label: str, labels: list[str]) -> str:
-    """Return what the missing values of a column are called, unless a column is called so."""
-    name = f"{label} missing"
-    return f"{label} is missing" if name in labels else name
 
 
 def coded(text: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:

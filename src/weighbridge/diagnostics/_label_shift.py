@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from weighbridge.diagnostics._class_posterior import ClassPosterior, drawn
 from weighbridge.diagnostics._classes import coded_classes
-from weighbridge.diagnostics._samples import stacked_table
+from weighbridge.ratios import stacked_table
 from weighbridge.ratios._parameters import check_count
 from weighbridge.weighting import log_mean
 

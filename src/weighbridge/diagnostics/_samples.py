@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._namespace import is_foreign, to_numpy
 from weighbridge._validation import FEWEST_ROWS, check_sample_weight
 from weighbridge.diagnostics._classes import refuse_missing
+from weighbridge.ratios import stacked_table
 from weighbridge.ratios._columns import take_rows
-from weighbridge.ratios._fit_ratio import refuse_no_table, stack_samples, target_like_source
+from weighbridge.ratios._fit_ratio import target_like_source
 
 
 @dataclass(frozen=True)
@@ -49,47 +49,6 @@ def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None
     if y is not None:
         refuse_missing(y)
     return Samples(X, X_target, y, own, table, codes)
-
-
-def stacked_table(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
-    """Return both samples in one table that NumPy can read, and 0 for source, 1 for target."""
-    for name, part in (("X", X), ("X_target", X_target)):
-        if part is not None:
-            refuse_no_table(name, part)
-        check_rows(name, part)
-    if hasattr(X, "columns") and hasattr(X_target, "columns"):
-        X, X_target = _with_text_names(X), _with_text_names(X_target)
-    stacked, codes = stack_samples(X, X_target)
-    return (to_numpy(stacked) if is_foreign(stacked) else stacked), codes
-
-
-def check_rows(name: str, part: Any) -> None:
-    """Refuse tables with too few rows or columns to compare."""
-    if part is None:
-        raise TypeError(f"Got {name}=None; rows of both samples are needed to compare them.")
-    nested = isinstance(part, list | tuple)
-    shape: tuple[int, ...] = np.shape(part) if nested else getattr(part, "shape", ())
-    if len(shape) == 2 and shape[0] < 2:
-        raise ValueError(
-            f"Got {name} with {shape[0]} row{'' if shape[0] == 1 else 's'}; samples are compared "
-            "by 2 rows or more of each."
-        )
-    if len(shape) == 2 and shape[1] == 0:
-        raise ValueError(f"Got {name} without columns; there is nothing to compare.")
-
-
-def _with_text_names(X: Any) -> Any:
-    """Return a data frame with its names as text; these are matched, and shown."""
-    kinds = {type(name) for name in X.columns}
-    if kinds <= {str} or not hasattr(X, "set_axis"):
-        return X
-    if str in kinds:
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise TypeError(
-            f"Got a data frame whose column names are of several types ({names}); make all of them "
-            "text, e.g. X.columns = X.columns.astype(str)."
-        )
-    return X.set_axis([str(name) for name in X.columns], axis=1)
 
 
 def _rows_of(part: Any, rows: np.ndarray) -> Any:

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from weighbridge._finding import Finding
-from weighbridge._numbers import percent
-from weighbridge.diagnostics._overlap_word import BROKEN, THIN
+from weighbridge._findings import BROKEN, CODES, THIN, Finding, percent
 from weighbridge.diagnostics._table_findings import TELLS_APART
 from weighbridge.diagnostics._words import in_a_sentence
 
@@ -105,10 +103,10 @@ def _of_overlap(report: ShiftReport) -> Iterator[Finding]:
             else "Label some deployment rows, or look for training rows like them."
         )
         reason = report.overlap_judgement.reason
-        yield Finding("WB302", "warning", f"{reason[0].upper()}{reason[1:]}.", help)
+        yield Finding(CODES[BROKEN], "warning", f"{reason[0].upper()}{reason[1:]}.", help)
     elif report.overlap == THIN:
         yield Finding(
-            "WB301",
+            CODES[THIN],
             "warning",
             f"Overlap is thin: {report.overlap_judgement.reason}.",
             "Prefer a smaller lam or alpha > 1, which caps every weight, and read all figures for "
@@ -140,7 +138,7 @@ def _of_weights(report: ShiftReport) -> Iterator[Finding]:
     weights = report.weights
     if report.overlap != BROKEN and weights.rows_for_half < FEW_ROWS * weights.n_rows:
         yield Finding(
-            "WB303",
+            "WB306",
             "warning",
             f"Half of the weight sits on {weights.rows_for_half:,} of {weights.n_rows:,} rows.",
             "A smaller lam, or alpha > 1, spreads it.",
@@ -161,10 +159,16 @@ def _of_balance(report: ShiftReport) -> Iterator[Finding]:
             "note",
             f"After weighting {in_a_sentence(row.name)} still differs by "
             f"{abs(row.after or 0.0):.2f} standard deviations{others}.",
-            "These are the weights of the full ratio; another ratio may do better."
-            if report.weighting == "full"
-            else "A larger lam reduces it and makes the weights worth fewer rows.",
+            _closer(report.weighting),
         )
+
+
+def _closer(weighting: str) -> str:
+    """Say how to leave less of a difference."""
+    if weighting == "full":
+        return "These are the weights of the full ratio; another ratio may do better."
+    closer = "A larger lam" if weighting.startswith(("lam", "none")) else "More of the full ratio"
+    return f"{closer} reduces it and makes the weights worth fewer rows."
 
 
 def _of_what_is_left(report: ShiftReport, automatic: bool) -> Iterator[Finding]:

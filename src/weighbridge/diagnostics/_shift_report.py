@@ -8,20 +8,17 @@ from html import escape
 from textwrap import fill
 from typing import Any
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
-from weighbridge._numbers import percent
+from weighbridge._findings import BROKEN, Estimate, Finding, OverlapJudgement, percent
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._balance import BalanceTable
 from weighbridge.diagnostics._balance_text import signed
 from weighbridge.diagnostics._calibration import Calibration
 from weighbridge.diagnostics._feature_shift import FeatureShift
 from weighbridge.diagnostics._label_shift import LabelShift
-from weighbridge.diagnostics._overlap_word import BROKEN, OverlapJudgement
-from weighbridge.diagnostics._support import Support
 from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
 from weighbridge.diagnostics._words import in_a_sentence
+from weighbridge.ratios import Support
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
 # is no shift worth a word.

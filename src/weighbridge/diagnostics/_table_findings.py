@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from weighbridge._finding import Finding
+from weighbridge._findings import Finding
 from weighbridge._fitted_rows import FittedRows
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._classes import RARE_CLASS

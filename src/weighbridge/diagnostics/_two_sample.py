@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from weighbridge.diagnostics._samples import stacked_table
+from weighbridge.ratios import stacked_table
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._parameters import check_count
 from weighbridge.ratios._row_order import canonical_order

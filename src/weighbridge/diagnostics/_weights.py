@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge import _overlap
-from weighbridge._numbers import percent
+from weighbridge import _findings
+from weighbridge._findings import pareto_threshold, percent
 from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._vectors import in_memory, sum_of_stretches
 from weighbridge.diagnostics._weight_checks import (
@@ -121,7 +121,7 @@ def pareto_k(weights: Any) -> float:
     >>> round(pareto_k(np.exp(0.3 * x)), 1)  # target Exp(0.7): the tail index is 0.3
     0.3
     """
-    return _overlap.pareto_k(_near_one(check_weights(weights)))
+    return _findings.pareto_k(_near_one(check_weights(weights)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,7 +226,7 @@ def summarize_weights(weights: Any) -> WeightSummary:
     carried = np.cumsum(np.sort(weights)[::-1])
     # by the last sum, which rounding may leave a little beside the total
     half, ninety = (int(np.searchsorted(carried, s * carried[-1])) + 1 for s in (0.5, 0.9))
-    k, limit = _overlap.pareto_k(weights), _overlap.pareto_threshold(weights.size)
+    k, limit = _findings.pareto_k(weights), pareto_threshold(weights.size)
     sums = WeightSums.of(weights)
     return WeightSummary(
         n_rows=weights.size,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._numbers import percent
+from weighbridge._findings import percent
 from weighbridge.plotting._feature_histogram import FeatureHistogram
 from weighbridge.plotting._labels import shown_name
 from weighbridge.plotting._roles import DEPLOYMENT, GREY, TRAINING, WEIGHTED

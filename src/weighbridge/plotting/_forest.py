@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weighbridge._estimate import Estimate
+from weighbridge._findings import Estimate
 from weighbridge.plotting._arguments import check_made
 from weighbridge.verdict import Verdict
 

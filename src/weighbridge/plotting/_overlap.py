@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._numbers import percent
+from weighbridge._findings import percent
 from weighbridge._svg import overlap as overlap_chart
 from weighbridge.plotting._arguments import check_made
 from weighbridge.plotting._from_result import overlap_of

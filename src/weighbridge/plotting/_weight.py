@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._numbers import percent
+from weighbridge._findings import percent
 from weighbridge._svg import concentration
 from weighbridge._svg import weights as weights_chart
 from weighbridge._validation import one_number

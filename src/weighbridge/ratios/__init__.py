@@ -15,6 +15,16 @@ from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._ulsif import ULSIF
 
+# isort: split
+# for the packages above
+from weighbridge.ratios._columns import gap_name as gap_name
+from weighbridge.ratios._support import FEW_TO_NAME as FEW_TO_NAME
+from weighbridge.ratios._support import Support as Support
+from weighbridge.ratios._support import check_rows as check_rows
+from weighbridge.ratios._support import outside_support as outside_support
+from weighbridge.ratios._support import share_outside as share_outside
+from weighbridge.ratios._support import stacked_table as stacked_table
+
 __all__ = [
     "KLIEP",
     "KMM",

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.metrics import roc_auc_score
 
-from weighbridge._overlap import OUTSIDE, effective_sample_size, outside_share
+from weighbridge._findings import OUTSIDE, effective_sample_size, outside_share
 from weighbridge.ratios._cross_fit import Family, log_prior_odds, row_log_losses
 from weighbridge.ratios._views import View
 

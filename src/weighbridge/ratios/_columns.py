@@ -191,3 +191,9 @@ def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
         f"Got text ({next(v for v in column if v is not None)!r}) in column {label!r}, which held "
         "numbers in fit; convert it."
     )
+
+
+def gap_name(label: str, labels: list[str]) -> str:
+    """Return what the missing values of a column are called, unless a column is called so."""
+    name = f"{label} missing"
+    return f"{label} is missing" if name in labels else name

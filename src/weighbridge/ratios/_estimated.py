@@ -13,20 +13,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._findings import APART, outside_share, warn_if_apart, warn_if_outside
 from weighbridge._namespace import array_namespace, is_foreign, to_numpy
-from weighbridge._overlap import (
-    APART,
-    FEW_FOR_LARGEST,
-    outside_share,
-    warn_if_apart,
-    warn_if_outside,
-)
 from weighbridge.blocks import Rows, as_rows, is_blocks
 from weighbridge.blocks._rows import joined_tables
 from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or_not_at_all
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._sample import MOST_FIRST, encoder_of, samples
+
+# With fewer source rows than this the largest of their ratios are anything.
+FEW_FOR_LARGEST = 30
 
 
 class Outside(NamedTuple):

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 
-from weighbridge._overlap import users_line
+from weighbridge._findings import users_line
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._cross_fit import in_order_of_appearance
 from weighbridge.ratios._kernel import (

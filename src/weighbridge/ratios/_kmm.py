@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 
-from weighbridge._overlap import users_line
+from weighbridge._findings import users_line
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._box_qp import Box, Solution, solve_by_gradient, solve_by_piqp

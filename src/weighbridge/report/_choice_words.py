@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weighbridge._numbers import percent
+from weighbridge._findings import percent
 from weighbridge.report._facts import Facts
 
 

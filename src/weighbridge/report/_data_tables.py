@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from weighbridge._numbers import number, percent, signed
+from weighbridge._findings import number, percent, signed
 from weighbridge.report._embed import MOST_ROWS
 from weighbridge.report._facts import Facts, estimate
 from weighbridge.report._words import balance_rows, is_inside

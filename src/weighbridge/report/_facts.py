@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from weighbridge._estimate import Estimate
-from weighbridge._loss_numbers import Numbers
+from weighbridge._findings import Estimate, Numbers
 
 # AUC of a feature that tells the files apart by itself, and how many such are named.
 _TELLING = 0.52

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weighbridge._numbers import percent, signed
+from weighbridge._findings import percent, signed
 from weighbridge.report._facts import Facts, estimate
 
 # Differences below this are of no concern, and the features that a sentence names.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._overlap import users_line
+from weighbridge._findings import users_line
 from weighbridge.exceptions import SearchWarning
 from weighbridge.search._evaluation import Evaluation, FloatArray
 from weighbridge.search._point import Point

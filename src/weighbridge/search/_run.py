@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from weighbridge._overlap import users_line
+from weighbridge._findings import users_line
 from weighbridge.exceptions import SearchWarning
 from weighbridge.search._evaluation import Evaluation, FloatArray, Objective
 from weighbridge.search._journal import Journal

@@ -9,13 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
-from weighbridge._overlap import pareto_threshold
+from weighbridge._findings import (
+    BROKEN,
+    Estimate,
+    Finding,
+    OverlapJudgement,
+    judge_weights,
+    pareto_threshold,
+)
 from weighbridge.criteria._row_loss import respond
 from weighbridge.diagnostics._domain import check_confidence
-from weighbridge.diagnostics._overlap_word import BROKEN, OverlapJudgement, judge_overlap
-from weighbridge.diagnostics._support import outside_support
+from weighbridge.ratios import outside_support
 from weighbridge.target_risk._confidence import calibrated_confidence
 from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
 from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
@@ -70,12 +74,8 @@ def assess_procedures(
     rows, are fitted here where they are not yet. `step` is called after every fit without a fold.
     """
     if overlap is None:
-        overlap = judge_overlap(
-            n_rows=problem.rows.y.size,
-            worth=problem.ess,
-            tail_index=problem.tail_index,
-            outside=outside_support(problem.rows.X, problem.X_target).share,
-        )
+        outside = outside_support(problem.rows.X, problem.X_target).share
+        overlap = judge_weights(problem.shares, outside)
     if measure.row_loss is None:
         responses = [raw_responses(each) for each in estimators]
     else:

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import stdtrit
 
-from weighbridge._estimate import Estimate
-from weighbridge._overlap import pareto_k
+from weighbridge._findings import Estimate, pareto_k
 from weighbridge.target_risk._features import FloatArray
 
 # Means that differ by less, relative to their size, are equal but for the order of their sums.

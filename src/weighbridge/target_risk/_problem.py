@@ -14,9 +14,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge._fitted_rows import known_rows
 from weighbridge._namespace import to_numpy
-from weighbridge._overlap import effective_sample_size, pareto_k
 from weighbridge._source_ratio import source_log_ratio
 from weighbridge._validation import FEWEST_ROWS, check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator, is_estimated

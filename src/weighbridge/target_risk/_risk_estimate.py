@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
+from weighbridge._findings import Estimate, Finding
 
 GOOD, FLAGGED, WITHHELD = "good", "flagged", "withheld"
 

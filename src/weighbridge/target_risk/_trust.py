@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from weighbridge._overlap import pareto_threshold
+from weighbridge._findings import ENOUGH, OverlapJudgement, pareto_threshold
 from weighbridge._weighted_estimator import is_estimated
-from weighbridge.diagnostics._overlap_word import ENOUGH, OverlapJudgement
 from weighbridge.target_risk._influence import Influence
 from weighbridge.target_risk._problem import RiskProblem
 

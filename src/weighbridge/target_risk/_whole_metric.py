@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
-from weighbridge._estimate import Estimate
+from weighbridge._findings import Estimate
 from weighbridge.target_risk._features import FloatArray
 from weighbridge.target_risk._held_out import HeldOut, Response
 from weighbridge.target_risk._problem import RiskProblem

@@ -12,11 +12,12 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._answers import check_answer
+from weighbridge._findings import BROKEN, count_parameters
+from weighbridge._importance_weighted import ImportanceWeighted
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._pass_weights import weight_parameter
-from weighbridge.diagnostics._diagnose import count_parameters
+from weighbridge._source_ratio import weighting_or_default
 from weighbridge.diagnostics._diagnosis import Diagnosis
-from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.diagnostics._shift_report import shift_word
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.search import Bounds
@@ -146,6 +147,8 @@ def _model(
             "row by row. Choose a loss that is a mean over rows, and estimate_risk for this metric."
         )
     check_options(DOUBLY_ROBUST, confidence, measure, [estimator])
+    if isinstance(estimator, ImportanceWeighted):
+        weighting_or_default(estimator.weighting)
     if isinstance(estimator, ImportanceWeightedCV):
         bounds = Bounds(estimator.lam_bounds, estimator.alpha_bounds)
         check_answer(estimator.answer, bounds.lam)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weighbridge._estimate import Estimate
-from weighbridge.diagnostics._overlap_word import BROKEN, THIN
+from weighbridge._findings import BROKEN, THIN, Estimate
 
 HELPS, NO_GAIN, UNKNOWN = "helps", "no gain", "unknown"
 

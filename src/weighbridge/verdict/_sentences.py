@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
-from weighbridge._loss_numbers import Numbers
+from weighbridge._findings import BROKEN, Estimate, Finding, Numbers
 from weighbridge.diagnostics import ShiftReport
-from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict._judgement import HELPS, UNKNOWN, Judgement
 from weighbridge.verdict._verdict import Answer

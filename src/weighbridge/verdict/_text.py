@@ -54,7 +54,8 @@ def _cells(candidate: Candidate, verdict: Verdict) -> tuple[str, ...]:
     risk, change, numbers = candidate.risk.estimate, candidate.change, verdict.numbers
     mark = " *" if candidate.name == verdict.use else ""
     mixed = len(candidate.mixture) > 1
-    lam = "mix" if mixed else f"{candidate.lam:.2f}"
+    own = candidate.literature.partition("(")[0]
+    lam = "mix" if mixed else own if candidate.lam is None else f"{candidate.lam:.2f}"
     alpha = _DASH if mixed or candidate.alpha is None else f"{candidate.alpha:.2f}"
     shown = ("withheld", "") if risk is None else (numbers.value(risk.value), numbers.span(risk))
     paired = (_DASH, "")

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
-from weighbridge._loss_numbers import Numbers
+from weighbridge._findings import BROKEN, Estimate, Finding, Numbers
 from weighbridge.diagnostics import ShiftReport
-from weighbridge.diagnostics._overlap_word import BROKEN
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict._text import verdict_html, verdict_text
 
@@ -62,9 +59,10 @@ class Candidate:
     name : {"none", "full", "power", "relative", "tuned"}
         What it is shown as.
     literature : str
-        What the literature calls it.
+        What the literature calls it; a weighting of your own by its class and parameters.
     lam, alpha : float or None
-        The weighting on all rows; alpha is None where it makes no difference.
+        The weighting on all rows; alpha is None where it makes no difference, and both are for a
+        weighting of your own.
     risk : RiskEstimate
         Expected loss on the target, by outer folds that repeat the choice.
     change : Estimate or None
@@ -73,7 +71,8 @@ class Candidate:
         Number of rows that its weights are worth.
     mixture : tuple of (float, float, float)
         lam, alpha and share of every weighting that the model on all rows is an average of; `lam`,
-        `alpha` and `worth` are those of the one with the largest share.
+        `alpha` and `worth` are those of the one with the largest share. Empty for a weighting of
+        your own.
     model : fitted estimator
         The candidate, fitted on all source rows.
 
@@ -90,7 +89,7 @@ class Candidate:
 
     name: str
     literature: str
-    lam: float
+    lam: float | None
     alpha: float | None
     risk: RiskEstimate
     change: Estimate | None

@@ -7,14 +7,10 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from weighbridge._estimate import Estimate
-from weighbridge._finding import Finding
+from weighbridge._findings import ENOUGH, Estimate, Finding, Numbers, effective_sample_size
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
-from weighbridge._loss_numbers import Numbers
-from weighbridge._overlap import effective_sample_size
 from weighbridge._weighted_estimator import WeightedEstimator
-from weighbridge.diagnostics._diagnosis import Diagnosis
-from weighbridge.diagnostics._overlap_word import ENOUGH
+from weighbridge.diagnostics._diagnosis import Diagnosis, weighting_name
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.target_risk._assessed import Assessed, paired_change
 from weighbridge.target_risk._problem import RiskProblem
@@ -52,7 +48,8 @@ def verdict_of(
     )
     used = assessed[judgement.use]
     shown = _weighting(used.model)
-    report = diagnosis.report(None if shown.lam == 0 else shown)
+    is_none = isinstance(shown, Geodesic) and shown.lam == 0
+    report = diagnosis.report(None if is_none else shown)
     numbers = Numbers(none.risk.measure, (none.risk.estimate or none.risk.training).value)
     return Verdict(
         sentence=top_sentence(judgement, numbers, none.risk, used.risk),
@@ -105,7 +102,7 @@ def worse_in_deployment(none: Assessed, confidence: float) -> Estimate | None:
     return none.influence.minus(none.training).estimate(confidence)
 
 
-def _weighting(model: Any) -> Geodesic:
+def _weighting(model: Any) -> Any:
     """Return the weighting of a fitted candidate."""
     if not isinstance(model, WeightedEstimator):
         return Geodesic(lam=0.0)
@@ -121,12 +118,18 @@ def _candidate(
     worth = getattr(model, "ess_", None)
     if worth is None:
         worth = effective_sample_size(problem.plain_shares)
-    alpha = None if weighting.lam in (0, 1) else float(weighting.alpha)
-    mixture = getattr(model, "mixture_", [(weighting, 1.0)])
+    lam: float | None = None
+    alpha: float | None = None
+    literature, mixture = LITERATURE[name], getattr(model, "mixture_", [(weighting, 1.0)])
+    if isinstance(weighting, Geodesic):
+        lam = float(weighting.lam)
+        alpha = None if lam in (0, 1) else float(weighting.alpha)
+    else:  # a weighting of the user's own has a name in place of numbers
+        literature, mixture = weighting_name(weighting), []
     return Candidate(
         name=name,
-        literature=LITERATURE[name],
-        lam=float(weighting.lam),
+        literature=literature,
+        lam=lam,
         alpha=alpha,
         risk=assessed.risk,
         change=change,

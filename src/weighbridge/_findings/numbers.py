@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weighbridge._findings.estimate import Estimate
 
 MINUS = "−"
 INFINITY = "∞"
@@ -29,7 +33,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> from weighbridge._numbers import number
+    >>> from weighbridge._findings import number
     >>> [number(value) for value in (0.65241, 12345.6, -2, 3.2e-9, None)]
     ['0.652', '12,346', '−2', '3.2e−9', '–']
     """
@@ -64,7 +68,7 @@ def percent(share: float | None, digits: int | None = None) -> str:
 
     Examples
     --------
-    >>> from weighbridge._numbers import percent
+    >>> from weighbridge._findings import percent
     >>> percent(0.3533, 1), percent(0.152), percent(0.0001), percent(None)
     ('35.3 %', '15 %', '< 0.1 %', '–')
     """
@@ -96,7 +100,7 @@ def signed(value: float | None, digits: int = 1) -> str:
 
     Examples
     --------
-    >>> from weighbridge._numbers import signed
+    >>> from weighbridge._findings import signed
     >>> signed(-4.83), signed(0.54), signed(-0.01)
     ('−4.8', '+0.5', '0.0')
     """
@@ -123,7 +127,7 @@ def count(value: float) -> str:
 
     Examples
     --------
-    >>> from weighbridge._numbers import count
+    >>> from weighbridge._findings import count
     >>> count(1557.2)
     '1,557'
     """
@@ -145,7 +149,7 @@ def tick_labels(values: Sequence[float]) -> list[str]:
 
     Examples
     --------
-    >>> from weighbridge._numbers import tick_labels
+    >>> from weighbridge._findings import tick_labels
     >>> tick_labels([0, 0.25, 0.5]), tick_labels([0, 20_000, 40_000])
     (['0', '0.25', '0.50'], ['0', '20k', '40k'])
     """
@@ -175,7 +179,7 @@ def percent_labels(values: Sequence[float]) -> list[str]:
 
     Examples
     --------
-    >>> from weighbridge._numbers import percent_labels
+    >>> from weighbridge._findings import percent_labels
     >>> percent_labels([0.3, 0.35, 0.4])
     ['30 %', '35 %', '40 %']
     """
@@ -197,7 +201,7 @@ def signed_labels(values: Sequence[float]) -> list[str]:
 
     Examples
     --------
-    >>> from weighbridge._numbers import signed_labels
+    >>> from weighbridge._findings import signed_labels
     >>> signed_labels([-5, 0, 5])
     ['−5', '0', '+5']
     """
@@ -222,3 +226,58 @@ def _tick(value: float, decimals: int) -> str:
 def _trimmed(text: str) -> str:
     """Drop zeros behind the point."""
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class Numbers:
+    """Writes losses and changes of one measure with the same number of decimals.
+
+    Parameters
+    ----------
+    measure : str
+        What is measured; an "error" is written in per cent, its changes in points.
+    typical : float
+        A typical value, which gets three digits, or more in front of the point.
+    """
+
+    def __init__(self, measure: str, typical: float):
+        self.measure = measure
+        self.is_share = measure == "error"
+        self.factor = 100 if self.is_share else 1
+        self.unit = " points" if self.is_share else ""
+        self.loss = "error" if self.is_share else f"error ({measure})"
+        self.noun = f"expected {self.loss}"
+        self.decimals = 1 if self.is_share else _decimals_of_loss(typical)
+
+    def value(self, value: float) -> str:
+        """Write a loss."""
+        return f"{self.plain(value)} %" if self.is_share else self.plain(value)
+
+    def interval(self, estimate: Estimate) -> str:
+        """Write the interval of a loss."""
+        return f"[{self.value(estimate.low)}, {self.value(estimate.high)}]"
+
+    def span(self, estimate: Estimate) -> str:
+        """Write the interval of a loss for a table."""
+        return f"{self.plain(estimate.low)} – {self.plain(estimate.high)}"
+
+    def change(self, value: float) -> str:
+        """Write a change with its sign."""
+        return signed(self.factor * value, self.decimals)
+
+    def change_interval(self, estimate: Estimate) -> str:
+        """Write the interval of a change."""
+        return f"[{self.change(estimate.low)}, {self.change(estimate.high)}]"
+
+    def change_span(self, estimate: Estimate) -> str:
+        """Write the interval of a change for a table."""
+        return f"{self.change(estimate.low)} – {self.change(estimate.high)}"
+
+    def plain(self, value: float) -> str:
+        """Write a loss without its unit."""
+        return f"{self.factor * value:,.{self.decimals}f}"
+
+
+def _decimals_of_loss(typical: float) -> int:
+    if typical == 0 or not math.isfinite(typical):
+        return 2
+    return min(max(0, 2 - math.floor(math.log10(abs(typical)))), 9)

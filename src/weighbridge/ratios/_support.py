@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from weighbridge._numbers import percent
-from weighbridge.diagnostics._balance_row import RARE
-from weighbridge.diagnostics._features import gap_name
-from weighbridge.diagnostics._samples import stacked_table
+from weighbridge._findings import percent
+from weighbridge._namespace import is_foreign, to_numpy
+from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.ratios._blocks import row_blocks
-from weighbridge.ratios._columns import column_labels, read_columns, take_rows
+from weighbridge.ratios._columns import column_labels, gap_name, read_columns, take_rows
+from weighbridge.ratios._fit_ratio import refuse_no_table, stack_samples
 from weighbridge.ratios._parameters import check_count
 from weighbridge.ratios._row_order import shuffled
 from weighbridge.ratios._row_scores import RowScores
@@ -32,6 +32,10 @@ MARGIN = 2.0
 # A text that is different in most rows is a name, which no other row can have.
 MOST_UNIQUE = 0.5
 MOST_LEVELS_SHOWN = 20
+# Rows of a sample, drawn at random, between which distances are computed.
+MOST_ROWS = 10_000
+# Levels with fewer rows share a name: no single row is to be known by it.
+FEW_TO_NAME = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +95,7 @@ class Support:
 
 
 def outside_support(
-    X: Any, X_target: Any, *, max_rows: int = 10_000, random_state: Any = 0
+    X: Any, X_target: Any, *, max_rows: int = MOST_ROWS, random_state: Any = 0
 ) -> Support:
     """Return the share of the target rows that lie outside the source's support.
 
@@ -141,7 +145,22 @@ def outside_support(
     1.0
     """
     check_count("max_rows", max_rows, 10)
+    return _support(*stacked_table(X, X_target), max_rows, random_state)
+
+
+def share_outside(X: Any, X_target: Any, sample_weight: Array | None) -> float:
+    """Return the share of the target rows outside the source rows that count."""
+    if is_blocks(X) or is_blocks(X_target):  # some rows of each stand for all
+        X, X_target = (as_rows(part).sample(MOST_ROWS) for part in (X, X_target))
+        sample_weight = None
     stacked, codes = stacked_table(X, X_target)
+    if sample_weight is not None:
+        used = np.flatnonzero(np.concatenate([sample_weight > 0, codes[codes == 1] == 1]))
+        stacked, codes = take_rows(stacked, used), codes[used]
+    return _support(stacked, codes, MOST_ROWS, 0).share
+
+
+def _support(stacked: Any, codes: Array, max_rows: int, random_state: Any) -> Support:
     unseen = _Unseen(stacked, codes)
     encoder = TableEncoder().fit(stacked, codes)
     rng = check_random_state(random_state)
@@ -197,8 +216,7 @@ class _Unseen:
         self.lonely |= single & (codes == 0)
         for k in np.flatnonzero(new):
             rows = int(counts[1][k])
-            # as everywhere, levels of a few rows share a name: no single row is to be known by it
-            name = f"{label}={levels[k] if rows >= RARE else 'other'}"
+            name = f"{label}={levels[k] if rows >= FEW_TO_NAME else 'other'}"
             self.counts[gap_name if k == levels.size else name] += rows
 
     def _look_at_gaps(self, name: str, gaps: Array, codes: Array) -> None:
@@ -262,3 +280,44 @@ def _distances(source: Any, target: Any) -> tuple[Array, Array, Array]:
 def _norms(rows: Any) -> Array:
     squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows)
     return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1), dtype=float).ravel()))
+
+
+def stacked_table(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
+    """Return both samples in one table that NumPy can read, and 0 for source, 1 for target."""
+    for name, part in (("X", X), ("X_target", X_target)):
+        if part is not None:
+            refuse_no_table(name, part)
+        check_rows(name, part)
+    if hasattr(X, "columns") and hasattr(X_target, "columns"):
+        X, X_target = _with_text_names(X), _with_text_names(X_target)
+    stacked, codes = stack_samples(X, X_target)
+    return (to_numpy(stacked) if is_foreign(stacked) else stacked), codes
+
+
+def check_rows(name: str, part: Any) -> None:
+    """Refuse tables with too few rows or columns to compare."""
+    if part is None:
+        raise TypeError(f"Got {name}=None; rows of both samples are needed to compare them.")
+    nested = isinstance(part, list | tuple)
+    shape: tuple[int, ...] = np.shape(part) if nested else getattr(part, "shape", ())
+    if len(shape) == 2 and shape[0] < 2:
+        raise ValueError(
+            f"Got {name} with {shape[0]} row{'' if shape[0] == 1 else 's'}; samples are compared "
+            "by 2 rows or more of each."
+        )
+    if len(shape) == 2 and shape[1] == 0:
+        raise ValueError(f"Got {name} without columns; there is nothing to compare.")
+
+
+def _with_text_names(X: Any) -> Any:
+    """Return a data frame with its names as text; these are matched, and shown."""
+    kinds = {type(name) for name in X.columns}
+    if kinds <= {str} or not hasattr(X, "set_axis"):
+        return X
+    if str in kinds:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(
+            f"Got a data frame whose column names are of several types ({names}); make all of them "
+            "text, e.g. X.columns = X.columns.astype(str)."
+        )
+    return X.set_axis([str(name) for name in X.columns], axis=1)

@@ -1,0 +1,104 @@
+"""Findings in words: codes, numbers as they are written, estimates, the judgement of overlap."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from weighbridge._findings.codes import GROUPS, Entry, Step, documentation, entries, page
+from weighbridge._findings.finding import Finding
+from weighbridge._findings.numbers import (
+    INFINITY,
+    MINUS,
+    UNKNOWN,
+    Numbers,
+    count,
+    number,
+    percent,
+    percent_labels,
+    signed,
+    signed_labels,
+    tick_labels,
+)
+
+if TYPE_CHECKING:
+    from weighbridge._findings.estimate import Estimate
+    from weighbridge._findings.overlap import (
+        BROKEN,
+        ENOUGH,
+        OUTSIDE,
+        THIN,
+        Choice,
+        OverlapJudgement,
+        choice_of,
+        count_parameters,
+        effective_sample_size,
+        judge_overlap,
+        judge_weights,
+        outside_share,
+        pareto_k,
+        pareto_threshold,
+    )
+    from weighbridge._findings.warnings import (
+        APART,
+        CODES,
+        users_line,
+        warn_if_apart,
+        warn_if_outside,
+        warn_if_untrustworthy,
+        warn_of_choice,
+    )
+
+__all__ = [
+    "APART",
+    "BROKEN",
+    "CODES",
+    "ENOUGH",
+    "GROUPS",
+    "INFINITY",
+    "MINUS",
+    "OUTSIDE",
+    "THIN",
+    "UNKNOWN",
+    "Choice",
+    "Entry",
+    "Estimate",
+    "Finding",
+    "Numbers",
+    "OverlapJudgement",
+    "Step",
+    "choice_of",
+    "count",
+    "count_parameters",
+    "documentation",
+    "effective_sample_size",
+    "entries",
+    "judge_overlap",
+    "judge_weights",
+    "number",
+    "outside_share",
+    "page",
+    "pareto_k",
+    "pareto_threshold",
+    "percent",
+    "percent_labels",
+    "signed",
+    "signed_labels",
+    "tick_labels",
+    "users_line",
+    "warn_if_apart",
+    "warn_if_outside",
+    "warn_if_untrustworthy",
+    "warn_of_choice",
+]
+
+_WARNINGS = ("APART", "CODES", "users_line")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs NumPy when it is first used, so that help and codes are instant."""
+    if name not in __all__:
+        raise AttributeError(f"module 'weighbridge._findings' has no attribute {name!r}")
+    if name == "Estimate":
+        module = "estimate"
+    else:
+        module = "warnings" if name in _WARNINGS or name.startswith("warn_") else "overlap"
+    return getattr(import_module(f"weighbridge._findings.{module}"), name)

@@ -1,0 +1,284 @@
+"""What every code means: one source for the terminal and for the documentation."""
+
+from __future__ import annotations
+
+import textwrap
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+# first digit of a code: what its group is about
+GROUPS = {
+    "1": "Inputs and files",
+    "2": "Shift",
+    "3": "Overlap and weights",
+    "4": "The ratio",
+    "5": "The choice of a weighting",
+    "6": "The expected error",
+    "7": "The model and the settings",
+    "9": "The run itself",
+}
+WIDTH = 80
+# Nearest codes that an error names.
+_NEAREST = 3
+_INDENT = 9
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do.
+
+    Parameters
+    ----------
+    say : str
+        What to do, in a sentence; code stands between double backticks.
+    type : tuple of str
+        Lines to type, shown as they are; empty where a sentence is all.
+
+    Examples
+    --------
+    >>> from weighbridge._findings import Step
+    >>> Step("Leave it out of both files:", ("--drop visit_id",)).type
+    ('--drop visit_id',)
+    """
+
+    say: str
+    type: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one code means.
+
+    Parameters
+    ----------
+    code : str
+        ``WB`` and three digits.
+    name : str
+        The finding in a few words.
+    levels : tuple of {"error", "warning", "note"}
+        How much it matters; several where that depends on who says it.
+    seen, why : str
+        What was seen, and why it matters.
+    do : tuple of Step
+        What to do about it.
+    silence : str
+        How to silence it, or that it cannot be.
+    raised_by : str
+        Who says it.
+    reserved : str
+        Why no part of the library says it yet; empty for the others.
+
+    Examples
+    --------
+    >>> from weighbridge._findings import entries
+    >>> entries()["WB301"].name
+    'thin overlap'
+    """
+
+    code: str
+    name: str
+    levels: tuple[str, ...]
+    seen: str
+    why: str
+    do: tuple[Step, ...]
+    silence: str
+    raised_by: str
+    reserved: str = ""
+
+    @property
+    def group(self) -> str:
+        """What codes with the same first digit are about."""
+        return GROUPS[self.code[2]]
+
+    @property
+    def level(self) -> str:
+        """The level, or the levels, in words."""
+        return " or ".join(self.levels)
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Return every entry by its code, in the order of the codes.
+
+    Returns
+    -------
+    dict of Entry
+        One for each code.
+
+    Examples
+    --------
+    >>> from weighbridge._findings import entries
+    >>> min(entries())
+    'WB100'
+    """
+    text = files(__package__).joinpath("findings.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+    silence = table.pop("silence")
+    return {code: _entry(code, table[code], silence) for code in sorted(table)}
+
+
+def _entry(code: str, fields: dict[str, Any], silence: dict[str, str]) -> Entry:
+    """Return an entry; one that does not say how to silence it is silenced as its level is."""
+    levels = fields["level"] if isinstance(fields["level"], list) else [fields["level"]]
+    usual = silence["warned" if fields.get("warned") else levels[0]]
+    return Entry(
+        code=code,
+        name=fields["name"],
+        levels=tuple(levels),
+        seen=fields["seen"],
+        why=fields["why"],
+        do=tuple(_read_step(each) for each in fields["do"]),
+        silence=fields.get("silence", usual).replace("{code}", code),
+        raised_by=fields["raised_by"],
+        reserved=fields.get("reserved", ""),
+    )
+
+
+def _read_step(fields: dict[str, Any]) -> Step:
+    lines = fields.get("type", [])
+    return Step(fields["say"], (lines,) if isinstance(lines, str) else tuple(lines))
+
+
+def page(code: str) -> str:
+    """Return what a code means: what was seen, why it matters, what to do, how to silence it.
+
+    Parameters
+    ----------
+    code : str
+        Such as ``"WB301"``; ``"wb301"`` and ``"301"`` are read as well.
+
+    Returns
+    -------
+    str
+        At most 25 lines of at most 80 columns.
+
+    Examples
+    --------
+    >>> from weighbridge._findings import page
+    >>> print(page("WB301"))
+    WB301  thin overlap (warning)
+    <BLANKLINE>
+    Seen     The full ratio is worth fewer than 10 rows for each parameter of the
+    ...
+    """
+    entry = entries().get(_spelt(code))
+    if entry is None:
+        raise ValueError(f"Got code={code!r}, but there is no such code; {_nearest(code)}")
+    return "\n".join(
+        [
+            f"{entry.code}  {entry.name} ({entry.level})",
+            "",
+            *_paragraph("Seen", entry.seen),
+            "",
+            *_paragraph("Why", entry.why),
+            "",
+            *_steps(entry),
+            "",
+            *_paragraph("Silence", entry.silence),
+            *_paragraph("From", entry.raised_by),
+        ]
+    )
+
+
+def _paragraph(head: str, text: str, mark: str = "") -> list[str]:
+    """Return text beside its head, wrapped, without the signs that mark code."""
+    return textwrap.wrap(
+        text.replace("``", ""),
+        width=WIDTH,
+        initial_indent=f"{head:<{_INDENT}}{mark}",
+        subsequent_indent=" " * (_INDENT + len(mark)),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _steps(entry: Entry) -> list[str]:
+    lines: list[str] = []
+    for step in entry.do:
+        lines += _paragraph("" if lines else "Do", step.say, "- ")
+        lines += [" " * (_INDENT + 4) + line for line in step.type]
+    return lines
+
+
+def _spelt(code: str) -> str:
+    """Return a code as it is written here."""
+    code = code.strip().upper()
+    return f"WB{code}" if code.isdigit() else code
+
+
+def _nearest(code: str) -> str:
+    """Return the codes that may be meant, by a word of their name or by their letters."""
+    known = entries()
+    word = code.strip().lower()
+    found = [name for name, entry in known.items() if word.isalpha() and word in entry.name]
+    found = found or get_close_matches(_spelt(code), known, n=_NEAREST)
+    if not found:
+        groups = (f"WB{digit}xx {title[0].lower()}{title[1:]}" for digit, title in GROUPS.items())
+        return f"codes are {', '.join(groups)}."
+    return f"nearest: {', '.join(f'{name} ({known[name].name})' for name in found[:_NEAREST])}."
+
+
+def documentation() -> str:
+    """Return every code by group, each with a label of its own.
+
+    Returns
+    -------
+    str
+        reStructuredText; another page can refer to the label ``WB301``.
+
+    Examples
+    --------
+    >>> from weighbridge._findings import documentation
+    >>> ".. _WB301:" in documentation()
+    True
+    """
+    parts = []
+    for digit, title in GROUPS.items():
+        group = [entry for entry in entries().values() if entry.code[2] == digit]
+        parts += [_heading(f"WB{digit}xx: {title[0].lower()}{title[1:]}", "-"), _overview(group)]
+        parts += [_section(entry) for entry in group]
+    return "\n\n".join(parts) + "\n"
+
+
+def _heading(title: str, line: str) -> str:
+    return f"{title}\n{line * len(title)}"
+
+
+def _overview(group: list[Entry]) -> str:
+    rows = [("code", "what", "level")]
+    rows += [(f":ref:`{entry.code} <{entry.code}>`", entry.name, entry.level) for entry in group]
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 12 68 20", ""]
+    for row in rows:
+        lines += [f"   {'*' if first else ' '} - {cell}" for first, cell in _marked(row)]
+    return "\n".join(lines)
+
+
+def _marked(row: tuple[str, ...]) -> list[tuple[bool, str]]:
+    return [(number == 0, cell) for number, cell in enumerate(row)]
+
+
+def _section(entry: Entry) -> str:
+    reserved = f" *Not said yet:* {entry.reserved}" if entry.reserved else ""
+    return "\n\n".join(
+        [
+            f".. _{entry.code}:",
+            _heading(f"{entry.code}: {entry.name}", "~"),
+            f"*{entry.level[0].upper()}{entry.level[1:]}*, from {entry.raised_by}{reserved}",
+            f"**Seen.** {entry.seen}",
+            f"**Why.** {entry.why}",
+            "**Do.**",
+            *(_step(step.say, step.type) for step in entry.do),
+            f"**Silence.** {entry.silence}",
+        ]
+    )
+
+
+def _step(say: str, lines: tuple[str, ...]) -> str:
+    if not lines:
+        return f"* {say}"
+    typed = "\n".join(f"     {line}" for line in lines)
+    return f"* {say}\n\n  .. code-block:: text\n\n{typed}"

@@ -1,0 +1,226 @@
+"""Is there enough overlap? One judgement, its limits, and the numbers that it rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from weighbridge._findings.numbers import percent
+
+ENOUGH, THIN, BROKEN = "enough", "thin", "broken"
+
+# Share of the target rows outside the source from which on overlap is broken, and thin: nothing at
+# all is known about the losses of those outside.
+OUTSIDE = 1 / 3
+MANY_OUTSIDE = 0.1
+# Fewer effective rows than this carry nothing at all; the toy problem of the paper, whose lines
+# weighting mends every time, has 15 to 45.
+BROKEN_ROWS = 10
+# Rows that the full ratio should be worth for each parameter of the model.
+ROWS_PER_PARAMETER = 10
+# Largest tail index at which a weighted mean still means something; with fewer rows than these it
+# is drawn to one half, whatever it is.
+LARGEST_TAIL_INDEX = 0.7
+FEW_FOR_TAIL = 100
+
+# Where `ImportanceWeightedCV` changes how it chooses: shares of the target rows whose ratio is far
+# larger than those of the source. Both by the selection benchmark: tasks with broken overlap exceed
+# the first in nearly every draw. So do others whose shift is strong, among them the toy problem
+# with 100 rows, where weighting wins nine tenths of the loss: hence two limits, and a chance for
+# large gains between them. Where no such share is known, effective rows decide, as in a warning.
+GUARDED_OUTSIDE = 0.5
+SETTLED_OUTSIDE = 0.98
+FEW_ROWS = 20
+
+
+def effective_sample_size(weights: np.ndarray) -> float:
+    """Kish's effective sample size, ``sum(w)**2 / sum(w**2)``."""
+    weights = np.asarray(weights, dtype=float)
+    scaled = weights / weights.max()
+    return float(scaled.sum() ** 2 / (scaled**2).sum())
+
+
+def pareto_k(weights: np.ndarray) -> float:
+    """Shape of the generalised Pareto distribution that fits the largest weights, or NaN."""
+    weights = np.sort(np.asarray(weights, dtype=float))
+    tail = min(math.ceil(min(weights.size / 5, 3 * math.sqrt(weights.size))), weights.size - 1)
+    if tail < 5:
+        return math.nan
+    excess = weights[-tail:] - weights[-tail - 1]
+    excess = excess[excess > 0]
+    if excess.size < 5:
+        return math.nan
+    k = _zhang_stephens(excess / excess[-1])
+    return (excess.size * k + 10 * 0.5) / (excess.size + 10)
+
+
+def _zhang_stephens(excess: np.ndarray) -> float:
+    """Posterior mean of the shape, for sorted exceedances whose largest is 1."""
+    n = excess.size
+    m = 30 + int(math.sqrt(n))
+    quartile = excess[int(n / 4 + 0.5) - 1]
+    grid = 1 + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * quartile)
+    shape = np.log1p(-grid[:, None] * excess).mean(axis=1)
+    profile = n * (np.log(-grid / shape) - shape - 1)
+    posterior = np.exp(profile - profile.max())
+    theta = (posterior * grid).sum() / posterior.sum()
+    return float(np.log1p(-theta * excess).mean())
+
+
+def pareto_threshold(n: int) -> float:
+    """Largest k-hat at which n weights are still reliable: ``min(1 - 1/log10(n), 0.7)``."""
+    return min(1 - 1 / math.log10(n), 0.7) if n > 10 else 0.0
+
+
+def outside_share(
+    at_source: np.ndarray, at_target: np.ndarray, log_far: float, rank: int = 5
+) -> float:
+    """Return the share of target rows whose log ratio exceeds the source's fifth largest by far."""
+    # a few rows on the wrong side are no overlap
+    rank = min(rank, max(1, at_source.size // 20))
+    largest = np.partition(at_source, -rank)[-rank]
+    return float((at_target > largest + log_far).mean())
+
+
+@dataclass(frozen=True, repr=False)
+class OverlapJudgement:
+    """The word and what it rests on.
+
+    Parameters
+    ----------
+    word : {"enough", "thin", "broken"}
+        The judgement.
+    reason : str
+        In a few words why; empty where overlap is enough.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import judge_overlap
+    >>> judge_overlap(n_rows=4000, worth=712, tail_index=0.41, outside=0.02, n_parameters=12).word
+    'enough'
+    """
+
+    word: str
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``word`` and ``reason``.
+        """
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.reason}" if self.reason else self.word
+
+
+def judge_overlap(
+    *, n_rows: int, worth: float, tail_index: float, outside: float, n_parameters: int = 1
+) -> OverlapJudgement:
+    """Judge the overlap of two samples.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of source rows.
+    worth : float
+        Effective number of rows under the full ratio.
+    tail_index : float
+        Pareto k-hat of the full ratio; NaN counts as none.
+    outside : float
+        Share of the target rows that lie outside the source sample.
+    n_parameters : int, default=1
+        Number of parameters of the model that is to be fitted.
+
+    Returns
+    -------
+    OverlapJudgement
+        Broken: more than a third of the target rows lie outside, or the full ratio is worth fewer
+        than 10 rows (of fewer than 20 rows: than half of them). Thin: worth fewer than 10 rows for
+        each parameter (no more than half the rows are asked for), more than a tenth of the target
+        rows outside, or a tail index above 0.7 with 100 rows or more; with fewer the index says
+        nothing. Else enough.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import judge_overlap
+    >>> judge_overlap(n_rows=4000, worth=6, tail_index=1.1, outside=0.71).reason
+    '71 % of the deployment rows lie outside the training data'
+    """
+    if not worth >= 0:
+        raise ValueError(f"Got worth={worth!r}, but expected a number of rows, 0 or more.")
+    if not 0 <= outside <= 1:
+        raise ValueError(f"Got outside={outside!r}, but expected a share between 0 and 1.")
+    if outside > OUTSIDE:
+        return OverlapJudgement(
+            BROKEN, f"{percent(outside)} of the deployment rows lie outside the training data"
+        )
+    if worth < min(BROKEN_ROWS, n_rows / 2):
+        return OverlapJudgement(BROKEN, f"the full ratio is worth {worth:.0f} of {n_rows:,} rows")
+    wanted = min(ROWS_PER_PARAMETER * n_parameters, n_rows / 2)
+    if worth < wanted:
+        return OverlapJudgement(
+            THIN, f"the full ratio is worth {worth:.0f} rows for {n_parameters} parameters"
+        )
+    if outside > MANY_OUTSIDE:
+        return OverlapJudgement(
+            THIN, f"{percent(outside)} of the deployment rows lie outside the training data"
+        )
+    if has_heavy_tail(n_rows, tail_index):
+        return OverlapJudgement(THIN, f"the weights have a heavy tail, index {tail_index:.2f}")
+    return OverlapJudgement(ENOUGH)
+
+
+def has_heavy_tail(n_rows: int, tail_index: float) -> bool:
+    """True where the tail of the weights leaves a weighted mean without meaning."""
+    return n_rows >= FEW_FOR_TAIL and tail_index > LARGEST_TAIL_INDEX
+
+
+def judge_weights(weights: np.ndarray, outside: float, n_parameters: int = 1) -> OverlapJudgement:
+    """Judge by the weights of the full ratio, times own ones, at the rows that count."""
+    # a power of 2 is exact, and squares neither over- nor underflow
+    weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
+    return judge_overlap(
+        n_rows=weights.size,
+        worth=effective_sample_size(weights),
+        tail_index=pareto_k(weights),
+        outside=outside,
+        n_parameters=n_parameters,
+    )
+
+
+def count_parameters(estimator: Any, n_columns: int) -> int:
+    """Count the coefficients of a fitted linear model; of any other, one for each column."""
+    # an average of models that cannot be one again keeps them
+    one = estimator.models[0] if hasattr(estimator, "models") else estimator
+    last = one.steps[-1][1] if hasattr(one, "steps") else one
+    coefficients = getattr(last, "coef_", None)
+    return (n_columns if coefficients is None else int(np.size(coefficients))) + 1
+
+
+class Choice(Enum):
+    """How freely a weighting is chosen: by its loss, only for a large gain, or not at all."""
+
+    FREE = "free"
+    GUARDED = "guarded"
+    SETTLED = "settled"
+
+
+def choice_of(outside: Any, weights: np.ndarray, sample_weight: np.ndarray) -> Choice:
+    """Return how freely to choose, by the shares that a ratio remembers, else by effective rows."""
+    if outside is not None:
+        if outside.of_all > SETTLED_OUTSIDE:
+            return Choice.SETTLED
+        return Choice.GUARDED if outside.of_most > GUARDED_OUTSIDE else Choice.FREE
+    ess, total = effective_sample_size(weights), effective_sample_size(sample_weight)
+    return Choice.GUARDED if ess < min(FEW_ROWS, total / 2) else Choice.FREE
