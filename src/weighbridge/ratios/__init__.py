@@ -15,6 +15,10 @@ from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._ulsif import ULSIF
 
+# isort: split
+# for the packages above
+from weighbridge.ratios._columns import read_columns as read_columns
+
 __all__ = [
     "KLIEP",
     "KMM",

@@ -21,8 +21,7 @@ from weighbridge._overlap import (
     warn_if_apart,
     warn_if_outside,
 )
-from weighbridge.blocks import Rows, as_rows, is_blocks
-from weighbridge.blocks._rows import joined_tables
+from weighbridge.blocks import Rows, as_rows, is_blocks, joined_tables
 from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or_not_at_all
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows
