@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from weighbridge.blocks import (
     Block,
+    LocalRows,
     Rows,
     as_rows,
     from_array,
@@ -27,7 +28,7 @@ from weighbridge.blocks import (
     from_parquet,
     is_blocks,
 )
-from weighbridge.blocks._local import LocalRows, blas_threads
+from weighbridge.blocks._local import blas_threads
 from weighbridge.exceptions import BlockError
 
 pa = pytest.importorskip("pyarrow")

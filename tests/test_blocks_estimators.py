@@ -21,9 +21,8 @@ from sklearn.preprocessing import (
 )
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
-from weighbridge._block_models import BlockModel, predict_by_blocks
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge.blocks import from_array, from_parquet
+from weighbridge.blocks import BlockModel, from_array, from_parquet, predict_by_blocks
 from weighbridge.criteria import LeaveOneOut
 from weighbridge.exceptions import BlockError
 from weighbridge.ratios import GaussianRatio, KnownRatio

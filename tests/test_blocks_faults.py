@@ -9,8 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from weighbridge import fit_ratio
-from weighbridge.blocks import as_rows, from_array, from_dask, from_parquet
-from weighbridge.blocks._array import ArrayRows
+from weighbridge.blocks import ArrayRows, as_rows, from_array, from_dask, from_parquet
 from weighbridge.blocks._parquet import ParquetRows
 from weighbridge.exceptions import BlockError
 from weighbridge.ratios import KLIEP, ULSIF, AutoRatio, ClassifierRatio, GaussianRatio

@@ -22,9 +22,8 @@ from sklearn.svm import SVR
 
 from weighbridge import Geodesic
 from weighbridge._answers import simplex_minimum, stack_shares
-from weighbridge._block_models import Columns
 from weighbridge._namespace import to_numpy
-from weighbridge.blocks import Block, from_array, from_dask, from_parquet
+from weighbridge.blocks import Block, Columns, from_array, from_dask, from_parquet
 from weighbridge.criteria import (
     CrossValidation,
     HoldOut,

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cli_runs import run, valid, within_80_columns
-from weighbridge._outputs import is_ours
+from weighbridge._files import is_ours
 from weighbridge.cli._demo import is_clinic
 from weighbridge.datasets import make_clinic
 

@@ -112,7 +112,7 @@ def test_an_interrupt_ends_the_run_within_a_second_and_leaves_no_part_of_a_file(
 ):
     code = (
         "import sys\n"
-        "from weighbridge._write_whole import write_whole\n"
+        "from weighbridge._files import write_whole\n"
         "from weighbridge.cli._failures import run_safely\n"
         "from weighbridge.cli._session import Session\n"
         "def call():\n"

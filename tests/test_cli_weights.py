@@ -13,8 +13,8 @@ import pytest
 
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge import Geodesic, fit_ratio
+from weighbridge._tables import TableWriter, defused
 from weighbridge.adaptation import load_model
-from weighbridge.adaptation._table_writer import TableWriter, defused
 from weighbridge.cli._two_tables import read_two
 
 OPTIONS = {"label": None, "drop": (), "keep": (), "ratio": "auto", "seed": 0}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge._write_whole import remove_unfinished, write_whole
+from weighbridge._files import remove_unfinished, write_whole
 
 
 def names(folder):
@@ -106,7 +106,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     path.write_text("old")
     code = (
         "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "from weighbridge._write_whole import write_whole\n"
+        "from weighbridge._files import write_whole\n"
         f"with write_whole({str(path)!r}) as temporary: temporary.write_bytes(bytes(100_000))"
     )
     done = subprocess.run(

@@ -6,9 +6,8 @@ import pytest
 
 from cli_runs import run, write_clinic
 from weighbridge._problem import argument
-from weighbridge._tables import read_blocks, read_table
-from weighbridge._tables._folder import parquet_parts
-from weighbridge._tables._read import open_source
+from weighbridge._tables import open_source, read_blocks, read_table
+from weighbridge.blocks import parquet_files
 from weighbridge.exceptions import InputError
 
 pytest.importorskip("pyarrow")
@@ -34,7 +33,7 @@ def test_parts_are_one_table_in_the_order_of_their_numbers(tmp_path, table):
     write_parts(tmp_path / "parts", table, 12)
     (tmp_path / "parts" / "_metadata.parquet").write_text("of whoever wrote them")
     (tmp_path / "parts" / "notes.txt").write_text("")
-    assert len(parquet_parts(str(tmp_path / "parts"))) == 12
+    assert len(parquet_files(str(tmp_path / "parts"))) == 12
     found = read_table(tmp_path / "parts", option=argument)
     assert found.frame["row"].tolist() == list(range(130))
     assert found.frame["site"].tolist() == table["site"].tolist()

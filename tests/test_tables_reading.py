@@ -6,6 +6,7 @@ import decimal
 import gzip
 import io
 import math
+import random
 import tracemalloc
 
 import numpy as np
@@ -19,9 +20,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from weighbridge._problem import argument
-from weighbridge._tables import guess_task, read_blocks, read_table, table_of
-from weighbridge._tables._cells import MISSING, kind_of
-from weighbridge._tables._sample import RowPool
+from weighbridge._tables import _csv, guess_task, read_blocks, read_table, table_of
+from weighbridge._tables._read import RowPool
+from weighbridge._tables._table import MISSING, kind_of
 from weighbridge.exceptions import InputError
 
 
@@ -68,13 +69,101 @@ def test_any_text_is_read_back_exactly(rows, delimiter, end, bom, packed, tmp_pa
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(allow_nan=False), min_size=20, max_size=40))
-def test_numbers_are_read_to_the_last_bit(values):
+@given(values=st.lists(st.floats(allow_nan=False), min_size=20, max_size=40))
+def test_numbers_are_read_to_the_last_bit(values, tmp_path_factory):
     """What repr writes is read as the same double, infinity included."""
-    from weighbridge._tables._cells import Tally, read_numbers
+    rows = "".join(f"{value!r},0\n" for value in values)
+    table = read(tmp_path_factory.mktemp("t") / "a.csv", "x,y\n" + rows)
+    assert table.frame["x"].to_numpy().tobytes() == np.array(values).tobytes()
 
-    read_back = read_numbers(tuple(map(repr, values)), 0, Tally())
-    assert read_back.tobytes() == np.array(values).tobytes()
+
+# What readers of CSV disagree about: in cells, and between them.
+NUMBERS = ["1", "-2.5", "007", "+7", "1e5", "12345678901234567890", "0.1", "", "NA", "nan"]
+WORDS = [
+    "a",
+    "b c",
+    "é",
+    " ",
+    "NA ",
+    "inf",
+    "1e999",
+    "NAN",
+    "1_000",
+    "true",
+    "1,5",
+    "\ufeff5",
+    "\x1c8",
+]
+TROUBLE = [
+    '"',
+    '""',
+    'a"b',
+    '"a\nb"',
+    ' "a"',
+    "\r",
+    "\n",
+    "\n\n",
+    "\n  \n",
+    ",",
+    "\0",
+    "\udc80",
+    "\ufeff",
+]
+
+
+def any_csv(rng):
+    """Return the bytes of a file: columns of numbers, words or both, and now and then trouble."""
+    pools = [rng.choice([NUMBERS, WORDS, NUMBERS + WORDS, ["true", "false"]]) for _ in range(3)]
+    text = io.StringIO()
+    end, quoting = rng.choice(["\n", "\n", "\r\n"]), rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+    writer = csv.writer(text, delimiter=rng.choice(",;"), lineterminator=end, quoting=quoting)
+    writer.writerow(["x", "y", "z"])
+    writer.writerows([rng.choice(pool) for pool in pools] for _ in range(rng.randrange(40)))
+    content = text.getvalue()
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        at = rng.randrange(len(content) + 1)
+        content = content[:at] + rng.choice(TROUBLE) + content[at:]
+    return content.encode("utf-8", "surrogateescape")
+
+
+def outcome(path, **settings):
+    """Return all that reading gives, ready to be compared; of an error its words."""
+    try:
+        table = read_table(path, option=argument, **settings)
+    except InputError as error:
+        return str(error)
+    columns = {name: repr(table.frame[name].tolist()) for name in table.names}
+    tallies = [
+        (t.counts, {k: row for k, (row, _) in t.first.items()}) for t in table.tallies.values()
+    ]
+    return columns, table.columns, tallies, table.rows, table.sha256
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_pandas_reads_is_what_the_walk_reads(seed, tmp_path, monkeypatch):
+    """The same table or the same error, whatever the file and wherever its chunks end."""
+    rng = random.Random(seed)
+    path = tmp_path / "a.csv"
+    path.write_bytes(any_csv(rng))
+    settings = {"max_rows": rng.choice([None, 5])}
+    monkeypatch.setattr(_csv, "FIRST_BYTES", rng.choice([20, 100, 1 << 16]))
+    monkeypatch.setattr(_csv, "BLOCK", rng.choice([10, 50, 1 << 20]))
+    fast = outcome(path, **settings)
+    monkeypatch.setattr(_csv.CsvSource, "_regular_blocks", refuse)
+    assert outcome(path, **settings) == fast
+
+
+def refuse(source, columns, text):
+    raise _csv.IrregularError
+
+
+def test_a_regular_file_is_never_walked(tmp_path, monkeypatch):
+    """Quotes, missing values, other line ends, and text that comes late are all regular."""
+    monkeypatch.setattr(_csv.CsvSource, "_walk", refuse)
+    rows = "".join(f'{i:05d},"site ""{i % 3}""\r\nwest",NA\r\n' for i in range(20_000))
+    table = read(tmp_path / "a.csv", "\ufeffx,y,z\r\n" + rows + "last,b,1.5\r\n\r\n")
+    assert kinds(table) == {"x": "category", "y": "category", "z": "numeric"}
+    assert table.frame["y"][4] == 'site "1"\r\nwest'
 
 
 @pytest.mark.parametrize("cell", ["", "NA", "NaN", "nan", "null", "NULL", " ", "NA "])
@@ -244,7 +333,7 @@ def test_blocks_take_the_memory_of_a_block_not_of_the_file(tmp_path):
     header = ",".join(f"x{i}" for i in range(10)) + "\n"
     features = {f"x{i}": "numeric" for i in range(9)} | {"x9": "category"}
     peaks = []
-    for n in (5_000, 50_000):
+    for n in (30_000, 300_000):
         path = tmp_path / f"{n}.csv"
         path.write_text(header + row * n)
         tracemalloc.start()
@@ -252,7 +341,7 @@ def test_blocks_take_the_memory_of_a_block_not_of_the_file(tmp_path):
             del block
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # the larger file also fills the buffers of bytes, of 1 MB each
+    # the smaller file fills one chunk of 1 MB, the larger one waits with another
     assert peaks[1] < peaks[0] + 3e6
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from weighbridge._block_models import predict_by_blocks
-from weighbridge.blocks import is_blocks
+from weighbridge.blocks import is_blocks, predict_by_blocks
 from weighbridge.criteria._objective import CandidateObjective
 from weighbridge.criteria._row_loss import RowLoss, respond
 from weighbridge.search import Difference, SearchResult

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._block_models import in_memory
 from weighbridge._findings import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import check_weights_reach, fit_with_weights, unfitted
 from weighbridge._source_ratio import (
@@ -18,7 +17,7 @@ from weighbridge._source_ratio import (
 )
 from weighbridge._validation import check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
-from weighbridge.blocks import as_rows, is_blocks
+from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.ratios import AutoRatio
 from weighbridge.weighting import Geodesic, log_mean, mean_one

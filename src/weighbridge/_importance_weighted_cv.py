@@ -16,7 +16,6 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._answers import check_answer, form_answer
 from weighbridge._average import average_model
-from weighbridge._block_models import in_memory
 from weighbridge._callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
 from weighbridge._findings import (
     Choice,
@@ -38,7 +37,7 @@ from weighbridge._progress import ProgressLine
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge._validation import check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator, innermost
-from weighbridge.blocks import as_rows, is_blocks
+from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.criteria import CrossValidation, LeaveOneOut
 from weighbridge.criteria._binned_objective import MANY_ROWS
 from weighbridge.criteria._fold_objective import FoldObjective

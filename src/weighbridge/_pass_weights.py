@@ -15,8 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from weighbridge._block_models import BlockModel, block_steps
-from weighbridge.blocks import Rows, as_rows, from_dask, is_blocks
+from weighbridge.blocks import BlockModel, Rows, as_rows, block_steps, from_dask, is_blocks
 
 # Where estimators come from that are fitted by dask itself.
 _DASK_MODULES = ("lightgbm.dask", "xgboost.dask")

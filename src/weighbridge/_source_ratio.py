@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from weighbridge._block_models import in_memory
-from weighbridge.blocks import as_rows, is_blocks
+from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.weighting import Geodesic, log_mean
 
 

@@ -13,10 +13,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._block_models import predict_by_blocks
 from weighbridge._fitted_rows import FittedRows
 from weighbridge._pass_weights import is_dask_estimator
-from weighbridge.blocks import as_rows, is_blocks
+from weighbridge.blocks import as_rows, is_blocks, predict_by_blocks
 from weighbridge.ratios import AutoRatio, KnownRatio, fit_ratio
 from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 

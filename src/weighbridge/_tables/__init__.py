@@ -1,23 +1,29 @@
 """Tables from files and data frames, checked and matched before anything is computed."""
 
-from weighbridge._tables._blocks import Blocks, read_blocks
-from weighbridge._tables._features_of import features_of
-from weighbridge._tables._pair import check_pair, read_pair
-from weighbridge._tables._read import read_table, table_of
-from weighbridge._tables._table import Column, Dropped, Pair, Table
-from weighbridge._tables._task import guess_task
+from weighbridge._tables._frames import features_of
+from weighbridge._tables._label import guess_task
+from weighbridge._tables._pair import TASKS, check_pair, read_pair
+from weighbridge._tables._read import Blocks, open_source, read_blocks, read_table, table_of
+from weighbridge._tables._table import Column, Dropped, Pair, Table, as_word
+from weighbridge._tables._write import TableWriter, defused, write_weights
 
 __all__ = [
+    "TASKS",
     "Blocks",
     "Column",
     "Dropped",
     "Pair",
     "Table",
+    "TableWriter",
+    "as_word",
     "check_pair",
+    "defused",
     "features_of",
     "guess_task",
+    "open_source",
     "read_blocks",
     "read_pair",
     "read_table",
     "table_of",
+    "write_weights",
 ]

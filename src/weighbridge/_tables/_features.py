@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from weighbridge._findings import Finding
 from weighbridge._problem import Option, Problem, listed, nearest, shown, shown_file
-from weighbridge._tables._cells import Tally
-from weighbridge._tables._table import Dropped, Table
+from weighbridge._tables._table import Dropped, Table, Tally
 
 # Numbers, in one way of writing or another, in at least this share of the cells.
 MOST = 0.9

@@ -1,19 +1,28 @@
-"""Tables from data frames in memory, of any library."""
+"""Tables whose columns have types: data frames of any library, and Parquet files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from weighbridge._problem import Problem, shown
-from weighbridge._tables._cells import as_word
+from weighbridge._problem import Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._csv import header_problem
+from weighbridge._tables._formats import hash_file
+from weighbridge._tables._table import Cells, as_word, to_frame
 from weighbridge._validation import is_frame
-from weighbridge.exceptions import InputError
+from weighbridge.exceptions import BlockError, InputError
+
+# Rows of a Parquet file that are read at a time.
+STEP = 50_000
+# The name under which pandas stores row labels that have none.
+INDEX = "__index_level_"
 
 
 class FrameSource:
@@ -23,29 +32,125 @@ class FrameSource:
     share_read = 1.0
 
     def __init__(self, data: Any, name: str):
-        self._frame = named_frame(data, name)
+        self._frame = _named_frame(data, name)
         self._name = name
         self.names = list(self._frame.columns)
         self.sha256 = ""
 
-    def blocks(self) -> Iterator[list[np.ndarray]]:
-        """Yield the columns, as float64 or as text."""
-        columns = typed_columns(self._frame, self._name)
-        self.sha256 = _digest(self.names, columns)
-        if len(columns[0]):
-            yield columns
+    def blocks(self, columns: Sequence[int], text: Sequence[int]) -> Iterator[list[Cells]]:
+        """Yield columns, as float64 or as text, whichever they are."""
+        del text
+        every = _typed_columns(self._frame, self._name)
+        self.sha256 = _digest(self.names, every)
+        if len(every[0]):
+            yield [every[column] for column in columns]
 
     def place(self, row: int) -> str:
         """Return where a row is; rows of a frame are counted from 0."""
         return f"row {row:,}"
 
 
-def typed_columns(frame: Any, name: str) -> list[np.ndarray]:
+class ParquetSource:
+    """One or more Parquet files, one after the other, as one table."""
+
+    typed = True
+
+    def __init__(self, path: str, files: list[str] | None = None):
+        self._files = files or [path]
+        self._in_folder = files is not None
+        digests, names, counts = zip(*map(_described, self._files), strict=True)
+        self.names: list[str] = names[0]
+        problems = [
+            _other_columns(path, self._files[0], file, differing)
+            for file, other in zip(self._files, names, strict=True)
+            if (differing := sorted({*self.names} ^ {*other}))
+        ]
+        if problems:
+            raise InputError(problems)
+        together = hashlib.sha256("".join(digests).encode()).hexdigest()
+        self.sha256 = together if self._in_folder else digests[0]
+        self._ends = list(accumulate(counts))
+        self._done = 0
+
+    @property
+    def share_read(self) -> float:
+        """The share of the rows that has been read, from 0 to 1."""
+        return self._done / max(self._ends[-1], 1)
+
+    def blocks(self, columns: Sequence[int], text: Sequence[int]) -> Iterator[list[Cells]]:
+        """Yield columns of some rows at a time, as float64 or as text, whichever they are."""
+        del text
+        import narwhals as nw
+        import pyarrow as pa
+
+        from weighbridge.blocks import parquet_batches
+
+        self._done = 0
+        for file in self._files:
+            try:
+                for batch in parquet_batches(file, STEP):
+                    frame = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
+                    every = _typed_columns(frame, shown_file(file))
+                    self._done += batch.num_rows
+                    if batch.num_rows:
+                        places = [_column_names(batch.schema).index(n) for n in self.names]
+                        yield [every[places[column]] for column in columns]
+            except BlockError:
+                raise InputError([_damaged(file)]) from None
+
+    def place(self, row: int) -> str:
+        """Return where a row is: counted from 0, and in which file of a folder."""
+        number = min(bisect_right(self._ends, row), len(self._files) - 1)
+        before = self._ends[number - 1] if number else 0
+        name = shown_file(os.path.basename(self._files[number]))
+        return f"{name} row {row - before:,}" if self._in_folder else f"row {row:,}"
+
+
+def _described(file: str) -> tuple[str, list[str], int]:
+    """Return the sha256, the names of the columns and the number of rows of a Parquet file."""
+    from weighbridge.blocks import parquet_schema
+
+    name, digest = shown_file(file), hash_file(file)
+    try:
+        schema, n_rows = parquet_schema(file)
+    except ModuleNotFoundError:
+        message = f"{name} is a Parquet file, and no reader for those is installed."
+        help = 'pip install "weighbridge[parquet]", or save it as CSV'
+        raise InputError([Problem("WB124", message, (), help, "usage")]) from None
+    except BlockError:
+        raise InputError([_damaged(file)]) from None
+    names = _column_names(schema)
+    problem = header_problem(name, names)
+    if problem is not None:
+        raise InputError([problem])
+    return digest, names, n_rows
+
+
+def _column_names(schema: Any) -> list[str]:
+    return ["" if name.startswith(INDEX) else name for name in schema.names]
+
+
+def _damaged(file: str) -> Problem:
+    message = f"{shown_file(file)} is a damaged Parquet file."
+    return Problem("WB123", message, (), "write or copy it again")
+
+
+def _other_columns(folder: str, first: str, file: str, differing: list[str]) -> Problem:
+    names = [shown_file(os.path.basename(each)) for each in (file, first)]
+    return Problem(
+        "WB118",
+        f"the files of {shown_file(folder)} have different columns.",
+        (f"{names[0]} and {names[1]} differ in {listed(differing)}",),
+        "write them again with the same columns, or name one of the files",
+    )
+
+
+def _typed_columns(frame: Any, name: str) -> list[np.ndarray]:
     """Return the columns of a narwhals frame as float64 with NaN or text (object) with None."""
     import narwhals as nw
 
-    # the package of ratios brings in scikit-learn, for which a wrong file name should not wait
-    from weighbridge.ratios._columns import read_columns
+    # ratios bring in scikit-learn, for which a wrong file name should not wait
+    from weighbridge.ratios import read_columns
 
     nested = [n for n, dtype in frame.schema.items() if dtype.is_nested() or dtype == nw.Binary]
     if nested:
@@ -65,7 +170,7 @@ def typed_columns(frame: Any, name: str) -> list[np.ndarray]:
     return columns
 
 
-def named_frame(data: Any, name: str) -> Any:
+def _named_frame(data: Any, name: str) -> Any:
     """Return a narwhals frame whose names are text and tell the columns apart."""
     import narwhals as nw
 
@@ -84,6 +189,37 @@ def named_frame(data: Any, name: str) -> Any:
     if not frame.columns:
         raise InputError([Problem("WB119", f"{name} has no columns.", (), "check how it is made")])
     return frame
+
+
+def features_of(data: Any, features: Mapping[str, str]) -> Any:
+    """Return the columns that a model takes, typed as they were when it was fitted."""
+    frame = _named_frame(data, "X")
+    missing = [name for name in features if name not in frame.columns]
+    if missing:
+        near = nearest(missing[0], frame.columns)
+        hint = f" Is {shown(missing[0])} called {shown(near[0])} there?" if near else ""
+        raise ValueError(
+            f"Got a table without {listed(missing)}, which the model was fitted with.{hint}"
+        )
+    columns = _typed_columns(frame.select(list(features)), "X")
+    pairs = zip(features.items(), columns, strict=True)
+    return to_frame({name: _as_kind(name, kind, column) for (name, kind), column in pairs})
+
+
+def _as_kind(name: str, kind: str, column: np.ndarray) -> np.ndarray:
+    if kind == "numeric":
+        present = [value for value in column.tolist() if value is not None]
+        if column.dtype == object and present:
+            raise ValueError(
+                f"Got text ({shown(present[0])}) in {shown(name)}, which held numbers when the "
+                "model was fitted; convert it."
+            )
+        return column.astype(np.float64)
+    if column.dtype == object:
+        return column
+    words = np.empty(column.size, dtype=object)
+    words[:] = [as_word(value) for value in column.tolist()]
+    return words
 
 
 def _holds_booleans(series: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The label and the row weights of a training table."""
+"""The label of a training table and what it is for, and its row weights."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from weighbridge._findings import Finding
 from weighbridge._problem import Option, Problem, listed, shown, shown_file
 from weighbridge._tables._features import mixed_values, value_problems
 from weighbridge._tables._table import Table
-from weighbridge._tables._task import guess_task
 
 # A class needs this many rows, so that every fold has some.
 FEWEST_OF_CLASS = 5
+# Whole numbers with more values than this are quantities.
+MOST_CLASSES = 20
+
+
+def guess_task(y: np.ndarray) -> str:
+    """Return "classification" for text, booleans and few whole numbers, else "regression"."""
+    y = np.asarray(y)
+    if y.dtype.kind not in "iuf":
+        return "classification"
+    values = np.unique(y)
+    whole = y.dtype.kind in "iu" or bool((values == np.floor(values)).all())
+    return "classification" if whole and values.size <= MOST_CLASSES else "regression"
 
 
 def label_problems(train: Table, label: str, task: str, option: Option) -> list[Problem]:
@@ -64,10 +75,7 @@ def _is_beyond(train: Table, label: str) -> bool:
 
 
 def labels(table: Table, label: str, task: str = "auto") -> np.ndarray:
-    """Return the labels that are there: whole numbers as such, other numbers, or text.
-
-    For regression all are numbers with decimals; as classes, numbers with decimals become text.
-    """
+    """Return the labels that are there: whole numbers, other numbers (as classes text), or text."""
     values = np.array(table.frame[label].dropna())
     if values.dtype == object:
         return np.array(values.tolist(), dtype=str)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from weighbridge._problem import Option, Problem, listed, shown_file
+from weighbridge._problem import Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._features import (
     extra_columns,
     feature_problems,
@@ -17,19 +17,13 @@ from weighbridge._tables._features import (
 )
 from weighbridge._tables._label import (
     deployment_labels,
+    guess_task,
     label_problems,
     labels,
     weight_problems,
 )
-from weighbridge._tables._named import (
-    contradictions,
-    no_column,
-    not_features,
-    unknown_names,
-)
 from weighbridge._tables._read import read_table, table_of
 from weighbridge._tables._table import Pair, Table
-from weighbridge._tables._task import guess_task
 from weighbridge._validation import FEWEST_ROWS
 from weighbridge.exceptions import InputError
 
@@ -49,38 +43,7 @@ def read_pair(
     max_rows: tuple[int | None, int | None] = (None, None),
     seed: int = 0,
 ) -> tuple[Table, Table, Pair]:
-    """Read two tables and match them; all that is wrong with either comes out together.
-
-    Parameters
-    ----------
-    train, deploy : path or data frame
-        The labelled table, and the one the model is meant for.
-    label, weight, drop, keep, task, option
-        As in `check_pair`.
-    max_rows : pair of int or None
-        How many rows of each to keep, drawn at random; files only.
-    seed : int, default=0
-        Of the samples.
-
-    Returns
-    -------
-    tuple of (Table, Table, Pair)
-
-    Raises
-    ------
-    InputError
-        With all problems of both tables.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from weighbridge._problem import argument
-    >>> from weighbridge._tables import read_pair
-    >>> train = pd.DataFrame({"age": range(20, 60), "ill": [0, 1] * 20})
-    >>> deploy = pd.DataFrame({"age": range(30, 70)})
-    >>> read_pair(train, deploy, label="ill", option=argument)[2].task
-    'classification'
-    """
+    """Read two tables and match them; all that is wrong with either comes out together."""
     problems: list[Problem] = []
     tables: list[Table | None] = []
     for data, name, most in ((train, "train", max_rows[0]), (deploy, "deploy", max_rows[1])):
@@ -112,58 +75,17 @@ def check_pair(
     task: str = "auto",
     option: Option,
 ) -> Pair:
-    """Match the columns of two tables by name and check that they can be used.
-
-    Parameters
-    ----------
-    train, deploy : Table
-        The labelled table, and the one the model is meant for.
-    label, weight : str, optional
-        Columns of `train` with the labels and with own row weights. Without a label, a column
-        that only `train` has is ignored with a note, as it may be one.
-    drop : iterable of str
-        Features to leave out.
-    keep : iterable of str, optional
-        Features to use; all shared columns if not given.
-    task : {"auto", "classification", "regression"}, default="auto"
-        What the label is for.
-    option : callable
-        How settings are spelt in messages.
-
-    Returns
-    -------
-    Pair
-
-    Raises
-    ------
-    InputError
-        With every problem found.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from weighbridge._problem import argument
-    >>> from weighbridge._tables import check_pair, table_of
-    >>> train = table_of(
-    ...     pd.DataFrame({"age": range(40), "ill": [0, 1] * 20}), "train", option=argument
-    ... )
-    >>> deploy = table_of(pd.DataFrame({"age": range(30, 70)}), "deploy", option=argument)
-    >>> check_pair(train, deploy, label="il", option=argument)
-    Traceback (most recent call last):
-    weighbridge.exceptions.InputError: error WB105: train has no column "il".
-      nearest: ill
-      help: label="ill"
-    """
+    """Match the columns of two tables by name, or raise every reason why they cannot be used."""
     if task not in TASKS:
         raise ValueError(f"Got task={task!r}, but expected one of {', '.join(TASKS)}.")
     drop, keep = _as_list(drop), None if keep is None else _as_list(keep)
     problems = [
-        *unknown_names(train, deploy, drop, keep, option),
-        *contradictions(label, weight, drop, keep, option),
+        *_unknown_names(train, deploy, drop, keep, option),
+        *_contradictions(label, weight, drop, keep, option),
         *_training_problems(train, label=label, weight=weight, task=task, option=option),
         *_too_few(deploy, "collect more deployment rows; they need no labels"),
     ]
-    aside = not_features(train, (label, weight))
+    aside = _not_features(train, (label, weight))
     names = [n for n in train.names if n not in aside and n not in drop]
     names = names if keep is None else [n for n in names if n in keep]
     if label is not None or keep is not None:
@@ -217,7 +139,7 @@ def _training_problems(
     problems, where = [], shown_file(train.name)
     for role, name in (("label", label), ("weight", weight)):
         if name is not None and name not in train.names:
-            problems.append(no_column(f"{where} has no", role, name, train.names, option))
+            problems.append(_no_column(f"{where} has no", role, name, train.names, option))
     problems += _too_few(train, "collect more labelled rows")
     if label in train.names:
         problems += label_problems(train, str(label), task, option)
@@ -249,3 +171,64 @@ def _none_left(gone: list[str], option: Option) -> Problem:
         if gone
         else f"leave fewer columns out with {option('drop')}",
     )
+
+
+def _unknown_names(
+    train: Table, deploy: Table, drop: list[str], keep: list[str] | None, option: Option
+) -> list[Problem]:
+    """Return the problems of names to leave out or to use that no table has."""
+    here, both = shown_file(train.name), list(dict.fromkeys([*train.names, *deploy.names]))
+    neither = f"neither {here} nor {shown_file(deploy.name)} has a"
+    unknown = [_no_column(neither, "drop", name, both, option) for name in drop if name not in both]
+    # a column that only deployment has cannot be kept; it has no values to train on
+    return unknown + [
+        _no_column(f"{here} has no", "keep", name, train.names, option)
+        for name in keep or []
+        if name not in train.names
+    ]
+
+
+def _contradictions(
+    label: str | None, weight: str | None, drop: list[str], keep: list[str] | None, option: Option
+) -> list[Problem]:
+    """Return the problems of names that are given two roles."""
+    found = []
+    if label is not None and label in drop:
+        found.append((label, "the label and among the columns to leave out", "label", "drop"))
+    if label is not None and label == weight:
+        found.append((label, "the label and the row weights", "label", "weight"))
+    found += [
+        (name, "among the columns to use and those to leave out", "keep", "drop")
+        for name in keep or []
+        if name in drop
+    ]
+    return [
+        Problem(
+            "WB134",
+            f"{shown(name)} is both {what}.",
+            (),
+            f"give one of the two: {option(one, name)} or {option(other, name)}",
+            "usage",
+        )
+        for name, what, one, other in found
+    ]
+
+
+def _no_column(lacks: str, role: str, name: str, names: Sequence[str], option: Option) -> Problem:
+    """Return the problem of one name; `lacks` is what comes before "column" in the sentence."""
+    close = nearest(name, names)
+    evidence = f"nearest: {', '.join(shown(n)[1:-1] for n in close)}"
+    return Problem(
+        "WB105",
+        f"{lacks} column {shown(name)}.",
+        (evidence if close else f"there are {listed(names)}",),
+        option(role, close[0]) if close else f"name one of these: {option(role, names[0])}",
+        "usage",
+    )
+
+
+def _not_features(train: Table, names: Iterable[str | None]) -> set[str]:
+    """Return label and weights; where one is misspelt, also what it may have meant."""
+    known = {name for name in names if name is not None}
+    misspelt = [name for name in known if name not in train.names]
+    return known | {close for name in misspelt for close in nearest(name, train.names)}

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from weighbridge._findings import Finding
-from weighbridge._tables._cells import as_word
+from weighbridge._tables import as_word
 from weighbridge.criteria._row_loss import respond
 from weighbridge.target_risk._measure import find_measure
 from weighbridge.verdict import Verdict

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weighbridge import __version__
+from weighbridge._files import SCHEMA
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
-from weighbridge._outputs import SCHEMA
 from weighbridge._tables import Pair, Table
 from weighbridge.adaptation._settings import Settings
 from weighbridge.criteria._row_loss import default_scoring

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weighbridge import __version__
-from weighbridge._outputs import RUN_FILES, check_outputs
+from weighbridge._files import RUN_FILES, check_outputs, write_whole
 from weighbridge._problem import Option, argument
-from weighbridge._write_whole import write_whole
+from weighbridge._tables import write_weights
 from weighbridge.adaptation._saved_model import SavedModel, model_bytes
-from weighbridge.adaptation._weights_file import write_weights
 
 if TYPE_CHECKING:
     from weighbridge.adaptation._adaptation import Adaptation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge._problem import Option, Problem, shown
-from weighbridge._tables._pair import TASKS
+from weighbridge._tables import TASKS
 from weighbridge.exceptions import InputError
 
 

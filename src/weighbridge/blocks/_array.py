@@ -47,17 +47,7 @@ def from_array(X: Any, size: int | None = None) -> ArrayRows:
 
 
 class ArrayRows(LocalRows):
-    """Stretches of an array, or of a data frame in memory.
-
-    Parameters
-    ----------
-    X : array or data frame
-        The table.
-    size : int, optional
-        Rows of a block.
-    whole : bool, default=False
-        True for a table that its owner knows as a whole: errors do not name blocks.
-    """
+    """Stretches of an array or of a data frame; errors of a `whole` one do not name blocks."""
 
     def __init__(self, X: Any, size: int | None = None, *, whole: bool = False):
         if not hasattr(X, "shape"):
@@ -71,7 +61,7 @@ class ArrayRows(LocalRows):
                 f"Got an array of {len(X.shape)} dimensions, but expected 2: rows and columns."
             )
         self.table = X
-        self.names = _names(X)
+        self.names = _column_names(X)
         self.numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         self.n_columns = int(X.shape[1])
         self.size = block_size(self.n_columns, size, is_foreign(X))
@@ -128,7 +118,7 @@ def as_numbers(rows: Rows) -> Rows:
     return rows
 
 
-def _names(X: Any) -> list[str] | None:
+def _column_names(X: Any) -> list[str] | None:
     """Return the names of the columns of a data frame, None for an array."""
     if isinstance(X, np.ndarray) or is_foreign(X) or not is_frame(X):
         return None

@@ -7,6 +7,7 @@ from typing import Any
 
 from weighbridge.blocks._array import ArrayRows
 from weighbridge.blocks._dask import from_dask, is_dask
+from weighbridge.blocks._parquet import from_parquet
 from weighbridge.blocks._rows import Rows
 
 
@@ -39,8 +40,8 @@ def as_rows(X: Any) -> Rows:
 
     Parameters
     ----------
-    X : Rows, dask array or data frame, array, memory map, pandas data frame
-        Rows are returned as they are.
+    X : Rows, dask array or data frame, array, memory map, pandas data frame, path
+        Rows are returned as they are; a path leads to Parquet files, see `from_parquet`.
 
     Returns
     -------
@@ -57,5 +58,5 @@ def as_rows(X: Any) -> Rows:
     if isinstance(X, Rows):
         return X
     if isinstance(X, str | PathLike):
-        raise TypeError(f"Got {X!r}, a path; from_parquet(path) reads it block by block.")
+        return from_parquet(X)
     return from_dask(X) if is_dask(X) else ArrayRows(X)

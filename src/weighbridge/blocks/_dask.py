@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.blocks._place import run_in_place
 from weighbridge.blocks._rows import (
     Block,
     Head,
@@ -22,6 +21,7 @@ from weighbridge.blocks._rows import (
     check_length,
     check_n,
     joined_tables,
+    run_on_block,
     stretch,
 )
 
@@ -141,14 +141,12 @@ class DaskRows(Rows):
             return compute(tasks[0])[0]
 
     def vector(self, function: Callable[..., Any], *beside: Any) -> Any:
-        """Return a dask array of one entry for each row, see `Rows.vector`.
-
-        The entry of the first row is computed at once: it tells the shape of the others.
-        """
+        """Return a dask array of one entry for each row, see `Rows.vector`."""
         import dask.array as da
         from dask.base import compute
 
         of_table = OfTable(function)
+        # the first entry is computed at once: it tells the shape of the others
         (entry,) = compute(self._tasks(_FirstEntry(of_table), beside)[0])
         sizes = [size for size in self.sizes if size] or [0]
         pairs = zip(self._tasks(_Entries(of_table), beside), sizes, strict=True)
@@ -230,7 +228,7 @@ class _Run:
 
     def __call__(self, number: int, start: int, table: Any, *beside: Any) -> Any:
         """Apply it; the error of a block says which it was."""
-        return run_in_place(self._checked, number, Block(table, start, beside))
+        return run_on_block(self._checked, number, Block(table, start, beside))
 
     def _checked(self, block: Block) -> Any:
         table = block.table

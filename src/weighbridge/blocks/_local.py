@@ -15,8 +15,7 @@ from sklearn import get_config, set_config
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._namespace import is_foreign
-from weighbridge.blocks._place import run_in_place
-from weighbridge.blocks._rows import Block, Rows, check_length
+from weighbridge.blocks._rows import Block, Rows, check_length, run_on_block
 
 
 class LocalRows(Rows):
@@ -45,7 +44,7 @@ class LocalRows(Rows):
             tasks = ((function, block) for _, block in blocks)
         else:
             tasks = (
-                (run_in_place, function, number, block, self.place) for number, block in blocks
+                (run_on_block, function, number, block, self.place) for number, block in blocks
             )
         threads = blas_threads() if self.threads and self.n_rows > self.size else 1
         return _in_order(tasks, threads)
@@ -106,11 +105,9 @@ def _in_order(tasks: Iterator[tuple[Any, ...]], threads: int) -> Iterator[Any]:
 
 
 class _OneThreadEach:
-    """One thread of the linear algebra in each of ours, as long as blocks are worked on.
+    """One thread of the linear algebra in each of ours, as long as blocks are worked on."""
 
-    Iterators over blocks may overlap and end in any order: the last one puts the threads back.
-    """
-
+    # iterators over blocks may overlap and end in any order: the last one puts the threads back
     def __init__(self) -> None:
         self._lock, self._users = RLock(), 0
         self._limit: Any = None

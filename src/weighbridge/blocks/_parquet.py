@@ -1,8 +1,9 @@
-"""Rows of Parquet files."""
+"""Rows of Parquet files: which they are, what they hold, and their rows in blocks."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from glob import glob
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._file_order import by_number
 from weighbridge.blocks._local import LocalRows
 from weighbridge.blocks._rows import block_size, check_columns, joined_tables
 from weighbridge.exceptions import BlockError
@@ -58,7 +58,7 @@ class ParquetRows(LocalRows):
 
     def __init__(self, files: list[str], columns: Any = None, size: int | None = None):
         self.files = files
-        schemas, counts = zip(*(_schema_and_rows(file) for file in files), strict=True)
+        schemas, counts = zip(*(parquet_schema(file) for file in files), strict=True)
         names = list(schemas[0].names) if columns is None else columns
         self.names = check_columns(names, list(schemas[0].names))
         for file, schema in zip(files[1:], schemas[1:], strict=True):
@@ -102,23 +102,15 @@ class ParquetRows(LocalRows):
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
     def _batches(self, size: int) -> Iterator[Any]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         read = 0
         for file in self.files:
             try:
-                # checksums of pages are looked at where the writer left some
-                with pq.ParquetFile(file, page_checksum_verification=True) as source:
-                    for batch in source.iter_batches(size, columns=self.names):
-                        yield self._table(batch)
-                        read += batch.num_rows
-            except (pa.ArrowException, OSError) as error:
-                raise BlockError(
-                    f"In block {read // self.size} (from row {read:,}) of {Path(file).name}: the "
-                    f"file cannot be read any further ({_first_line(error)}); write or copy it "
-                    "again."
-                ) from error
+                for batch in parquet_batches(file, size, self.names):
+                    yield self._table(batch)
+                    read += batch.num_rows
+            except BlockError as error:
+                where = f"In block {read // self.size} (from row {read:,}) of"
+                raise BlockError(f"{where} {error}") from error.__cause__
 
     def _table(self, batch: Any) -> Any:
         if not self.numeric:
@@ -143,8 +135,9 @@ def _files(paths: Any) -> list[str]:
         paths = [paths]
     files: list[str] = []
     for path in map(os.fspath, () if paths is None else paths):
-        pattern = os.path.join(path, "*.parquet") if os.path.isdir(path) else path
-        found = sorted(glob(pattern, recursive=True), key=by_number)
+        is_folder = os.path.isdir(path)
+        matching = parquet_files(path) if is_folder else glob(path, recursive=True)
+        found = sorted(matching, key=_by_number)
         if not found:
             raise FileNotFoundError(
                 f"Got {path}, where there is no Parquet file; pass a file, a folder of .parquet "
@@ -156,7 +149,26 @@ def _files(paths: Any) -> list[str]:
     return files
 
 
-def _schema_and_rows(file: str) -> tuple[Any, int]:
+def parquet_files(folder: str) -> list[str]:
+    """Return the Parquet files of a folder, by the numbers in their names; else nothing."""
+    if not os.path.isdir(folder):
+        return []
+    try:
+        names = [each for each in os.listdir(folder) if each.lower().endswith(".parquet")]
+    except OSError:  # who may not look into it is told so when it is opened
+        return []
+    # other names are for those who wrote it
+    names = [each for each in names if not each.startswith((".", "_"))]
+    return [os.path.join(folder, name) for name in sorted(names, key=_by_number)]
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names with the numbers in them by value: part.2 before part.10."""
+    return [(int(each), "") if each.isdigit() else (-1, each) for each in re.split(r"(\d+)", name)]
+
+
+def parquet_schema(file: str) -> tuple[Any, int]:
+    """Return the Arrow schema of a Parquet file, and its number of rows."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -171,6 +183,22 @@ def _schema_and_rows(file: str) -> tuple[Any, int]:
         raise BlockError(
             f"{Path(file).name} is not a Parquet file, or a damaged one ({_first_line(error)}); "
             "write or copy it again."
+        ) from error
+
+
+def parquet_batches(file: str, size: int, columns: list[str] | None = None) -> Iterator[Any]:
+    """Yield the rows of a Parquet file as Arrow batches."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # checksums of pages are looked at where the writer left some
+        with pq.ParquetFile(file, page_checksum_verification=True) as source:
+            yield from source.iter_batches(size, columns=columns)
+    except (pa.ArrowException, OSError) as error:
+        raise BlockError(
+            f"{Path(file).name}: the file cannot be read any further ({_first_line(error)}); write "
+            "or copy it again."
         ) from error
 
 

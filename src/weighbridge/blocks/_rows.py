@@ -1,4 +1,4 @@
-"""What all sources of rows have in common."""
+"""What all sources of rows have in common, and errors that say in which block they happened."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 
 from weighbridge._namespace import array_namespace, is_foreign
+from weighbridge.exceptions import BlockError
 
 # Rows of a block, unless they are wide.
 MOST_ROWS = 65_536
@@ -297,16 +298,14 @@ def _joined(parts: list[Any]) -> np.ndarray:
 
 
 def block_size(n_columns: int, size: int | None, device: bool = False) -> int:
-    """Return how many rows a block has: few enough for scikit-learn's ``working_memory``.
-
-    A device takes more at a time: it has its memory for itself, and small blocks leave it idle.
-    """
+    """Return how many rows a block has: few enough for scikit-learn's ``working_memory``."""
     if size is not None:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
             raise ValueError(
                 f"Got size={size!r}, but expected the number of rows of a block, at least 1."
             )
         return int(size)
+    # a device has its memory for itself, and small blocks leave it idle
     numbers = get_config()["working_memory"] * 2**20 / 8 / (4 if device else 64)
     most = 16 * MOST_ROWS if device else MOST_ROWS
     return max(1, min(most, int(numbers / max(n_columns, 1))))
@@ -337,3 +336,27 @@ def check_columns(wanted: Any, names: list[str] | None) -> list[str]:
     if not wanted or len(set(wanted)) < len(wanted):
         raise ValueError(f"Got columns {wanted}, but expected one or more different ones.")
     return wanted
+
+
+def run_on_block(
+    function: Callable[[Block], Any],
+    number: int,
+    block: Block,
+    place: Callable[[int, int], str] | None = None,
+) -> Any:
+    """Apply a function to a block; an error of its says which block it was."""
+    try:
+        return function(block)
+    except BlockError:
+        raise
+    except (ValueError, TypeError, LookupError) as error:
+        stop = block.start + block.n_rows
+        where = place(block.start, stop) if place is not None else ""
+        raise BlockError(_error_of_block(number, block.start, stop, where, error)) from error
+
+
+def _error_of_block(number: int, start: int, stop: int, where: str, error: Exception) -> str:
+    of = f" of {where}" if where else ""
+    rows = f"rows {start:,} to {stop - 1:,}" if stop > start else "no rows"
+    what = f"no column {error}" if isinstance(error, KeyError) else str(error)
+    return f"In block {number} ({rows}){of}: {what}"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weighbridge._outputs import RUN_FILES, check_outputs
-from weighbridge._write_whole import write_whole
+from weighbridge._files import RUN_FILES, check_outputs, write_whole
 from weighbridge.cli import _options as options
 from weighbridge.cli._job import Job
 from weighbridge.cli._picture import DEFAULT_PLOT, check_plot

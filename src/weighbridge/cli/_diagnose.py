@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weighbridge._outputs import check_outputs
+from weighbridge._files import check_outputs
 from weighbridge.cli import _options as options
 from weighbridge.cli._engine import Asked, asked_for, started
 from weighbridge.cli._fail_if import OF_SHIFT, Condition, failed_conditions

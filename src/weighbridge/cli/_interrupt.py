@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from weighbridge._write_whole import remove_unfinished
+from weighbridge._files import remove_unfinished
 from weighbridge.cli._engine import remove_scratch
 
 EXIT_CODE = 130

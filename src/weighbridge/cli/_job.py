@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge import __version__
-from weighbridge._outputs import RUN_FILES, check_outputs
+from weighbridge._files import RUN_FILES, check_outputs
 from weighbridge._problem import cli_option
 from weighbridge.cli._engine import Asked, started
 from weighbridge.cli._fail_if import failed_conditions

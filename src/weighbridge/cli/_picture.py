@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from weighbridge._write_whole import write_whole
+from weighbridge._files import write_whole
 
 DEFAULT_PLOT = Path("weighbridge-demo") / "lines.png"
 MARK = "weighbridge demo"  # in the metadata of every picture that the demo writes

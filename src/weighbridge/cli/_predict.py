@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from weighbridge._files import check_outputs, check_suffix, write_whole
 from weighbridge._findings import Finding
-from weighbridge._outputs import check_outputs
 from weighbridge._problem import cli_option, listed, shown_file
-from weighbridge._write_whole import write_whole
 from weighbridge.cli import _options as options
 from weighbridge.cli._engine import Asked, asked_for, started
 from weighbridge.cli._inputs import check_there
 from weighbridge.cli._libraries import library_warnings, modules_here
 from weighbridge.cli._screen import within_columns
 from weighbridge.cli._session import Session
-from weighbridge.cli._table_out import check_suffix
 
 if TYPE_CHECKING:
     from weighbridge.adaptation import SavedModel
@@ -94,10 +92,9 @@ def _write(
     import numpy as np
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-    from weighbridge._tables import read_blocks
+    from weighbridge._tables import TableWriter, read_blocks
     from weighbridge.adaptation import load_model
     from weighbridge.adaptation._result import head
-    from weighbridge.adaptation._table_writer import TableWriter
     from weighbridge.cli._worker_side import predicted
 
     session.narration.count("write", "%")
@@ -145,7 +142,7 @@ def _text(result: dict[str, Any]) -> str:
 
 def _unknown(saved: SavedModel, data: Path) -> Iterator[Finding]:
     """Note columns that the model does not know; its label is expected now and then."""
-    from weighbridge._tables._read import open_source
+    from weighbridge._tables import open_source
 
     known = {*saved.features, saved.label}
     extra = [name for name in open_source(str(data)).names if name not in known]

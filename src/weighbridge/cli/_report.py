@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from weighbridge._outputs import check_outputs
+from weighbridge._files import check_outputs
 from weighbridge._problem import Problem, shown_file
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weighbridge import __version__
-from weighbridge._outputs import SCHEMA
+from weighbridge._files import SCHEMA
 from weighbridge.cli._narration import Narration
 from weighbridge.cli._screen import Screen
 

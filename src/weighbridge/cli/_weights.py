@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weighbridge._outputs import check_outputs
-from weighbridge._write_whole import write_whole
+from weighbridge._files import check_outputs, check_suffix, write_whole
 from weighbridge.cli import _options as options
 from weighbridge.cli._engine import Asked, Engine, asked_for, started
 from weighbridge.cli._inputs import check_there
 from weighbridge.cli._libraries import library_warnings
 from weighbridge.cli._session import Session
-from weighbridge.cli._table_out import check_suffix
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,7 +111,7 @@ def _compute(
     asked: Asked,
 ) -> dict[str, Any]:
     from weighbridge._source_ratio import mean_one_log_ratio
-    from weighbridge.adaptation._weights_file import write_weights
+    from weighbridge._tables import write_weights
     from weighbridge.cli._two_tables import read_two
     from weighbridge.cli._weights_result import weights_result
     from weighbridge.weighting import Geodesic

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge._block_models import CentredTable, no_alarms, used_part
 from weighbridge._namespace import array_namespace, is_foreign, to_numpy
-from weighbridge.blocks import Block
+from weighbridge.blocks import Block, CentredTable, no_alarms, used_part
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from weighbridge._block_models import CentredTable, Columns, typical
 from weighbridge._namespace import to_numpy
-from weighbridge.blocks import Block, Rows, from_array
+from weighbridge.blocks import Block, CentredTable, Columns, Rows, from_array, typical
 from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments, knots_of
 from weighbridge.criteria._candidate_weights import candidate_weights
 from weighbridge.criteria._families import Normal

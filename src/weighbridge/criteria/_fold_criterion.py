@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from weighbridge._block_models import ON_BLOCKS, block_steps
 from weighbridge._namespace import is_foreign
-from weighbridge.blocks import is_blocks
+from weighbridge.blocks import ON_BLOCKS, block_steps, is_blocks
 from weighbridge.criteria._binned_objective import (
     BinnedObjective,
     binnable_model,

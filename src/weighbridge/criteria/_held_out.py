@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge._block_models import CentredTable, used_part
 from weighbridge._namespace import array_namespace
-from weighbridge.blocks import Block
+from weighbridge.blocks import Block, CentredTable, used_part
 from weighbridge.criteria._rows import SourceRows
 from weighbridge.search import Difference
 

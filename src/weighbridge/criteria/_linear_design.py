@@ -28,8 +28,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from weighbridge._block_models import Columns, block_columns, block_steps, column_scale
-from weighbridge.blocks import Rows
+from weighbridge.blocks import Columns, Rows, block_columns, block_steps, column_scale
 from weighbridge.criteria._families import Family, Logistic, Normal, Poisson
 
 FloatArray = npt.NDArray[np.float64]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.blocks import Block, Rows, as_rows
-from weighbridge.blocks._dask import DaskRows
+from weighbridge.blocks import Block, DaskRows, Rows, as_rows
 from weighbridge.ratios._columns import read_columns
 
 

@@ -7,23 +7,21 @@ from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._base import DensityRatioMixin
 from weighbridge.ratios._candidates import CandidateTable
 from weighbridge.ratios._classifier import ClassifierRatio
+from weighbridge.ratios._columns import gap_name as gap_name
+from weighbridge.ratios._columns import read_columns as read_columns
 from weighbridge.ratios._fit_ratio import fit_ratio
 from weighbridge.ratios._gaussian import GaussianRatio
 from weighbridge.ratios._kliep import KLIEP
 from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
-from weighbridge.ratios._ulsif import ULSIF
-
-# isort: split
-# for the packages above
-from weighbridge.ratios._columns import gap_name as gap_name
 from weighbridge.ratios._support import FEW_TO_NAME as FEW_TO_NAME
 from weighbridge.ratios._support import Support as Support
 from weighbridge.ratios._support import check_rows as check_rows
 from weighbridge.ratios._support import outside_support as outside_support
 from weighbridge.ratios._support import share_outside as share_outside
 from weighbridge.ratios._support import stacked_table as stacked_table
+from weighbridge.ratios._ulsif import ULSIF
 
 __all__ = [
     "KLIEP",

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._findings import APART, outside_share, warn_if_apart, warn_if_outside
 from weighbridge._namespace import array_namespace, is_foreign, to_numpy
-from weighbridge.blocks import Rows, as_rows, is_blocks
-from weighbridge.blocks._rows import joined_tables
+from weighbridge.blocks import Rows, as_rows, is_blocks, joined_tables
 from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or_not_at_all
 from weighbridge.ratios._blocks import row_blocks
 from weighbridge.ratios._columns import take_rows

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._namespace import array_namespace, is_foreign
 from weighbridge._validation import is_frame
-from weighbridge.blocks import Rows, as_rows, is_blocks
-from weighbridge.blocks._array import ArrayRows, as_numbers
+from weighbridge.blocks import ArrayRows, Rows, as_numbers, as_rows, is_blocks
 from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._columns import DAY, unmasked
 

@@ -7,10 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.blocks import Rows
-from weighbridge.blocks._array import ArrayRows
-from weighbridge.blocks._local import LocalRows
-from weighbridge.blocks._rows import check_columns
+from weighbridge.blocks import ArrayRows, LocalRows, Rows, check_columns
 
 
 def on_host(rows: Rows) -> Rows:

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.blocks import Block, Rows
-from weighbridge.blocks._array import ArrayRows
-from weighbridge.blocks._rows import joined_tables
+from weighbridge.blocks import ArrayRows, Block, Rows, joined_tables
 from weighbridge.ratios._array_encoder import ArrayEncoder, take
 from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._row_keys import RowKeys, position_keys

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge.blocks import Block, Rows
-from weighbridge.blocks._array import ArrayRows
+from weighbridge.blocks import ArrayRows, Block, Rows
 from weighbridge.ratios._column_sums import (
     OTHERS,
     ColumnSums,

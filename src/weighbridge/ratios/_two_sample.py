@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.blocks import Rows
-from weighbridge.blocks._array import ArrayRows
+from weighbridge.blocks import ArrayRows, Rows
 from weighbridge.ratios._array_encoder import checked_array, take
 from weighbridge.ratios._columns import column_labels, take_rows
 from weighbridge.ratios._estimated import EstimatedRatio

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from weighbridge._outputs import SCHEMA
+from weighbridge._files import SCHEMA
 from weighbridge.report._embed import extracted
 
 

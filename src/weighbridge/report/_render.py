@@ -10,8 +10,8 @@ from importlib.resources import files
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from weighbridge._files import write_whole
 from weighbridge._svg._chart import style_sheet
-from weighbridge._write_whole import write_whole
 from weighbridge.report._embed import embedded
 from weighbridge.report._facts import facts_of
 from weighbridge.report._page import page_content

@@ -1,4 +1,4 @@
-"""Linear and ridge regression fitted by sums over blocks."""
+"""Linear and ridge regression fitted by sums over blocks, and predictions block by block."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from weighbridge._block_models._features import (
+from weighbridge._namespace import array_namespace, is_foreign, to_numpy
+from weighbridge.blocks._columns import (
     CentredTable,
+    block_columns,
+    block_steps,
     no_alarms,
     typical,
-    vector_of,
+    without_names,
 )
-from weighbridge._block_models._steps import block_columns, block_steps
-from weighbridge._namespace import array_namespace, is_foreign, to_numpy
-from weighbridge.blocks import Block, Rows
+from weighbridge.blocks._rows import Block, Rows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -35,22 +36,12 @@ _ITERATIVE = ("sag", "saga", "lsqr", "sparse_cg")
 
 
 class BlockModel:
-    """An estimator that works on blocks, its transformers fitted, ready for any weights.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted, see `block_steps`; it stays as it is.
-    rows : Rows
-        The rows.
-    y : array
-        One number for each row.
-    """
+    """An estimator that works on blocks, its transformers fitted, ready for any weights."""
 
     def __init__(self, estimator: Any, rows: Rows, y: Any) -> None:
         *steps, last = block_steps(estimator)
         self.estimator, self.rows = estimator, rows
-        self.y = vector_of(y, rows.n_rows)
+        self.y = _label_numbers(y, rows.n_rows)
         self.columns = block_columns(steps, rows)
         self.centred = bool(last.fit_intercept)
         where = typical(rows, self.columns, self.y, None, self.centred)
@@ -162,14 +153,11 @@ class _Products:
 
 
 class _Root(NamedTuple):
-    """Rows that have given sums of products, around a mean; and coordinates to look again in.
-
-    `stretch` takes a table to coordinates in which all its directions are of one size, and
-    `shrink` takes it back. Columns are features and labels.
-    """
+    """Rows of features and labels with given sums of products, and coordinates to look again in."""
 
     rows: FloatArray
     mean: FloatArray
+    # to coordinates in which all directions of a table are of one size, and back
     stretch: FloatArray
     shrink: FloatArray
     narrow: bool
@@ -213,3 +201,82 @@ def _root(sums: FloatArray, centred: bool) -> _Root:
 
 def _narrowest(alike: FloatArray) -> float:
     return float(np.linalg.eigvalsh(alike)[0]) if alike.size else np.inf
+
+
+def predict_by_blocks(model: Any, rows: Rows, method: str = "predict") -> Any:
+    """Apply a method of a fitted model to each block; named columns may come in any order."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and rows.names is not None:
+        rows = _in_order(rows, list(names))
+    return rows.vector(_Predict(model, without_names(model), method))
+
+
+def _in_order(rows: Rows, names: list[str]) -> Rows:
+    if rows.names == names:
+        return rows
+    absent = [name for name in names if name not in (rows.names or [])]
+    other = [name for name in rows.names or [] if name not in names]
+    if absent or other:
+        raise ValueError(
+            f"Got rows without columns {absent} and with others {other}; the model was fitted with "
+            f"{names}."
+        )
+    return rows.select(names)
+
+
+@dataclass(frozen=True)
+class _Predict:
+    """Predict a table; one without names goes to the model that has forgotten its own."""
+
+    model: Any
+    nameless: Any
+    method: str
+
+    def __call__(self, table: Any) -> np.ndarray:
+        if is_foreign(table):
+            table = to_numpy(table)
+        model = self.nameless if isinstance(table, np.ndarray) else self.model
+        return np.asarray(getattr(model, self.method)(table))
+
+
+def in_memory(vector: Any) -> Any:
+    """Return labels or weights in memory, whatever they came as: one number for each row."""
+    if isinstance(vector, Rows):
+        if vector.n_columns != 1:
+            raise ValueError(
+                f"Got {vector.n_columns} columns {vector.names or ''} where one is needed; select "
+                "one."
+            )
+        vector = vector.vector(_only_column)
+    if hasattr(vector, "dask"):
+        vector = vector.compute()
+    return to_numpy(vector) if is_foreign(vector) else vector
+
+
+def _only_column(table: Any) -> np.ndarray:
+    return np.asarray(to_numpy(table) if is_foreign(table) else table)[:, 0]
+
+
+def _label_numbers(y: Any, n_rows: int) -> FloatArray:
+    """Return labels of rows in blocks as finite numbers in memory, one for each row."""
+    labels = np.asarray(in_memory(y))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"Got y of shape {labels.shape} for {n_rows} rows in blocks; there must be one label "
+            "for each row."
+        )
+    try:
+        numbers = labels.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Got y of type {labels.dtype} that is not numbers; a regressor needs one number for "
+            "each row."
+        ) from None
+    bad = int((~np.isfinite(numbers)).sum())
+    if bad:
+        raise ValueError(
+            f"Got y with NaN or infinite values in {bad} of {n_rows} rows; leave these rows out."
+        )
+    return numbers

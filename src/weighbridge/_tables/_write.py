@@ -1,4 +1,4 @@
-"""Tables that are written row by row: CSV that a spreadsheet takes as text, or Parquet."""
+"""Tables, weights and predictions on disk: CSV that a spreadsheet takes as text, or Parquet."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 # A cell of text that begins like this is run by spreadsheets.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+WEIGHT_COLUMNS = ("row", "weight", "log_ratio")
+# Rows that are written at a time.
+STEP = 50_000
 
 
 def defused(value: Any) -> Any:
-    """Return a cell that no spreadsheet runs; numbers are no text, and stay as they are.
-
-    A text like ``=1+1`` gets an apostrophe in front, which spreadsheets take as "this is text".
-    """
-    if not isinstance(value, str) or not value.startswith(_FORMULA):
+    """Return a cell that no spreadsheet runs: text like ``=1+1`` gets an apostrophe in front."""
+    if not isinstance(value, str) or not value.startswith(FORMULA):
         return value
     try:
         float(value)
@@ -29,15 +29,7 @@ def defused(value: Any) -> Any:
 
 
 class TableWriter:
-    """Writes blocks of columns as they come; bounded memory for any number of rows.
-
-    Parameters
-    ----------
-    path : Path
-        The file; its suffix says whether it is CSV or Parquet.
-    names : sequence of str
-        Names of the columns.
-    """
+    """Writes blocks of columns as they come, as CSV or Parquet as the name of the file says."""
 
     def __init__(self, path: Path, names: Sequence[str]):
         self.path, self.names = path, list(names)
@@ -54,13 +46,13 @@ class TableWriter:
     def write(self, columns: Sequence[np.ndarray]) -> None:
         """Append rows; columns in the order of the names."""
         if self._file is not None:
-            cells = [_cells(column) for column in columns]
+            cells = [_csv_cells(column) for column in columns]
             self._rows.writerows(zip(*cells, strict=True))
             return
         import pyarrow
         import pyarrow.parquet
 
-        table = pyarrow.table(dict(zip(self.names, map(_array, columns), strict=True)))
+        table = pyarrow.table(dict(zip(self.names, map(_arrow_column, columns), strict=True)))
         table = table.replace_schema_metadata({"made by": "weighbridge"})
         if self._parquet is None:
             self._parquet = pyarrow.parquet.ParquetWriter(self.path, table.schema)
@@ -77,11 +69,20 @@ class TableWriter:
                 open_one.close()
 
 
-def _cells(column: np.ndarray) -> list[Any]:
+def _csv_cells(column: np.ndarray) -> list[Any]:
     values = column.tolist()
     return [defused(value) for value in values] if column.dtype.kind in "OUS" else values
 
 
-def _array(column: np.ndarray) -> Any:
+def _arrow_column(column: np.ndarray) -> Any:
     """Return a column that Arrow takes; text of NumPy's fixed width it does not."""
     return column.astype(object) if column.dtype.kind == "U" else column
+
+
+def write_weights(path: Path, weights: np.ndarray, log_ratio: np.ndarray) -> None:
+    """Write one line for each training row, counted from 1; Parquet where the name says so."""
+    rows = np.arange(1, weights.size + 1)
+    with TableWriter(path, WEIGHT_COLUMNS) as table:
+        for start in range(0, rows.size, STEP):
+            part = slice(start, start + STEP)
+            table.write([rows[part], weights[part], log_ratio[part]])

@@ -1,11 +1,15 @@
-"""Where files go: checked before the work, so that nothing of anyone else is overwritten."""
+"""Files of a run: where they may go, checked before the work, and written whole or not at all."""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import secrets
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from weighbridge._problem import Option, Problem, cli_option, shown_file
@@ -27,6 +31,9 @@ _MARKS = {
     ".parquet": rb"weighbridge",
 }
 _LOOK = 1 << 16
+_TABLE_SUFFIXES = (".csv", ".parquet")
+# Temporary files of blocks that have not ended; a process that leaves at once removes them first.
+_UNFINISHED: set[Path] = set()
 
 
 def check_outputs(
@@ -37,21 +44,7 @@ def check_outputs(
     option: Option = cli_option,
     place: str = "out",
 ) -> None:
-    """Refuse outputs that cannot be written, or that are files of someone else.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        The files that will be written.
-    force : bool
-        Overwrite files that weighbridge did not write; inputs of the run are refused all the same.
-    inputs : iterable of Path
-        Files that the run reads.
-    option : function
-        How a remedy is written.
-    place : str, default="out"
-        The option that names the place.
-    """
+    """Refuse outputs that cannot be written, that the run reads, or (unless `force`) of others."""
     inputs = [path for path in inputs if path.exists()]
     found = [_problem(path, force, inputs, option, place) for path in paths]
     # many files in one folder that cannot be used are one problem
@@ -121,3 +114,70 @@ def _is_our_model(path: Path) -> bool:
             return b'"weighbridge model/' in file.read()
     except (zipfile.BadZipFile, KeyError):
         return False
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a table that is neither CSV nor Parquet, or Parquet that nobody can write."""
+    other = cli_option("out", str(path.with_suffix(".csv")))
+    if path.suffix not in _TABLE_SUFFIXES:
+        message = f"{shown_file(str(path))} ends neither in .csv nor in .parquet."
+        raise InputError([Problem("WB145", message, (), other, "usage")])
+    if path.suffix == ".parquet" and not _can_write_parquet():
+        message = "Parquet needs pyarrow, which is not installed."
+        help = f'pip install "weighbridge[parquet]", or {other}'
+        raise InputError([Problem("WB145", message, (), help, "usage")])
+
+
+def _can_write_parquet() -> bool:
+    try:
+        return find_spec("pyarrow") is not None
+    except ValueError:  # switched off in sys.modules
+        return False
+
+
+@contextmanager
+def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary file beside `path`, which takes its name when the block ends well."""
+    # a link is replaced, not followed, so that nothing outside the folder is written
+    path = Path(path)
+    temporary = path.with_name(f".weighbridge-{secrets.token_hex(8)}{path.suffix}")
+    try:
+        _create(path, temporary)
+        yield temporary
+        _flush(temporary)
+        os.replace(temporary, path)
+    except OSError as error:
+        # an error of something else that the block reads or writes keeps its own name
+        if error.filename not in (None, str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+        _UNFINISHED.discard(temporary)
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files of all blocks that have not ended, before leaving at once."""
+    for temporary in tuple(_UNFINISHED):
+        temporary.unlink(missing_ok=True)
+
+
+def _create(path: Path, temporary: Path) -> None:
+    if path.is_dir():
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if path.exists() and not path.is_file():
+        # renaming onto a device would put a plain file in its place
+        raise OSError(errno.EINVAL, "not a regular file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _UNFINISHED.add(temporary)
+    # created by open itself, so that the umask decides who may read it
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+
+
+def _flush(temporary: Path) -> None:
+    """Put the bytes on the disk before the name: a crash must not leave an empty file."""
+    handle = os.open(temporary, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,32 +1,43 @@
-"""The table that a linear model sees, made of each block of rows."""
+"""The table that a linear model sees, made of each block of rows by fitted transformers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, StandardScaler
 
 from weighbridge._namespace import array_namespace, is_foreign, to_numpy
-from weighbridge.blocks import Block, Rows
+from weighbridge.blocks._rows import Block, Rows
 
 FloatArray = npt.NDArray[np.float64]
 
 # Rows that centre and scale of the columns are taken from.
 _SAMPLE = 10_000
+ON_BLOCKS = (
+    "LinearRegression and Ridge, alone or at the end of a pipeline after StandardScaler, "
+    "MinMaxScaler, MaxAbsScaler, PolynomialFeatures or transformers that are fitted and frozen"
+)
+_REMEDY = (
+    "an estimator with its own dask implementation (lightgbm.dask, xgboost.dask) goes into "
+    "ImportanceWeighted with dask collections; fit any other in memory, on rows.sample(n) or on a "
+    "sample, with weights from weighbridge.ratios"
+)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Numbers of a block after fitted transformers, in so many columns; the names they came with.
-
-    An array of another library stays one, on its device.
-    """
+    """Numbers of a block after fitted transformers, on the device where they are."""
 
     width: int
     names: tuple[str, ...] | None = None
@@ -41,10 +52,10 @@ class Columns:
             )
         # a transformer that was fitted before knows what to do with any column
         frozen = bool(self.steps) and isinstance(self.steps[0], FrozenEstimator)
-        numbers = table if frozen else as_numbers(table)
+        numbers = table if frozen else _as_floats(table)
         for step in self.steps:
             named = not isinstance(numbers, np.ndarray)
-            numbers = as_numbers((step if named else without_names(step)).transform(numbers))
+            numbers = _as_floats((step if named else without_names(step)).transform(numbers))
         return numbers
 
     def label(self, column: int) -> str:
@@ -54,7 +65,7 @@ class Columns:
         return str(column)
 
 
-def as_numbers(table: Any) -> Any:
+def _as_floats(table: Any) -> Any:
     """Return a table as float64, or say which columns are none."""
     if is_foreign(table):
         xp = array_namespace(table)
@@ -76,10 +87,7 @@ def _is_number(kind: Any) -> bool:
 
 
 class Typical(NamedTuple):
-    """Rough centre and inverse scale of the columns, and level of the labels.
-
-    Any numbers give the same model; these make it well conditioned.
-    """
+    """Rough centre and inverse scale of the columns, and level of the labels, for conditioning."""
 
     centre: FloatArray
     scale: FloatArray
@@ -204,49 +212,6 @@ def no_alarms() -> Any:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def in_memory(vector: Any) -> Any:
-    """Return labels or weights in memory, whatever they came as: one number for each row."""
-    if isinstance(vector, Rows):
-        if vector.n_columns != 1:
-            raise ValueError(
-                f"Got {vector.n_columns} columns {vector.names or ''} where one is needed; select "
-                "one."
-            )
-        vector = vector.vector(_only_column)
-    if hasattr(vector, "dask"):
-        vector = vector.compute()
-    return to_numpy(vector) if is_foreign(vector) else vector
-
-
-def _only_column(table: Any) -> np.ndarray:
-    return np.asarray(to_numpy(table) if is_foreign(table) else table)[:, 0]
-
-
-def vector_of(y: Any, n_rows: int) -> FloatArray:
-    """Return labels of rows in blocks as finite numbers in memory, one for each row."""
-    labels = np.asarray(in_memory(y))
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.shape != (n_rows,):
-        raise ValueError(
-            f"Got y of shape {labels.shape} for {n_rows} rows in blocks; there must be one label "
-            "for each row."
-        )
-    try:
-        numbers = labels.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Got y of type {labels.dtype} that is not numbers; a regressor needs one number for "
-            "each row."
-        ) from None
-    bad = int((~np.isfinite(numbers)).sum())
-    if bad:
-        raise ValueError(
-            f"Got y with NaN or infinite values in {bad} of {n_rows} rows; leave these rows out."
-        )
-    return numbers
-
-
 def without_names(model: Any) -> Any:
     """Return a copy that takes columns by their place; else it would warn of every block."""
     if isinstance(model, Pipeline):
@@ -263,3 +228,124 @@ def without_names(model: Any) -> Any:
     else:
         del twin.feature_names_in_
     return twin
+
+
+def block_steps(estimator: Any) -> list[Any]:
+    """Return transformers and model of an estimator that works on blocks; refuse any other."""
+    if not isinstance(estimator, Pipeline):
+        if type(estimator) not in (LinearRegression, Ridge):
+            raise TypeError(
+                f"Got {type(estimator).__name__} on rows in blocks, where {ON_BLOCKS} are fitted; "
+                f"{_REMEDY}."
+            )
+        return [estimator]
+    steps: list[Any] = []
+    for _, step in estimator.steps[:-1]:
+        if step is None or step == "passthrough":
+            continue
+        if type(step) not in _FITTERS and not isinstance(step, FrozenEstimator):
+            name = type(step).__name__
+            raise TypeError(
+                f"Got a pipeline with {name}, which cannot be fitted block by block; on blocks "
+                f"there are {ON_BLOCKS}. Fit it on a part of the rows and freeze it: "
+                f"FrozenEstimator({name}(...).fit(rows.sample(100_000)))."
+            )
+        steps.append(step)
+    return steps + block_steps(estimator.steps[-1][1])
+
+
+def block_columns(
+    steps: list[Any], rows: Rows, used: npt.NDArray[np.bool_] | None = None
+) -> Columns:
+    """Fit transformers one after another to the rows `used`, each by a pass over them."""
+    columns = Columns(rows.n_columns, None if rows.names is None else tuple(rows.names))
+    if not (rows.numeric or (steps and isinstance(steps[0], FrozenEstimator))):
+        columns(rows.first(1))  # text is refused before any work
+    counted = np.ones(rows.n_rows, dtype=bool) if used is None else used
+    for step in steps:
+        if isinstance(step, FrozenEstimator):
+            fitted = replace(columns, steps=(*columns.steps, step))
+            columns = replace(fitted, width=fitted(rows.first(1)).shape[1])
+            continue
+        step = _FITTERS[type(step)](clone(step), rows, columns, counted)
+        width = getattr(step, "n_output_features_", columns.width)
+        columns = replace(columns, width=width, steps=(*columns.steps, step))
+    return columns
+
+
+class Summary(NamedTuple):
+    """Number of rows, mean, sum of squared deviations, smallest and largest of each column."""
+
+    n: int
+    mean: FloatArray
+    squares: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class _Summarise:
+    columns: Columns
+
+    def __call__(self, block: Block) -> Summary | None:
+        some = used_part(block, block.beside[0])
+        if some is None:
+            return None
+        table = self.columns(some.table)
+        check_finite(table, self.columns)
+        mean = table.mean(axis=0)
+        squares = np.square(table - mean).sum(axis=0)
+        return Summary(len(table), mean, squares, table.min(axis=0), table.max(axis=0))
+
+
+def _summary(rows: Rows, columns: Columns, used: npt.NDArray[np.bool_]) -> Summary:
+    return reduce(_merged, filter(None, rows.map(_Summarise(columns), used)))
+
+
+def _merged(one: Summary, two: Summary) -> Summary:
+    """Merge two stretches of rows as Chan, Golub and LeVeque do, so that no digits are lost."""
+    n = one.n + two.n
+    gap = two.mean - one.mean
+    return Summary(
+        n,
+        one.mean + gap * (two.n / n),
+        one.squares + two.squares + np.square(gap) * (one.n * two.n / n),
+        np.minimum(one.low, two.low),
+        np.maximum(one.high, two.high),
+    )
+
+
+def _fit_standard(scaler: Any, rows: Rows, columns: Columns, used: npt.NDArray[np.bool_]) -> Any:
+    n, mean, squares, _, _ = _summary(rows, columns, used)
+    variance = squares / n
+    eps = np.finfo(float).eps
+    # a column that is constant but for rounding is not scaled up, as in scikit-learn
+    constant = variance <= n * eps * variance + np.square(n * mean * eps)
+    scaler.n_features_in_, scaler.n_samples_seen_ = mean.size, n
+    scaler.mean_ = mean if scaler.with_mean or scaler.with_std else None
+    scaler.var_ = variance if scaler.with_std else None
+    scaler.scale_ = np.where(constant, 1.0, np.sqrt(variance)) if scaler.with_std else None
+    return scaler
+
+
+def _fit_range(scaler: Any, rows: Rows, columns: Columns, used: npt.NDArray[np.bool_]) -> Any:
+    """Fit to the smallest and the largest values: there is no more in these scalers."""
+    n, _, _, low, high = _summary(rows, columns, used)
+    scaler.fit(np.stack([low, high]))
+    scaler.n_samples_seen_ = n
+    return scaler
+
+
+def _fit_shape(features: Any, rows: Rows, columns: Columns, used: npt.NDArray[np.bool_]) -> Any:
+    """Fit to the number of columns; no row is read."""
+    del rows, used
+    return features.fit(np.zeros((1, columns.width)))
+
+
+_Fitter = Callable[[Any, Rows, Columns, npt.NDArray[np.bool_]], Any]
+_FITTERS: dict[type, _Fitter] = {
+    StandardScaler: _fit_standard,
+    MinMaxScaler: _fit_range,
+    MaxAbsScaler: _fit_range,
+    PolynomialFeatures: _fit_shape,
+}
