@@ -54,3 +54,11 @@ __all__ = [
     "summarize_weights",
     "two_sample_test",
 ]
+
+# for the packages above
+from weighbridge.diagnostics._balance_text import balance_text as balance_text
+from weighbridge.diagnostics._diagnosis import Diagnosis as Diagnosis
+from weighbridge.diagnostics._overlap_word import BROKEN as BROKEN
+from weighbridge.diagnostics._overlap_word import THIN as THIN
+from weighbridge.diagnostics._shift_findings import DIFFERENT as DIFFERENT
+from weighbridge.diagnostics._words import in_a_sentence as in_a_sentence
