@@ -24,12 +24,10 @@ class Step(NamedTuple):
 
 
 class Stages:
-    """Listens to a job: the stage that it is in, how far, and the seconds of each stage.
+    """Listens to a job, and keeps the stage that it is in, how far, and the seconds of each."""
 
-    It is told often and passes on little, so that a job never waits for whoever shows it: `began`
-    and `ended` are called once a stage, `heard` with news for people, and the function at every
-    step, if a user gave one.
-    """
+    # told often, it passes on little, so that no job waits for whoever shows it: `began` and
+    # `ended` once a stage, news for people, and every step to the function of a user
 
     # whether anybody reads the news; some cost time to find out
     wants_news = False
@@ -109,14 +107,10 @@ class Stage:
 
 
 class SearchProgress:
-    """Shows the evaluations of a search: on a line of standard error, and to callbacks.
-
-    `verbose` 0 is silent, 1 reports at once, None to a terminal only, after two seconds. The
-    callbacks are those of scikit-learn 1.9, of the estimator itself or of one around it; each
-    evaluation is a task.
-    """
+    """Shows the evaluations of a search on a line, and to callbacks of scikit-learn 1.9."""
 
     def __init__(self, verbose: int | None, estimator: Any) -> None:
+        # 0 is silent, 1 reports at once, None to a terminal only, after two seconds
         self.shows_line = verbose is None and sys.stderr.isatty() if not verbose else True
         self.has_callbacks = hasattr(estimator, "_skl_callbacks")
         self._estimator = estimator

@@ -119,10 +119,6 @@ def adapt(
     force: bool,
     open_report: bool,
     fail_if: tuple[str, ...],
-    json: str | None,
-    quiet: bool,
-    plain: bool,
-    debug: bool,
     **settings: Any,
 ) -> int:
     """Answer all five questions: shift, does it matter, overlap, does weighting help, what error.

@@ -48,7 +48,6 @@ def demo(
     out: Path,
     force: bool,
     open_report: bool,
-    **_: Any,
 ) -> int:
     """See what weighbridge does, on data that it makes up.
 

@@ -63,10 +63,6 @@ def diagnose(
     report: Path | None,
     force: bool,
     fail_if: tuple[str, ...],
-    json: str | None,
-    quiet: bool,
-    plain: bool,
-    debug: bool,
     **settings: Any,
 ) -> int:
     """Say whether two files differ, in which features, and whether training covers deployment.
@@ -127,19 +123,10 @@ def _result(
     return session.result(
         **head("diagnose"),
         inputs=two.inputs(),
-        settings={
-            "seed": settings["seed"],
-            "ratio": two.ratio_name,
-            "confidence": settings["confidence"],
-            "jobs": settings["jobs"],
-            "drop": list(settings["drop"]),
-            "keep": list(settings["keep"]) or None,
-        },
+        settings=two.settings(settings, "confidence"),
         verdict={
             "sentence": found["sentence"],
-            "use": None,
-            "matters": None,
-            "weighting": None,
+            **dict.fromkeys(("use", "matters", "weighting")),
             **words,
         },
         shift=shift,

@@ -30,10 +30,7 @@ PATIENCE = 0.8
 
 
 class Interrupted(BaseException):
-    """The user pressed Ctrl-C.
-
-    No KeyboardInterrupt: a search takes that as a wish for the best so far, and goes on.
-    """
+    """Ctrl-C, and no KeyboardInterrupt: a search takes that for a wish for the best so far."""
 
 
 @dataclass(frozen=True)
@@ -167,11 +164,9 @@ def _of_defect(error: Exception, session: Session, words: Sequence[str]) -> Prob
 
 @contextmanager
 def interrupts_stop(farewell: Callable[[], None]) -> Iterator[None]:
-    """Turn Ctrl-C into `Interrupted`; where that does not arrive in time, say farewell and leave.
-
-    Python runs a handler between two of its own steps, so that a long call of compiled code holds
-    it up. The signal also writes to a pipe, and a thread that waits there for it needs no such gap.
-    """
+    """Turn Ctrl-C into `Interrupted`; where that comes too late, say farewell and leave."""
+    # Python runs a handler between two of its steps, and compiled code may hold it up for long; a
+    # thread that waits at a pipe for the signal needs no such gap
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -85,13 +85,10 @@ def library_warnings(session: Session) -> Iterator[None]:
 
 @contextmanager
 def modules_here(*, wanted: bool) -> Iterator[None]:
-    """Let Python, also in parallel jobs, find modules of the present folder where that is wanted.
-
-    They come last, lest a file of that folder takes the place of a library.
-    """
+    """Let Python, also in parallel jobs, find modules of the present folder where wanted."""
     here = os.getcwd()
     if wanted:
-        sys.path.append(here)
+        sys.path.append(here)  # last, lest a file of that folder takes the place of a library
     try:
         yield
     finally:

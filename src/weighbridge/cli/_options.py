@@ -217,27 +217,31 @@ force_option = option(
 open_option = option(
     "--open", "open_report", is_flag=True, group="output", help="Open the report in the browser."
 )
+# these are read from the words of the command line, before it is understood
 screen_options = _together(
     option(
         "--json",
         type=click.Choice(["short", "full"]),
         is_flag=False,
         flag_value="short",
+        expose_value=False,
         metavar="[=full]",
         group="output",
         help="The result on standard output as JSON; full: with the arrays behind the pictures.",
     ),
-    option("--quiet", is_flag=True, group="output", help="No narration."),
-    option("--plain", is_flag=True, group="output", help="No colour, no block characters."),
-    option("--debug", is_flag=True, group="output", help="After a defect, the traceback."),
+    *(
+        option(name, is_flag=True, expose_value=False, group="output", help=help)
+        for name, help in (
+            ("--quiet", "No narration."),
+            ("--plain", "No colour, no block characters."),
+            ("--debug", "After a defect, the traceback."),
+        )
+    ),
 )
 
 
 def failed_conditions(conditions: tuple[str, ...], result: dict[str, Any]) -> list[str]:
-    """Return the conditions that are true of a result, a line of evidence each.
-
-    What is withheld counts as true: nobody knows that it is well.
-    """
+    """Return the conditions that are true of a result, a line of evidence each."""
     lines = []
     for condition in conditions:
         evidence = _evidence(condition, result)
@@ -278,7 +282,7 @@ def _too_large(limit: float, result: dict[str, Any]) -> str | None:
         return f"expected {value:.4g}" if value > limit else None
     candidates = {each["name"]: each for each in result["expect"]["candidates"]}
     error = candidates[verdict["use"]]["error"]
-    if error is None:
+    if error is None:  # nobody knows that it is well
         return "the expected error is withheld"
     return f"expected {error['value']:.4g}" if error["value"] > limit else None
 

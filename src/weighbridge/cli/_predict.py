@@ -65,7 +65,6 @@ def predict(
     working_memory: int | None,
     out: Path,
     force: bool,
-    **_: Any,
 ) -> int:
     """Predict every row of DATA: one line each, with a probability for each class.
 

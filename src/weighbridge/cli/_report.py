@@ -31,9 +31,7 @@ _EXPLAIN = "weighbridge explain WB301"
 @options.open_option
 @options.screen_options
 @click.pass_obj
-def report(
-    session: Session, result: Path, out: Path | None, force: bool, open_report: bool, **_: Any
-) -> int:
+def report(session: Session, result: Path, out: Path | None, force: bool, open_report: bool) -> int:
     """Draw the page again, from result.json or from the copy inside an older report.html."""
     check_there([result], EXAMPLE, (".json", ".html"))
     path = out or result.with_name("report.html")
@@ -84,7 +82,7 @@ def _without_page(path: Path, content: dict[str, Any]) -> Problem:
 @click.argument("code")
 @options.screen_options
 @click.pass_obj
-def explain(session: Session, code: str, **_: Any) -> int:
+def explain(session: Session, code: str) -> int:
     """Say what was seen, why it matters, what to do, and how to silence it."""
     from weighbridge._codes import page
 

@@ -127,11 +127,7 @@ class Screen:
 
 
 class Narration(Stages):
-    """Tells the stages of a run on standard error, and keeps their times when it is quiet.
-
-    At a terminal one line is rewritten while a stage lasts; elsewhere a stage is one line, written
-    when it ends. `on_news` says by topic what to do with news of the job.
-    """
+    """Tells the stages of a run, a line each: at a terminal rewritten, elsewhere when it ends."""
 
     wants_news = True
 
@@ -140,6 +136,7 @@ class Narration(Stages):
     ):
         super().__init__(clock=clock)
         self.screen, self.quiet = screen, quiet
+        # what to do with news of the job, by topic
         self.on_news: dict[str, Callable[[Any], None]] = {}
         self._is_live = screen.is_terminal and not quiet
         self._details, self._units = dict(_DETAILS), dict[str, str]()
@@ -237,13 +234,10 @@ class Narration(Stages):
 
 
 class Session:
-    """What all commands share while they run.
-
-    The words of the command line are looked at before they are understood: a failure to understand
-    them is also told in JSON where JSON is asked for.
-    """
+    """What all commands share while they run."""
 
     def __init__(self, words: Sequence[str]):
+        # words that are not understood are refused in JSON too, where JSON is asked for
         options = words[: words.index("--")] if "--" in words else words
         self.json = next((_json_form(word) for word in options if _json_form(word)), None)
         self.debug = "--debug" in options

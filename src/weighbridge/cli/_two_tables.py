@@ -48,6 +48,17 @@ class TwoTables:
         """Return what went in, ready for JSON."""
         return inputs_dict(self.tables, self.pair, None, self.label)
 
+    def settings(self, asked: dict[str, Any], *others: str) -> dict[str, Any]:
+        """Return what was asked for, ready for JSON."""
+        return {
+            "seed": asked["seed"],
+            "ratio": self.ratio_name,
+            **{name: asked[name] for name in others},
+            "jobs": asked["jobs"],
+            "drop": list(asked["drop"]),
+            "keep": list(asked["keep"]) or None,
+        }
+
     def threads(self, jobs: int) -> Any:
         """Return a context in which the libraries underneath use so many threads."""
         return threadpool_limits(min(jobs, os.cpu_count() or 1))

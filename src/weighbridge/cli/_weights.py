@@ -81,10 +81,6 @@ def weights(
     deploy: Path,
     out: Path,
     force: bool,
-    json: str | None,
-    quiet: bool,
-    plain: bool,
-    debug: bool,
     **settings: Any,
 ) -> int:
     """Write a weight for each training row, so that training resembles deployment.
@@ -164,15 +160,7 @@ def _result(
     return session.result(
         **head("weights"),
         inputs=two.inputs(),
-        settings={
-            "seed": settings["seed"],
-            "ratio": two.ratio_name,
-            "lam": settings["lam"],
-            "alpha": settings["alpha"],
-            "jobs": settings["jobs"],
-            "drop": list(settings["drop"]),
-            "keep": list(settings["keep"]) or None,
-        },
+        settings=two.settings(settings, "lam", "alpha"),
         findings=[each.to_dict() for each in (*two.notes, *_found(overlap, left))],
         files={"weights": str(out)},
         weights={
@@ -269,12 +257,12 @@ def _bars(found: dict[str, Any], screen: Screen) -> list[str]:
     names = [f"{low:g} – {high:g}" for low, high in pairwise(edges)]
     names.append(f"above {edges[-1]:g}")
     width = max(len(name) for name in names)
-    room = screen.width - width - 12
-    lines = [f"  {'weight':<{width}}  {'rows':>5}"]
+    room = screen.width - width - 15
+    lines = [f"  {'weight':<{width}}  {'rows':>8}"]
     for name, count in zip(names, counts, strict=True):
         bar = "█" * round(room * count / max(counts))
         share = percent(count / found["n"])
-        lines.append(f"  {name:<{width}}  {share:>5}  {bar}".rstrip())
+        lines.append(f"  {name:<{width}}  {share:>8}  {bar}".rstrip())
     return lines
 
 

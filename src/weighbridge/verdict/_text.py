@@ -26,15 +26,12 @@ _ROLES = {
 
 
 class AnswerParts(NamedTuple):
-    """One answer in at most 80 columns: what stands before its word, the word, what follows.
-
-    `role` is "good", "caution", "stop" or None, for a screen that colours the word.
-    """
+    """One answer in at most 80 columns, around the word that a screen may colour."""
 
     before: str
     word: str
     after: str
-    role: str | None
+    role: str | None  # good, caution, stop
 
 
 class VerdictParts(NamedTuple):
