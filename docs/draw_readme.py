@@ -3,18 +3,15 @@
 The demo is run in a terminal of 80 columns; what it prints and the page it writes are photographed.
 """
 
-import io
+import html
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sysconfig
 import tempfile
 from pathlib import Path
-
-from rich.console import Console
-from rich.terminal_theme import TerminalTheme
-from rich.text import Text
 
 IMAGES = Path(__file__).parent / "images"
 COMMAND = Path(sysconfig.get_path("scripts")) / "weighbridge"
@@ -23,9 +20,13 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --hide-scrollbars "
     "--disable-background-networking --disable-component-update --disable-sync"
 )
-WHITE, RED, GREEN, AMBER = (232, 235, 238), (255, 138, 128), (88, 207, 166), (242, 167, 107)
-COLOURS = [WHITE, RED, GREEN, AMBER, WHITE, WHITE, WHITE, WHITE]
-THEME = TerminalTheme((20, 24, 28), WHITE, COLOURS, COLOURS)
+# What the command line uses of a terminal's colours.
+STYLES = {
+    "1": "font-weight: bold",
+    "31": "color: #ff8a80",
+    "32": "color: #58cfa6",
+    "33": "color: #f2a76b",
+}
 PAGE = """<!DOCTYPE html><meta charset="utf-8"><style>
 body {{ margin: 0; padding: 18px 24px; background: #14181c; color: #e8ebee; width: max-content }}
 pre {{ margin: 0; font: 15px/1.35 "DejaVu Sans Mono", monospace }}</style>{code}"""
@@ -70,10 +71,13 @@ def photograph(page, target, width, height, scale=1):
 
 def terminal(text):
     """Return a page that looks like the terminal."""
-    console = Console(record=True, width=80, file=io.StringIO(), color_system="truecolor")
-    console.print(Text.from_ansi(text))
-    code = console.export_html(inline_styles=True, theme=THEME, code_format="<pre>{code}</pre>")
-    return PAGE.format(code=code)
+    first, *rest = re.split(r"\x1b\[([\d;]+)m", text)
+    code, styles = html.escape(first), []
+    for sign, part in zip(rest[::2], rest[1::2], strict=True):
+        styles = [] if sign == "0" else [*styles, *(STYLES[each] for each in sign.split(";"))]
+        shown = html.escape(part)
+        code += f'<span style="{"; ".join(styles)}">{shown}</span>' if styles else shown
+    return PAGE.format(code=f"<pre>{code}</pre>")
 
 
 def main():

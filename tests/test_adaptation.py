@@ -16,9 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from weighbridge import ImportanceWeighted, adapt
-from weighbridge.adaptation import load_model
+from weighbridge.adaptation import Settings, load_model
 from weighbridge.adaptation._adapt import run
-from weighbridge.adaptation._settings import Settings
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio

@@ -1,6 +1,5 @@
 """``weighbridge diagnose``, ``report`` and ``explain``."""
 
-import io
 import json
 import re
 
@@ -11,8 +10,6 @@ from click.testing import CliRunner
 
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge.cli._app import app
-from weighbridge.cli._diagnosis_screen import balance_lines, share_text, signed
-from weighbridge.cli._screen import Screen
 
 
 @pytest.fixture(scope="module")
@@ -157,35 +154,6 @@ def test_a_code_is_explained_in_25_lines_of_80_columns(code):
     assert len(result.stdout.splitlines()) <= 25
     assert within_80_columns(result.stdout)
     assert json.loads(run("explain", code, "--json").stdout)["page"] == result.stdout.rstrip("\n")
-
-
-@pytest.mark.parametrize(
-    ("share", "text"), [(0, "0 %"), (0.001, "<1 %"), (0.5, "50 %"), (0.999, ">99 %"), (1, "100 %")]
-)
-def test_shares_that_are_not_quite_nothing_or_all_are_not_shown_as_such(share, text):
-    assert share_text(share) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.87, "+0.87"), (-0.62, "−0.62"), (-0.001, "0.00"), (None, "–")]
-)
-def test_differences_have_a_sign_unless_they_are_none(value, text):
-    assert signed(value) == text
-
-
-def test_wider_terminals_get_longer_bars_and_no_more_columns(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    row = {"name": "age", "kind": "number", "mean_source": 1.0, "mean_target": 2.0, "before": 1.0}
-    monkeypatch.setenv("TERM", "xterm")
-    widths = []
-    for columns in ("60", "80", "120"):
-        monkeypatch.setenv("COLUMNS", columns)
-        widths.append(len(balance_lines([row], Screen(Terminal()), show_all=True)[1]))
-    assert widths[0] == widths[1] <= 80
-    assert widths[2] == widths[1] + 40
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from weighbridge.cli._fail_if import OF_ALL, OF_SHIFT, Condition, failed_conditions
+from weighbridge.cli._options import OF_ALL, OF_SHIFT, Condition, failed_conditions
 
 
 def result(**changes):

@@ -11,9 +11,8 @@ import click
 import pytest
 
 from weighbridge._problem import Problem
-from weighbridge.cli._failures import run_safely
-from weighbridge.cli._interrupt import PATIENCE
-from weighbridge.cli._session import Session
+from weighbridge.cli._failures import PATIENCE, run_safely
+from weighbridge.cli._screen import Session
 from weighbridge.exceptions import InputError
 
 
@@ -114,7 +113,7 @@ def test_an_interrupt_ends_the_run_within_a_second_and_leaves_no_part_of_a_file(
         "import sys\n"
         "from weighbridge._files import write_whole\n"
         "from weighbridge.cli._failures import run_safely\n"
-        "from weighbridge.cli._session import Session\n"
+        "from weighbridge.cli._screen import Session\n"
         "def call():\n"
         "  session.narration('bridge', 0, 1)\n"
         "  session.on_interrupt = lambda: ['the same command goes on from there']\n"

@@ -10,11 +10,15 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge import Geodesic, fit_ratio
 from weighbridge._tables import TableWriter, defused
 from weighbridge.adaptation import load_model
+from weighbridge.cli import _weights
+from weighbridge.cli._inputs import MOST_ROWS, block_rows
+from weighbridge.cli._options import Memory
 from weighbridge.cli._two_tables import read_two
 
 OPTIONS = {"label": None, "drop": (), "keep": (), "ratio": "auto", "seed": 0}
@@ -46,9 +50,8 @@ def test_a_weight_for_each_row_is_written_and_shown(here):
     worth = table["weight"].sum() ** 2 / (table["weight"] ** 2).sum()
     head = f"400 weights, mean 1, worth {worth:,.0f} rows   (relative, lam 0.80, alpha 3)"
     assert result.stdout.startswith(f"\n{head}\n")
-    shares = [
-        int(each) for each in re.findall(r"^  (?:\d|above).*? <?(\d+) %", result.stdout, re.M)
-    ]
+    found = re.findall(r"^  (?:\d|above).*? ([\d.]+) %", result.stdout, re.M)
+    shares = [float(each) for each in found]
     assert len(shares) == 6
     assert sum(shares) == pytest.approx(100, abs=3)  # six rounded numbers
     assert "wrote weights.csv" in result.stdout
@@ -237,3 +240,102 @@ def test_classes_that_are_formulas_are_defused_in_the_table(tmp_path):
     assert rows[0] == ["row", "prediction", "'=bad"]
     assert rows[1] == ["0", "'=cmd|' /C calc'!A0", "1.0"]
     assert rows[2][1] == "no, thanks"
+
+
+# ------------------------------------------------------------------ memory
+
+COMMANDS = [
+    ("adapt", "train.csv", "deploy.csv", "--label", "readmitted"),
+    ("diagnose", "train.csv", "deploy.csv"),
+    ("weights", "train.csv", "deploy.csv"),
+    ("predict", "weighbridge-out/model.skops", "deploy.csv"),
+]
+
+
+@pytest.mark.parametrize(
+    ("typed", "mib"),
+    [("16", 16), ("512M", 512), ("2G", 2048), ("1.5g", 1536), ("64 MiB", 64), ("1TB", 2**20)],
+)
+def test_memory_is_read_in_mib(typed, mib):
+    assert Memory().convert(typed, None, None) == mib
+
+
+@pytest.mark.parametrize("typed", ["much", "", "-5", "1e3", "12X", "M", "nan", "15", "9M", "900K"])
+@pytest.mark.parametrize("words", COMMANDS)
+def test_no_memory_or_too_little_is_wrong_usage(words, typed):
+    result = run(*words, f"--working-memory={typed}")
+    assert result.exit_code == 2
+    assert "error WB100: Invalid value for '--working-memory'" in result.stderr
+    assert repr(typed) in result.stderr
+    assert f"help: weighbridge {words[0]} --help" in result.stderr
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_says_what_the_memory_is_for(words):
+    text = " ".join(run(words[0], "--help").stdout.split())
+    assert "--working-memory SIZE Such as 512M or 2G; a plain number is MiB. For " in text
+
+
+def test_a_block_has_the_rows_that_the_working_memory_has_room_for():
+    assert block_rows(10_000) == MOST_ROWS
+    assert block_rows(3, 16) == 2**20 // (3 * 8)
+    assert block_rows(1, 16) == MOST_ROWS
+    assert block_rows(10**9, 16) == 1
+
+
+RECORDING = """
+import sklearn
+from sklearn.linear_model import LogisticRegression
+
+class Recording(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        with open("memory", "a") as file:
+            file.write(f"{sklearn.get_config()['working_memory']}\\n")
+        return super().fit(X, y, sample_weight)
+"""
+
+
+def test_the_working_memory_holds_for_the_run_and_not_beyond(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    write_clinic(tmp_path, 200, 100)
+    (tmp_path / "recording.py").write_text(RECORDING)
+    before = sklearn.get_config()["working_memory"]
+    words = ("--model", "recording:Recording", "--lam", "0.5", "--alpha", "1")
+    assert run(*COMMANDS[0], *words, "--ratio", "gaussian", "--working-memory", "77").exit_code == 0
+    assert set((tmp_path / "memory").read_text().split()) == {"77"}
+    assert sklearn.get_config()["working_memory"] == before
+
+
+@pytest.fixture
+def long(here, tmp_path):
+    """A table of more than one block."""
+    train = pd.read_csv("train.csv", dtype=str)
+    rows = np.random.default_rng(0).integers(0, len(train), 60_000)
+    train.iloc[rows].drop(columns="readmitted").to_csv(tmp_path / "long.csv", index=False)
+    return tmp_path / "long.csv"
+
+
+def test_a_smaller_working_memory_changes_no_prediction(long, tmp_path):
+    tables = []
+    for number, words in enumerate([(), ("--working-memory", "16M")]):
+        out = tmp_path / f"{number}.csv"
+        done = run("predict", "weighbridge-out/model.skops", long, "--out", out, *words)
+        assert done.exit_code == 0
+        tables.append(pd.read_csv(out))
+    pd.testing.assert_frame_equal(*tables, rtol=1e-12)
+    assert len(tables[0]) == 60_000
+
+
+@pytest.mark.parametrize("most", [400, 200_000])
+def test_a_smaller_working_memory_changes_no_weight(long, tmp_path, monkeypatch, most):
+    # with 400 rows the table counts as one that is too long to be fitted to as a whole
+    monkeypatch.setattr(_weights, "MOST_TRAINING_ROWS", most)
+    tables = []
+    for number, words in enumerate([(), ("--working-memory", "16M")]):
+        out = tmp_path / f"{number}.csv"
+        done = run("weights", long, "deploy.csv", "--ratio", "gaussian", "--out", out, *words)
+        assert done.exit_code == 0
+        tables.append(pd.read_csv(out))
+    pd.testing.assert_frame_equal(*tables, rtol=1e-10)
+    assert len(tables[0]) == 60_000

@@ -1,5 +1,6 @@
 """Standardised differences and variance ratios, against closed forms and plain loops."""
 
+import dataclasses
 import json
 import math
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.diagnostics import BalanceTable, balance_table
+from weighbridge.diagnostics import BalanceRow, BalanceTable, balance_table, balance_text
 
 SAMPLE, TARGET = [[1, -1], [2, 12]], [[3, 0], [4, 42]]
 
@@ -205,6 +206,32 @@ def test_the_text_names_the_largest_first_and_counts_the_rest():
     assert "5 more" in lines[-1]
     assert len(table) == 20
     assert len(lines) == 17
+
+
+def row(before=1.0, **fields):
+    """Return a row of a table without weights."""
+    numbers = dict.fromkeys(f.name for f in dataclasses.fields(BalanceRow))
+    fields = {"name": "age", "kind": "number", "mean_source": 1.0, "mean_target": 2.0, **fields}
+    return BalanceRow(**{**numbers, **fields, "before": before})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.87, "+0.87"), (-0.62, "−0.62"), (-0.001, "0.00"), (math.nan, "–"), (-1234.0, "−1e+03")],
+)
+def test_differences_have_a_sign_unless_they_are_none(value, text):
+    assert balance_text([row(value)]).split()[-1] == text
+
+
+def test_wider_terminals_get_longer_bars_and_no_more_columns():
+    narrow, wide = (balance_text([row()], width=width).splitlines()[1] for width in (80, 120))
+    assert len(narrow) == 80
+    assert len(wide) == len(narrow) + 40
+
+
+def test_what_is_not_shown_is_counted_with_its_largest_difference_and_how_to_see_it():
+    text = balance_text([row(0.9), row(0.5), row(0.4)], most=1, how="all of {}")
+    assert " 2 more up to 0.50: all of 3 " in text.splitlines()[-1]
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(1, 1001)])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -16,10 +17,10 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._answers import check_answer, form_answer
 from weighbridge._average import average_model
-from weighbridge._callbacks import CallbackSupportMixin, SearchTasks, with_callbacks
 from weighbridge._findings import (
     Choice,
     OverlapJudgement,
+    SearchProgress,
     choice_of,
     count_parameters,
     effective_sample_size,
@@ -33,7 +34,6 @@ from weighbridge._pass_weights import (
     fits_with_weights,
     is_dask_estimator,
 )
-from weighbridge._progress import ProgressLine
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge._validation import check_sample_weight
 from weighbridge._weighted_estimator import WeightedEstimator, innermost
@@ -54,6 +54,20 @@ from weighbridge.search import (
     canonical,
 )
 from weighbridge.weighting import Geodesic, mean_one
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for an estimator that knows no callbacks."""
+
+    def with_callbacks(method: Method) -> Method:
+        """Return the method as it is."""
+        return method
+
 
 # Where all candidates are solved together, so many columns cost as much as folds and a search.
 MOST_COLUMNS = 100
@@ -309,18 +323,14 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         search = self.search
         if search is None:
             search = _SURFACE if objective.solved_together else BayesianSearch(random_state=seed)
-        line, tasks = ProgressLine(self.verbose), SearchTasks(self)
-
-        def progress(*state: Any) -> None:
-            line(*state)
-            tasks(*state)
-
+        progress = SearchProgress(self.verbose, self)
         journal = None if self.journal is None else Journal(self.journal)
         try:
-            result: SearchResult = search(objective, bounds, journal=journal, progress=progress)
+            result: SearchResult = search(
+                objective, bounds, journal=journal, progress=progress.listener
+            )
         finally:
-            line.close()
-            tasks.close()
+            progress.close()
         if result.interrupted and not self._stops_early:
             raise KeyboardInterrupt
         if result.failures:

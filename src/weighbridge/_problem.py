@@ -61,6 +61,12 @@ def shown(text: object) -> str:
     return f'"{written if len(written) <= LONGEST else written[: LONGEST - 1] + "…"}"'
 
 
+def one_line(name: str, width: int = 22) -> str:
+    """Return a name for a table of text: on one line, escaped and cut."""
+    written = escaped(" ".join(name.split()))
+    return written if len(written) <= width else written[: width - 1] + "…"
+
+
 def shown_file(name: str) -> str:
     """Return the name of a file for a message; of a long one the end, which tells files apart."""
     written = escaped(name)

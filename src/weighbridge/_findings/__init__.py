@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from weighbridge._findings.codes import GROUPS, Entry, Step, documentation, entries, page
+from weighbridge._findings.codes import GROUPS, Entry, documentation, entries, page
 from weighbridge._findings.finding import Finding
 from weighbridge._findings.numbers import (
     INFINITY,
@@ -17,6 +17,15 @@ from weighbridge._findings.numbers import (
     signed,
     signed_labels,
     tick_labels,
+)
+from weighbridge._findings.progress import (
+    Progress,
+    SearchProgress,
+    Stage,
+    Stages,
+    Step,
+    check_progress,
+    told_progress,
 )
 
 if TYPE_CHECKING:
@@ -64,7 +73,12 @@ __all__ = [
     "Finding",
     "Numbers",
     "OverlapJudgement",
+    "Progress",
+    "SearchProgress",
+    "Stage",
+    "Stages",
     "Step",
+    "check_progress",
     "choice_of",
     "count",
     "count_parameters",
@@ -83,6 +97,7 @@ __all__ = [
     "signed",
     "signed_labels",
     "tick_labels",
+    "told_progress",
     "users_line",
     "warn_if_apart",
     "warn_if_outside",

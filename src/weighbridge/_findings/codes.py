@@ -40,7 +40,7 @@ class Step:
 
     Examples
     --------
-    >>> from weighbridge._findings import Step
+    >>> from weighbridge._findings.codes import Step
     >>> Step("Leave it out of both files:", ("--drop visit_id",)).type
     ('--drop visit_id',)
     """

@@ -208,10 +208,10 @@ def _joined(blocks: list[Block]) -> Block:
 
 
 class Blocks(Iterator[Any]):
-    """Frames of the rows of a file, in order; `share_read` says how far it is."""
+    """Frames of the rows of a file, in order; `names` are those of all its columns."""
 
     def __init__(self, path: str, source: Source, features: Mapping[str, str], rows: int):
-        self._source = source
+        self._source, self.names = source, source.names
         self._frames = _frames(path, source, features, rows)
 
     def __next__(self) -> Any:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._findings import Finding
+from weighbridge._findings import Finding, Progress, Stages, told_progress
 from weighbridge._importance_weighted import ImportanceWeighted
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
-from weighbridge._problem import Option, argument
+from weighbridge._problem import Option, Problem, argument, shown
 from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
-from weighbridge._tables import Pair, Table, read_pair
+from weighbridge._tables import TASKS, Pair, Table, read_pair
 from weighbridge.adaptation._actual import actual_errors
 from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._choices import find_metric, find_ratio
@@ -23,16 +23,68 @@ from weighbridge.adaptation._own_model import blamed, try_model
 from weighbridge.adaptation._pictures import pictures
 from weighbridge.adaptation._same_rows import check_rows
 from weighbridge.adaptation._sample_note import sample_note
-from weighbridge.adaptation._settings import Settings
-from weighbridge.adaptation._stages import Progress, Stages
+from weighbridge.exceptions import InputError
 from weighbridge.target_risk._outer_rows import base_of
-from weighbridge.verdict import Verdict
-from weighbridge.verdict._assess_models import assess_models
-from weighbridge.verdict._workload import Announce
+from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
 
 # Deployment rows beyond this are represented by so many of them, drawn at random, and that is said.
 MOST_DEPLOYMENT_ROWS = 200_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of `weighbridge.adapt`, whose documentation says what they mean."""
+
+    label: str
+    task: str = "auto"
+    seed: int = 0
+    models: tuple[Any, ...] = ("linear",)
+    metric: str | None = None
+    ratio: Any = "auto"
+    confidence: float = 0.95
+    n_jobs: int = 1
+    lam: float | None = None
+    alpha: float | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] | None = None
+    weight: str | None = None
+
+    def check(self, option: Option) -> None:
+        """Refuse settings that make no sense, all of them together, before any work."""
+        found = []
+        if self.task not in TASKS:
+            found.append(_problem(f"task {shown(self.task)}", TASKS, option("task", "auto")))
+        if self.lam is not None and not 0 <= self.lam <= 1:
+            found.append(
+                _problem(
+                    f"lam {self.lam:g}",
+                    ("0 (no weights) to 1 (the full ratio)",),
+                    option("lam", "0.8"),
+                )
+            )
+        if self.alpha is not None and not abs(self.alpha) < float("inf"):
+            found.append(
+                _problem(f"alpha {self.alpha:g}", ("a finite number",), option("alpha", "3"))
+            )
+        if not 0 < self.confidence < 1:
+            found.append(
+                _problem(
+                    f"a confidence of {self.confidence:g}",
+                    ("between 0 and 1",),
+                    option("confidence", "0.95"),
+                )
+            )
+        if self.n_jobs == 0:
+            found.append(
+                _problem("0 jobs", ("a number of cores, or -1 for all",), option("jobs", "1"))
+            )
+        if found:
+            raise InputError(found)
+
+
+def _problem(got: str, expected: tuple[str, ...], help: str) -> Problem:
+    return Problem("WB705", f"got {got}.", (f"expected: {', '.join(expected)}",), help, "usage")
 
 
 def adapt(
@@ -142,27 +194,20 @@ def run(
     progress: Progress | None = None,
     option: Option = argument,
     command: str = "adapt",
-    on_read: Callable[[tuple[Table, Table], Pair], object] | None = None,
-    announce: Announce | None = None,
 ) -> Adaptation:
-    """Do the job; remedies are written by `option`.
-
-    `on_read` is told what was read before the work begins, and `announce` how much of it there is
-    where that may take long.
-    """
-    stages = Stages(progress)
+    """Do the job; remedies are written by `option`, and who listens hears what was read."""
+    stages = told_progress(progress)
     stages("read", 0, 1)
     asked = _read(train, deploy, settings, option)
     stages("read", 1, 1)
-    if on_read is not None:
-        on_read(asked.tables, asked.pair)
+    stages.heard("read", asked)
     stages("shift", 0, 1)
-    own = _own(asked.models, settings)
+    imported = _imported(asked.models, settings)
     with (
-        blamed(own, option),
+        blamed(imported, option),
         threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
     ):
-        for name, each in own.items():
+        for name, each in imported.items():
             try_model(name, each, asked.X, asked.pair.y, asked.pair.weight, option)
         verdicts = assess_models(
             asked.models,
@@ -177,7 +222,6 @@ def run(
             random_state=settings.seed,
             journal=journal,
             progress=stages,
-            announce=announce,
         )
         return _adaptation(verdicts, asked, settings, command, stages)
 
@@ -231,12 +275,15 @@ def _adaptation(
     verdict = next(iter(verdicts.values()))
     diagnosis = verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, asked.X, asked.pair.weight)
+    drawn = pictures(verdict, diagnosis)
+    actual = actual_errors(verdict, asked.X_target, asked.pair.y_target, asked.scoring)
+    stages.end()
     return Adaptation(
         verdict=verdict,
         others={name: each for name, each in verdicts.items() if each is not verdict},
         weights=weights,
         log_ratio=log_ratio,
-        actual=actual_errors(verdict, asked.X_target, asked.pair.y_target, asked.scoring),
+        actual=actual,
         notes=asked.notes,
         command=command,
         tables=asked.tables,
@@ -246,8 +293,8 @@ def _adaptation(
         settings=settings,
         metric=asked.metric,
         ratio=asked.ratio_name,
-        pictures=pictures(verdict, diagnosis),
-        timing=stages.end(),
+        pictures=drawn,
+        timing=stages.timing(),
     )
 
 
@@ -283,7 +330,7 @@ def _model(
     return name, tuned
 
 
-def _own(models: dict[str, Any], settings: Settings) -> dict[str, Any]:
+def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """Return the models that were named as ``module:object``.
 
     An estimator that was passed fails in the hands of whoever passed it, and in its own words.
@@ -292,9 +339,10 @@ def _own(models: dict[str, Any], settings: Settings) -> dict[str, Any]:
     return {name: base_of(each) for name, each in models.items() if name in named}
 
 
-def _weights(verdict: Any, ratio: Any, X: Any, own: Any) -> tuple[np.ndarray, np.ndarray]:
+def _weights(verdict: Any, ratio: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the weight of each training row, mean 1, and its log ratio."""
-    log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, own), own)
+    log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, sample_weight), sample_weight)
     used = verdict.candidate(verdict.use)
     weighting = Geodesic(used.lam, 1.0 if used.alpha is None else used.alpha)
-    return mean_one(source_log_weight(weighting, log_ratio, own), own), log_ratio
+    log_weight = source_log_weight(weighting, log_ratio, sample_weight)
+    return mean_one(log_weight, sample_weight), log_ratio

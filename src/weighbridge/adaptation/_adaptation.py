@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from weighbridge._tables import Pair, Table
 from weighbridge.adaptation._actual import actual_findings
 from weighbridge.adaptation._result import result_dict
 from weighbridge.adaptation._save import save
-from weighbridge.adaptation._settings import Settings
 from weighbridge.adaptation._table_model import TableModel
 from weighbridge.verdict import Verdict
+
+if TYPE_CHECKING:
+    from weighbridge.adaptation._adapt import Settings
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -15,12 +15,12 @@ from weighbridge import __version__
 from weighbridge._files import SCHEMA
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._tables import Pair, Table
-from weighbridge.adaptation._settings import Settings
 from weighbridge.criteria._row_loss import default_scoring
 from weighbridge.target_risk._measure import NAMES
 from weighbridge.verdict import Verdict
 
 if TYPE_CHECKING:
+    from weighbridge.adaptation._adapt import Settings
     from weighbridge.adaptation._adaptation import Adaptation
 
 _EPOCH = "SOURCE_DATE_EPOCH"
@@ -43,13 +43,7 @@ def result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
             "criterion": criterion,
             "reason": reason,
             "ratio": result.ratio,
-            "confidence": settings.confidence,
-            "jobs": settings.n_jobs,
-            "lam": settings.lam,
-            "alpha": settings.alpha,
-            "drop": list(settings.drop),
-            "keep": None if settings.keep is None else list(settings.keep),
-            "weight": settings.weight,
+            **_other_settings(settings),
         },
         "verdict": found["verdict"],
         "answers": found["answers"],
@@ -163,6 +157,16 @@ def _choice(verdict: Verdict) -> tuple[str | None, str | None]:
 
 def _model_names(settings: Settings) -> list[str]:
     return [each if isinstance(each, str) else type(each).__name__ for each in settings.models]
+
+
+def _other_settings(settings: Settings) -> dict[str, Any]:
+    """Return every setting that has no place of its own in a result."""
+    placed = ("label", "task", "seed", "models", "metric", "ratio")
+    return {
+        "jobs" if name == "n_jobs" else name: list(value) if isinstance(value, tuple) else value
+        for name, value in vars(settings).items()
+        if name not in placed
+    }
 
 
 def _versions() -> dict[str, str]:

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from weighbridge import __version__
+from weighbridge._files import RUN_FILES, check_outputs
+from weighbridge._problem import cli_option, one_line
 from weighbridge.cli import _options as options
-from weighbridge.cli._engine import asked_for
-from weighbridge.cli._fail_if import OF_ALL, Condition
-from weighbridge.cli._job import Job
-from weighbridge.cli._session import Session
+from weighbridge.cli._inputs import check_there, library_warnings, modules_here, size_text
+from weighbridge.cli._screen import Screen, Session, finding_text, spent, within_columns
+
+if TYPE_CHECKING:
+    from weighbridge._tables import Pair
+    from weighbridge.adaptation import Adaptation
+    from weighbridge.verdict import Candidate, Workload
 
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
+_USAGE = "weighbridge adapt train.csv deploy.csv --label y"
+_LABELS_KNOWN = "  The deployment file has labels (set aside until now):"
+# Folders with the searches of a run that has not ended.
+_UNFINISHED = "unfinished-"
+# Models by what they are: a classifier, a regressor.
+_MODELS = {
+    "linear": ("logistic regression", "ridge regression"),
+    "boosting": ("gradient boosting", "gradient boosting"),
+    "forest": ("random forest", "random forest"),
+    "svm": ("support vector machine", "support vector machine"),
+}
+# Seconds from which on a run is worth announcing.
+_LONG = 10.0
+# What each file is for, in the order shown.
+_FILES = {
+    "report": "read this",
+    "model": "{use} weighting",
+    "weights": "one weight per row",
+    "result": "all numbers",
+}
 
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
@@ -59,10 +88,7 @@ EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
-@options.engine_options(
-    "fits, each with all its candidates, are done by its workers",
-    "For tables that scikit-learn makes in between.",
-)
+@options.memory_option("For tables that scikit-learn makes in between.")
 @options.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -76,7 +102,7 @@ EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 @options.open_option
 @options.option(
     "--fail-if",
-    type=Condition(OF_ALL),
+    type=options.Condition(options.OF_ALL),
     metavar="CONDITION",
     multiple=True,
     group="output",
@@ -93,10 +119,6 @@ def adapt(
     force: bool,
     open_report: bool,
     fail_if: tuple[str, ...],
-    json: str | None,
-    quiet: bool,
-    plain: bool,
-    debug: bool,
     **settings: Any,
 ) -> int:
     """Answer all five questions: shift, does it matter, overlap, does weighting help, what error.
@@ -105,12 +127,7 @@ def adapt(
     Parquet or a folder of Parquet files. Writes report.html, model.skops, weights.csv and
     result.json.
     """
-    asked = asked_for(settings)
-    settings["keep"] = settings["keep"] or None
-    settings.pop("jobs")
-    settings["n_jobs"] = asked.n_jobs
-    settings["models"] = tuple(settings["models"])
-    job = Job(session, train, deploy, settings, out, force=force, engine=asked)
+    job = Job(session, train, deploy, out, force=force, **settings)
     job.check()
     session.narration.say(f"weighbridge adapt: {train} and {deploy}")
     job.compute()
@@ -118,4 +135,263 @@ def adapt(
     job.show(now=f"Now:  weighbridge predict {job.files['model']} DATA")
     if open_report:
         job.open_report()
-    return job.fail_if(fail_if)
+    return options.exit_code(session, fail_if, job.result)
+
+
+class Job:
+    """One run from two files to four, shared by ``adapt`` and ``demo``."""
+
+    def __init__(
+        self,
+        session: Session,
+        train: Path,
+        deploy: Path,
+        out: Path,
+        *,
+        force: bool,
+        jobs: int,
+        working_memory: int | None = None,
+        **settings: Any,
+    ):
+        self.session = session
+        self.train, self.deploy, self.out, self.force = train, deploy, out, force
+        self.working_memory = working_memory
+        # what may be given more than once, and was not, has its default
+        given = {name: value for name, value in settings.items() if value != ()}
+        self.settings = {**given, "n_jobs": jobs}
+        self.files: dict[str, str] = {}
+        self.result: dict[str, Any] = {}
+        self.adaptation: Adaptation
+
+    def check(self) -> None:
+        """Refuse missing files, and outputs that cannot be written, before any heavy import."""
+        inputs = [self.train, self.deploy]
+        check_there(inputs, _USAGE)
+        check_outputs(
+            [self.out / name for name in RUN_FILES.values()], force=self.force, inputs=inputs
+        )
+
+    def compute(self) -> None:
+        """Do the work; nothing is written but the journals of searches."""
+        session, journal = self.session, self._journal()
+        session.on_interrupt = lambda: _kept(journal)
+        session.narration.on_news = {"read": self._say_read, "work": self._say_work}
+        from sklearn import config_context
+
+        from weighbridge.adaptation import Settings, run
+
+        with (
+            library_warnings(session),
+            modules_here(wanted=any(":" in each for each in self.settings["models"])),
+            config_context(working_memory=self.working_memory),
+        ):
+            self.adaptation = run(
+                str(self.train),
+                str(self.deploy),
+                Settings(**self.settings),
+                journal=journal.absolute(),
+                progress=session.narration,
+                option=cli_option,
+                command=session.command or "adapt",
+            )
+
+    def _say_read(self, asked: Any) -> None:
+        """Say what was read and what it was taken for, before the work begins."""
+        narration = self.session.narration
+        narration.detail("read", size_text(asked.tables))
+        narration("shift", 0, 1)
+        narration.say(f"  label    {_label_text(self.settings, asked.pair)}")
+
+    def _say_work(self, work: Workload) -> None:
+        """Say how long a slow model will take, before it starts."""
+        from joblib import cpu_count
+
+        said = workload_text(work, self.settings["n_jobs"], cpu_count())
+        if said is not None:
+            self.session.narration.say(f"  {said}")
+
+    def save(self) -> None:
+        """Write the four files."""
+        from weighbridge.adaptation import save
+
+        narration = self.session.narration
+        narration.detail("write", f"{self.out}/")
+        narration("write", 0, 1)
+        self.files = save(self.adaptation, self.out, force=self.force, option=cli_option)
+        narration.finish()
+        _remove_journals(self.out)
+        timing = narration.timing()
+        self.result = {**self.adaptation.to_dict(), "files": self.files, "timing": timing}
+
+    def show(self, *, now: str, known: str = _LABELS_KNOWN) -> None:
+        """Print the result: JSON, or the block for people with what to type `now`."""
+        session = self.session
+        if session.json is not None:
+            session.print_json(self.result)
+            return
+        actual, verdict = _actual_block(self.adaptation), self.adaptation.verdict
+        parts = [
+            _verdict_block(self.adaptation, session.out),
+            *([f"{known}\n{actual}"] if actual else []),
+            _files_block(self.files, verdict.candidate(verdict.use)),
+            f"  {now}",
+        ]
+        session.out.write("\n" + "\n\n".join(parts))
+
+    def open_report(self) -> None:
+        """Open the page in the browser."""
+        click.launch(str(Path(self.files["report"]).absolute()))
+
+    def _journal(self) -> Path:
+        """Return the folder in which searches of just this run are kept until it ends."""
+        stats = [path.stat() for path in (self.train, self.deploy)]
+        about = [
+            __version__,
+            sorted(self.settings.items()),
+            [(path.st_size, path.st_mtime_ns) for path in stats],
+            [str(path.absolute()) for path in (self.train, self.deploy)],
+        ]
+        key = hashlib.sha256(repr(about).encode()).hexdigest()[:12]
+        return self.out / f"{_UNFINISHED}{key}"
+
+
+def _kept(journal: Path) -> list[str]:
+    if journal.is_dir() and any(journal.iterdir()):
+        return [
+            f"finished fits of the search are kept in {journal}",
+            "the same command goes on from there",
+        ]
+    return ["no file was written; the same command starts again"]
+
+
+def _remove_journals(out: Path) -> None:
+    """Remove what unfinished runs have left in the folder; it is of no use any more."""
+    for folder in out.glob(f"{_UNFINISHED}*"):
+        if folder.is_dir() and all(each.suffix == ".jsonl" for each in folder.iterdir()):
+            shutil.rmtree(folder)
+
+
+def _label_text(settings: dict[str, Any], pair: Pair) -> str:
+    """Say what was taken for the task, since it was guessed unless it was given."""
+    import numpy as np
+
+    name, is_number = one_line(settings["label"]), pair.task != "classification"
+    models = [
+        _MODELS[each][is_number] if each in _MODELS else one_line(each)
+        for each in settings["models"]
+    ]
+    model = f"model{'s' * (len(models) > 1)} {', '.join(models)}"
+    if is_number:
+        return f"{name} (numbers), {model}"
+    classes, counts = np.unique(np.asarray(pair.y), return_counts=True)
+    last = f"{100 * counts[-1] / counts.sum():.0f} % are {one_line(str(classes[-1]), 12)}"
+    return f"{name} ({classes.size} classes, {last}), {model}"
+
+
+def workload_text(work: Workload, jobs: int, cores: int) -> str | None:
+    """Say how long a slow model may take, and whether more jobs would help; None if it is quick."""
+    seconds = work.duration(jobs)
+    if seconds < _LONG:
+        return None
+    names = ", ".join(map(one_line, work.names))
+    said = f"{names}: about {_round(work.n_fits)} fits, {_about(seconds)}"
+    more = min(cores, work.n_folds)
+    if more <= jobs or _about(work.duration(more)) == _about(seconds):
+        return said
+    return f"{said}; {cli_option('jobs', str(more))} would take {_about(work.duration(more))}"
+
+
+def _round(number: int) -> str:
+    """Return a number with the two digits that an estimate has."""
+    digits = max(0, len(str(number)) - 2)
+    return f"{round(number, -digits):,}"
+
+
+def _about(seconds: float) -> str:
+    if seconds >= 95:
+        return f"about {spent(seconds)}"
+    tens = 10 * round(seconds / 10)
+    return f"about {tens} s" if tens else "a few seconds"
+
+
+def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
+    """Return the verdict as it is printed, in colour where there is colour."""
+    from weighbridge.verdict import verdict_parts
+
+    parts = verdict_parts(adaptation.verdict)
+    answers = [
+        each.before + screen.styled(each.word, each.role, bold=True) + each.after
+        for each in parts.answers
+    ]
+    shown = [screen.styled(within_columns(parts.sentence), bold=True), "\n".join(answers)]
+    if parts.comparison:
+        shown.append(f"{parts.comparison}\n  * the one in model.skops")
+    for name, other in adaptation.others.items():
+        shown.append(within_columns(f"  model {name}: {other.sentence}"))
+    return "\n\n".join([*shown, *(finding_text(each.to_dict()) for each in adaptation.findings)])
+
+
+def _files_block(files: Mapping[str, str], used: Candidate) -> str:
+    """Return the files, what each is for, and how large it is."""
+    said = {kind: what.format(use=used.name) for kind, what in _FILES.items()}
+    if used.name == "none":
+        said["model"] = "the unweighted model"
+    if len(used.mixture) > 1:  # an average of models has no weights of its own
+        said["weights"] = "weights of its largest part"
+    rows = [
+        (
+            files[kind],
+            said[kind],
+            _bytes_text(Path(files[kind]).stat().st_size),
+        )
+        for kind in _FILES
+        if kind in files
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return "\n".join(
+        f"  {path:<{widths[0]}}  {what:<{widths[1]}}  {size:>{widths[2]}}"
+        for path, what, size in rows
+    )
+
+
+def _actual_block(adaptation: Adaptation) -> str | None:
+    """Return the actual errors, where the labels of the deployment are known."""
+    verdict, actual = adaptation.verdict, adaptation.actual
+    if actual is None:
+        return None
+    numbers = verdict.numbers
+    parts, outside = [], []
+    for candidate in verdict.candidates:
+        truth, expected = actual[candidate.name], candidate.risk.estimate
+        parts.append(f"{candidate.name} {numbers.value(truth)}")
+        if expected is not None and not expected.low <= truth <= expected.high:
+            outside.append(candidate.name)
+    judged = [each for each in verdict.candidates if each.risk.estimate is not None]
+    return "\n".join(_actual_lines(parts, outside, len(judged)))
+
+
+def _actual_lines(parts: list[str], outside: list[str], n_judged: int) -> list[str]:
+    """Lay the errors out, and say which intervals held, whatever the answer is."""
+    lines, line = [], "    actual error "
+    for part in parts:
+        if len(line) + 3 + len(part) > 80:
+            lines.append(line)
+            line = " " * 17
+        line += f"  {part}"
+    lines.append(line)
+    if not n_judged:
+        said = "nothing was expected, so that no interval can be checked"
+    elif not outside:
+        said = "every one is inside its interval" if n_judged > 1 else "it is inside its interval"
+    else:
+        said = f"outside its interval: {', '.join(outside)}; the others are inside"
+        if len(outside) == n_judged:
+            said = f"outside its interval: {', '.join(outside)}"
+    return [*lines, " " * 19 + said]
+
+
+def _bytes_text(size: int) -> str:
+    """Return the size of a file as people read it."""
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1000:,.0f} kB" if size < 999_500 else f"{size / 1e6:,.1f} MB"

@@ -12,12 +12,11 @@ from weighbridge import __version__
 from weighbridge.cli._adapt import adapt
 from weighbridge.cli._demo import demo
 from weighbridge.cli._diagnose import diagnose
-from weighbridge.cli._explain import explain
 from weighbridge.cli._failures import run_safely
 from weighbridge.cli._options import CONTEXT
 from weighbridge.cli._predict import predict
-from weighbridge.cli._report import report
-from weighbridge.cli._session import Session
+from weighbridge.cli._report import explain, report
+from weighbridge.cli._screen import Session
 from weighbridge.cli._weights import weights
 
 _TABLE = (

@@ -11,44 +11,22 @@ import click
 
 from weighbridge._files import RUN_FILES, check_outputs, write_whole
 from weighbridge.cli import _options as options
-from weighbridge.cli._job import Job
-from weighbridge.cli._picture import DEFAULT_PLOT, check_plot
-from weighbridge.cli._session import Session
+from weighbridge.cli._adapt import Job
+from weighbridge.cli._screen import Session
 
 if TYPE_CHECKING:
     from weighbridge.adaptation import Adaptation
 
 LABEL = "readmitted"
 OUT = Path("weighbridge-demo")
+_COLUMNS = b"age,sex,sys_bp,bmi,smoker,income,visits,site"
 _NOW = "Now yours:  weighbridge adapt train.csv deploy.csv --label y"
 _TRUTH = "  The demo does know the deployment labels (weighbridge did not see them):"
 
 
 @click.command(cls=options.ExampleCommand, example="weighbridge demo")
-@options.option(
-    "--toy",
-    is_flag=True,
-    group="what",
-    help="The paper's example instead: a straight line for shifted data.",
-)
-@options.option(
-    "--reading",
-    type=click.Choice(["variances", "noise_sd", "all_sd", "script"]),
-    metavar="NAME",
-    group="what",
-    help="With --toy: are the paper's N(0, 5), N(-5, 0.5), N(0, 5) variances or standard "
-    "deviations (noise_sd, all_sd)? script: its example code.  [default: variances]",
-)
 @options.seed_option
 @options.jobs_option
-@options.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    group="output",
-    help="With --toy: picture of the fitted lines, .png or .svg.  "
-    f"[default: {DEFAULT_PLOT.as_posix()}]",
-)
 @options.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -64,36 +42,26 @@ _TRUTH = "  The demo does know the deployment labels (weighbridge did not see th
 @click.pass_obj
 def demo(
     session: Session,
-    toy: bool,
-    reading: str | None,
     seed: int,
     jobs: int,
-    plot: Path | None,
     out: Path,
     force: bool,
     open_report: bool,
-    **_: Any,
 ) -> int:
     """See what weighbridge does, on data that it makes up.
 
     Labelled visits to a clinic, and visits at other sites where its model is to be used. The two
     files are written too, so that `weighbridge adapt` can be tried on them.
     """
-    if toy:
-        _run_toy(session, reading or "variances", seed, plot, force=force)
-        return 0
-    for name, value in (("--reading", reading), ("--plot", plot)):
-        if value is not None:
-            raise click.UsageError(f"{name} belongs to the paper's example.\n  help: --toy {name}")
     train, deploy = out / "train.csv", out / "deploy.csv"
-    settings = {"label": LABEL, "models": ("linear",), "seed": seed, "n_jobs": jobs}
     check_outputs([out / name for name in RUN_FILES.values()], force=force)
     _check_tables((train, deploy), force=force)
     session.narration.say(
         "weighbridge demo: 4,000 labelled clinic visits, 2,000 visits at other sites"
     )
     truth = _write_tables(train, deploy, seed)
-    job = Job(session, train, deploy, settings, out, force=force)
+    settings: dict[str, Any] = {"label": LABEL, "models": ("linear",), "seed": seed, "jobs": jobs}
+    job = Job(session, train, deploy, out, force=force, **settings)
     job.compute()
     job.adaptation = replace(job.adaptation, actual=_actual(job.adaptation, truth))
     job.save()
@@ -111,17 +79,6 @@ def _how_to_open(out: Path, seed: int) -> str:
     return f"Open it:    {shlex.join([*words, '--open'])}"
 
 
-def _run_toy(session: Session, reading: str, seed: int, plot: Path | None, *, force: bool) -> None:
-    if session.json is not None:
-        raise click.UsageError("the paper's example has no JSON.\n  help: weighbridge demo --json")
-    path = plot or DEFAULT_PLOT
-    drawable = check_plot(path, asked=plot is not None, force=force)
-    session.narration.say("weighbridge demo: y = x^2 + noise, fitted by a straight line")
-    from weighbridge.cli._toy import run
-
-    run(session, reading, seed, path if drawable else None)
-
-
 def _check_tables(paths: tuple[Path, ...], *, force: bool) -> None:
     """Leave files of the same names alone that are no clinic visits."""
     ours = [path for path in paths if path.is_file() and is_clinic(path)]
@@ -133,9 +90,6 @@ def is_clinic(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.readline(200).strip()
     return head in (_COLUMNS, _COLUMNS + b"," + LABEL.encode())
-
-
-_COLUMNS = b"age,sex,sys_bp,bmi,smoker,income,visits,site"
 
 
 def _write_tables(train: Path, deploy: Path, seed: int) -> Any:
@@ -151,6 +105,6 @@ def _write_tables(train: Path, deploy: Path, seed: int) -> Any:
 
 def _actual(adaptation: Adaptation, truth: Any) -> dict[str, float] | None:
     """Return what each weighting truly loses, now that everything is decided."""
-    from weighbridge.adaptation._actual import actual_errors
+    from weighbridge.adaptation import actual_errors
 
     return actual_errors(adaptation.verdict, adaptation.pair.X_target, truth, "accuracy")

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from weighbridge._files import check_outputs
+from weighbridge._findings import percent
 from weighbridge.cli import _options as options
-from weighbridge.cli._engine import Asked, asked_for, started
-from weighbridge.cli._fail_if import OF_SHIFT, Condition, failed_conditions
-from weighbridge.cli._inputs import check_there
-from weighbridge.cli._libraries import library_warnings
-from weighbridge.cli._session import Session
+from weighbridge.cli._inputs import check_there, library_warnings
+from weighbridge.cli._screen import Screen, Session, finding_text
 
 if TYPE_CHECKING:
     from weighbridge.cli._two_tables import TwoTables
-    from weighbridge.diagnostics._diagnosis import Diagnosis
+    from weighbridge.diagnostics import BalanceRow, Diagnosis
 
 EXAMPLE = "weighbridge diagnose train.csv deploy.csv"
+# Features that are shown before the rest is counted.
+_SHOWN = 8
+_ROLES = {"enough": "good", "thin": "caution", "broken": "stop"}
 
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
@@ -32,10 +34,7 @@ EXAMPLE = "weighbridge diagnose train.csv deploy.csv"
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
-@options.engine_options(
-    "the folds of the ratio and of the domain classifier are fitted by its workers",
-    "For tables that scikit-learn makes in between.",
-)
+@options.memory_option("For tables that scikit-learn makes in between.")
 @options.option("--all", "show_all", is_flag=True, group="output", help="Show every feature.")
 @options.option(
     "--report",
@@ -47,7 +46,7 @@ EXAMPLE = "weighbridge diagnose train.csv deploy.csv"
 @options.force_option
 @options.option(
     "--fail-if",
-    type=Condition(OF_SHIFT),
+    type=options.Condition(options.OF_SHIFT),
     metavar="CONDITION",
     multiple=True,
     group="output",
@@ -64,52 +63,38 @@ def diagnose(
     report: Path | None,
     force: bool,
     fail_if: tuple[str, ...],
-    json: str | None,
-    quiet: bool,
-    plain: bool,
-    debug: bool,
     **settings: Any,
 ) -> int:
     """Say whether two files differ, in which features, and whether training covers deployment.
 
     Columns that are in TRAIN alone, such as a label, are left out.
     """
-    asked = asked_for(settings)
-    settings["jobs"] = asked.n_jobs
     check_there([train, deploy], EXAMPLE)
     if report is not None:
         check_outputs([report], force=force, inputs=[train, deploy], place="report")
     session.narration.say(f"weighbridge diagnose: {train} and {deploy}")
     with library_warnings(session):
-        result = _compute(session, train, deploy, settings, asked)
+        result = _compute(session, train, deploy, settings)
     if report is not None:
         _write(session, result, report)
-    session.narration.finish()
-    result |= {"timing": session.timing()}
-    if session.json is not None:
-        session.print_json(result)
-    else:
-        from weighbridge.cli._diagnosis_screen import diagnosis_block
-
-        session.out.write(diagnosis_block(result, session.out, show_all=show_all))
-    found = failed_conditions(fail_if, result)
-    for line in found:
-        session.err.write(line)
-    return 1 if found else 0
+    session.show(result, lambda found: _text(found, session.out, show_all=show_all))
+    return options.exit_code(session, fail_if, result)
 
 
 def _compute(
-    session: Session, train: Path, deploy: Path, settings: dict[str, Any], asked: Asked
+    session: Session, train: Path, deploy: Path, settings: dict[str, Any]
 ) -> dict[str, Any]:
+    from sklearn import config_context
+
     from weighbridge.cli._two_tables import read_two
-    from weighbridge.diagnostics._diagnosis import Diagnosis
+    from weighbridge.diagnostics import Diagnosis
 
     session.narration("read", 0, 1)
     two = read_two(train, deploy, settings)
     session.narration.detail("read", two.size)
     session.narration.detail("shift", f"ratio ({two.ratio_name}), domain classifier, tests")
     session.narration("shift", 0, 1)
-    with two.threads(settings["jobs"]), started(session, asked):
+    with two.threads(settings["jobs"]), config_context(working_memory=settings["working_memory"]):
         diagnosis = Diagnosis(
             two.fitted_ratio(),
             two.X,
@@ -127,8 +112,7 @@ def _result(
     session: Session, two: TwoTables, diagnosis: Diagnosis, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the result; it has the keys of `adapt`, as far as they need no label."""
-    from weighbridge.adaptation._pictures import shift_pictures
-    from weighbridge.adaptation._result import feature_differences, head, overlap_dict
+    from weighbridge.adaptation import feature_differences, head, overlap_dict, shift_pictures
     from weighbridge.weighting import Geodesic
 
     report = diagnosis.report(Geodesic())
@@ -139,19 +123,10 @@ def _result(
     return session.result(
         **head("diagnose"),
         inputs=two.inputs(),
-        settings={
-            "seed": settings["seed"],
-            "ratio": two.ratio_name,
-            "confidence": settings["confidence"],
-            "jobs": settings["jobs"],
-            "drop": list(settings["drop"]),
-            "keep": list(settings["keep"]) or None,
-        },
+        settings=two.settings(settings, "confidence"),
         verdict={
             "sentence": found["sentence"],
-            "use": None,
-            "matters": None,
-            "weighting": None,
+            **dict.fromkeys(("use", "matters", "weighting")),
             **words,
         },
         shift=shift,
@@ -168,3 +143,54 @@ def _write(session: Session, result: dict[str, Any], path: Path) -> None:
     session.narration("write", 0, 1)
     result["files"] = {"report": str(path)}
     write_report(result, path)
+
+
+def _text(result: dict[str, Any], screen: Screen, *, show_all: bool) -> str:
+    """Return the text of a diagnosis, from its result."""
+    sentence = result["verdict"]["sentence"]
+    role = _ROLES.get(result["overlap"]["word"]) if "overlap" in sentence else None
+    blocks = [
+        "\n" + screen.styled(sentence, role, bold=True),
+        "\n".join(_numbers(result)),
+        _balance(result["pictures"]["balance"], screen, show_all=show_all),
+        *(finding_text(each) for each in result["findings"]),
+    ]
+    if "report" in result["files"]:
+        blocks.append(f"  report   {result['files']['report']}")
+    blocks.append("  Does it matter for your model? weighbridge adapt ... --label NAME")
+    return "\n\n".join(blocks)
+
+
+def _numbers(result: dict[str, Any]) -> list[str]:
+    auc, overlap = result["shift"]["auc"], result["overlap"]
+    shown = f"  AUC {auc['value']:.2f} [{auc['low']:.2f}, {auc['high']:.2f}]"
+    if overlap["word"] == "broken":
+        first = f"{shown}   weights mean nothing here (WB302)"
+    else:
+        rows = f"{overlap['worth_full']:,.0f} of {overlap['n_source']:,} rows"
+        tail = overlap["tail_index"]
+        first = f"{shown}   full ratio worth {rows}"
+        first += "" if tail is None else f"   tail index {tail:.2f}"
+    outside = percent(overlap["outside"])
+    return [first, f"  {outside} of the deployment rows lie outside the training data"]
+
+
+def _balance(rows: list[dict[str, Any]], screen: Screen, *, show_all: bool) -> str:
+    """Return the features that differ most, with bars as long as the terminal allows."""
+    from weighbridge.diagnostics import balance_text
+
+    most = len(rows) if show_all else _SHOWN
+    shown = [_row(row) for row in rows]
+    return balance_text(shown, most=most, width=screen.width, how="weighbridge diagnose --all")
+
+
+def _row(row: dict[str, Any]) -> BalanceRow:
+    """Return a row of a result as a row of a table without weights."""
+    from weighbridge.diagnostics import BalanceRow
+
+    source, target, before = (
+        math.nan if row[key] is None else row[key]
+        for key in ("mean_source", "mean_target", "before")
+    )
+    name = row["name"]
+    return BalanceRow(name, name, row["kind"], source, target, None, before, None, None, None)

@@ -1,27 +1,36 @@
-"""How a run ends that does not succeed: one text, one exit code, and JSON where it is asked for."""
+"""How a run ends that does not succeed, Ctrl-C included: one text, one exit code, perhaps JSON."""
 
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import shlex
+import signal
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 
 import click
 
 from weighbridge import __version__
+from weighbridge._files import remove_unfinished
 from weighbridge._problem import Problem, nearest, shown_file
-from weighbridge.cli._interrupt import EXIT_CODE as INTERRUPTED
-from weighbridge.cli._interrupt import Interrupted, interrupts_stop
-from weighbridge.cli._screen import ReaderGone, within_columns
-from weighbridge.cli._session import Session
+from weighbridge.cli._screen import ReaderGone, Session, within_columns
 from weighbridge.exceptions import InputError
 
-USAGE, DATA, DEFECT = 2, 3, 4
+USAGE, DATA, DEFECT, INTERRUPTED = 2, 3, 4, 130
 # What a shell reports of a program whose reader has gone.
 READER_GONE = 141
+# Seconds that the program has to come back from whatever it does before it is left at once.
+PATIENCE = 0.8
+
+
+class Interrupted(BaseException):
+    """Ctrl-C, and no KeyboardInterrupt: a search takes that for a wish for the best so far."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +42,7 @@ class Failure:
 
 
 def run_safely(call: Callable[[], int | None], session: Session, words: Sequence[str]) -> int:
-    """Run a command; return its exit code, and tell whatever ended it.
-
-    Parameters
-    ----------
-    call : function
-        The command; returns its exit code.
-    session : Session
-        Where to tell it.
-    words : sequence of str
-        The command line, for the text of an issue.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run a command; return its exit code, and tell whatever ended it."""
     try:
         with interrupts_stop(lambda: _say_farewell(session)):
             return call() or 0
@@ -166,3 +160,45 @@ def _of_defect(error: Exception, session: Session, words: Sequence[str]) -> Prob
     message = " ".join(f"{type(error).__name__}: {error}".split())
     help = "the same command with --debug shows all of it"
     return Problem("WB901", message, lines, "" if session.debug else help)
+
+
+@contextmanager
+def interrupts_stop(farewell: Callable[[], None]) -> Iterator[None]:
+    """Turn Ctrl-C into `Interrupted`; where that comes too late, say farewell and leave."""
+    # Python runs a handler between two of its steps, and compiled code may hold it up for long; a
+    # thread that waits at a pipe for the signal needs no such gap
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    before = signal.signal(signal.SIGINT, _stop)
+    threading.Thread(target=_leave_late, args=(reader, farewell), daemon=True).start()
+    interrupted = False
+    try:
+        yield
+    except Interrupted:
+        interrupted = True
+        raise
+    finally:
+        # once interrupted, the thread stays until the process is gone: cleaning up may hang too
+        signal.signal(signal.SIGINT, signal.SIG_IGN if interrupted else before)
+        if not interrupted:
+            signal.set_wakeup_fd(before_fd)
+            os.close(writer)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Interrupted
+
+
+def _leave_late(reader: int, farewell: Callable[[], None]) -> None:
+    while received := os.read(reader, 1):
+        if received[0] != signal.SIGINT:
+            continue
+        threading.Event().wait(PATIENCE)
+        remove_unfinished()
+        farewell()
+        os._exit(INTERRUPTED)
+    os.close(reader)

@@ -1,28 +1,32 @@
-"""Are the files there? Asked before anything heavy is imported, so that a typo costs no time."""
+"""Around the work of a command: are its files there, may it write, who speaks, in what memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weighbridge._problem import Problem, listed, nearest, shown
+from weighbridge.cli._screen import Session
 from weighbridge.exceptions import InputError
 
+if TYPE_CHECKING:
+    from weighbridge._tables import Table
+
 _TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
+# Rows of a block, unless the working memory has room for fewer.
+MOST_ROWS = 50_000
+# A block takes this part of the working memory: a model makes copies of it.
+_SHARE = 16
+_BYTES = 8
 
 
 def check_there(paths: Sequence[Path], usage: str, suffixes: Sequence[str] = _TABLES) -> None:
-    """Refuse files that do not exist, all of them together.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files that a command reads.
-    usage : str
-        How the command is typed.
-    suffixes : sequence of str
-        Endings of files that may have been meant.
-    """
+    """Refuse files that do not exist, all together and before anything heavy is imported."""
     problems = [_missing(path, usage, suffixes) for path in paths if not path.exists()]
     if problems:
         raise InputError(problems)
@@ -38,3 +42,48 @@ def _missing(path: Path, usage: str, suffixes: Sequence[str]) -> Problem:
     near = nearest(path.name, names)
     help = str(folder / near[0]) if near else usage
     return Problem("WB101", f"there is no file {shown(path)}.", (evidence,), help, "usage")
+
+
+@contextmanager
+def library_warnings(session: Session) -> Iterator[None]:
+    """Collect warnings, and say in one line how many there were; ``--debug`` lists them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield
+    # ours are among the findings already
+    foreign = [each for each in caught if not each.category.__module__.startswith("weighbridge")]
+    if not foreign:
+        return
+    kinds = sorted({each.category.__name__ for each in foreign})
+    count = f"{len(foreign)} warning{'s' if len(foreign) > 1 else ''}"
+    session.narration.say(f"  {count} of the libraries underneath ({', '.join(kinds)})")
+    if session.debug:
+        for text in dict.fromkeys(str(each.message) for each in foreign):
+            session.err.write(text)
+
+
+@contextmanager
+def modules_here(*, wanted: bool) -> Iterator[None]:
+    """Let Python, also in parallel jobs, find modules of the present folder where wanted."""
+    here = os.getcwd()
+    if wanted:
+        sys.path.append(here)  # last, lest a file of that folder takes the place of a library
+    try:
+        yield
+    finally:
+        if wanted:
+            sys.path.remove(here)
+
+
+def block_rows(n_columns: int, working_memory: int | None = None) -> int:
+    """Return how many rows a block of so many columns has."""
+    if working_memory is None:
+        return MOST_ROWS
+    room = working_memory * 2**20 // (_SHARE * _BYTES * max(1, n_columns))
+    return max(1, min(MOST_ROWS, room))
+
+
+def size_text(tables: tuple[Table, Table]) -> str:
+    """Return rows and columns of both files."""
+    first, second = (f"{each.rows:,} × {len(each.columns)}" for each in tables)
+    return f"{first} and {second}"

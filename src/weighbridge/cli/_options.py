@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,19 @@ from typing import Any, TypeVar
 
 import click
 
+from weighbridge.cli._screen import Session
+
 # The least working memory in MiB: blocks of some hundred rows, if there are many columns.
 LEAST_MEMORY = 16
 GROUPS = ("what", "how", "output")
 LARGEST_SEED = 2**32 - 1
 # so that one command line is understood in one way, and help fits a terminal of 80 columns
 CONTEXT = {"max_content_width": 80, "help_option_names": ["-h", "--help"]}
+
+# Conditions, and what they need: labels, or the two files alone.
+OF_SHIFT = ("shift", "thin-overlap", "warnings")
+OF_ALL = ("shift", "thin-overlap", "no-gain", "error>NUMBER", "warnings")
+_MODERATE_OR_MORE = ("moderate", "strong", "almost complete")
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
@@ -57,20 +65,22 @@ class Memory(click.ParamType):
         return found
 
 
-class Address(click.ParamType):
-    """Where a scheduler of dask listens."""
+class Condition(click.ParamType):
+    """One condition of ``--fail-if``, out of those that the command can check."""
 
-    name = "address"
-    _FORM = re.compile(
-        r"(?:(?:tcp|tls|ws|wss)://)?(?:\[[0-9a-f:.]+\]|[^\s/:@\[\]]+):([0-9]{1,5})/?", re.I
-    )
+    name = "condition"
 
-    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> str:
-        """Return the address with its protocol."""
-        form = self._FORM.fullmatch(str(value))
-        if form is None or not 0 < int(form[1]) < 2**16:
-            self.fail(f"{value!r} is no address such as tcp://10.0.0.5:8786.", param, ctx)
-        return str(value) if "://" in value else f"tcp://{value}"
+    def __init__(self, known: tuple[str, ...]):
+        self.known = known
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Return the condition, or say which there are."""
+        text = str(value).replace(" ", "")
+        name, sign, number = text.partition(">")
+        form = f"{name}>NUMBER" if sign and _is_number(number) else name + sign
+        if form not in self.known:
+            self.fail(f"{value!r} is not one of {', '.join(self.known)}.", param, ctx)
+        return text
 
 
 class ExampleCommand(click.Command):
@@ -188,36 +198,13 @@ jobs_option = option(
 )
 
 
-def engine_options(dask: str, memory: str) -> Decorator[Any]:
-    """Declare where the work is done, and in how much memory.
-
-    Parameters
-    ----------
-    dask : str
-        What the workers of dask do in this command.
-    memory : str
-        What the working memory decides.
-    """
-    return _together(
-        option(
-            "--engine",
-            type=click.Choice(["local", "dask"]),
-            metavar="NAME",
-            help=f"local, or dask: {dask}; the result is the same.  [default: local]",
-        ),
-        option(
-            "--scheduler",
-            type=Address(),
-            metavar="ADDRESS",
-            help="Of a dask cluster, such as tcp://10.0.0.5:8786. Without it --engine dask starts "
-            "workers on this computer: as many as --jobs says, or as it has cores.",
-        ),
-        option(
-            "--working-memory",
-            type=Memory(),
-            metavar="SIZE",
-            help=f"Such as 512M or 2G; a plain number is MiB. {memory}",
-        ),
+def memory_option(use: str) -> Decorator[Any]:
+    """Declare in how much memory the work is done; `use` says what that decides."""
+    return option(
+        "--working-memory",
+        type=Memory(),
+        metavar="SIZE",
+        help=f"Such as 512M or 2G; a plain number is MiB. {use}",
     )
 
 
@@ -230,17 +217,78 @@ force_option = option(
 open_option = option(
     "--open", "open_report", is_flag=True, group="output", help="Open the report in the browser."
 )
+# these are read from the words of the command line, before it is understood
 screen_options = _together(
     option(
         "--json",
         type=click.Choice(["short", "full"]),
         is_flag=False,
         flag_value="short",
+        expose_value=False,
         metavar="[=full]",
         group="output",
         help="The result on standard output as JSON; full: with the arrays behind the pictures.",
     ),
-    option("--quiet", is_flag=True, group="output", help="No narration."),
-    option("--plain", is_flag=True, group="output", help="No colour, no block characters."),
-    option("--debug", is_flag=True, group="output", help="After a defect, the traceback."),
+    *(
+        option(name, is_flag=True, expose_value=False, group="output", help=help)
+        for name, help in (
+            ("--quiet", "No narration."),
+            ("--plain", "No colour, no block characters."),
+            ("--debug", "After a defect, the traceback."),
+        )
+    ),
 )
+
+
+def failed_conditions(conditions: tuple[str, ...], result: dict[str, Any]) -> list[str]:
+    """Return the conditions that are true of a result, a line of evidence each."""
+    lines = []
+    for condition in conditions:
+        evidence = _evidence(condition, result)
+        if evidence is not None:
+            lines.append(f"--fail-if {condition}: {evidence}")
+    return lines
+
+
+def exit_code(session: Session, conditions: tuple[str, ...], result: dict[str, Any]) -> int:
+    """Return 1 where a condition is true of the result, and name it; else 0."""
+    found = failed_conditions(conditions, result)
+    for line in found:
+        session.err.write(line)
+    return 1 if found else 0
+
+
+def _evidence(condition: str, result: dict[str, Any]) -> str | None:
+    """Return why a condition is true, or None where it is not."""
+    if condition == "shift":
+        word = result["shift"]["word"]
+        return f"shift is {word}" if word in _MODERATE_OR_MORE else None
+    if condition == "thin-overlap":
+        word = result["overlap"]["word"]
+        return f"overlap is {word}" if word != "enough" else None
+    if condition == "no-gain":
+        word = result["verdict"]["weighting"]
+        return f"weighting: {word}" if word != "helps" else None
+    if condition == "warnings":
+        codes = [each["code"] for each in result["findings"] if each["level"] != "note"]
+        return ", ".join(codes) or None
+    return _too_large(float(condition.partition(">")[2]), result)
+
+
+def _too_large(limit: float, result: dict[str, Any]) -> str | None:
+    verdict = result["verdict"]
+    if verdict["shift"] == "none":  # what is expected then is the error in training
+        value = result["expect"]["training"]
+        return f"expected {value:.4g}" if value > limit else None
+    candidates = {each["name"]: each for each in result["expect"]["candidates"]}
+    error = candidates[verdict["use"]]["error"]
+    if error is None:  # nobody knows that it is well
+        return "the expected error is withheld"
+    return f"expected {error['value']:.4g}" if error["value"] > limit else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,10 @@ import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
 from weighbridge._findings import Finding
-from weighbridge._problem import cli_option, listed, shown_file
+from weighbridge._problem import cli_option, listed, one_line, shown_file
 from weighbridge.cli import _options as options
-from weighbridge.cli._engine import Asked, asked_for, started
-from weighbridge.cli._inputs import check_there
-from weighbridge.cli._libraries import library_warnings, modules_here
-from weighbridge.cli._screen import within_columns
-from weighbridge.cli._session import Session
+from weighbridge.cli._inputs import block_rows, check_there, library_warnings, modules_here
+from weighbridge.cli._screen import Session, finding_text, within_columns
 
 if TYPE_CHECKING:
     from weighbridge.adaptation import SavedModel
@@ -37,10 +33,9 @@ EXAMPLE = "weighbridge predict weighbridge-out/model.skops new.csv"
     help="A type beyond those of scikit-learn and weighbridge that MODEL may be made of.",
 )
 @options.jobs_option
-@options.engine_options(
-    "blocks of rows are predicted by its workers",
+@options.memory_option(
     "For blocks of rows that are predicted at once, and for tables that scikit-learn makes in "
-    "between.",
+    "between."
 )
 @options.option(
     "--out",
@@ -59,93 +54,88 @@ def predict(
     model: Path,
     data: Path,
     trust: tuple[str, ...],
+    jobs: int,
+    working_memory: int | None,
     out: Path,
     force: bool,
-    **settings: Any,
 ) -> int:
     """Predict every row of DATA: one line each, with a probability for each class.
 
     Columns are matched by name; those that the model does not know are left alone. Loading a model
     runs nothing that is in the file.
     """
-    asked = asked_for(settings)
     check_there([model], EXAMPLE, (".skops",))
     check_there([data], EXAMPLE)
     check_suffix(out)
     check_outputs([out], force=force, inputs=[model, data])
     session.narration.say(f"weighbridge predict: {model} on {data}")
-    with library_warnings(session):
-        result = _write(session, model, data, out, trust, asked)
-    session.narration.finish()
-    result["timing"] = session.timing()
-    if session.json is not None:
-        session.print_json(result)
-    else:
-        session.out.write(_text(result))
+    with library_warnings(session), modules_here(wanted=bool(trust)):
+        result = _write(session, model, data, out, trust, jobs, working_memory)
+    session.show(result, _text)
     return 0
 
 
 def _write(
-    session: Session, model: Path, data: Path, out: Path, trust: tuple[str, ...], asked: Asked
+    session: Session,
+    model: Path,
+    data: Path,
+    out: Path,
+    trust: tuple[str, ...],
+    jobs: int,
+    working_memory: int | None,
 ) -> dict[str, Any]:
     """Write the predictions block by block; return the result."""
     import numpy as np
+    from sklearn import config_context
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
     from weighbridge._tables import TableWriter, read_blocks
-    from weighbridge.adaptation import load_model
-    from weighbridge.adaptation._result import head
-    from weighbridge.cli._worker_side import predicted
+    from weighbridge.adaptation import head, load_model
 
-    session.narration.count("write", "%")
-    session.narration("read", 0, 1)
-    with modules_here(wanted=bool(trust)):
-        saved = load_model(model, trust=trust, option=cli_option)
-    session.narration.detail("read", f"model of {len(saved.features)} features")
+    narration = session.narration
+    narration.count("write", "%")
+    narration("read", 0, 1)
+    saved = load_model(model, trust=trust, option=cli_option)
+    narration.detail("read", f"model of {len(saved.features)} features")
     names, done = _names(saved), 0
+    rows = block_rows(len(saved.features), working_memory)
     with (
-        modules_here(wanted=bool(trust)),
-        threadpool_limits(asked.n_jobs),
-        started(session, asked) as engine,
+        threadpool_limits(jobs),
+        config_context(working_memory=working_memory),
         write_whole(out) as temporary,
         TableWriter(temporary, names) as table,
     ):
-        rows = engine.block_rows(len(saved.features))
         blocks = read_blocks(data, saved.features, option=cli_option, rows=rows)
-        for columns in engine.map(partial(predicted, saved), blocks):
-            last = done + len(columns[0])
-            table.write([np.arange(done + 1, last + 1), *columns])
-            done = last
-            session.narration.detail("write", f"{done:,} rows into {out}")
-            session.narration("write", round(100 * blocks.share_read), 100)
+        for block in blocks:
+            table.write([np.arange(done + 1, done + len(block) + 1), *_predicted(saved, block)])
+            done += len(block)
+            narration.detail("write", f"{done:,} rows into {out}")
+            narration("write", round(100 * blocks.share_read), 100)
     return session.result(
         **head("predict"),
-        findings=[each.to_dict() for each in _unknown(saved, data)],
+        findings=[each.to_dict() for each in _unknown(saved, data, blocks.names)],
         files={"predictions": str(out)},
         predictions={"n": done, "label": saved.label, "weighting": saved.use, "columns": names},
     )
 
 
 def _text(result: dict[str, Any]) -> str:
-    from weighbridge.cli._diagnosis_screen import cut, finding_text
-
     found = result["predictions"]
-    shown = [cut(name) for name in found["columns"][:_SHOWN]]
+    shown = [one_line(name) for name in found["columns"][:_SHOWN]]
     shown += [f"{len(found['columns']) - _SHOWN} more"] if len(found["columns"]) > _SHOWN else []
+    label, weighting = one_line(found["label"]), found["weighting"]
     lines = [
-        f"{found['n']:,} predictions of {cut(found['label'])} ({found['weighting']} weighting)",
+        f"{found['n']:,} predictions of {label} ({weighting} weighting)",
         f"  wrote {result['files']['predictions']} (columns {', '.join(shown)})",
         *(finding_text(each) for each in result["findings"]),
     ]
     return within_columns("\n".join(lines))
 
 
-def _unknown(saved: SavedModel, data: Path) -> Iterator[Finding]:
+def _unknown(saved: SavedModel, data: Path, names: list[str]) -> Iterator[Finding]:
     """Note columns that the model does not know; its label is expected now and then."""
-    from weighbridge._tables import open_source
-
     known = {*saved.features, saved.label}
-    extra = [name for name in open_source(str(data)).names if name not in known]
+    extra = [name for name in names if name not in known]
     if extra:
         yield Finding(
             "WB138",
@@ -157,9 +147,21 @@ def _unknown(saved: SavedModel, data: Path) -> Iterator[Finding]:
 
 
 def _names(saved: SavedModel) -> list[str]:
-    from weighbridge.cli._worker_side import has_chances
-
     names = ["row", "prediction"]
-    if has_chances(saved):
+    if _has_chances(saved):
         names += [f"probability_{each}" for each in saved.model.classes_.tolist()]
     return names
+
+
+def _predicted(saved: SavedModel, block: Any) -> list[Any]:
+    """Return the predictions of a block, and for classes their probabilities."""
+    import numpy as np
+
+    predictions = np.asarray(saved.model.predict(block))
+    if not _has_chances(saved):
+        return [predictions]
+    return [predictions, *np.asarray(saved.model.predict_proba(block)).T]
+
+
+def _has_chances(saved: SavedModel) -> bool:
+    return saved.task == "classification" and hasattr(saved.model, "predict_proba")

@@ -1,4 +1,4 @@
-"""``weighbridge report``: draw the page again from a result."""
+"""``weighbridge report`` and ``explain``: a page drawn again, and what a code means."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from weighbridge._files import check_outputs
-from weighbridge._problem import Problem, shown_file
+from weighbridge._problem import Problem, shown, shown_file
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there
-from weighbridge.cli._session import Session
+from weighbridge.cli._screen import Session
 from weighbridge.exceptions import InputError
 
 EXAMPLE = "weighbridge report weighbridge-out/result.json"
+_EXPLAIN = "weighbridge explain WB301"
 
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
@@ -30,17 +31,14 @@ EXAMPLE = "weighbridge report weighbridge-out/result.json"
 @options.open_option
 @options.screen_options
 @click.pass_obj
-def report(
-    session: Session, result: Path, out: Path | None, force: bool, open_report: bool, **_: Any
-) -> int:
+def report(session: Session, result: Path, out: Path | None, force: bool, open_report: bool) -> int:
     """Draw the page again, from result.json or from the copy inside an older report.html."""
     check_there([result], EXAMPLE, (".json", ".html"))
     path = out or result.with_name("report.html")
     # a page may be drawn again in its own place: it is read whole before it is written
     check_outputs([path], force=force)
     session.narration.say(f"weighbridge report: {result}")
-    from weighbridge.report import read_result, write_report
-    from weighbridge.report._facts import facts_of
+    from weighbridge.report import facts_of, read_result, write_report
 
     session.narration("read", 0, 1)
     session.narration.detail("read", str(result))
@@ -78,3 +76,24 @@ def _without_page(path: Path, content: dict[str, Any]) -> Problem:
         message = f"{name} is the result of a run that failed; it has no page."
     help = "weighbridge adapt train.csv deploy.csv --label y"
     return Problem("WB147", message, (), help)
+
+
+@click.command(cls=options.ExampleCommand, example=_EXPLAIN)
+@click.argument("code")
+@options.screen_options
+@click.pass_obj
+def explain(session: Session, code: str) -> int:
+    """Say what was seen, why it matters, what to do, and how to silence it."""
+    from weighbridge._findings import page
+
+    try:
+        text = page(code)
+    except ValueError as error:
+        near = str(error).partition("; ")[2]
+        problem = Problem("WB143", f"there is no code {shown(code)}.", (near,), _EXPLAIN, "usage")
+        raise InputError([problem]) from None
+    if session.json is not None:
+        session.print_json(session.result(page=text))
+    else:
+        session.out.write(text)
+    return 0

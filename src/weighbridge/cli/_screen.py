@@ -1,13 +1,22 @@
-"""What a stream can show: colours, characters, width."""
+"""What a run shows: its two streams, the narration of its stages, and its result as JSON."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from textwrap import wrap
-from typing import TextIO
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from textwrap import fill, wrap
+from typing import Any, TextIO
 
 import click
+
+from weighbridge import __version__
+from weighbridge._files import SCHEMA
+from weighbridge._findings import Stages
 
 COLUMNS = 80
 # Signs in a name that would turn the direction of the rest of the line are written as escapes.
@@ -36,6 +45,32 @@ _ASCII: dict[str, str | int | None] = {
 _BLOCKS: dict[str, str | int | None] = {"█": "#", "─": "-"}
 # The three roles of colour; a word always says the same.
 ROLES = {"good": "green", "caution": "yellow", "stop": "red"}
+# What a stage does, until something more exact is known.
+_DETAILS = {
+    "read": "the two files",
+    "shift": "ratio, diagnosis, unweighted model",
+    "bridge": "weightings fitted to all rows",
+    "verify": "selection repeated without each fold",
+    "write": "files",
+}
+# A stage shows its progress after so many seconds, and anew so many seconds later.
+_QUIET = 1.0
+_PAUSE = 0.1
+# Share of the work after which the time left is worth saying.
+_KNOWN = 0.1
+_NAME = 9
+# Of a result; a command fills in what it has.
+_PARTS = (
+    "inputs",
+    "settings",
+    "versions",
+    "date",
+    "verdict",
+    "answers",
+    "shift",
+    "overlap",
+    "expect",
+)
 
 
 class ReaderGone(BaseException):
@@ -43,15 +78,7 @@ class ReaderGone(BaseException):
 
 
 class Screen:
-    """One of the two streams of a command.
-
-    Parameters
-    ----------
-    stream : text stream
-        Standard output or standard error.
-    plain : bool, default=False
-        No colour and no block characters.
-    """
+    """One of the two streams of a command; plain has no colour and no block characters."""
 
     def __init__(self, stream: TextIO, *, plain: bool = False):
         self.stream = stream
@@ -97,6 +124,189 @@ class Screen:
             # nothing more can be written there, also not when the process ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
             raise ReaderGone from None
+
+
+class Narration(Stages):
+    """Tells the stages of a run, a line each: at a terminal rewritten, elsewhere when it ends."""
+
+    wants_news = True
+
+    def __init__(
+        self, screen: Screen, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
+    ):
+        super().__init__(clock=clock)
+        self.screen, self.quiet = screen, quiet
+        # what to do with news of the job, by topic
+        self.on_news: dict[str, Callable[[Any], None]] = {}
+        self._is_live = screen.is_terminal and not quiet
+        self._details, self._units = dict(_DETAILS), dict[str, str]()
+        self._told: set[str] = set()
+        self._line = ""
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._ticker: threading.Thread | None = None
+
+    def say(self, text: str) -> None:
+        """Write one line of narration."""
+        if not self.quiet:
+            with self._lock:
+                self._wipe()
+                self.screen.write(within_columns(text))
+
+    def detail(self, stage: str, text: str) -> None:
+        """Say what a stage does or did, in a few words."""
+        self._details[stage] = text
+
+    def count(self, stage: str, unit: str) -> None:
+        """Say what is counted in a stage: fits, rows, or %."""
+        self._units[stage] = unit
+
+    def heard(self, topic: str, news: Any) -> None:
+        """Say what the job has to tell, where a command knows how."""
+        if topic in self.on_news:
+            self.on_news[topic](news)
+
+    def finish(self) -> None:
+        """End the last stage."""
+        self.end()
+        self._over.set()
+
+    def stop(self) -> None:
+        """End without a word, as after an error; the stage stays known."""
+        self._over.set()
+        with self._lock:
+            self._wipe()
+
+    def began(self, stage: str) -> None:
+        """Keep the line of the stage up to date at a terminal, also while one fit takes long."""
+        if self._is_live and self._ticker is None:
+            self._ticker = threading.Thread(target=self._tick, daemon=True)
+            self._ticker.start()
+
+    def ended(self, stage: str, seconds: float) -> None:
+        """Say that a stage is over; one that comes again (a second model) has had its line."""
+        with self._lock:
+            self._wipe()
+            if stage not in self._told:
+                self._told.add(stage)
+                self.say(self._finished(stage, seconds))
+
+    def draw(self) -> None:
+        """Rewrite the line of the stage, unless it is young."""
+        with self._lock:
+            if not self._is_live or not self.stage or self._clock() - self.begun < _QUIET:
+                return
+            self._wipe()
+            self._line = self.screen.text(self._running())
+            self.screen.write(self._line, end="")
+
+    def _tick(self) -> None:
+        while not self._over.wait(_PAUSE):
+            self.draw()
+
+    def _finished(self, stage: str, seconds: float) -> str:
+        left = f"  {stage:<{_NAME}}{self._details[stage]}"
+        right = spent(seconds)
+        room = COLUMNS - 10 - len(right)
+        if len(left) > room:
+            left = left[: room - 1] + "…"
+        return f"{left:<{room}} {right}"
+
+    def _running(self) -> str:
+        if self.last is None:
+            return ""
+        stage, done, total, at = self.last
+        unit, now = self._units.get(stage, "fits"), self._clock()
+        parts = [self._details[stage]]
+        if total > 1:
+            parts = [f"{done} %" if unit == "%" else f"{done:,} of {total:,} {unit}"]
+        parts.append(spent(now - self.begun))
+        if total > 1 and _KNOWN * total <= done < total:
+            # at the pace of what is done, less what has passed since
+            left = (at - self.begun) / done * (total - done) - (now - at)
+            parts += [f"about {spent(left)} left"] if left > 0 else []
+        return f"  {stage:<{_NAME}}{', '.join(parts)}"[: COLUMNS - 1]
+
+    def _wipe(self) -> None:
+        if self._line:
+            self.screen.write("\r\x1b[K", end="")  # to the start of the line, and erase it
+            self._line = ""
+
+
+class Session:
+    """What all commands share while they run."""
+
+    def __init__(self, words: Sequence[str]):
+        # words that are not understood are refused in JSON too, where JSON is asked for
+        options = words[: words.index("--")] if "--" in words else words
+        self.json = next((_json_form(word) for word in options if _json_form(word)), None)
+        self.debug = "--debug" in options
+        plain = "--plain" in options
+        self.out = Screen(sys.stdout, plain=plain)
+        self.err = Screen(sys.stderr, plain=plain)
+        self.narration = Narration(self.err, quiet="--quiet" in options)
+        self.command = next((word for word in words if not word.startswith("-")), None)
+        # what an interrupt leaves behind, in words
+        self.on_interrupt: Callable[[], list[str]] = lambda: ["no file was written"]
+        self.left = False  # whether an interrupt has been told
+
+    def result(self, **parts: Any) -> dict[str, Any]:
+        """Return a result with every key that the schema asks for."""
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "command": self.command,
+            **dict.fromkeys(_PARTS),
+            "findings": [],
+            "files": {},
+            "timing": self.narration.timing(),
+            "failure": None,
+            **parts,
+        }
+
+    def show(self, result: dict[str, Any], text: Callable[[dict[str, Any]], str]) -> None:
+        """Print a result that is complete: JSON where it is asked for, else a text for people."""
+        self.narration.finish()
+        result["timing"] = self.narration.timing()
+        if self.json is not None:
+            self.print_json(result)
+        else:
+            self.out.write(text(result))
+
+    def print_json(self, result: dict[str, Any]) -> None:
+        """Print one JSON object, without its long arrays unless they are asked for."""
+        if self.json != "full":
+            result = {name: part for name, part in result.items() if name != "pictures"}
+        ascii_only = not self.out.is_unicode
+        self.out.write(json.dumps(result, indent=2, allow_nan=False, ensure_ascii=ascii_only))
+
+
+def _json_form(word: str) -> str | None:
+    if word == "--json":
+        return "short"
+    return word.removeprefix("--json=") if word.startswith("--json=") else None
+
+
+def spent(seconds: float) -> str:
+    """Return a time as people say it."""
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def finding_text(finding: dict[str, str]) -> str:
+    """Return a finding within 80 columns, the text beside its code."""
+    head = f"  {finding['level']} {finding['code']}: "
+    text = f"{finding['message']} {finding['help']}".rstrip()
+    return fill(
+        text,
+        COLUMNS - 2,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=True,
+        break_on_hyphens=False,
+    )
 
 
 def within_columns(text: str) -> str:

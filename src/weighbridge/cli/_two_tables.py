@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,16 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from weighbridge._findings import Finding
 from weighbridge._problem import Problem, cli_option, listed, shown_file
 from weighbridge._tables import Dropped, Pair, Table, check_pair, read_blocks, read_table
-from weighbridge.adaptation._adapt import MOST_DEPLOYMENT_ROWS
-from weighbridge.adaptation._choices import find_ratio
-from weighbridge.adaptation._result import inputs_dict
-from weighbridge.adaptation._same_rows import check_rows
-from weighbridge.adaptation._sample_note import sample_note
-from weighbridge.cli._engine import Engine
-from weighbridge.cli._said import size_text
-from weighbridge.cli._worker_side import logarithm, scored
+from weighbridge.adaptation import (
+    MOST_DEPLOYMENT_ROWS,
+    check_rows,
+    find_ratio,
+    inputs_dict,
+    sample_note,
+)
+from weighbridge.cli._inputs import block_rows, size_text
 from weighbridge.exceptions import InputError
-from weighbridge.ratios import fit_ratio
-from weighbridge.ratios._fit_ratio import is_fitted
+from weighbridge.ratios import fit_ratio, is_fitted
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,17 @@ class TwoTables:
         """Return what went in, ready for JSON."""
         return inputs_dict(self.tables, self.pair, None, self.label)
 
+    def settings(self, asked: dict[str, Any], *others: str) -> dict[str, Any]:
+        """Return what was asked for, ready for JSON."""
+        return {
+            "seed": asked["seed"],
+            "ratio": self.ratio_name,
+            **{name: asked[name] for name in others},
+            "jobs": asked["jobs"],
+            "drop": list(asked["drop"]),
+            "keep": list(asked["keep"]) or None,
+        }
+
     def threads(self, jobs: int) -> Any:
         """Return a context in which the libraries underneath use so many threads."""
         return threadpool_limits(min(jobs, os.cpu_count() or 1))
@@ -61,43 +70,35 @@ class TwoTables:
         return fit_ratio(self.X, self.X_target, self.ratio)
 
     def log_ratio(
-        self, ratio: Any, path: Path, engine: Engine | None = None
+        self, ratio: Any, path: Path, working_memory: int | None = None
     ) -> Iterator[np.ndarray]:
         """Yield the log ratio of all training rows, in blocks where not all are in memory."""
-        engine, table, columns = engine or Engine(), self.tables[0], list(self.X.columns)
+        table, columns = self.tables[0], list(self.X.columns)
         kinds = {each.name: each.kind for each, _ in self.pair.features}
-        rows = engine.block_rows(len(kinds))
+        rows = block_rows(len(kinds), working_memory)
         known = self.ratio_name in kinds  # a column of the table holds the ratio
         if table.sampled < table.rows:
-            work = partial(logarithm, self.ratio_name) if known else partial(scored, ratio, columns)
-            yield from engine.map(work, read_blocks(path, kinds, option=cli_option, rows=rows))
-        elif known or engine.working_memory is None:
+            for block in read_blocks(path, kinds, option=cli_option, rows=rows):
+                if known:
+                    yield _logarithm(block[self.ratio_name].to_numpy())
+                else:
+                    yield np.asarray(ratio.score_samples(block[columns]))
+        elif known or working_memory is None:
             yield np.asarray(ratio.score_samples(self.X))
         else:
-            starts = range(0, table.rows, rows)
-            pieces = (self.X.iloc[start : start + rows] for start in starts)
-            yield from engine.map(partial(scored, ratio, columns), pieces)
+            for start in range(0, table.rows, rows):
+                yield np.asarray(ratio.score_samples(self.X.iloc[start : start + rows]))
+
+
+def _logarithm(ratio: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(ratio))
 
 
 def read_two(
     train: Path, deploy: Path, settings: dict[str, Any], *, max_train: int | None = None
 ) -> TwoTables:
-    """Read both files, match their columns, find the ratio.
-
-    Parameters
-    ----------
-    train, deploy : Path
-        The files.
-    settings : dict
-        Options: label, drop, keep, ratio, seed.
-    max_train : int, optional
-        A training file with more rows is represented by so many of them.
-
-    Returns
-    -------
-    TwoTables
-        Matched columns; what is in training alone is left out and noted.
-    """
+    """Read both files, match their columns, find the ratio; `max_train` rows stand for more."""
     tables = _read(train, deploy, (max_train, MOST_DEPLOYMENT_ROWS), settings["seed"])
     pair = _matched(*tables, settings)
     n, m = len(pair.X), len(pair.X_target)

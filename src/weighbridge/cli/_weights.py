@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
+from weighbridge._findings import Finding, percent
+from weighbridge._problem import one_line
 from weighbridge.cli import _options as options
-from weighbridge.cli._engine import Asked, Engine, asked_for, started
-from weighbridge.cli._inputs import check_there
-from weighbridge.cli._libraries import library_warnings
-from weighbridge.cli._session import Session
+from weighbridge.cli._inputs import check_there, library_warnings
+from weighbridge.cli._screen import COLUMNS, Screen, Session, finding_text
 
 if TYPE_CHECKING:
     import numpy as np
 
     from weighbridge.cli._two_tables import TwoTables
+    from weighbridge.diagnostics import OverlapJudgement
 
 # A training file with more rows is fitted by so many of them, and weighted in full.
 MOST_TRAINING_ROWS = 200_000
 EXAMPLE = "weighbridge weights train.csv deploy.csv --out weights.csv"
+# Ends of the bars at the terminal; the last bar has no end.
+_EDGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+# Differences that are named.
+_NAMED = 4
+_NAMES = {1.0: "power, ", 3.0: "relative, "}
 
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
@@ -49,10 +57,9 @@ EXAMPLE = "weighbridge weights train.csv deploy.csv --out weights.csv"
 )
 @options.seed_option
 @options.jobs_option
-@options.engine_options(
-    "its workers fit the folds of the ratio, and weigh the rows of a large file block by block",
+@options.memory_option(
     "For blocks of rows that are weighted at once, and for tables that scikit-learn makes in "
-    "between.",
+    "between."
 )
 @options.option(
     "--out",
@@ -72,10 +79,6 @@ def weights(
     deploy: Path,
     out: Path,
     force: bool,
-    json: str | None,
-    quiet: bool,
-    plain: bool,
-    debug: bool,
     **settings: Any,
 ) -> int:
     """Write a weight for each training row, so that training resembles deployment.
@@ -83,64 +86,185 @@ def weights(
     Without labels there is nothing to tune; the default bounds every weight by 5 before they are
     scaled to mean 1.
     """
-    asked = asked_for(settings)
-    settings["jobs"] = asked.n_jobs
     check_there([train, deploy], EXAMPLE)
     check_suffix(out)
     check_outputs([out], force=force, inputs=[train, deploy])
     session.narration.say(f"weighbridge weights: {train} for {deploy}")
     with library_warnings(session):
-        result = _compute(session, train, deploy, out, settings, asked)
-    session.narration.finish()
-    result |= {"timing": session.timing()}
-    if session.json is not None:
-        session.print_json(result)
-    else:
-        from weighbridge.cli._weights_screen import weights_block
-
-        session.out.write(weights_block(result, session.out))
+        result = _compute(session, train, deploy, out, settings)
+    session.show(result, lambda found: _text(found, session.out))
     return 0
 
 
 def _compute(
-    session: Session,
-    train: Path,
-    deploy: Path,
-    out: Path,
-    settings: dict[str, Any],
-    asked: Asked,
+    session: Session, train: Path, deploy: Path, out: Path, settings: dict[str, Any]
 ) -> dict[str, Any]:
+    from sklearn import config_context
+
     from weighbridge._source_ratio import mean_one_log_ratio
     from weighbridge._tables import write_weights
     from weighbridge.cli._two_tables import read_two
-    from weighbridge.cli._weights_result import weights_result
     from weighbridge.weighting import Geodesic
 
-    narration = session.narration
+    narration, memory = session.narration, settings["working_memory"]
     narration.count("shift", "rows")
     narration("read", 0, 1)
     two = read_two(train, deploy, settings, max_train=MOST_TRAINING_ROWS)
     narration.detail("read", two.size)
     narration.detail("shift", f"ratio ({two.ratio_name})")
     narration("shift", 0, 1)
-    with two.threads(settings["jobs"]), started(session, asked) as engine:
-        log_ratio = mean_one_log_ratio(_log_ratio(session, two, train, engine), None)
-    weighting = Geodesic(settings["lam"], settings["alpha"])
-    found = weighting.weights(log_ratio)
+    with two.threads(settings["jobs"]), config_context(working_memory=memory):
+        log_ratio = mean_one_log_ratio(_log_ratio(session, two, train, memory), None)
+    found = Geodesic(settings["lam"], settings["alpha"]).weights(log_ratio)
     narration.detail("write", str(out))
     narration("write", 0, 1)
     with write_whole(out) as temporary:
         write_weights(temporary, found, log_ratio)
-    return weights_result(session, two, found, log_ratio, out, settings)
+    return _result(session, two, found, log_ratio, out, settings)
 
 
-def _log_ratio(session: Session, two: TwoTables, train: Path, engine: Engine) -> np.ndarray:
+def _log_ratio(
+    session: Session, two: TwoTables, train: Path, working_memory: int | None
+) -> np.ndarray:
     """Return the log ratio of every training row."""
     import numpy as np
 
     ratio, parts, done = two.fitted_ratio(), [], 0
-    for part in two.log_ratio(ratio, train, engine):
+    for part in two.log_ratio(ratio, train, working_memory):
         parts.append(part)
         done += part.size
         session.narration("shift", done, two.tables[0].rows)
     return np.concatenate(parts)
+
+
+def _result(
+    session: Session,
+    two: TwoTables,
+    weights: np.ndarray,
+    log_ratio: np.ndarray,
+    out: Path,
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the result of a run, from weights of mean 1 and the log ratio of a mean ratio of 1."""
+    import numpy as np
+
+    from weighbridge.adaptation import head, rounded
+    from weighbridge.diagnostics import summarize_weights
+
+    summary = summarize_weights(weights)
+    left = _differences_left(two, weights)
+    overlap = _overlap(two, log_ratio, settings["seed"])
+    counts = np.histogram(weights, [*_EDGES, np.inf])[0]
+    return session.result(
+        **head("weights"),
+        inputs=two.inputs(),
+        settings=two.settings(settings, "lam", "alpha"),
+        findings=[each.to_dict() for each in (*two.notes, *_found(overlap, left))],
+        files={"weights": str(out)},
+        weights={
+            "n": int(weights.size),
+            "worth": float(summary.ess),
+            "overlap": overlap.word,
+            "half": summary.rows_for_half / weights.size,
+            "largest": float(weights.max()),
+            "edges": list(_EDGES),
+            "counts": counts.tolist(),
+            "left": rounded(left),
+        },
+    )
+
+
+def _differences_left(two: TwoTables, weights: np.ndarray) -> list[dict[str, Any]]:
+    """Return what is left of the differences, largest first, over the rows in memory."""
+    import numpy as np
+
+    from weighbridge.diagnostics import balance_table
+
+    table = balance_table(two.X, two.X_target, weights[two.tables[0].positions])
+    rows = [row for row in table.rows if row.after is not None and np.isfinite(row.after)]
+    rows.sort(key=lambda row: -abs(row.after or 0.0))
+    return [{"name": row.name, "before": row.before, "after": row.after} for row in rows]
+
+
+def _overlap(two: TwoTables, log_ratio: np.ndarray, seed: int) -> OverlapJudgement:
+    """Judge whether any weights can make training resemble deployment."""
+    from weighbridge._findings import judge_weights
+    from weighbridge.diagnostics import outside_support
+    from weighbridge.weighting import mean_one
+
+    outside = outside_support(two.X, two.X_target, random_state=seed).share
+    return judge_weights(mean_one(log_ratio), outside, two.X.shape[1] + 1)
+
+
+def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Yield what to know about the weights; where overlap is broken nothing else matters."""
+    from weighbridge._findings import BROKEN, CODES, THIN
+    from weighbridge.diagnostics import DIFFERENT, in_a_sentence
+
+    reason = overlap.reason
+    if overlap.word == BROKEN:
+        message = f"{reason[0].upper()}{reason[1:]}."
+        help = "No weights can stand for them: weighbridge diagnose says where, and what to do."
+        yield Finding(CODES[BROKEN], "warning", message, help)
+        return
+    if overlap.word == THIN:
+        help = "Prefer a smaller --lam, or --alpha above 1, which caps every weight."
+        yield Finding(CODES[THIN], "warning", f"Overlap is thin: {reason}.", help)
+    beyond = [row for row in left if abs(row["after"]) > DIFFERENT]
+    if beyond:
+        others = f" ({len(beyond) - 1} more like it)" if len(beyond) > 1 else ""
+        yield Finding(
+            "WB305",
+            "note",
+            f"{in_a_sentence(beyond[0]['name'])} still differs by more than {DIFFERENT:g}{others}.",
+            "A larger --lam reduces it and makes the weights worth fewer rows.",
+        )
+
+
+def _text(result: dict[str, Any], screen: Screen) -> str:
+    """Return the text of a run, from its result."""
+    found, settings = result["weights"], result["settings"]
+    worth = f"{found['worth']:,.0f}"
+    head = f"{found['n']:,} weights, mean 1, worth {worth} row{'s' * (worth != '1')}"
+    blocks = [
+        f"\n{screen.styled(head, bold=True)}   ({_weighting_text(settings)})",
+        "\n".join(_bars(found, screen)),
+        f"  half of the weight sits on {percent(found['half'])} of the rows; largest weight "
+        f"{found['largest']:.1f}\n{_left_text(found['left'])}",
+        *(finding_text(each) for each in result["findings"]),
+        f"  wrote {result['files']['weights']} (columns row, weight, log_ratio; same order as "
+        f"{result['inputs']['train']['file']})",
+    ]
+    return "\n\n".join(blocks)
+
+
+def _weighting_text(settings: dict[str, Any]) -> str:
+    """Return what a weighting is called."""
+    lam, alpha = settings["lam"], settings["alpha"]
+    if lam in (0, 1):
+        return "none" if lam == 0 else "full"
+    return f"{_NAMES.get(alpha, '')}lam {lam:.2f}, alpha {alpha:g}"
+
+
+def _bars(found: dict[str, Any], screen: Screen) -> list[str]:
+    edges, counts = found["edges"], found["counts"]
+    names = [f"{low:g} – {high:g}" for low, high in pairwise(edges)]
+    names.append(f"above {edges[-1]:g}")
+    width = max(len(name) for name in names)
+    room = screen.width - width - 15
+    lines = [f"  {'weight':<{width}}  {'rows':>8}"]
+    for name, count in zip(names, counts, strict=True):
+        bar = "█" * round(room * count / max(counts))
+        share = percent(count / found["n"])
+        lines.append(f"  {name:<{width}}  {share:>8}  {bar}".rstrip())
+    return lines
+
+
+def _left_text(left: list[dict[str, Any]]) -> str:
+    """Return the largest differences that the weights leave, within one line."""
+    line = "  differences left"
+    for row in left[:_NAMED]:
+        part = f"   {one_line(row['name'])} {abs(row['after']):.2f}"
+        if len(line) + len(part) <= COLUMNS:
+            line += part
+    return line

@@ -52,3 +52,11 @@ __all__ = [
     "summarize_weights",
     "two_sample_test",
 ]
+
+# for the packages above
+from weighbridge._findings import BROKEN as BROKEN
+from weighbridge._findings import THIN as THIN
+from weighbridge.diagnostics._balance_text import balance_text as balance_text
+from weighbridge.diagnostics._diagnosis import Diagnosis as Diagnosis
+from weighbridge.diagnostics._shift_findings import DIFFERENT as DIFFERENT
+from weighbridge.diagnostics._words import in_a_sentence as in_a_sentence

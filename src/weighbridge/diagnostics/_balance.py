@@ -101,7 +101,7 @@ class BalanceTable:
         return str(self)
 
     def __str__(self) -> str:
-        return balance_text(self.largest(), len(self.rows))
+        return balance_text(self.largest(len(self.rows)))
 
 
 def balance_table(

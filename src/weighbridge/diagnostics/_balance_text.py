@@ -6,24 +6,30 @@ import math
 from collections.abc import Sequence
 
 from weighbridge._findings import percent
+from weighbridge._problem import one_line
 from weighbridge.diagnostics._balance_row import BalanceRow
 
 WIDTH = 80
-LONGEST_NAME = 22
 # Differences from here on are shown with enough digits of the means to be seen there.
 _VISIBLE = 0.1
 
 
-def balance_text(rows: Sequence[BalanceRow], n_rows: int) -> str:
-    """Return the rows as lines with bars, and how many more there are."""
+def balance_text(
+    rows: Sequence[BalanceRow], *, most: int = 15, width: int = WIDTH, how: str = "largest({})"
+) -> str:
+    """Return the first rows as lines with bars, and how many more there are, and `how` to see them.
+
+    The rows come with the largest differences first.
+    """
     if not rows:
         return "  no features to compare"
+    rows, rest = rows[:most], rows[most:]
     is_weighted = rows[0].after is not None
-    names = [_cut(row.name) for row in rows]
+    names = [one_line(row.name) for row in rows]
     n_name = max(len("feature"), *map(len, names))
     head = f"  {'feature':<{n_name}} {'training':>11} {'deployment':>13}   "
     tail = 16 if is_weighted else 8
-    n_bar = WIDTH - len(head) - tail
+    n_bar = width - len(head) - tail
     longest = max((abs(row.before) for row in rows if math.isfinite(row.before)), default=0.0)
     title = "difference in standard deviations"
     if len(head) + len(title) > WIDTH:
@@ -38,17 +44,12 @@ def balance_text(rows: Sequence[BalanceRow], n_rows: int) -> str:
         if row.after is not None:
             numbers += f" {signed(row.after):>7}"
         lines.append(f"  {name:<{n_name}} {source:>11} {target:>13}   {bar:<{n_bar}}{numbers}")
-    if n_rows > len(rows):
-        smallest = abs(rows[-1].before)
-        below = "" if math.isnan(smallest) else f" up to {smallest:.2f}"
-        more = f" {n_rows - len(rows)} more{below}: largest({n_rows}) "
+    if rest:
+        largest = abs(rest[0].before)
+        below = "" if math.isnan(largest) else f" up to {largest:.2f}"
+        more = f" {len(rest)} more{below}: {how.format(len(rows) + len(rest))} "
         lines.append(f"  {more:─^{WIDTH - 4}}")
     return "\n".join(lines)
-
-
-def _cut(name: str) -> str:
-    name = " ".join(name.split())  # a name may hold line breaks
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def _bar(value: float, longest: float, width: int) -> str:

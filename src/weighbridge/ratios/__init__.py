@@ -36,3 +36,6 @@ __all__ = [
     "NearestNeighbourRatio",
     "fit_ratio",
 ]
+
+# for the packages above
+from weighbridge.ratios._fit_ratio import is_fitted as is_fitted

@@ -5,3 +5,6 @@ from weighbridge.report._render import render, write_report
 from weighbridge.report._summary import summary_html
 
 __all__ = ["read_result", "render", "summary_html", "write_report"]
+
+# for the packages above
+from weighbridge.report._facts import facts_of as facts_of

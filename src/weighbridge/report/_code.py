@@ -9,7 +9,9 @@ from typing import Any
 
 from weighbridge.report._facts import Facts
 
-# Options that are written only where they differ from their defaults.
+# Settings that are no options, or written otherwise.
+_NO_OPTIONS = ("model", "models", "criterion", "reason", "jobs")
+# Options are written only where they differ from their defaults: None unless it is here.
 _DEFAULTS: dict[str, Any] = {
     "task": None,
     "drop": [],
@@ -125,10 +127,13 @@ def _models(facts: Facts) -> list[str]:
 def _given(facts: Facts) -> list[tuple[str, Any]]:
     """Return the settings that are not defaults, and always the task."""
     settings = {"task": facts.inputs.get("task"), **facts.settings}
+    names = dict.fromkeys([*_DEFAULTS, *settings])
     found = []
-    for name, default in _DEFAULTS.items():
+    for name in names:
         value = settings.get(name)
-        if value is not None and value not in _USUAL.get(name, (default,)):
+        if name in _NO_OPTIONS or value is None:
+            continue
+        if value not in _USUAL.get(name, (_DEFAULTS.get(name),)):
             found.append((name, value))
     return found
 

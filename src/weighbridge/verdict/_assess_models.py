@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._answers import check_answer
-from weighbridge._findings import BROKEN, count_parameters
+from weighbridge._findings import BROKEN, Progress, Stage, Stages, count_parameters, told_progress
 from weighbridge._importance_weighted import ImportanceWeighted
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._pass_weights import weight_parameter
@@ -36,10 +36,9 @@ from weighbridge.verdict._candidates import (
     weighted_name,
 )
 from weighbridge.verdict._journals import Journals, check_journal
-from weighbridge.verdict._stage import Progress, Stage, check_progress
 from weighbridge.verdict._verdict import Verdict
 from weighbridge.verdict._verdict_of import verdict_of, worse_in_deployment
-from weighbridge.verdict._workload import Announce, announce_work
+from weighbridge.verdict._workload import announce_work
 
 # Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
 _FOUND = 0.05
@@ -91,14 +90,13 @@ def assess_models(
     random_state: Any = None,
     journal: Any = None,
     progress: Progress | None = None,
-    announce: Announce | None = None,
 ) -> dict[str, Verdict]:
     """Assess several models of one kind, by name, with one ratio, one diagnosis, the same folds.
 
-    The arguments are those of `assess`; a ratio that is not given is that of the first model.
-    `announce` is told what is left to do before the searches of models that are fitted one by one.
+    The arguments are those of `assess`; a ratio that is not given is that of the first model. A
+    listener that wants news hears what is left to do before models that are fitted one by one.
     """
-    check_progress(progress)
+    stages = told_progress(progress)
     models = {
         name: _model(each, y, scoring, loss, candidates, confidence)
         for name, each in estimators.items()
@@ -112,7 +110,7 @@ def assess_models(
         warnings.simplefilter("ignore", OverlapWarning)
         # an interruption goes on to the caller
         warnings.filterwarnings("ignore", "The search was interrupted", SearchWarning)
-        stage = Stage(progress, "shift", 2 + len(models) * (1 + int(cv)))
+        stage = Stage(stages, "shift", 2 + len(models) * (1 + int(cv)))
         problem = RiskProblem(
             next(iter(estimators.values())),
             X,
@@ -126,7 +124,7 @@ def assess_models(
         )
         stage.step()
         _unweighted(models, problem, confidence, stage)
-        _weighted(models, problem, Journals(journal, problem.seed), progress, announce)
+        _weighted(models, problem, Journals(journal, problem.seed), stages)
         return {
             name: verdict_of(
                 problem, each.diagnosis, each.shift, each.assessed, weighted_name(each.estimator)
@@ -189,18 +187,17 @@ def _weighted(
     models: dict[str, _Model],
     problem: RiskProblem,
     journals: Journals,
-    progress: Progress | None,
-    announce: Announce | None,
+    stages: Stages,
 ) -> None:
     """Fit and assess all other candidates, where there is anything to weight for."""
     pending = {name: each for name, each in models.items() if not each.is_settled}
     n_fits = sum(len(each.others) for each in pending.values())
     if not n_fits:
         return
-    stage = Stage(progress, "bridge", n_fits)
-    if announce is not None:
+    stage = Stage(stages, "bridge", n_fits)
+    if stages.wants_news:
         announce_work(
-            {name: (each.base, each.others) for name, each in pending.items()}, problem, announce
+            {name: (each.base, each.others) for name, each in pending.items()}, problem, stages
         )
     for name, each in pending.items():
         others = journals.given_to(
@@ -208,7 +205,7 @@ def _weighted(
         )
         each.candidates = [each.candidates[0], *others]
         each.finals = problem.fit_finals(others, stage.step)
-    stage = Stage(progress, "verify", n_fits * problem.n_folds)
+    stage = Stage(stages, "verify", n_fits * problem.n_folds)
     for each in pending.values():
         found = _assessed(each, each.others, each.finals, problem, stage)
         each.assessed |= zip(each.names[1:], map(journals.taken_off, found), strict=True)

@@ -4,29 +4,69 @@ from __future__ import annotations
 
 from html import escape
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from weighbridge.verdict._verdict import Candidate, Verdict
+    from weighbridge.verdict._verdict import Answer, Candidate, Verdict
 
 _DASH = "–"
+# The role of a word as an answer to its question; what is not here is neutral.
+_ROLES = {
+    ("matters", "no"): "good",
+    ("matters", "yes"): "caution",
+    ("matters", "unknown"): "stop",
+    ("overlap", "enough"): "good",
+    ("overlap", "thin"): "caution",
+    ("overlap", "broken"): "stop",
+    ("weighting", "helps"): "good",
+    ("weighting", "no gain"): "caution",
+    ("weighting", "unknown"): "stop",
+    ("expect", "unknown"): "stop",
+}
+
+
+class AnswerParts(NamedTuple):
+    """One answer in at most 80 columns, around the word that a screen may colour."""
+
+    before: str
+    word: str
+    after: str
+    role: str | None  # good, caution, stop
+
+
+class VerdictParts(NamedTuple):
+    """The text of a verdict in parts; the comparison is empty where nothing was compared."""
+
+    sentence: str
+    answers: list[AnswerParts]
+    comparison: str
+
+
+def verdict_parts(verdict: Verdict) -> VerdictParts:
+    """Return the sentence, the five answers and the comparison."""
+    width = max(len(each.word) for each in verdict.answers) + 2
+    table = _table(verdict) if len(verdict.candidates) > 1 else []
+    answers = [_answer_parts(each, width) for each in verdict.answers]
+    return VerdictParts(verdict.sentence, answers, "\n".join(table))
+
+
+def _answer_parts(answer: Answer, width: int) -> AnswerParts:
+    evidence = fill(answer.evidence, 78 - 13 - width) if answer.evidence else ""
+    after = " " * (width - len(answer.word)) + evidence.replace("\n", "\n" + " " * (13 + width))
+    role = _ROLES.get((answer.question, answer.word))
+    return AnswerParts(f"  {answer.question.capitalize():<11}", answer.word, after.rstrip(), role)
 
 
 def verdict_text(verdict: Verdict) -> str:
     """Return the verdict in at most 80 columns: sentence, answers, candidates, findings."""
-    lines = [verdict.sentence, ""]
-    width = max(len(each.word) for each in verdict.answers) + 2
-    for each in verdict.answers:
-        evidence = fill(each.evidence, 78 - 13 - width).split("\n") if each.evidence else [""]
-        lines.append(
-            f"  {each.question.capitalize():<11}{each.word:<{width}}{evidence[0]}".rstrip()
-        )
-        lines += [" " * (13 + width) + line for line in evidence[1:]]
-    if len(verdict.candidates) > 1:
-        lines += ["", *_table(verdict)]
-    for finding in verdict.findings:
-        lines += ["", fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")]
-    return "\n".join(lines)
+    parts = verdict_parts(verdict)
+    answers = "\n".join(f"{each.before}{each.word}{each.after}" for each in parts.answers)
+    findings = [
+        fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
+        for finding in verdict.findings
+    ]
+    blocks = [parts.sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
+    return "\n\n".join(blocks)
 
 
 def _table(verdict: Verdict) -> list[str]:
@@ -72,7 +112,7 @@ def verdict_html(verdict: Verdict) -> str:
         f"<br><i>{escape(each.advice)}</i></td></tr>"
         for each in verdict.answers
     )
-    table = escape("\n".join(_table(verdict))) if len(verdict.candidates) > 1 else ""
+    table = escape(verdict_parts(verdict).comparison)
     notes = "".join(f"<li>{escape(str(finding))}</li>" for finding in verdict.findings)
     return (
         f"<div><p><b>{escape(verdict.sentence)}</b></p><table>{cards}</table>"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
 from sklearn.base import clone
 
+from weighbridge._findings import Stages
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge.criteria import CrossValidation
 from weighbridge.criteria._linear_design import has_closed_form
@@ -19,19 +19,7 @@ from weighbridge.target_risk._problem import RiskProblem
 
 @dataclass(frozen=True)
 class Workload:
-    """The fits that searches of some models will make.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The models.
-    n_fits : int
-        About how many fits.
-    seconds : float
-        About how long they take one after the other.
-    n_folds : int
-        Outer folds; each search is repeated without each of them.
-    """
+    """About how many fits searches of some models make, and their seconds one after the other."""
 
     names: tuple[str, ...]
     n_fits: int
@@ -48,23 +36,10 @@ class Workload:
         return self.seconds * rounds / (1 + self.n_folds)
 
 
-Announce: TypeAlias = Callable[[Workload], object]
-
-
 def announce_work(
-    models: dict[str, tuple[Any, list[Any]]], problem: RiskProblem, announce: Announce
+    models: dict[str, tuple[Any, list[Any]]], problem: RiskProblem, stages: Stages
 ) -> None:
-    """Tell what models without a closed form have before them, if any of them is searched for.
-
-    Parameters
-    ----------
-    models : dict of str to (estimator, list of estimators)
-        Each model, and its weighted candidates.
-    problem : RiskProblem
-        The rows and folds.
-    announce : function
-        Who is told.
-    """
+    """Tell what models without a closed form, each with its candidates, have before them."""
     names, n_fits, seconds = [], 0, 0.0
     for name, (base, candidates) in models.items():
         is_searched = any(map(_is_usual_search, candidates))
@@ -75,7 +50,7 @@ def announce_work(
         n_fits += count
         seconds += count * _seconds_of_a_fit(base, problem)
     if names:
-        announce(Workload(tuple(names), n_fits, seconds, problem.n_folds))
+        stages.heard("work", Workload(tuple(names), n_fits, seconds, problem.n_folds))
 
 
 def _seconds_of_a_fit(base: Any, problem: RiskProblem) -> float:
