@@ -7,19 +7,16 @@ from itertools import pairwise
 from typing import Any
 
 from weighbridge._numbers import number, percent_labels
+from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
 from weighbridge._svg._draw import (
     WIDTH,
-    Scale,
-    bottom_axis,
     circle,
     clean,
     element,
     group,
-    left_axis,
     line,
     name_column,
     path,
-    scale,
     squares,
     steps,
     text,
@@ -41,22 +38,7 @@ _MOST_LABELS = 10
 
 
 def value_bars(values: Sequence[float], sides: Sides, top: float) -> tuple[str, float]:
-    """Return upright bars for a few numbers, and where they end.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Increasing.
-    sides : tuple
-        Shares in training, in deployment, and in weighted training or None.
-    top : float
-        Where the picture starts.
-
-    Returns
-    -------
-    tuple of str and float
-        The bars, and the height below them.
-    """
+    """Return upright bars for a few increasing numbers, and where they end."""
     tallest = max(max(side) for side in sides if side is not None) or 1.0
     bottom, left = top + _HEIGHT, 50.0
     y = scale((0, tallest), (bottom, top))
@@ -124,22 +106,7 @@ def _value_labels(values: Sequence[float], middles: Sequence[float], y: float) -
 
 
 def level_bars(values: Sequence[Any], sides: Sides, top: float) -> tuple[str, float]:
-    """Return lying bars for names, and where they end.
-
-    Parameters
-    ----------
-    values : sequence
-        Names of the levels; the ten largest are drawn, in their order.
-    sides : tuple
-        Shares in training, in deployment, and in weighted training or None.
-    top : float
-        Where the picture starts.
-
-    Returns
-    -------
-    tuple of str and float
-        The bars, and the height below them.
-    """
+    """Return lying bars for the ten largest levels in their order, and where they end."""
     given = [side for side in sides if side is not None]
     by_size = sorted(range(len(values)), key=lambda k: -max(side[k] for side in given))
     kept = sorted(by_size[:_MOST_LEVELS])

@@ -20,11 +20,11 @@ from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._choices import find_metric, find_ratio
 from weighbridge.adaptation._models import MODELS, make_model
 from weighbridge.adaptation._own_model import blamed, try_model
-from weighbridge.adaptation._pictures import pictures
 from weighbridge.adaptation._same_rows import check_rows
 from weighbridge.adaptation._sample_note import sample_note
 from weighbridge.adaptation._settings import Settings
 from weighbridge.adaptation._stages import Progress, Stages
+from weighbridge.pictures import compute_pictures
 from weighbridge.target_risk._outer_rows import base_of
 from weighbridge.verdict import Verdict
 from weighbridge.verdict._assess_models import assess_models
@@ -246,7 +246,7 @@ def _adaptation(
         settings=settings,
         metric=asked.metric,
         ratio=asked.ratio_name,
-        pictures=pictures(verdict, diagnosis),
+        pictures=compute_pictures(verdict, diagnosis),
         timing=stages.end(),
     )
 

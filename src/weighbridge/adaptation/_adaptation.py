@@ -14,6 +14,7 @@ from weighbridge.adaptation._result import result_dict
 from weighbridge.adaptation._save import save
 from weighbridge.adaptation._settings import Settings
 from weighbridge.adaptation._table_model import TableModel
+from weighbridge.pictures import Pictures
 from weighbridge.verdict import Verdict
 
 
@@ -41,7 +42,10 @@ class Adaptation:
         What was found while reading the tables.
     command : str
         Who asked.
-    tables, pair, kinds, task, settings, metric, ratio, pictures, timing
+    pictures : Pictures
+        The numbers of the pictures; each display of `weighbridge.plotting` draws its own with
+        ``from_numbers``.
+    tables, pair, kinds, task, settings, metric, ratio, timing
         What the run was about; `to_dict` has all of it.
 
     Examples
@@ -68,7 +72,7 @@ class Adaptation:
     settings: Settings
     metric: str
     ratio: str
-    pictures: dict[str, Any]
+    pictures: Pictures
     timing: dict[str, float]
 
     @property

@@ -39,8 +39,7 @@ def report(
     # a page may be drawn again in its own place: it is read whole before it is written
     check_outputs([path], force=force)
     session.narration.say(f"weighbridge report: {result}")
-    from weighbridge.report import read_result, write_report
-    from weighbridge.report._facts import facts_of
+    from weighbridge.report import facts_of, read_result, write_report
 
     session.narration("read", 0, 1)
     session.narration.detail("read", str(result))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from weighbridge._finding import Finding
-from weighbridge.adaptation._pictures import rounded
 from weighbridge.adaptation._result import head
 from weighbridge.cli._session import Session
 from weighbridge.cli._two_tables import TwoTables
@@ -23,6 +22,7 @@ from weighbridge.diagnostics import (
 from weighbridge.diagnostics._overlap_word import BROKEN, THIN
 from weighbridge.diagnostics._shift_findings import DIFFERENT
 from weighbridge.diagnostics._words import in_a_sentence
+from weighbridge.pictures import rounded
 from weighbridge.weighting import mean_one
 
 # Ends of the bars at the terminal; the last bar has no end.

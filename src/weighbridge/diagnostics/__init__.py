@@ -7,8 +7,14 @@ from weighbridge.diagnostics._balance import BalanceTable, balance_table
 from weighbridge.diagnostics._balance_row import BalanceRow
 from weighbridge.diagnostics._calibration import Calibration, calibration
 from weighbridge.diagnostics._diagnose import diagnose
+from weighbridge.diagnostics._diagnosis import Diagnosis as Diagnosis
+from weighbridge.diagnostics._domain import CrossFittedDomain as CrossFittedDomain
+from weighbridge.diagnostics._domain import DomainRows as DomainRows
+from weighbridge.diagnostics._domain import check_confidence as check_confidence
 from weighbridge.diagnostics._domain import domain_auc
 from weighbridge.diagnostics._feature_shift import FeatureShift, feature_shift
+from weighbridge.diagnostics._features import Feature as Feature
+from weighbridge.diagnostics._features import read_features as read_features
 from weighbridge.diagnostics._label_shift import LabelShift, label_shift
 from weighbridge.diagnostics._overlap_word import OverlapJudgement, judge_overlap
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
@@ -22,6 +28,7 @@ from weighbridge.diagnostics._weights import (
     perplexity,
     summarize_weights,
 )
+from weighbridge.diagnostics._weights import check_weights as check_weights
 
 __all__ = [
     "BalanceRow",

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge.report._facts import Facts
+from weighbridge.report._read import Facts
 
 # Options that are written only where they differ from their defaults.
 _DEFAULTS: dict[str, Any] = {
