@@ -29,6 +29,7 @@ from weighbridge.diagnostics._weights import (
     summarize_weights,
 )
 from weighbridge.diagnostics._weights import check_weights as check_weights
+from weighbridge.diagnostics._words import notebook_card as notebook_card
 
 __all__ = [
     "BalanceRow",

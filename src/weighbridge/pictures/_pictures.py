@@ -60,17 +60,12 @@ class Pictures(Picture):
 
     Examples
     --------
-    >>> from weighbridge import adapt
-    >>> from weighbridge.datasets import make_clinic
     >>> from weighbridge.pictures import Pictures
-    >>> data = make_clinic(600, 300, random_state=0)
-    >>> result = adapt(data.X.assign(readmitted=data.y), data.X_target, label="readmitted")
-    >>> list(result.pictures.weights)
-    ['full', 'power', 'relative', 'tuned']
-    >>> result.pictures.love("tuned", max_rows=3).names
-    ('visits', 'age', 'income')
-    >>> Pictures.from_dict(result.to_dict()["pictures"]).bridge.loss_name
-    'squared error of probabilities'
+    >>> age = {"name": "age", "kind": "number", "mean_source": 38.0, "mean_target": 49.2}
+    >>> age |= {"before": 0.87, "after": {"tuned": 0.13}}
+    >>> pictures = Pictures.from_dict({"balance": [age]})
+    >>> pictures.love(None).names, pictures.bridge
+    (('age',), None)
     """
 
     balance: tuple[FeatureDifference, ...]

@@ -56,17 +56,7 @@ WEIGHTED = Role("weighted training", "#0a6b50", marker="s")
 
 
 class Display:
-    """The numbers of a picture, and how matplotlib draws them.
-
-    All displays of `weighbridge.plotting` are of this kind.
-
-    Examples
-    --------
-    >>> from weighbridge.plotting import OverlapDisplay, compute_overlap
-    >>> numbers = compute_overlap([-1.0, 0.0, 0.5], [0.0, 0.4, 0.6, 2.0])
-    >>> OverlapDisplay.from_numbers(numbers).overlap.beyond
-    0.5
-    """
+    """The numbers of a picture, and how matplotlib draws them."""
 
     def __init__(self, numbers: Any) -> None:
         raise NotImplementedError

@@ -6,6 +6,8 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from weighbridge.diagnostics import notebook_card
+
 if TYPE_CHECKING:
     from weighbridge.verdict._verdict import Candidate, Verdict
 
@@ -72,8 +74,5 @@ def verdict_html(verdict: Verdict) -> str:
         for each in verdict.answers
     )
     table = escape("\n".join(_table(verdict))) if len(verdict.candidates) > 1 else ""
-    notes = "".join(f"<li>{escape(str(finding))}</li>" for finding in verdict.findings)
-    return (
-        f"<div><p><b>{escape(verdict.sentence)}</b></p><table>{cards}</table>"
-        f"<pre>{table}</pre><ul>{notes}</ul></div>"
-    )
+    body = f"<table>{cards}</table><pre>{table}</pre>"
+    return notebook_card(verdict.sentence, body, verdict.findings)
