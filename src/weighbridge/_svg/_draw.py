@@ -32,6 +32,11 @@ def clean(words: object) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
 
 
+def capital(words: str) -> str:
+    """Return words with a capital first letter."""
+    return words[:1].upper() + words[1:]
+
+
 def escape(words: object) -> str:
     """Return text that is safe in an element and in an attribute."""
     return _escape(_FORBIDDEN.sub("\ufffd", str(words)))

@@ -17,6 +17,7 @@ from weighbridge._svg._draw import (
     Point,
     Svg,
     Table,
+    capital,
     circle,
     element,
     is_bold,
@@ -254,11 +255,6 @@ def describe(surface: BridgeSurface) -> str:
         name = capital(surface.loss_name)
         words += f" {name} {number(own)}, without weights {number(none)}."
     return words
-
-
-def capital(words: str) -> str:
-    """Return words with a capital first letter."""
-    return words[:1].upper() + words[1:]
 
 
 def choice_words(surface: BridgeSurface) -> str:

@@ -8,7 +8,18 @@ from itertools import pairwise
 from weighbridge._numbers import number, percent
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
 from weighbridge._svg._bands import LossSteps
-from weighbridge._svg._draw import WIDTH, Chart, Point, Svg, circle, element, line, text, trace
+from weighbridge._svg._draw import (
+    WIDTH,
+    Chart,
+    Point,
+    Svg,
+    capital,
+    circle,
+    element,
+    line,
+    text,
+    trace,
+)
 from weighbridge._svg._map import (
     Frame,
     Words,
@@ -16,7 +27,6 @@ from weighbridge._svg._map import (
     candidate_marks,
     candidate_rows,
     candidates_table,
-    capital,
     choice_words,
     colour_legend,
     colour_steps,

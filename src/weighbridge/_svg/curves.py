@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from weighbridge._numbers import number
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
 from weighbridge._svg._draw import (
@@ -13,6 +15,7 @@ from weighbridge._svg._draw import (
     Point,
     Svg,
     Table,
+    capital,
     circle,
     line,
     path,
@@ -26,7 +29,6 @@ from weighbridge._svg._map import (
     candidate_places,
     candidate_rows,
     candidates_table,
-    capital,
     colour_steps,
     curve_lines,
     frame,
@@ -162,7 +164,7 @@ def search_path(surface: BridgeSurface, *, id: str) -> Chart:
         parts = _numbered_map(surface)
     y = scale(widened(min(known)[0], max(known)[0]), (top + 112, top + 30))
     x = scale((1, max(2, len(losses))), (_LEFT, _RIGHT - 4))
-    best = _best_so_far(losses)
+    best = _best_so_far(surface.loss)
     svg = Svg(id, title, desc, top + 152)
     svg.add(*parts, text(14, top + 16, f"{surface.loss_name}: line, best so far"))
     svg.add(left_axis(y, _LEFT, n=3, grid=_RIGHT))
@@ -197,18 +199,13 @@ def _numbered_map(surface: BridgeSurface) -> list[str]:
     ]
 
 
-def _best_so_far(losses: Sequence[float]) -> list[tuple[int, float]]:
-    best: list[tuple[int, float]] = []
-    for place, loss in enumerate(losses, 1):
-        if not math.isnan(loss):
-            best.append((place, min(loss, best[-1][1]) if best else loss))
-        elif best:
-            best.append((place, best[-1][1]))
-    return best
+def _best_so_far(losses: np.ndarray) -> list[tuple[int, float]]:
+    best = np.fmin.accumulate(losses).tolist()
+    return [(place, loss) for place, loss in enumerate(best, 1) if not math.isnan(loss)]
 
 
 def _path_table(surface: BridgeSurface) -> Table:
-    best = dict(_best_so_far(surface.loss.tolist()))
+    best = dict(_best_so_far(surface.loss))
     heads = ("evaluation", "lam", "alpha", surface.loss_name, "best so far")
     return heads, tuple(
         (

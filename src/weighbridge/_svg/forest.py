@@ -12,7 +12,7 @@ from weighbridge._loss_numbers import Numbers
 from weighbridge._numbers import number, percent_labels, signed_labels, tick_labels
 from weighbridge._svg import _legend as marks
 from weighbridge._svg._axes import Labels, Scale, bottom_axis, scale
-from weighbridge._svg._draw import WIDTH, Chart, Svg, circle, group, line, square, text
+from weighbridge._svg._draw import WIDTH, Chart, Svg, capital, circle, group, line, square, text
 from weighbridge._svg._width import text_width, wrap
 from weighbridge.pictures import Forest
 
@@ -120,7 +120,7 @@ def _describe_errors(rows: Sequence[_Row], writer: _Writer) -> str:
     main = _main(rows)
     if main is None:
         return f"The expected {writer.loss} is withheld."
-    said = f"{_capital(main.name)} {writer.said(main.value)}"
+    said = f"{capital(main.name)} {writer.said(main.value)}"
     for row in rows:
         if row.name == "none" != main.name and row.is_known:
             return f"{said}, none {writer.said(row.value)}."
@@ -133,17 +133,13 @@ def _describe_changes(rows: Sequence[_Row], writer: _Writer, instead: str) -> st
     if main is None:
         return f"Change against none: {instead}."
     value, low, high = (writer.change(end) for end in (main.value, main.low, main.high))
-    return f"{_capital(main.name)} {value}{writer.unit}, interval {low} to {high}."
+    return f"{capital(main.name)} {value}{writer.unit}, interval {low} to {high}."
 
 
 def _main(rows: Sequence[_Row]) -> _Row | None:
     """Return the weighting to speak of: the one to use, or the last with a number."""
     known = [row for row in rows if row.is_known]
     return next((row for row in known if row.used), known[-1] if known else None)
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
 
 
 @dataclass(frozen=True)

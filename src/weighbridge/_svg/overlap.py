@@ -16,6 +16,7 @@ from weighbridge._svg._draw import (
     Point,
     Svg,
     Table,
+    capital,
     hatch,
     line,
     path,
@@ -71,8 +72,7 @@ def _describe(overlap: OverlapHistogram) -> str:
         return "No deployment row lies beyond the training rows."
     share = percent(overlap.beyond).replace("%", "percent")
     share = share.replace("<", "less than").replace(">", "more than")
-    share = share[0].upper() + share[1:]
-    return f"{share} of deployment rows lie beyond all training rows."
+    return f"{capital(share)} of deployment rows lie beyond all training rows."
 
 
 def _overlap_table(overlap: OverlapHistogram) -> Table:

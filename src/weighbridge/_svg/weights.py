@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+
+import numpy as np
 
 from weighbridge._numbers import count, number, percent, percent_labels
 from weighbridge._svg import _legend as marks
@@ -65,7 +66,7 @@ def concentration(lorenz: LorenzCurve, *, id: str) -> Chart:
     left, top, bottom = 48.0, 8.0, 198.0
     x, y = scale((0, 1), (left, WIDTH - 12)), scale((0, 1), (bottom, top))
     curve = [(x(a), y(b)) for a, b in zip(rows, weight, strict=True)]
-    height = _interpolated(half, rows, weight)
+    height = float(np.interp(half, rows, weight))
     key, room = marks.legend(
         [(marks.weighted_line, "weights"), (marks.reference_line, "all rows alike")], bottom + 51
     )
@@ -158,15 +159,8 @@ def _half_label(x: Scale, y: Scale, half: float, words: str) -> str:
     return text(at, foot, words, "wb-used wb-halo")
 
 
-def _interpolated(at: float, places: Sequence[float], values: Sequence[float]) -> float:
-    for (a, b), (u, v) in zip(pairwise(places), pairwise(values), strict=True):
-        if a <= at <= b:
-            return u if a == b else u + (v - u) * (at - a) / (b - a)
-    return values[-1]
-
-
 def _lorenz_table(rows: Sequence[float], weight: Sequence[float]) -> Table:
     """Return the curve at round shares of the rows: the whole of it tells no more."""
     shares = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
-    carried = [(percent(each), percent(_interpolated(each, rows, weight), 1)) for each in shares]
+    carried = [(percent(each), percent(np.interp(each, rows, weight), 1)) for each in shares]
     return ("rows with the largest weights", "share of the weight"), tuple(carried)

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -91,51 +90,21 @@ def _checked(result: Any, path: str | PathLike[str]) -> dict[str, Any]:
     return result
 
 
-@dataclass(frozen=True)
 class Facts:
-    """A result, with names for what is asked of it more than once."""
+    """A result, with names for what is asked of it more than once; what is not there is empty."""
 
-    result: dict[str, Any]
-
-    @property
-    def verdict(self) -> dict[str, Any]:
-        """The sentence and the words."""
-        return dict(self.result["verdict"])
-
-    @cached_property
-    def answers(self) -> dict[str, dict[str, Any]]:
-        """The answers by their question."""
-        return {each["question"]: each for each in self.result.get("answers") or []}
-
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """What was read."""
-        return self.result.get("inputs") or {}
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What was asked for."""
-        return self.result.get("settings") or {}
-
-    @property
-    def findings(self) -> list[dict[str, Any]]:
-        """What to know."""
-        return self.result.get("findings") or []
-
-    @property
-    def shift(self) -> dict[str, Any]:
-        """How and where the files differ."""
-        return self.result.get("shift") or {}
-
-    @property
-    def overlap(self) -> dict[str, Any]:
-        """What the training rows are worth."""
-        return self.result.get("overlap") or {}
-
-    @property
-    def expect(self) -> dict[str, Any]:
-        """Expected errors; empty where there was no label."""
-        return self.result.get("expect") or {}
+    def __init__(self, result: dict[str, Any]) -> None:
+        self.result = result
+        self.verdict: dict[str, Any] = result["verdict"]
+        self.use: str | None = self.verdict.get("use")
+        self.answers = {each["question"]: each for each in result.get("answers") or []}
+        self.findings: list[dict[str, Any]] = result.get("findings") or []
+        self.inputs: dict[str, Any] = result.get("inputs") or {}
+        self.settings: dict[str, Any] = result.get("settings") or {}
+        self.shift: dict[str, Any] = result.get("shift") or {}
+        self.overlap: dict[str, Any] = result.get("overlap") or {}
+        self.expect: dict[str, Any] = result.get("expect") or {}
+        self.candidates: list[dict[str, Any]] = self.expect.get("candidates") or []
 
     @cached_property
     def pictures(self) -> Pictures | None:
@@ -164,16 +133,6 @@ class Facts:
         return [
             FeatureDifference.from_dict({**row, "after": {used: row.get("after")}}) for row in rows
         ]
-
-    @property
-    def use(self) -> str | None:
-        """The weighting of the model that was kept."""
-        return self.verdict.get("use")
-
-    @property
-    def candidates(self) -> list[dict[str, Any]]:
-        """The weightings that were compared."""
-        return self.expect.get("candidates") or []
 
     @property
     def used(self) -> dict[str, Any] | None:

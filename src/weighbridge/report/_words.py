@@ -41,18 +41,10 @@ class Card:
     word: str
     evidence: str
     advice: str
-    state: str
     href: str
-
-    @property
-    def sign(self) -> str:
-        """The sign of the state, which never stands without the word."""
-        return _SIGNS[self.state][0]
-
-    @property
-    def spoken(self) -> str:
-        """What a screen reader says for the sign."""
-        return _SIGNS[self.state][1]
+    state: str
+    sign: str
+    spoken: str
 
 
 def cards(facts: Facts) -> list[Card]:
@@ -64,7 +56,8 @@ def cards(facts: Facts) -> list[Card]:
         if answer is not None:
             word, evidence, advice = (answer[part] or "" for part in ("word", "evidence", "advice"))
             state = _state(question, word, facts)
-            found.append(Card(asked, word, evidence, advice, state, f"#{section}"))
+            signs = _SIGNS[state]
+            found.append(Card(asked, word, evidence, advice, f"#{section}", state, *signs))
     return found
 
 
