@@ -12,8 +12,7 @@ import pytest
 
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge.adaptation import load_model
-from weighbridge.report._code import snippets
-from weighbridge.report._facts import facts_of
+from weighbridge.report import facts_of, snippets
 
 FILES = ["model.skops", "report.html", "result.json", "weights.csv"]
 ADAPT = ("adapt", "train.csv", "deploy.csv", "--label", "readmitted")

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.isotonic import isotonic_regression
 
 from pictures import faults
-from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows
+from weighbridge.diagnostics import CrossFittedDomain, DomainRows
 from weighbridge.plotting import ReliabilityCurve, ReliabilityDisplay, compute_reliability
 
 
@@ -104,7 +104,6 @@ def test_picture():
     _, ax = plt.subplots()
     assert display.plot(ax=ax).ax_ is ax
     plt.close(ax.figure)
-    assert "The curve stays within" in display.svg()
 
 
 def test_errors():

@@ -1,4 +1,4 @@
-"""Displays read a result, and both drawers of a display show the same numbers."""
+"""The numbers of pictures: from a run to JSON, back again, and to both drawers."""
 
 import json
 import re
@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 
 from pictures import faults
+from weighbridge._svg.bridge import bridge
+from weighbridge._svg.love import love
 from weighbridge.adaptation import adapt
+from weighbridge.pictures import Pictures, WeightCurves, read_forest
 from weighbridge.plotting import (
     BalanceDisplay,
     BridgeDisplay,
-    GeodesicDisplay,
     OverlapDisplay,
     ReliabilityDisplay,
     RiskDisplay,
@@ -22,17 +24,15 @@ from weighbridge.plotting import (
     WeightDisplay,
     compute_forest,
 )
-from weighbridge.plotting._plain import plain
 
-DISPLAYS = (
-    BalanceDisplay,
-    BridgeDisplay,
-    OverlapDisplay,
-    ReliabilityDisplay,
-    RiskDisplay,
-    ShiftDisplay,
-    WeightDisplay,
-)
+NUMBERS = {
+    BalanceDisplay: lambda pictures: pictures.love("tuned"),
+    BridgeDisplay: lambda pictures: pictures.bridge,
+    OverlapDisplay: lambda pictures: pictures.overlap,
+    ReliabilityDisplay: lambda pictures: pictures.reliability,
+    ShiftDisplay: lambda pictures: pictures.histograms("tuned"),
+    WeightDisplay: lambda pictures: pictures.weights["tuned"],
+}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -50,15 +50,16 @@ def result():
     return adapt(train, deploy, label="cost")
 
 
+@pytest.fixture(scope="module")
+def read(result):
+    """The pictures of a result as they come back from its file."""
+    return Pictures.from_dict(json.loads(json.dumps(result.to_dict()))["pictures"])
+
+
 @pytest.fixture(autouse=True)
 def _close():
     yield
     plt.close("all")
-
-
-def _copied(result):
-    """Return the numbers of a result, to be changed."""
-    return json.loads(json.dumps(result.to_dict()))
 
 
 def _same(one, two):
@@ -70,37 +71,36 @@ def _same(one, two):
             np.testing.assert_allclose(two[name], column, rtol=2e-4, atol=2e-4)
 
 
-@pytest.mark.parametrize("display", DISPLAYS, ids=lambda each: each.__name__)
-def test_a_result_its_dict_and_its_file_are_alike(result, display):
-    tables = [
-        display.from_result(each).table() for each in (result, result.to_dict(), _copied(result))
-    ]
-    for table in tables[1:]:
-        _same(tables[0], table)
+@pytest.mark.parametrize("display", NUMBERS, ids=lambda each: each.__name__)
+def test_a_result_and_its_file_are_alike(result, read, display):
+    made, again = (display.from_numbers(NUMBERS[display](each)) for each in (result.pictures, read))
+    _same(made.table(), again.table())
+
+
+def test_what_is_read_is_written_alike(result, read):
+    written = json.dumps(result.to_dict()["pictures"], allow_nan=False)
+    assert json.dumps(read.to_dict(), allow_nan=False) == written
+    assert Pictures.from_dict(json.loads(written)).to_dict() == read.to_dict()
 
 
 def test_a_result_has_the_numbers_of_its_verdict(result):
-    # rounded to what a picture can show
-    _same(
-        RiskDisplay(compute_forest(result.verdict)).table(), RiskDisplay.from_result(result).table()
-    )
+    forest = compute_forest(result.verdict)
+    numbers = result.to_dict()
+    again = read_forest(numbers["expect"], numbers["verdict"]["use"])
+    _same(RiskDisplay.from_numbers(forest).table(), RiskDisplay.from_numbers(again).table())
     weights = WeightDisplay.from_weights(result.weights).table()
-    _same(weights, WeightDisplay.from_result(result).table())
+    used = result.verdict.use
+    _same(weights, WeightDisplay.from_numbers(result.pictures.weights[used]).table())
     balance = BalanceDisplay.from_report(result.verdict.report).table()
-    _same(balance, BalanceDisplay.from_result(result).table())
+    _same(balance, BalanceDisplay.from_numbers(result.pictures.love(used)).table())
     model = next(each for each in result.verdict.candidates if each.name == "tuned").model
-    bridge = BridgeDisplay.from_estimator(model).table()
-    _same(bridge, BridgeDisplay.from_result(result).table())
+    tried = BridgeDisplay.from_estimator(model).table()
+    _same(tried, BridgeDisplay.from_numbers(result.pictures.bridge).table())
 
 
-@pytest.mark.parametrize("display", DISPLAYS, ids=lambda each: each.__name__)
-def test_both_drawers_draw(result, display):
-    made = display.from_result(result)
-    root = ElementTree.fromstring(made.svg())
-    assert root.tag == f"{SVG}svg"
-    assert "--wb-page" in root.find(f"{SVG}style").text
-    assert not re.search(r"\b(nan|inf|None)\b", made.svg().split("</style>")[1])
-    assert made.svg() == made.svg()
+@pytest.mark.parametrize("display", NUMBERS, ids=lambda each: each.__name__)
+def test_displays_draw_what_was_read(read, display):
+    made = display.from_numbers(NUMBERS[display](read))
     assert made.plot() is made
     assert not faults(made)
 
@@ -120,106 +120,68 @@ def _is_affine(drawn, numbers, unit):
     return np.abs(start + slope * np.asarray(numbers) - drawn).max() < unit
 
 
-def test_both_drawers_have_the_same_data(result):
+def test_both_drawers_have_the_same_data(read):
     # coordinates in an SVG have one digit after the point
-    balance = BalanceDisplay.from_result(result).plot()
-    marks = _circles(balance.svg(), "wb-training-fill")[: balance.love.before.size]
-    assert _is_affine(marks[:, 0], balance.before_.get_xdata(), 0.06)
-    bridge = BridgeDisplay.from_result(result)
-    ends = _circles(bridge.svg(), "wb-other-fill")
-    assert _is_affine(ends[:, 0], [place[0] for place in bridge.surface.ends.values()], 0.06)
-    reliability = ReliabilityDisplay.from_result(result).plot()
-    np.testing.assert_array_equal(reliability.line_.get_ydata(), reliability.table()["observed"])
+    numbers = read.love("tuned")
+    drawn = love(numbers, "tuned", id="love")
+    marks = _circles(drawn.svg, "wb-training-fill")[: numbers.before.size]
+    shown = BalanceDisplay.from_numbers(numbers).plot().before_.get_xdata()
+    assert _is_affine(marks[:, 0], shown, 0.06)
+    ends = _circles(bridge(read.bridge, id="bridge").svg, "wb-other-fill")
+    assert _is_affine(ends[:, 0], [place[0] for place in read.bridge.ends.values()], 0.06)
+    reliability = ReliabilityDisplay.from_numbers(read.reliability).plot()
+    np.testing.assert_array_equal(reliability.line_.get_ydata(), read.reliability.observed)
+    assert not re.search(r"\b(nan|inf|None)\b", drawn.svg)
 
 
-def test_every_svg_of_a_display_with_choices(result):
-    bridge, weight = BridgeDisplay.from_result(result), WeightDisplay.from_result(result)
-    drawn = [
-        bridge.svg(),
-        bridge.svg(chart="rectangle"),
-        bridge.svg(path=True),
-        weight.svg(),
-        weight.svg("lorenz"),
-        GeodesicDisplay.from_normals((0, 1), (1, 1), n_points=5).svg(),
-        BalanceDisplay.from_samples([[1.0], [2.0]], [[3.0], [4.0]]).svg(),
-        ShiftDisplay.from_samples([[1.0], [2.0]], [[3.0], [4.0]]).svg(),
-    ]
-    titles = {ElementTree.fromstring(svg).find(f".//{SVG}title").text for svg in drawn}
-    assert len(titles) == len(drawn)
-
-
-def test_weightings_can_be_named(result):
-    full = BalanceDisplay.from_result(result, weighting="full", max_rows=2)
+def test_weightings_are_named(result):
+    full = result.pictures.love("full", max_rows=2)
     rows = result.to_dict()["pictures"]["balance"]
-    np.testing.assert_allclose(full.love.after, [abs(row["after"]["full"]) for row in rows[:2]])
-    assert full.love.n_left_out == len(rows) - 2
-    assert "after (full)" in full.svg()
-    assert "(relative)" in ShiftDisplay.from_result(result, weighting="relative").svg()
-    # one to use, else tuned, else whatever there is
-    numbers = _copied(result)
-    numbers["verdict"]["use"] = "none"
-    assert BalanceDisplay.from_result(numbers).weighting == "tuned"
-    for row in numbers["pictures"]["balance"]:
-        row["after"] = {}
-    assert BalanceDisplay.from_result(numbers).love.after is None
-    with pytest.raises(ValueError, match=r"Got weighting='best', but the result has 'full'"):
-        WeightDisplay.from_result(result, weighting="best")
+    kept = [abs(row["after"]["full"]) for row in rows[:2]]
+    np.testing.assert_allclose(full.after, kept, rtol=1e-4)
+    assert full.n_left_out == len(rows) - 2
+    assert result.pictures.love(None).after is None
+    assert all(each.weighted is None for each in result.pictures.histograms(None))
+    for numbers in (result.pictures.love, result.pictures.histograms):
+        with pytest.raises(ValueError, match=r"Got weighting='best', but the pictures have 'full'"):
+            numbers("best")
 
 
 def test_differences_that_are_no_numbers(result):
     # None between known means is infinite, between unknown ones unknown
-    numbers = _copied(result)
-    first, second = numbers["pictures"]["balance"][:2]
+    numbers = json.loads(json.dumps(result.to_dict()["pictures"]))
+    first, second = numbers["balance"][:2]
     first["before"] = first["after"]["tuned"] = None
     second |= {"before": None, "mean_target": None}
-    love = BalanceDisplay.from_result(numbers).love
-    assert love.before[0] == np.inf
-    assert np.isnan(love.before[1])
-    assert "∞" in BalanceDisplay(love).svg()
+    found = Pictures.from_dict(numbers).love("tuned")
+    assert found.before[0] == found.after[0] == np.inf
+    assert np.isnan(found.before[1])
+    assert "∞" in love(found, "tuned", id="love").svg
 
 
-def test_withheld_losses_are_drawn_as_words(result):
-    numbers = _copied(result)
-    for each in numbers["expect"]["candidates"]:
-        each |= {"error": None, "change": None, "state": "withheld"}
-    display = RiskDisplay.from_result(numbers)
-    assert np.isnan(display.forest.value).all()
-    assert "withheld" in display.svg()
+def test_weights_come_with_what_is_known_of_them(read):
+    curves = read.weights["tuned"]
+    display = WeightDisplay.from_numbers(curves)
+    assert isinstance(curves, WeightCurves)
+    assert display.summary.n_rows == 400
+    assert display.summary.ess == curves.worth
+    assert display.cap == curves.bound
+    assert np.isnan(display.summary.pareto_k)
+    assert display.plot("lorenz").ax_.get_title().startswith("Half of the weight")
 
 
-def test_lists_for_arrays():
-    assert plain({"a": np.array([1.0, np.nan]), "b": (np.int64(2), np.inf)}) == {
-        "a": [1.0, None],
-        "b": [2, None],
-    }
+def test_text_and_whole_numbers_come_back_as_they_were(read):
+    site = next(each for each in read.features if each.name == "site")
+    assert site.values.tolist() == ["north", "south"]
+    assert read.weights["tuned"].counts.dtype == int
+    digits = {**site.to_dict(), "values": ["1", "2"]}
+    assert type(site).from_dict(digits).values.tolist() == ["1", "2"]
 
 
-def test_drawings_side_by_side(result):
-    svg = RiskDisplay.from_result(result).svg()
-    root = ElementTree.fromstring(svg)
-    left, right = (each for each in root if each.tag == f"{SVG}svg")
-    width = float(root.get("viewBox").split()[2])
-    assert float(left.get("x")) == 0
-    assert float(right.get("x")) + float(right.get("width")) == width
-    assert svg.count("<style>") == 1
-    ids = re.findall(r'id="([^"]+)"', svg)
-    assert len(ids) == len(set(ids))
-
-
-def test_errors(result):
-    with pytest.raises(TypeError, match="Got result of type list, but expected what weighbridge"):
-        BridgeDisplay.from_result([])
-    with pytest.raises(TypeError, match="Got result of type dict"):
-        BridgeDisplay.from_result({"pictures": {}})
-    short = {**result.to_dict(), "pictures": None}
-    with pytest.raises(ValueError, match="without the numbers of its pictures"):
-        OverlapDisplay.from_result(short)
-    bare = {**result.to_dict(), "pictures": {"bridge": None, "overlap": {"edges": []}}}
-    with pytest.raises(ValueError, match=r"without numbers for 'bridge'.* It has 'overlap'"):
-        BridgeDisplay.from_result(bare)
-    with pytest.raises(ValueError, match="without expected losses"):
-        RiskDisplay.from_result({**result.to_dict(), "expect": None})
-    with pytest.raises(ValueError, match="Got chart='map'"):
-        BridgeDisplay.from_result(result).svg(chart="map")
-    with pytest.raises(ValueError, match="Got kind='pie'"):
-        WeightDisplay.from_result(result).svg("pie")
+def test_errors(read):
+    with pytest.raises(TypeError, match="Got surface of type dict, but expected a BridgeSurface"):
+        BridgeDisplay.from_numbers(read.bridge.to_dict())
+    with pytest.raises(TypeError, match="Got numbers of type WeightHistogram, but expected"):
+        WeightDisplay.from_numbers(WeightDisplay.from_weights([1, 2]).histogram)
+    with pytest.raises(ValueError, match="max_rows"):
+        read.love("tuned", max_rows=0)

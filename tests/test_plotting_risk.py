@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from pictures import faults
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
 from weighbridge.plotting import RiskDisplay, compute_forest
-from weighbridge.plotting._roles import GREY, WEIGHTED
+from weighbridge.plotting._display import GREY, WEIGHTED
 from weighbridge.verdict import assess
 
 

@@ -6,8 +6,15 @@ import sys
 import pytest
 from matplotlib.colors import to_rgb
 
-from weighbridge.plotting._labels import shown_name, size
-from weighbridge.plotting._roles import CAUTION, DEPLOYMENT, GREY, TRAINING, WEIGHTED
+from weighbridge.plotting._display import (
+    CAUTION,
+    DEPLOYMENT,
+    GREY,
+    TRAINING,
+    WEIGHTED,
+    shown_name,
+    size,
+)
 
 
 def _luminance(colour):

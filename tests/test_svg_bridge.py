@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -9,15 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge._svg._bands import LossSteps, loss_steps, outlines
-from weighbridge._svg._map import Words, frame
+from weighbridge._svg import LossSteps, frame
+from weighbridge._svg._bands import loss_steps, outlines
+from weighbridge._svg._map import Words
 from weighbridge._svg._width import text_width
-from weighbridge._svg.bridge import bridge
-from weighbridge._svg.curves import loss_along_curves, rectangle, search_path
-from weighbridge._svg.half_plane import half_plane
-from weighbridge.plotting import compute_half_plane, compute_surface
-from weighbridge.plotting._plain import plain
-from weighbridge.plotting._surface import surface_dict
+from weighbridge._svg.bridge import bridge, rectangle
+from weighbridge._svg.curves import loss_along_curves, search_path
+from weighbridge.pictures import BridgeSurface, compute_surface
 from weighbridge.search import Evaluation, GridSearch, Point, SearchResult
 
 DRAWINGS = (bridge, loss_along_curves, search_path, rectangle)
@@ -37,7 +36,8 @@ def _surface(spread=1.0, points=None, loss=None, chosen=(0.6, 3.0), name="log lo
         found.append(Evaluation(Point(lam, alpha), losses, error=error))
     log_ratio = np.random.default_rng(0).normal(0, spread, 400)
     result = SearchResult(tuple(found), np.ones(2))
-    return surface_dict(compute_surface(result, log_ratio, chosen, loss_name=name))
+    surface = compute_surface(result, log_ratio, chosen, loss_name=name)
+    return BridgeSurface.from_dict(surface.to_dict())
 
 
 def _searched():
@@ -99,7 +99,7 @@ def test_every_drawing_is_whole(draw, case):
     assert all(len(row) == len(heads) for row in rows)
     assert "<script>" not in chart.svg
     # the path of a grid is no path
-    assert len(chart.svg) < 9_500 or (draw is search_path and not CASES[case]["searched"])
+    assert len(chart.svg) < 9_500 or (draw is search_path and not CASES[case].searched)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -124,12 +124,12 @@ def test_the_numbers_on_the_svg_place_a_cursor():
         for dot in root.iter(f"{SVG}circle")
         if dot.get("class") == "wb-other-fill"
     ]
-    ends = [(x0 + x1 * x, y0 + y1 * y) for x, y in numbers["ends"].values()]
+    ends = [(x0 + x1 * x, y0 + y1 * y) for x, y in numbers.ends.values()]
     np.testing.assert_allclose(dots, ends, atol=0.06)
     star = next(each for each in root.iter(f"{SVG}path") if each.get("class") == "wb-star")
     tip = [float(number) for number in re.match(r"M(\S+) (\S+?)[LHV]", star.get("d")).groups()]
-    chosen = numbers["chosen"]
-    assert tip == pytest.approx([x0 + x1 * chosen["x"], y0 + y1 * chosen["y"] - 8.5], abs=0.1)
+    x, y = numbers.chosen_place
+    assert tip == pytest.approx([x0 + x1 * x, y0 + y1 * y - 8.5], abs=0.1)
     cursor = next(each for each in root.iter(f"{SVG}g") if each.get("class") == "wb-cursor")
     assert cursor.get("display") == "none"
 
@@ -145,11 +145,11 @@ def test_equal_distance_is_drawn_equal_unless_the_bridge_is_flat():
 
 
 def test_a_map_that_keeps_too_little_is_a_rectangle():
-    numbers = {**CASES["spread 1.5"], "kept": 0.849}
+    numbers = replace(CASES["spread 1.5"], kept=0.849)
     chart = bridge(numbers, id="x")
     assert chart.desc.startswith("A map would keep only 85 % of the differences")
     assert "none, whatever alpha" in chart.svg
-    assert "data-x0" in bridge({**numbers, "kept": 0.85}, id="x").svg
+    assert "data-x0" in bridge(replace(numbers, kept=0.85), id="x").svg
 
 
 def test_without_shift_there_is_a_sentence():
@@ -196,7 +196,7 @@ def test_a_search_is_drawn_by_its_points_and_its_order():
     svg = bridge(numbers, id="x").svg
     assert len(re.findall(r'<circle[^>]*class="wb-step-\d wb-axis"', svg)) == 15
     path = search_path(numbers, id="x")
-    best = min(range(15), key=lambda place: numbers["loss"][place]) + 1
+    best = min(range(15), key=lambda place: numbers.loss[place]) + 1
     assert path.desc == f"Best found at evaluation {best} of 15."
     words = [word for word, *_ in _boxes(_root(path.svg))]
     # all numbers have room here
@@ -236,15 +236,16 @@ def test_rectangle_has_a_cell_for_every_candidate():
         for each in root.iter(f"{SVG}path")
         if each.get("class", "").startswith("wb-step")
     )
-    assert cells == len(numbers["lam"])
+    assert cells == numbers.lam.size
     assert len(re.findall("<circle", rectangle(CASES["search"], id="x").svg)) == 15
 
 
 def test_results_without_surface_or_hangers_are_drawn():
     # what is missing in a result of another version is left out
-    numbers = {name: each for name, each in CASES["spread 1.5"].items() if name != "hangers"}
+    numbers = CASES["spread 1.5"].to_dict()
+    del numbers["hangers"]
     numbers |= {"mesh": None, "curves": {"power": numbers["curves"]["power"]}}
-    assert "power" in bridge(numbers, id="x").svg
+    assert "power" in bridge(BridgeSurface.from_dict(numbers), id="x").svg
 
 
 # Steps of colour
@@ -252,7 +253,7 @@ def test_results_without_surface_or_hangers_are_drawn():
 
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60),
-    st.none() | st.floats(-1e6, 1e6),
+    st.just(math.nan) | st.floats(-1e6, 1e6),
 )
 def test_steps_keep_the_order_of_losses(losses, none):
     steps = loss_steps(losses, none)
@@ -261,7 +262,7 @@ def test_steps_keep_the_order_of_losses(losses, none):
     assert colours == sorted(colours)
     assert colours[0] == 0
     assert len(steps.levels) <= 9
-    assert steps.against_none == (none is not None and none > ordered[0])
+    assert steps.against_none == (none > ordered[0])
     if len(steps.levels) > 2:
         assert steps.classes[-1] == 7
 
@@ -278,7 +279,7 @@ def test_steps_hold_equally_many_candidates():
 
 
 def test_steps_of_nothing():
-    assert loss_steps([None, math.nan], None) == LossSteps((0.0,), against_none=False)
+    assert loss_steps([math.nan, math.inf], math.nan) == LossSteps((0.0,), against_none=False)
 
 
 def _area(lines):
@@ -323,10 +324,10 @@ def test_outlines_of_a_bowl_and_of_a_ring():
 
 def test_outlines_leave_out_what_is_not_known():
     x, y = np.meshgrid([0.0, 1.0, 2.0], [0.0, 1.0])
-    values = [[0.0, 0.0, None], [0.0, 0.0, None]]
+    values = [[0.0, 0.0, math.nan], [0.0, 0.0, math.nan]]
     (line,) = outlines(x.tolist(), y.tolist(), values, math.inf)
     assert _area([line]) == pytest.approx(1)
-    assert outlines(x.tolist(), y.tolist(), [[None] * 3] * 2, math.inf) == []
+    assert outlines(x.tolist(), y.tolist(), [[math.nan] * 3] * 2, math.inf) == []
 
 
 def test_words_take_the_first_place_that_is_free():
@@ -337,23 +338,3 @@ def test_words_take_the_first_place_that_is_free():
     # nothing leaves the drawing
     assert words.put("three", [(-20, 90)])
     assert min(box[0] for box in words.boxes) >= 1
-
-
-# The half-plane of normal distributions
-
-
-@pytest.mark.parametrize("ends", [((0, 1), (2, 0.5)), ((0, 1), (0, 1)), ((0, 1e-3), (5e-3, 1e-3))])
-def test_half_plane_is_whole(ends):
-    chart = half_plane(plain(compute_half_plane(*ends, n_points=9)), id="x")
-    root = _root(chart.svg)
-    _, _, width, height = map(float, root.get("viewBox").split())
-    for words, left, top, right, bottom in _boxes(root):
-        assert min(left, top) >= -1, words
-        assert right <= width + 0.5, words
-        assert bottom <= height + 0.5, words
-    assert "nan" not in chart.svg
-    if ends[0] == ends[1]:
-        assert chart.desc == "All curves stay among normal densities."
-    else:
-        assert "alpha −1 leave the normal ones farthest" in chart.desc
-    assert [row[0] for row in chart.table[1]] == ["alpha −1", "alpha 0", "alpha 1", "alpha 3"]

@@ -17,10 +17,10 @@ from weighbridge._findings import (
     signed_labels,
     tick_labels,
 )
+from weighbridge._svg._axes import bottom_axis, left_axis, octaves, scale, ticks
 from weighbridge._svg._draw import (
     WIDTH,
     Svg,
-    bottom_axis,
     circle,
     clean,
     coord,
@@ -28,19 +28,15 @@ from weighbridge._svg._draw import (
     escape,
     group,
     hatch,
-    left_axis,
     line,
     name_column,
-    octaves,
     path,
     rect,
-    scale,
     simplify,
     square,
     squares,
     steps,
     text,
-    ticks,
     trace,
 )
 from weighbridge._svg._width import shorten, shorten_apart, text_width, wrap

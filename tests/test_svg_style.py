@@ -6,7 +6,7 @@ import re
 import pytest
 
 from weighbridge._svg import style_sheet
-from weighbridge.plotting._roles import CAUTION, DEPLOYMENT, GREY, TRAINING, WEIGHTED
+from weighbridge.plotting._display import CAUTION, DEPLOYMENT, GREY, TRAINING, WEIGHTED
 
 TEXT = ("text", "muted", "weighted", "caution", "stop")
 LINES = ("training", "deployment", "weighted", "caution", "stop", "muted")

@@ -46,10 +46,10 @@ print(f"expected {expected}, actual {truth:.3f}: {expected.low <= truth <= expec
 print(result.weights[:5].round(2))
 
 # %%
-# Pictures, by matplotlib or as SVG without it. The bridge is the map of all weightings from none to
-# the full ratio; where it is dark the model does well.
-BalanceDisplay.from_result(result).plot()
-BridgeDisplay.from_result(result).plot()
+# The numbers of the pictures of the report, drawn by matplotlib. The bridge is the map of all
+# weightings from none to the full ratio; where it is dark the model does well.
+BalanceDisplay.from_numbers(result.pictures.love("tuned")).plot()
+BridgeDisplay.from_numbers(result.pictures.bridge).plot()
 
 # %%
 # All files at once, each written whole or not at all: the report, the model (skops: loading runs no

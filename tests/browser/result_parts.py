@@ -5,8 +5,7 @@ import copy
 import numpy as np
 from scipy.stats import norm
 
-from weighbridge.plotting import compute_surface
-from weighbridge.plotting._surface import surface_dict
+from weighbridge.pictures import compute_surface
 from weighbridge.search import Evaluation, Point, SearchResult
 
 WEIGHTINGS = {
@@ -250,7 +249,7 @@ def bridge(searched=False):
     log_ratio = norm.ppf((np.arange(400) + 0.5) / 400) - 0.5
     name = "squared error of probabilities"
     found = compute_surface(SearchResult(tried, np.ones(200)), log_ratio, best, loss_name=name)
-    return surface_dict(found)
+    return found.to_dict()
 
 
 def reliability():

@@ -1,24 +1,11 @@
-"""The charts of reports: plain numbers in, one ``<svg>`` with words and a table out."""
+"""Charts as SVG: the numbers of a picture in, one ``<svg>`` with words and a table out.
 
-from weighbridge._svg._chart import Chart, style_sheet
-from weighbridge._svg._feature import feature, feature_key
-from weighbridge._svg._forest import expected_error, paired_change
-from weighbridge._svg._love import love
-from weighbridge._svg._overlap import overlap
-from weighbridge._svg._reliability import reliability
-from weighbridge._svg._weights import concentration, weights, worth
+Each chart has a module of its own: `bridge`, `curves`, `feature`, `forest`, `love`, `overlap`,
+`weights`.
+"""
 
-__all__ = [
-    "Chart",
-    "concentration",
-    "expected_error",
-    "feature",
-    "feature_key",
-    "love",
-    "overlap",
-    "paired_change",
-    "reliability",
-    "style_sheet",
-    "weights",
-    "worth",
-]
+from weighbridge._svg._bands import LossSteps
+from weighbridge._svg._draw import Chart, style_sheet
+from weighbridge._svg._map import are_alike, colour_steps, frame
+
+__all__ = ["Chart", "LossSteps", "are_alike", "colour_steps", "frame", "style_sheet"]

@@ -12,22 +12,14 @@ N_STEPS = 8
 # A cell of four values, its corners in order: row and column of each beside the first.
 _CORNERS = ((0, 0), (0, 1), (1, 1), (1, 0))
 
-Values = Sequence[Sequence[float | None]]
+Values = Sequence[Sequence[float]]
 # An edge between two neighbouring values: row, column, and whether it goes down.
 _Edge = tuple[int, int, bool]
 
 
 @dataclass(frozen=True)
 class LossSteps:
-    """Steps of equally many candidates from the best loss to that without weights.
-
-    Parameters
-    ----------
-    levels : tuple of float
-        Ends of the steps, increasing.
-    against_none : bool
-        Whether the last one is the loss without weights; else it is the worst loss.
-    """
+    """Ends of steps of equally many candidates, from the best loss to that without weights."""
 
     levels: tuple[float, ...]
     against_none: bool
@@ -46,31 +38,15 @@ class LossSteps:
         return self.classes[-1]
 
 
-def loss_steps(losses: Sequence[float | None], none: float | None) -> LossSteps:
-    """Divide losses into steps of equally many candidates.
-
-    Equally wide ones would be ruled by a few losses that are huge. The last step ends with the loss
-    without weights, and holds all that is worse; where nothing is better than no weights, the steps
-    go on to the worst.
-
-    Parameters
-    ----------
-    losses : sequence of float or None
-        Losses of the candidates; None where there is none.
-    none : float or None
-        The loss without weights, where it is known.
-
-    Returns
-    -------
-    LossSteps
-        At most eight steps.
-    """
-    known = sorted(loss for loss in losses if loss is not None and math.isfinite(loss))
+def loss_steps(losses: Sequence[float], none: float) -> LossSteps:
+    """Divide losses into at most eight steps; worse than no weights is the last one."""
+    # equally wide ones would be ruled by a few losses that are huge
+    known = sorted(loss for loss in losses if math.isfinite(loss))
     if not known:
         return LossSteps((0.0,), against_none=False)
-    against_none = none is not None and none > known[0]
+    against_none = none > known[0]
     if against_none:
-        known = [loss for loss in known if loss <= none]  # type: ignore[operator]
+        known = [loss for loss in known if loss <= none]
     levels = {_quantile(known, k / N_STEPS) for k in range(N_STEPS + 1)}
     return LossSteps(tuple(sorted(levels)), against_none)
 
@@ -86,22 +62,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 def outlines(
     x: Sequence[Sequence[float]], y: Sequence[Sequence[float]], values: Values, level: float
 ) -> list[list[Point]]:
-    """Return closed lines around the parts of a surface whose values are at most `level`.
-
-    Parameters
-    ----------
-    x, y : sequences of shape (n_rows, n_columns)
-        Places of the corners of the surface.
-    values : sequences of the same shape
-        Values there, linear along the edges between; None where there is none.
-    level : float
-        The largest value inside; infinity for the outline of all that is known.
-
-    Returns
-    -------
-    list of list of (float, float)
-        Places along each line, without repeating the first; holes go the other way round.
-    """
+    """Return closed lines around what is at most `level`; holes go the other way round."""
     surface = _Surface(x, y, values, level)
     following: dict[_Edge, _Edge] = {}
     for row in range(-1, len(values)):
@@ -132,7 +93,7 @@ class _Surface:
         if not (0 <= row < len(self.values) and 0 <= column < len(self.values[0])):
             return math.inf
         value = self.values[row][column]
-        return math.inf if value is None else value
+        return math.inf if math.isnan(value) else value
 
     def is_inside(self, row: int, column: int) -> bool:
         value = self.value(row, column)

@@ -1,4 +1,4 @@
-"""Primitives of a drawing: scales, ticks, marks and words, each a string.
+"""Primitives of a drawing: lines, marks and words, each a string, and the finished chart.
 
 What a mark looks like is a matter of its class; the rules are in ``style.css``.
 """
@@ -7,52 +7,92 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from html import escape as _escape
+from importlib.resources import files
 
-from weighbridge._findings import number, tick_labels
-from weighbridge._svg._escape import clean, escape
-from weighbridge._svg._scale import Point, Scale, octaves, scale, ticks
-from weighbridge._svg._trace import coord, simplify, steps, trace
-from weighbridge._svg._width import shorten, shorten_apart, text_width
-
-__all__ = [
-    "SIZE",
-    "WIDTH",
-    "Labels",
-    "Point",
-    "Scale",
-    "Svg",
-    "bottom_axis",
-    "circle",
-    "clean",
-    "coord",
-    "element",
-    "escape",
-    "group",
-    "hatch",
-    "is_bold",
-    "left_axis",
-    "line",
-    "name_column",
-    "octaves",
-    "path",
-    "rect",
-    "scale",
-    "simplify",
-    "square",
-    "squares",
-    "steps",
-    "text",
-    "ticks",
-    "trace",
-]
+from weighbridge._svg._width import shorten, shorten_apart
 
 WIDTH = 360
 SIZE = 12
 _ID = re.compile(r"[A-Za-z][\w.-]*\Z", re.ASCII)
+# Characters that XML forbids, and signs that turn the direction of all text behind them.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
-Labels = Callable[[Sequence[float]], list[str]]
+Point = tuple[float, float]
+Table = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+
+
+def clean(words: object) -> str:
+    """Return a name from the data on one line, without signs that a page cannot hold."""
+    text = _TURNING.sub("", " ".join(str(words).split()))
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def capital(words: str) -> str:
+    """Return words with a capital first letter."""
+    return words[:1].upper() + words[1:]
+
+
+def escape(words: object) -> str:
+    """Return text that is safe in an element and in an attribute."""
+    return _escape(_FORBIDDEN.sub("\ufffd", str(words)))
+
+
+def coord(value: float) -> str:
+    """Write a coordinate with at most one digit after the point."""
+    if not math.isfinite(value):
+        raise ValueError(f"Got the coordinate {value}; numbers must be finite to be drawn.")
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+def trace(points: Iterable[Point], *, closed: bool = False) -> str:
+    """Return the data of a path through points."""
+    before: tuple[str, str] | None = None
+    parts: list[str] = []
+    for point in points:
+        x, y = coord(point[0]), coord(point[1])
+        if before is None:
+            parts.append(f"M{x} {y}")
+        elif y == before[1] and x != before[0]:
+            parts.append(f"H{x}")
+        elif x == before[0] and y != before[1]:
+            parts.append(f"V{y}")
+        elif (x, y) != before:
+            parts.append(f"L{x} {y}")
+        before = x, y
+    return "".join(parts) + "Z" * closed
+
+
+def steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:
+    """Return the corners of a histogram from its first bin to its last, without a baseline."""
+    corners = []
+    for left, right, height in zip(edges[:-1], edges[1:], heights, strict=True):
+        corners += [(left, height), (right, height)]
+    return corners
+
+
+def simplify(points: Sequence[Point], tolerance: float = 0.25) -> list[Point]:
+    """Leave out points that lie next to the line through those that stay."""
+    if len(points) < 3:
+        return list(points)
+    (x1, y1), (x2, y2) = points[0], points[-1]
+    length = math.hypot(x2 - x1, y2 - y1)
+
+    def distance(point: Point) -> float:
+        x, y = point
+        if length == 0:
+            return math.hypot(x - x1, y - y1)
+        return abs((x2 - x1) * (y1 - y) - (x1 - x) * (y2 - y1)) / length
+
+    far = max(range(1, len(points) - 1), key=lambda place: distance(points[place]))
+    if distance(points[far]) <= tolerance:
+        return [points[0], points[-1]]
+    return simplify(points[: far + 1], tolerance)[:-1] + simplify(points[far:], tolerance)
 
 
 def element(tag: str, content: str = "", **attributes: object) -> str:
@@ -166,99 +206,11 @@ def is_bold(cls: str) -> bool:
     return bool({"wb-used", "wb-strong"} & set(cls.split()))
 
 
-def bottom_axis(
-    x: Scale,
-    y: float,
-    *,
-    name: str = "",
-    labels: Labels | None = None,
-    n: int = 6,
-    grid: float | None = None,
-    width: float = WIDTH,
-) -> str:
-    """Return an axis at height `y`: line, ticks, numbers that do not overlap, and a name below.
-
-    It needs 20 units below `y`, 36 with a name. With `grid`, lines rise from it to that height.
-    """
-    if labels is None:
-        labels = _each if x.log else tick_labels
-    lines, rising, numbers = [trace([(x.start, y), (x.end, y)])], [], []
-    for value, words, place in _placed(x, labels, n, width):
-        at = x(value)
-        if grid is not None:
-            rising.append(trace([(at, y), (at, grid)]))
-        lines.append(trace([(at, y), (at, y + 4)]))
-        numbers.append(text(place, y + 16, words))
-    parts = [_lines(rising, "wb-grid"), _lines(lines, "wb-axis")]
-    parts.append(group(*numbers, class_="wb-muted", text_anchor="middle"))
-    if name:
-        middle = (x.start + x.end) / 2
-        half = text_width(name, SIZE) / 2
-        middle = min(max(middle, half + 2), width - half - 2) if 2 * half < width else width / 2
-        parts.append(text(middle, y + 32, name, anchor="middle", room=width - 4))
-    return "".join(parts)
-
-
-def left_axis(
-    y: Scale,
-    x: float,
-    *,
-    labels: Labels = tick_labels,
-    n: int = 4,
-    grid: float | None = None,
-) -> str:
-    """Return numbers left of `x`, with lines from it to `grid` where that is given."""
-    lines, numbers = [], []
-    values = ticks(y.low, y.high, n)
-    for value, words in zip(values, labels(values), strict=True):
-        at = y(value)
-        if grid is not None:
-            lines.append(trace([(x, at), (grid, at)]))
-        numbers.append(text(x - 5, at + 4, words, room=x - 6))
-    drawn = _lines(lines, "wb-grid")
-    return drawn + group(*numbers, class_="wb-muted", text_anchor="end")
-
-
-def _lines(traces: Sequence[str], cls: str) -> str:
-    return element("path", d="".join(traces), class_=cls) if traces else ""
-
-
-def _each(values: Sequence[float]) -> list[str]:
-    return [number(value) for value in values]
-
-
-def _placed(x: Scale, labels: Labels, n: int, width: float) -> list[tuple[float, str, float]]:
-    """Return ticks with their labels and places: as many as there is room for."""
-    for most in range(n, 0, -1):
-        values = (octaves if x.log else ticks)(x.low, x.high, most)
-        words = labels(values)
-        halves = [text_width(each) / 2 for each in words]
-        places = [
-            min(max(x(value), half + 1), width - half - 1)
-            for value, half in zip(values, halves, strict=True)
-        ]
-        ends = zip(places, halves, places[1:], halves[1:], strict=False)
-        if all(left + a + 5 <= right - b for left, a, right, b in ends):
-            return list(zip(values, words, places, strict=True))
-    return []
-
-
 @dataclass
 class Svg:
-    """A drawing with a title and a description, read by machines and by readers of the page.
+    """A drawing with a title and a sentence on what it shows; ids start with `id`.
 
-    Parameters
-    ----------
-    id : str
-        Starts the ids of title and description; unique in a page.
-    title, desc : str
-        What it is, and what it shows, in a sentence.
-    height : float
-        In units; the width is 360 where nothing else is said.
-    width : float
-        In units.
-    data : dict of str to float
-        Further numbers for scripts, as ``data-`` attributes.
+    `data` are numbers for scripts, written as ``data-`` attributes.
     """
 
     id: str
@@ -295,3 +247,23 @@ class Svg:
             font_size=SIZE,
             **numbers,
         )
+
+    def chart(self, table: Table = ((), ())) -> Chart:
+        """Return the finished drawing with the numbers behind it."""
+        return Chart(self.render(), self.title, self.desc, table)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A finished ``<svg>``, styled inside an element of class ``wb``, with its words and table."""
+
+    svg: str
+    title: str
+    desc: str
+    table: Table
+
+
+@cache
+def style_sheet() -> str:
+    """Return the rules that style all drawings, scoped to elements of class ``wb``."""
+    return files("weighbridge._svg").joinpath("style.css").read_text(encoding="utf-8")

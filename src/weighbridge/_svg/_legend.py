@@ -13,29 +13,7 @@ LINE = 18
 
 
 def legend(items: Sequence[tuple[Mark, str]], y: float, *, left: float = 4) -> tuple[str, float]:
-    """Place marks with their words, as many on a line as fit.
-
-    Parameters
-    ----------
-    items : sequence of (callable, str)
-        Marks and what they mean.
-    y : float
-        Where the first line is, at the height of its letters' middle.
-    left : float, default=4
-        Where lines start.
-
-    Returns
-    -------
-    tuple of str and float
-        The legend, and its height.
-
-    Examples
-    --------
-    >>> from weighbridge._svg._legend import legend, training_line
-    >>> _, height = legend([(training_line, "training")], 100)
-    >>> height
-    18
-    """
+    """Return marks with their words, as many on a line as fit, and the height of them."""
     if not items:
         return "", 0
     x, height, marks, words = left, LINE, [], []

@@ -32,58 +32,12 @@ _ELLIPSIS = "…"
 
 
 def text_width(words: str, size: float = 12, *, bold: bool = False) -> float:
-    """Return an upper bound of the width of a line of text.
-
-    Parameters
-    ----------
-    words : str
-        The text.
-    size : float, default=12
-        Font size; the width has the same unit.
-    bold : bool, default=False
-        Whether it is set in bold.
-
-    Returns
-    -------
-    float
-        The bound.
-
-    Examples
-    --------
-    >>> from weighbridge._svg._width import text_width
-    >>> round(text_width("age", 10), 2)
-    19.5
-    """
+    """Return an upper bound of the width of a line of text."""
     return size * (sum(map(_letter_width, words)) + _BOLD * bold * len(words))
 
 
 def shorten(words: str, room: float, size: float = 12, *, bold: bool = False) -> str:
-    """Cut a text in the middle where it is wider than its room.
-
-    Both ends stay: names of one family differ at the end, and so do levels.
-
-    Parameters
-    ----------
-    words : str
-        The text.
-    room : float
-        The width there is.
-    size : float, default=12
-        Font size.
-    bold : bool, default=False
-        Whether it is set in bold.
-
-    Returns
-    -------
-    str
-        The text, or as many letters of both ends as fit around an ellipsis.
-
-    Examples
-    --------
-    >>> from weighbridge._svg._width import shorten
-    >>> shorten("systolic blood pressure", 80)
-    'systo…ssure'
-    """
+    """Cut a text in the middle where it is wider than its room; names differ at their ends."""
     if text_width(words, size, bold=bold) <= room:
         return words
     for kept in range(len(words) - 1, 0, -1):
@@ -99,29 +53,7 @@ def shorten(words: str, room: float, size: float = 12, *, bold: bool = False) ->
 
 
 def shorten_apart(names: Sequence[str], room: float, size: float = 12) -> list[str]:
-    """Cut names so that they can still be told apart, where that is possible.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names.
-    room : float
-        The width there is for each.
-    size : float, default=12
-        Font size.
-
-    Returns
-    -------
-    list of str
-        Names cut in the middle or, where that would make two of them equal, without their common
-        beginning.
-
-    Examples
-    --------
-    >>> from weighbridge._svg._width import shorten_apart
-    >>> shorten_apart(["blood pressure 1 at rest", "blood pressure 2 at rest"], 90)
-    ['…1 at rest', '…2 at rest']
-    """
+    """Cut names so that they can still be told apart, where that is possible."""
     cut = [shorten(name, room, size) for name in names]
     if len(set(cut)) == len(set(names)):
         return cut
@@ -136,28 +68,7 @@ def shorten_apart(names: Sequence[str], room: float, size: float = 12) -> list[s
 
 
 def wrap(words: str, room: float, size: float = 12) -> list[str]:
-    """Break a sentence into lines that fit.
-
-    Parameters
-    ----------
-    words : str
-        The sentence.
-    room : float
-        The width of a line.
-    size : float, default=12
-        Font size.
-
-    Returns
-    -------
-    list of str
-        The lines; a single word that does not fit is shortened.
-
-    Examples
-    --------
-    >>> from weighbridge._svg._width import wrap
-    >>> wrap("withheld, as the files hardly overlap", 140)
-    ['withheld, as the files', 'hardly overlap']
-    """
+    """Break a sentence into lines that fit."""
     lines: list[str] = []
     for word in words.split():
         longer = f"{lines[-1]} {word}" if lines else word

@@ -1,42 +1,45 @@
-"""The search in other pictures: losses along curves, its path, and the plain rectangle."""
+"""The search in other pictures: losses along curves, and the path that it took."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from weighbridge._findings import number
-from weighbridge._svg._bands import LossSteps, loss_steps
-from weighbridge._svg._chart import Chart
+from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
 from weighbridge._svg._draw import (
     WIDTH,
+    Chart,
     Point,
-    Scale,
     Svg,
-    bottom_axis,
+    Table,
+    capital,
     circle,
-    element,
-    left_axis,
     line,
     path,
-    scale,
+    steps,
     text,
-    trace,
 )
-from weighbridge._svg._losses import (
+from weighbridge._svg._map import (
+    Words,
+    are_alike,
+    candidate_marks,
+    candidate_places,
+    candidate_rows,
     candidates_table,
-    colour_legend,
-    describe,
-    loss_without_weights,
+    colour_steps,
+    curve_lines,
+    frame,
+    loss_words,
+    name_ends,
     sentence,
+    star,
     widened,
 )
-from weighbridge._svg._map import star
-from weighbridge._svg._path import search_path
-from weighbridge._svg._width import text_width, wrap
-
-__all__ = ["loss_along_curves", "rectangle", "search_path"]
+from weighbridge._svg._width import text_width
+from weighbridge.pictures import BridgeSurface
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0
 # Fewer points of one alpha make no curve.
@@ -45,27 +48,13 @@ _NAMED = {1.0: "power", 3.0: "relative"}
 _WITHIN = "within one standard error of its best"
 
 
-def loss_along_curves(bridge: Mapping[str, Any], *, id: str) -> Chart:
-    """Draw the loss against lam for power, relative and the chosen alpha.
-
-    Parameters
-    ----------
-    bridge : dict
-        ``pictures.bridge`` of a result.
-    id : str
-        Starts the ids in the drawing; unique in a page.
-
-    Returns
-    -------
-    Chart
-        The curves, with a band of one standard error around the chosen one; a sentence where no
-        curve has enough candidates.
-    """
-    title = f"{_capital(bridge['loss_name'])} along curves"
-    curves = _curves(bridge)
+def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
+    """Draw the loss against lam for power, relative and the chosen alpha, with its band."""
+    title = f"{capital(surface.loss_name)} along curves"
+    curves = _curves(surface)
     if not curves:
         words = "The search tried too few weightings of one alpha to draw a curve."
-        return sentence(id, title, words, candidates_table(bridge))
+        return sentence(id, title, words, candidates_table(surface))
     used = max(curves, key=lambda curve: curve.is_chosen)
     desc = used.flatness()
     rows = _legend_rows(curves)
@@ -78,25 +67,26 @@ def loss_along_curves(bridge: Mapping[str, Any], *, id: str) -> Chart:
     svg.add(bottom_axis(x, top + 150, name="lam (0 is none, 1 is full)"))
     for curve in sorted(curves, key=lambda curve: curve.is_chosen):
         svg.add(path([(x(a), y.clamp(b)) for a, b, _ in curve.points], curve.cls))
-    chosen = bridge["chosen"]["lam"]
     for lam, loss, _ in used.points:
-        if used.is_chosen and lam == chosen:
+        if used.is_chosen and lam == surface.chosen.lam:
             svg.add(star(x(lam), y.clamp(loss)))
-    return Chart(svg.render(), title, desc, candidates_table(bridge))
+    return svg.chart(candidates_table(surface))
 
 
 class _Curve:
     """Candidates of one alpha with both ends, in order of lam."""
 
-    def __init__(self, bridge: Mapping[str, Any], alpha: float) -> None:
-        columns = (bridge[name] for name in ("lam", "alpha", "loss", "standard_error"))
-        rows = [row for row in zip(*columns, strict=True) if row[2] is not None]
-        own = {row[0]: row for row in rows if row[0] in (0, 1) or row[1] == alpha}
-        self.points = [(lam, loss, error or 0.0) for lam, _, loss, error in sorted(own.values())]
+    def __init__(self, surface: BridgeSurface, alpha: float) -> None:
+        rows = [row for row in candidate_rows(surface) if not math.isnan(row[2])]
+        by_lam = {row[0]: row for row in rows if row[0] in (0, 1) or row[1] == alpha}
+        self.points = [
+            (lam, loss, 0.0 if math.isnan(error) else error)
+            for lam, _, loss, error in sorted(by_lam.values())
+        ]
         self.alpha = alpha
         self.name = _NAMED.get(alpha, f"alpha {number(alpha)}")
-        chosen = bridge["chosen"]
-        self.is_chosen = alpha == chosen["alpha"] and chosen["lam"] not in (0, 1)
+        chosen = surface.chosen
+        self.is_chosen = alpha == chosen.alpha and chosen.lam not in (0, 1)
 
     @property
     def cls(self) -> str:
@@ -125,12 +115,10 @@ class _Curve:
         return f"Along {self.name} the loss is {_WITHIN} {where}."
 
 
-def _curves(bridge: Mapping[str, Any]) -> list[_Curve]:
-    alphas = dict.fromkeys([1.0, 3.0, float(bridge["chosen"]["alpha"])])
-    inner = [
-        alpha for lam, alpha in zip(bridge["lam"], bridge["alpha"], strict=True) if 0 < lam < 1
-    ]
-    found = [_Curve(bridge, alpha) for alpha in alphas if inner.count(alpha) > 0]
+def _curves(surface: BridgeSurface) -> list[_Curve]:
+    alphas = dict.fromkeys([1.0, 3.0, float(surface.chosen.alpha)])
+    inner = {row[1] for row in candidate_rows(surface) if 0 < row[0] < 1}
+    found = [_Curve(surface, alpha) for alpha in alphas if alpha in inner]
     return [curve for curve in found if len(curve.points) >= _LEAST_POINTS]
 
 
@@ -161,85 +149,71 @@ def _legend_rows(curves: Sequence[_Curve]) -> list[str]:
     return parts
 
 
-def rectangle(bridge: Mapping[str, Any], *, id: str, note: str = "") -> Chart:
-    """Draw the losses over alpha and lam as they are.
-
-    Parameters
-    ----------
-    bridge : dict
-        ``pictures.bridge`` of a result.
-    id : str
-        Starts the ids in the drawing; unique in a page.
-    note : str, default=""
-        A sentence to set above it.
-
-    Returns
-    -------
-    Chart
-        A heat map for a grid, marks for the points of a search. The edges lam = 0 and lam = 1 are
-        one model each, and say so.
-    """
-    title = f"{_capital(bridge['loss_name'])} over alpha and lam"
-    desc = f"{note} {describe(bridge)}".strip()
-    lines = wrap(note, WIDTH - 28) if note else []
-    top = 16.0 * len(lines) + 24
-    alphas = sorted(set(bridge["alpha"]))
-    x = scale(widened(alphas[0], alphas[-1], 0.0), (_LEFT, _RIGHT))
-    y = scale((0, 1), (top + 180, top))
-    colours = loss_steps(bridge["loss"], loss_without_weights(bridge))
-    svg = Svg(id, title, desc, top + 262)
-    svg.add(*(text(14, 14 + 16 * place, words) for place, words in enumerate(lines)))
-    svg.add(_cells(bridge, x, y, colours), left_axis(y, _LEFT))
-    middle = (_LEFT + _RIGHT) / 2
-    svg.add(text(middle, top - 7, "full, whatever alpha", anchor="middle"))
-    svg.add(text(middle, top + 195, "none, whatever alpha", anchor="middle"))
-    svg.add(line(_LEFT, top, _RIGHT, top, "wb-other"), text(14, top - 7, "lam"))
-    svg.add(line(_LEFT, top + 180, _RIGHT, top + 180, "wb-other"))
-    svg.add(bottom_axis(x, top + 202, name="alpha"))
-    chosen = bridge["chosen"]
-    if chosen["lam"] not in (0, 1):
-        svg.add(star(x.clamp(chosen["alpha"]), y(chosen["lam"])))
-    svg.add(colour_legend(bridge, colours, top + 256))
-    return Chart(svg.render(), title, desc, candidates_table(bridge))
+def search_path(surface: BridgeSurface, *, id: str) -> Chart:
+    """Draw the evaluated points, numbered in their order, and the best loss so far below them."""
+    title = "Path of the search"
+    losses = surface.loss.tolist()
+    known = [(loss, place) for place, loss in enumerate(losses, 1) if not math.isnan(loss)]
+    table = _path_table(surface)
+    if not known:
+        return sentence(id, title, "No evaluation of the search succeeded.", table)
+    desc = f"Best found at evaluation {min(known)[1]} of {len(losses)}."
+    top, parts = 0.0, []
+    if not are_alike(surface):
+        top = frame(surface).bottom
+        parts = _numbered_map(surface)
+    y = scale(widened(min(known)[0], max(known)[0]), (top + 112, top + 30))
+    x = scale((1, max(2, len(losses))), (_LEFT, _RIGHT - 4))
+    best = _best_so_far(surface.loss)
+    svg = Svg(id, title, desc, top + 152)
+    svg.add(*parts, text(14, top + 16, f"{surface.loss_name}: line, best so far"))
+    svg.add(left_axis(y, _LEFT, n=3, grid=_RIGHT))
+    svg.add(bottom_axis(x, top + 112, name="evaluation"))
+    svg.add(*(circle(x(place), y(loss), 3, "wb-other-fill") for loss, place in known))
+    line_places = [(x(place), y(loss)) for place, loss in best]
+    edges = [each for each, _ in line_places]
+    heights = [height for _, height in line_places]
+    svg.add(path([*steps(edges, heights[:-1]), line_places[-1]], "wb-weighted"))
+    return svg.chart(table)
 
 
-def _cells(bridge: Mapping[str, Any], x: Scale, y: Scale, colours: LossSteps) -> str:
-    """Return a cell around each candidate of a grid, one path for each colour; else marks."""
-    columns = (bridge[name] for name in ("lam", "alpha", "loss"))
-    rows = list(zip(*columns, strict=True))
-    if not bridge.get("mesh"):
-        marks = [
-            circle(x(alpha), y(lam), 4.5, f"wb-step-{colours.of(loss)} wb-axis")
-            for lam, alpha, loss in rows
-            if loss is not None
-        ]
-        return "".join(marks)
-    # named points may lie beside the grid
-    counted = [lam for lam, _, _ in rows]
-    kept = [row for row in rows if row[0] in (0, 1) or counted.count(row[0]) > 1]
-    lams, alphas = _edges({row[0] for row in kept}), _edges({row[1] for row in kept})
-    shapes: dict[int, str] = {}
-    for lam, alpha, loss in (row for row in kept if row[2] is not None):
-        ends = (x.low, x.high) if lam in (0, 1) else alphas[alpha]
-        left, right = (x(end) for end in ends)
-        low, high = (y(end) for end in lams[lam])
-        corners = [(left, low), (right, low), (right, high), (left, high)]
-        colour = colours.of(loss)
-        shapes[colour] = shapes.get(colour, "") + trace(corners, closed=True)
-    # crisp: neighbours must not show a seam
-    return "".join(
-        element("path", d=shape, class_=f"wb-step-{colour}", shape_rendering="crispEdges")
-        for colour, shape in shapes.items()
+def _numbered_map(surface: BridgeSurface) -> list[str]:
+    to_units = frame(surface)
+    places = [to_units(place) for place in candidate_places(surface)]
+    words = Words()
+    # the ends alone are named: names of curves would stand among the numbers
+    name_ends(surface, to_units, words)
+    for place in places:
+        words.keep_free(*place, 4)
+    # later ones first: they are where the search went
+    for number_, (x, y) in reversed(list(enumerate(places, 1))):
+        around = [(x, y - 7), (x, y + 16), (x + 12, y + 4), (x - 12, y + 4)]
+        around += [(x + 11, y - 5), (x - 11, y - 5), (x + 11, y + 14), (x - 11, y + 14)]
+        words.put(str(number_), around, "wb-halo")
+    return [
+        curve_lines(surface, to_units, hangers=False),
+        path(places, "wb-hatch"),
+        candidate_marks(surface, to_units, colour_steps(surface)),
+        star(*to_units(surface.chosen_place)),
+        *words.parts,
+    ]
+
+
+def _best_so_far(losses: np.ndarray) -> list[tuple[int, float]]:
+    best = np.fmin.accumulate(losses).tolist()
+    return [(place, loss) for place, loss in enumerate(best, 1) if not math.isnan(loss)]
+
+
+def _path_table(surface: BridgeSurface) -> Table:
+    best = dict(_best_so_far(surface.loss))
+    heads = ("evaluation", "lam", "alpha", surface.loss_name, "best so far")
+    return heads, tuple(
+        (
+            str(place),
+            number(lam),
+            number(alpha),
+            loss_words(loss),
+            number(best.get(place), 4),
+        )
+        for place, (lam, alpha, loss, _) in enumerate(candidate_rows(surface), 1)
     )
-
-
-def _edges(values: set[float]) -> dict[float, Point]:
-    """Return the ends of the cell around each value: half way to its neighbours."""
-    ordered = sorted(values)
-    halves = [(low + high) / 2 for low, high in pairwise(ordered)]
-    ends = [ordered[0], *halves, ordered[-1]]
-    return {value: (ends[place], ends[place + 1]) for place, value in enumerate(ordered)}
-
-
-def _capital(words: object) -> str:
-    return f"{str(words)[:1].upper()}{str(words)[1:]}"

@@ -15,8 +15,6 @@ from weighbridge.adaptation._adapt import MOST_DEPLOYMENT_ROWS as MOST_DEPLOYMEN
 from weighbridge.adaptation._adapt import Settings as Settings
 from weighbridge.adaptation._adapt import run as run
 from weighbridge.adaptation._choices import find_ratio as find_ratio
-from weighbridge.adaptation._pictures import rounded as rounded
-from weighbridge.adaptation._pictures import shift_pictures as shift_pictures
 from weighbridge.adaptation._result import feature_differences as feature_differences
 from weighbridge.adaptation._result import head as head
 from weighbridge.adaptation._result import inputs_dict as inputs_dict

@@ -20,10 +20,10 @@ from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._choices import find_metric, find_ratio
 from weighbridge.adaptation._models import MODELS, make_model
 from weighbridge.adaptation._own_model import blamed, try_model
-from weighbridge.adaptation._pictures import pictures
 from weighbridge.adaptation._same_rows import check_rows
 from weighbridge.adaptation._sample_note import sample_note
 from weighbridge.exceptions import InputError
+from weighbridge.pictures import compute_pictures
 from weighbridge.target_risk._outer_rows import base_of
 from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
@@ -275,7 +275,7 @@ def _adaptation(
     verdict = next(iter(verdicts.values()))
     diagnosis = verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, asked.X, asked.pair.weight)
-    drawn = pictures(verdict, diagnosis)
+    drawn = compute_pictures(verdict, diagnosis)
     actual = actual_errors(verdict, asked.X_target, asked.pair.y_target, asked.scoring)
     stages.end()
     return Adaptation(

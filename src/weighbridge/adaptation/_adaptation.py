@@ -13,6 +13,7 @@ from weighbridge.adaptation._actual import actual_findings
 from weighbridge.adaptation._result import result_dict
 from weighbridge.adaptation._save import save
 from weighbridge.adaptation._table_model import TableModel
+from weighbridge.pictures import Pictures
 from weighbridge.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ class Adaptation:
         What was found while reading the tables.
     command : str
         Who asked.
-    tables, pair, kinds, task, settings, metric, ratio, pictures, timing
+    pictures : Pictures
+        The numbers of the pictures; each display of `weighbridge.plotting` draws its own with
+        ``from_numbers``.
+    tables, pair, kinds, task, settings, metric, ratio, timing
         What the run was about; `to_dict` has all of it.
 
     Examples
@@ -70,7 +74,7 @@ class Adaptation:
     settings: Settings
     metric: str
     ratio: str
-    pictures: dict[str, Any]
+    pictures: Pictures
     timing: dict[str, float]
 
     @property

@@ -15,8 +15,8 @@ from weighbridge import __version__
 from weighbridge._files import SCHEMA
 from weighbridge._importance_weighted_cv import ImportanceWeightedCV
 from weighbridge._tables import Pair, Table
-from weighbridge.criteria._row_loss import default_scoring
-from weighbridge.target_risk._measure import NAMES
+from weighbridge.criteria import default_scoring
+from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -60,9 +60,10 @@ def result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
         "timing": {} if _EPOCH in os.environ else result.timing,
         "failure": None,
     }
-    content["shift"]["features"] = feature_differences(result.pictures, verdict.use)
+    pictures = result.pictures.to_dict()
+    content["shift"]["features"] = feature_differences(pictures, verdict.use)
     if full:
-        content["pictures"] = result.pictures
+        content["pictures"] = pictures
     # whoever changes the answer must not change the result
     return deepcopy(content)
 

@@ -112,12 +112,13 @@ def _result(
     session: Session, two: TwoTables, diagnosis: Diagnosis, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the result; it has the keys of `adapt`, as far as they need no label."""
-    from weighbridge.adaptation import feature_differences, head, overlap_dict, shift_pictures
+    from weighbridge.adaptation import feature_differences, head, overlap_dict
+    from weighbridge.pictures import compute_shift_pictures
     from weighbridge.weighting import Geodesic
 
     report = diagnosis.report(Geodesic())
     found = report.to_dict()
-    pictures = shift_pictures(diagnosis, {"full": Geodesic()})
+    pictures = compute_shift_pictures(diagnosis, {"full": Geodesic()}).to_dict()
     shift = {**found["shift"], "features": feature_differences(pictures, "full")}
     words = {"shift": report.shift, "overlap": report.overlap}
     return session.result(

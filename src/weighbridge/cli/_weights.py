@@ -148,8 +148,9 @@ def _result(
     """Return the result of a run, from weights of mean 1 and the log ratio of a mean ratio of 1."""
     import numpy as np
 
-    from weighbridge.adaptation import head, rounded
+    from weighbridge.adaptation import head
     from weighbridge.diagnostics import summarize_weights
+    from weighbridge.pictures import rounded
 
     summary = summarize_weights(weights)
     left = _differences_left(two, weights)

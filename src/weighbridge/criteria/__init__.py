@@ -9,6 +9,7 @@ from weighbridge.criteria._cross_validation import CrossValidation
 from weighbridge.criteria._hold_out import HoldOut
 from weighbridge.criteria._information_criterion import InformationCriterion
 from weighbridge.criteria._leave_one_out import LeaveOneOut
+from weighbridge.criteria._row_loss import default_scoring as default_scoring
 from weighbridge.criteria._scores import Scores
 from weighbridge.criteria._tempered import Tempered
 

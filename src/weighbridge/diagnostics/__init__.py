@@ -6,8 +6,14 @@ from weighbridge.diagnostics._balance import BalanceTable, balance_table
 from weighbridge.diagnostics._balance_row import BalanceRow
 from weighbridge.diagnostics._calibration import Calibration, calibration
 from weighbridge.diagnostics._diagnose import diagnose
+from weighbridge.diagnostics._diagnosis import Diagnosis as Diagnosis
+from weighbridge.diagnostics._domain import CrossFittedDomain as CrossFittedDomain
+from weighbridge.diagnostics._domain import DomainRows as DomainRows
+from weighbridge.diagnostics._domain import check_confidence as check_confidence
 from weighbridge.diagnostics._domain import domain_auc
 from weighbridge.diagnostics._feature_shift import FeatureShift, feature_shift
+from weighbridge.diagnostics._features import Feature as Feature
+from weighbridge.diagnostics._features import read_features as read_features
 from weighbridge.diagnostics._label_shift import LabelShift, label_shift
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
 from weighbridge.diagnostics._two_sample import TwoSampleTest, two_sample_test
@@ -19,6 +25,8 @@ from weighbridge.diagnostics._weights import (
     perplexity,
     summarize_weights,
 )
+from weighbridge.diagnostics._weights import check_weights as check_weights
+from weighbridge.diagnostics._words import notebook_card as notebook_card
 from weighbridge.ratios import Support, outside_support
 
 __all__ = [
@@ -57,6 +65,5 @@ __all__ = [
 from weighbridge._findings import BROKEN as BROKEN
 from weighbridge._findings import THIN as THIN
 from weighbridge.diagnostics._balance_text import balance_text as balance_text
-from weighbridge.diagnostics._diagnosis import Diagnosis as Diagnosis
 from weighbridge.diagnostics._shift_findings import DIFFERENT as DIFFERENT
 from weighbridge.diagnostics._words import in_a_sentence as in_a_sentence

@@ -17,7 +17,7 @@ from weighbridge.diagnostics._feature_shift import FeatureShift
 from weighbridge.diagnostics._label_shift import LabelShift
 from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
-from weighbridge.diagnostics._words import in_a_sentence
+from weighbridge.diagnostics._words import html_list, in_a_sentence, notebook_card
 from weighbridge.ratios import Support
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
@@ -224,14 +224,12 @@ class ShiftReport:
             f"<td>{'' if row.after is None else signed(row.after)}</td></tr>"
             for row in self.balance.largest(10)
         )
-        notes = "".join(f"<li>{escape(str(finding))}</li>" for finding in self.findings)
-        lines = [line.strip().replace("   ", "; ") for line in self._numbers()]
-        numbers = "".join(f"<li>{escape(line)}</li>" for line in lines)
-        return (
-            f"<div><p><b>{escape(self.sentence)}</b></p><ul>{numbers}</ul>"
+        numbers = html_list(line.strip().replace("   ", "; ") for line in self._numbers())
+        table = (
             "<table><thead><tr><th>feature</th><th>difference before</th><th>after weighting</th>"
-            f"</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul></div>"
+            f"</tr></thead><tbody>{rows}</tbody></table>"
         )
+        return notebook_card(self.sentence, numbers + table, self.findings)
 
 
 def interval_text(estimate: Estimate) -> str:

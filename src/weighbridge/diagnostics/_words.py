@@ -1,8 +1,9 @@
-"""How names are written in sentences."""
+"""How names are written in sentences, and what a notebook shows of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from html import escape
 
 
 def in_a_sentence(name: str) -> str:
@@ -16,3 +17,13 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
     return ", ".join(shown)
+
+
+def notebook_card(sentence: str, body: str, findings: Iterable[object]) -> str:
+    """Return HTML without script: a sentence, what belongs to it as markup, and the findings."""
+    return f"<div><p><b>{escape(sentence)}</b></p>{body}{html_list(map(str, findings))}</div>"
+
+
+def html_list(lines: Iterable[str]) -> str:
+    """Return lines of text as a list of HTML."""
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

@@ -7,19 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._svg import love as love_chart
 from weighbridge.diagnostics import ShiftReport, balance_table
-from weighbridge.plotting._arguments import check_made
-from weighbridge.plotting._from_result import UNNAMED, love_of, love_rows
-from weighbridge.plotting._labels import shown_name, size
-from weighbridge.plotting._love import MOST_ROWS, LovePlot, compute_love
-from weighbridge.plotting._roles import BAND, GREY, TRAINING, WEIGHTED, Role
+from weighbridge.pictures import MOST_ROWS, LovePlot, check_made, compute_love
+from weighbridge.plotting._display import (
+    BAND,
+    GREY,
+    TRAINING,
+    WEIGHTED,
+    Display,
+    Role,
+    shown_name,
+    size,
+)
 
 # Differences below this are commonly called balanced.
 _BALANCED = 0.1
 
 
-class BalanceDisplay:
+class BalanceDisplay(Display):
     """A love plot: sizes of standardised differences, before and after weighting.
 
     `from_samples` and `from_report` only compute; `plot` draws.
@@ -28,8 +33,6 @@ class BalanceDisplay:
     ----------
     love : LovePlot
         From `compute_love`.
-    weighting : str, optional
-        What the weighting is called.
 
     Attributes
     ----------
@@ -54,9 +57,8 @@ class BalanceDisplay:
     True
     """
 
-    def __init__(self, love: LovePlot, *, weighting: str | None = None) -> None:
+    def __init__(self, love: LovePlot) -> None:
         self.love = check_made(love, LovePlot, "love", "compute_love")
-        self.weighting = UNNAMED if weighting is None else weighting
 
     @classmethod
     def from_samples(
@@ -101,29 +103,6 @@ class BalanceDisplay:
         check_made(report, ShiftReport, "report", "weighbridge.diagnose")
         return cls(compute_love(report.balance, max_rows=max_rows))
 
-    @classmethod
-    def from_result(
-        cls, result: Any, *, weighting: str | None = None, max_rows: int = MOST_ROWS
-    ) -> BalanceDisplay:
-        """Take the differences out of a result.
-
-        Parameters
-        ----------
-        result : Adaptation or dict
-            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
-        weighting : str, optional
-            After which weighting; default: the one to use, or "tuned" where none is to be used.
-        max_rows : int, default=15
-            How many rows are drawn.
-
-        Returns
-        -------
-        BalanceDisplay
-            Not drawn yet; see `plot`.
-        """
-        love, name = love_of(result, weighting, max_rows)
-        return cls(love, weighting=name)
-
     def plot(self, *, ax: Any = None) -> BalanceDisplay:
         """Draw the marks, largest difference on top.
 
@@ -137,12 +116,8 @@ class BalanceDisplay:
         BalanceDisplay
             The object itself.
         """
-        import matplotlib.pyplot as plt
-
         love, n = self.love, len(self.love.names)
-        if ax is None:
-            height = max(2.2, 1.3 + 0.27 * n)
-            _, ax = plt.subplots(figsize=(6, height), layout="constrained")
+        ax = self._on(ax, 6, max(2.2, 1.3 + 0.27 * n))
         right = _right_end(love)
         heights = np.arange(n, dtype=float)
         ax.axvspan(0, _BALANCED, color=BAND, zorder=0, label=f"below {_BALANCED}")
@@ -156,19 +131,7 @@ class BalanceDisplay:
             self.stems_ = ax.hlines(heights[known], *ends, color=GREY, linewidth=1, zorder=2)
             self.after_ = after.draw(ax, love.after, heights, right)
         self._label(ax, heights, right)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def svg(self) -> str:
-        """Return the drawing of the reports, without matplotlib.
-
-        Returns
-        -------
-        str
-            One ``<svg>`` with its style.
-        """
-        after = None if self.love.after is None else self.weighting
-        return love_chart(love_rows(self.love, self.weighting), after, id="love").standalone()
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.
@@ -202,11 +165,8 @@ class BalanceDisplay:
         ax.set(xlim=(0, right), ylim=(heights[-1] + 0.7, -0.7))
         xlabel = "size of the difference in standard deviations"
         if love.n_left_out:
-            rest = (
-                "1 row that differs"
-                if love.n_left_out == 1
-                else (f"{love.n_left_out:,} rows that differ")
-            )
+            one = love.n_left_out == 1
+            rest = "1 row that differs" if one else f"{love.n_left_out:,} rows that differ"
             xlabel += f"\n{rest} less left out"
         ax.set_xlabel(xlabel, fontsize=9)
         when = "of training and deployment" if love.after is None else "before and after weighting"

@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._svg._chart import Chart
-from weighbridge._svg.bridge import bridge as bridge_chart
-from weighbridge._svg.curves import rectangle as rectangle_chart
-from weighbridge._svg.curves import search_path as path_chart
-from weighbridge.plotting._arguments import check_made
-from weighbridge.plotting._bridge_picture import draw_surface
-from weighbridge.plotting._result import picture_of
-from weighbridge.plotting._surface import BridgeSurface, compute_surface, surface_dict, surface_of
+from weighbridge._svg import are_alike, colour_steps, frame
+from weighbridge.pictures import CURVES, BridgeSurface, check_made, compute_surface
+from weighbridge.plotting._display import GREY, LOSS_STEPS, WEIGHTED, Display
+
+# The line of each named curve.
+_LINES = {"mixture": ":", "straight": "-", "power": "-", "relative": "--"}
 
 
-class BridgeDisplay:
+class BridgeDisplay(Display):
     """A map of the weightings that a search tried, with their losses and the choice.
 
     In (lam, alpha) the whole edge lam = 0 is one model and the whole edge lam = 1 another. The
@@ -88,22 +86,6 @@ class BridgeDisplay:
         display = cls(compute_surface(estimator.search_result_, log_ratio, chosen))
         return display.plot(ax=ax, chart=chart, path=path)
 
-    @classmethod
-    def from_result(cls, result: Any) -> BridgeDisplay:
-        """Take the map out of a result.
-
-        Parameters
-        ----------
-        result : Adaptation or dict
-            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
-
-        Returns
-        -------
-        BridgeDisplay
-            Not drawn yet; see `plot`.
-        """
-        return cls(surface_of(picture_of(result, "bridge")))
-
     def plot(self, *, ax: Any = None, chart: str = "bridge", path: bool = False) -> BridgeDisplay:
         """Draw the map.
 
@@ -122,36 +104,9 @@ class BridgeDisplay:
             The object itself.
         """
         _check_chart(chart)
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-        draw_surface(ax, self.surface, is_map=chart == "bridge", path=path)
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._on(ax, 7, 4.2)
+        _draw_surface(ax, self.surface, is_map=chart == "bridge", path=path)
         return self
-
-    def svg(self, *, chart: str = "bridge", path: bool = False) -> str:
-        """Return the drawing of the reports, without matplotlib.
-
-        Parameters
-        ----------
-        chart : {"bridge", "rectangle"}, default="bridge"
-            As in `plot`.
-        path : bool, default=False
-            The path of the search on the map, with the best loss so far below it.
-
-        Returns
-        -------
-        str
-            One ``<svg>`` with its style.
-        """
-        _check_chart(chart)
-        numbers = surface_dict(self.surface)
-        if path:
-            drawn: Chart = path_chart(numbers, id="path")
-        else:
-            drawn = (bridge_chart if chart == "bridge" else rectangle_chart)(numbers, id=chart)
-        return drawn.standalone()
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.
@@ -176,3 +131,118 @@ class BridgeDisplay:
 def _check_chart(chart: str) -> None:
     if chart not in ("bridge", "rectangle"):
         raise ValueError(f"Got chart={chart!r}, but expected 'bridge' or 'rectangle'.")
+
+
+def _draw_surface(ax: Any, surface: BridgeSurface, *, is_map: bool, path: bool) -> None:
+    """Draw the map, or the plain square of lam and alpha."""
+    points, star = _map(ax, surface) if is_map else _square(ax, surface)
+    _draw_losses(ax, surface, points, is_map=is_map)
+    if path:
+        _draw_path(ax, points)
+    # the edge sets it off from losses of its own colour
+    look = {"color": WEIGHTED.color, "markeredgecolor": "white", "markersize": 17}
+    chosen = f"chosen: lam {surface.chosen.lam:.2g}, alpha {surface.chosen.alpha:.2g}"
+    ax.plot(*star, "*", **look, label=chosen, clip_on=False, zorder=6)
+    _finish_map(ax, surface) if is_map else _finish_square(ax, surface)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3, frameon=False, fontsize=9)
+
+
+def _map(ax: Any, surface: BridgeSurface) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the named curves and the lines of equal lam; return places of candidates and choice."""
+    for line in surface.hangers.values():
+        ax.plot(*line.T, color=GREY, linewidth=0.4, alpha=0.6, zorder=2)
+    for name, line in surface.curves.items():
+        _draw_curve(ax, name, line)
+    for end in surface.ends.values():
+        ax.plot(*end, "o", color="0.35", markersize=5, zorder=5)
+    return np.column_stack([surface.x, surface.y]), surface.chosen_place
+
+
+def _square(ax: Any, surface: BridgeSurface) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the same on the plain square of lam and alpha, as far as it reaches."""
+    for name, alpha in CURVES.items():
+        if surface.alpha.min() <= alpha <= surface.alpha.max():
+            _draw_curve(ax, name, np.array([[alpha, 0.0], [alpha, 1.0]]))
+    points = np.column_stack([surface.alpha, surface.lam])
+    return points, np.array([surface.chosen.alpha, surface.chosen.lam])
+
+
+def _draw_curve(ax: Any, name: str, line: np.ndarray) -> None:
+    label = f"{name} (alpha {CURVES[name]:g})"
+    style = {"color": "0.35", "linewidth": 1.3, "linestyle": _LINES[name]}
+    ax.plot(*line.T, **style, label=label, zorder=3)
+
+
+def _draw_losses(ax: Any, surface: BridgeSurface, points: np.ndarray, *, is_map: bool) -> None:
+    """Colour by loss, in steps; fill in the surface of a grid, mark the points of a search."""
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    good = np.isfinite(surface.loss)
+    steps = colour_steps(surface)
+    levels = list(steps.levels)
+    if len(levels) < 2:
+        levels = [levels[0] - 0.5, levels[0] + 0.5]
+    colors = ListedColormap([LOSS_STEPS[step] for step in steps.classes])
+    style: dict[str, Any] = {"norm": BoundaryNorm(levels, colors.N), "cmap": colors}
+    if surface.mesh is not None and len(levels) > 2:
+        _fill(ax, surface, points[good], {**style, "levels": levels, "zorder": 1}, is_map=is_map)
+    style |= {"c": surface.loss[good], "s": 26 if surface.mesh is None else 5, "zorder": 4}
+    shown = ax.scatter(*points[good].T, edgecolors=GREY, linewidths=0.4, **style)
+    shown.set_clip_on(False)
+    bar = ax.figure.colorbar(shown, ax=ax, format="%.4g")
+    last = "loss without weights" if steps.against_none else "worst"
+    bar.set_label(f"{surface.loss_name}, best to {last}")
+    if not good.all():
+        ax.plot(*points[~good].T, "x", color="0.4", label="failed")
+
+
+def _fill(
+    ax: Any, surface: BridgeSurface, places: np.ndarray, style: dict[str, Any], *, is_map: bool
+) -> None:
+    mesh, levels = surface.mesh, style["levels"]
+    if is_map and mesh is not None and not are_alike(surface):
+        within = np.ma.masked_invalid(np.clip(mesh.loss, levels[0], levels[-1]))
+        ax.contourf(mesh.x, mesh.y, within, **style)
+    elif not is_map:
+        places, values = _with_edges(places, surface.loss[np.isfinite(surface.loss)])
+        ax.tricontourf(*places.T, np.clip(values, levels[0], levels[-1]), **style)
+
+
+def _with_edges(places: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat the two ends, each one model whatever alpha, along their edges of the square."""
+    alphas = np.unique(places[:, 0])
+    for lam in (0.0, 1.0):
+        ends = np.flatnonzero(places[:, 1] == lam)
+        if ends.size:
+            edge = np.column_stack([alphas, np.full(alphas.size, lam)])
+            places = np.vstack([places, edge])
+            values = np.append(values, np.full(alphas.size, values[ends[0]]))
+    _, first = np.unique(places, axis=0, return_index=True)
+    return places[first], values[first]
+
+
+def _draw_path(ax: Any, points: np.ndarray) -> None:
+    ax.plot(*points.T, color="0.6", linewidth=0.6, zorder=2)
+    for number, place in enumerate(points, 1):
+        ax.annotate(str(number), place, xytext=(3, 3), textcoords="offset points", fontsize=7)
+
+
+def _finish_map(ax: Any, surface: BridgeSurface) -> None:
+    style = {"textcoords": "offset points", "fontweight": "bold", "va": "center"}
+    for name, side in (("none", "right"), ("full", "left")):
+        offset = (-8 if side == "right" else 8, 0)
+        ax.annotate(name, surface.ends[name], xytext=offset, ha=side, **style)
+    ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
+    ax.margins(0.12, 0.12)
+    if not are_alike(surface):
+        # equal distance is equally different weights, unless the bridge is too flat to see
+        ax.set_aspect(frame(surface).stretch)
+    ax.spines[:].set_visible(False)
+    kept = f"{100 * surface.kept:.3g} % kept"
+    ax.set_title(f"Weightings by how different their weights are ({kept})", fontsize=10)
+
+
+def _finish_square(ax: Any, surface: BridgeSurface) -> None:
+    ax.set(xlabel="alpha", ylabel="lam (0: none, 1: full, whatever alpha)")
+    name = surface.loss_name
+    ax.set_title(f"{name[:1].upper()}{name[1:]} over lam and alpha", fontsize=10)

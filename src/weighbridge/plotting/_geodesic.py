@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._svg.half_plane import half_plane as half_plane_chart
-from weighbridge.plotting._arguments import check_made
-from weighbridge.plotting._half_plane import ALPHAS, HalfPlane, compute_half_plane
-from weighbridge.plotting._plain import plain
-from weighbridge.plotting._roles import CAUTION, GREY, TRAINING, WEIGHTED
+from weighbridge.pictures import ALPHAS, HalfPlane, check_made, compute_half_plane
+from weighbridge.plotting._display import CAUTION, GREY, TRAINING, WEIGHTED, Display
 
 _LOOKS = (
     (TRAINING.color, "--"),
@@ -24,7 +21,7 @@ _LOOKS = (
 _NAMES = {-1.0: "mixture", 0.0: "straight", 1.0: "power", 3.0: "relative"}
 
 
-class GeodesicDisplay:
+class GeodesicDisplay(Display):
     """Curves of weighted densities between two normal ones, by mean and standard deviation.
 
     The farther a weighted density has left the normal ones, the wider the line.
@@ -91,12 +88,9 @@ class GeodesicDisplay:
         GeodesicDisplay
             The object itself.
         """
-        import matplotlib.pyplot as plt
         from matplotlib.collections import LineCollection
 
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
-        plane = self.half_plane
+        ax, plane = self._on(ax, 6, 4.2), self.half_plane
         largest = plane.distance.max() or 1.0
         lines = []
         for place, alpha in enumerate(plane.alpha):
@@ -112,18 +106,8 @@ class GeodesicDisplay:
                 look = {"color": color, "linewidths": widths, "alpha": 0.45}
                 lines.append(ax.add_collection(LineCollection(list(pieces), **look)))
         self._finish(ax)
-        self.lines_, self.ax_, self.figure_ = tuple(lines), ax, ax.figure
+        self.lines_ = tuple(lines)
         return self
-
-    def svg(self) -> str:
-        """Return a drawing in the style of the reports, without matplotlib.
-
-        Returns
-        -------
-        str
-            One ``<svg>`` with its style.
-        """
-        return half_plane_chart(plain(self.half_plane), id="half-plane").standalone()
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture, one row for each point.

@@ -7,17 +7,12 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings import percent
-from weighbridge._svg import overlap as overlap_chart
-from weighbridge.plotting._arguments import check_made
-from weighbridge.plotting._from_result import overlap_of
-from weighbridge.plotting._overlap_histogram import OverlapHistogram, compute_overlap
-from weighbridge.plotting._plain import plain
-from weighbridge.plotting._roles import DEPLOYMENT, GREY, TRAINING
-from weighbridge.ratios import fit_ratio
-from weighbridge.ratios._fit_ratio import check_ratio, is_fitted, target_like_source
+from weighbridge.pictures import OverlapHistogram, check_made, compute_overlap
+from weighbridge.plotting._display import DEPLOYMENT, GREY, TRAINING, Display
+from weighbridge.ratios import check_ratio, fit_ratio, is_fitted, target_like_source
 
 
-class OverlapDisplay:
+class OverlapDisplay(Display):
     """Mirrored histogram of the log ratio: training up, deployment down.
 
     Where only deployment has rows, no weights can stand for them.
@@ -81,22 +76,6 @@ class OverlapDisplay:
             ratio = fit_ratio(X, X_target, ratio)
         return cls(compute_overlap(ratio.score_samples(X), ratio.score_samples(X_target)))
 
-    @classmethod
-    def from_result(cls, result: Any) -> OverlapDisplay:
-        """Take the histogram out of a result.
-
-        Parameters
-        ----------
-        result : Adaptation or dict
-            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
-
-        Returns
-        -------
-        OverlapDisplay
-            Not drawn yet; see `plot`.
-        """
-        return cls(overlap_of(result))
-
     def plot(self, *, ax: Any = None) -> OverlapDisplay:
         """Draw both histograms.
 
@@ -110,10 +89,7 @@ class OverlapDisplay:
         OverlapDisplay
             The object itself.
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        ax = self._on(ax, 6, 4)
         overlap = self.overlap
         edges = overlap.edges
         self.training_ = ax.stairs(
@@ -142,18 +118,7 @@ class OverlapDisplay:
                 label=f"no training rows: {percent(overlap.beyond)} of deployment",
             )
         _finish(ax, overlap)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def svg(self) -> str:
-        """Return the drawing of the reports, without matplotlib.
-
-        Returns
-        -------
-        str
-            One ``<svg>`` with its style.
-        """
-        return overlap_chart(plain(self.overlap), id="overlap").standalone()
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.

@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._svg import reliability as reliability_chart
-from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows
-from weighbridge.plotting._arguments import check_made
-from weighbridge.plotting._plain import array, plain
-from weighbridge.plotting._reliability_curve import ReliabilityCurve, compute_reliability
-from weighbridge.plotting._result import picture_of
-from weighbridge.plotting._roles import BAND, GREY, WEIGHTED
+from weighbridge.diagnostics import CrossFittedDomain, DomainRows
+from weighbridge.pictures import ReliabilityCurve, check_made, compute_reliability
+from weighbridge.plotting._display import BAND, GREY, WEIGHTED, Display
 
 _COLUMNS = ("predicted", "observed", "low", "high")
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Predicted against observed share of deployment rows.
 
     Where the curve leaves the diagonal, the classifier that tells the samples apart, and with it a
@@ -80,24 +76,6 @@ class ReliabilityDisplay:
         rows = DomainRows(X, X_target, random_state=random_state)
         return cls(compute_reliability(CrossFittedDomain(rows)))
 
-    @classmethod
-    def from_result(cls, result: Any) -> ReliabilityDisplay:
-        """Take the curve out of a result.
-
-        Parameters
-        ----------
-        result : Adaptation or dict
-            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            Not drawn yet; see `plot`.
-        """
-        numbers = picture_of(result, "reliability")
-        columns = {name: array(numbers[name]) for name in _COLUMNS}
-        return cls(ReliabilityCurve(**columns, largest_gap=numbers["largest_gap"]))
-
     def plot(self, *, ax: Any = None) -> ReliabilityDisplay:
         """Draw the steps with their band, and the diagonal.
 
@@ -111,10 +89,7 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             The object itself.
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(4.8, 4.4), layout="constrained")
+        ax = self._on(ax, 4.8, 4.4)
         curve = self.reliability
         self.band_ = ax.fill_between(
             curve.predicted, curve.low, curve.high, step="mid", color=BAND, label="its uncertainty"
@@ -130,18 +105,7 @@ class ReliabilityDisplay:
         ax.set(ylabel="observed share of deployment rows")
         ax.set_title(f"Within {curve.largest_gap:.2f} of the diagonal", fontsize=10)
         ax.legend(loc="upper left", frameon=False, fontsize=9)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def svg(self) -> str:
-        """Return the drawing of the reports, without matplotlib.
-
-        Returns
-        -------
-        str
-            One ``<svg>`` with its style.
-        """
-        return reliability_chart(plain(self.reliability), id="reliability").standalone()
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.

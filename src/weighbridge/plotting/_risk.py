@@ -6,12 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._svg import expected_error, paired_change
-from weighbridge.plotting._arguments import check_made
-from weighbridge.plotting._forest import Forest, compute_forest
-from weighbridge.plotting._from_result import expect_dict, forest_of
-from weighbridge.plotting._plain import together
-from weighbridge.plotting._roles import GREY, WEIGHTED
+from weighbridge.pictures import Forest, check_made, compute_forest
+from weighbridge.plotting._display import GREY, WEIGHTED, Display
 from weighbridge.verdict import Verdict
 
 # How a weighting that is not used is marked; the used one is a filled square.
@@ -19,7 +15,7 @@ _OTHER = {"marker": "o", "color": GREY, "markersize": 5.5}
 _WITHHELD = "withheld"
 
 
-class RiskDisplay:
+class RiskDisplay(Display):
     """What each weighting is expected to lose in deployment, and its change against none.
 
     `from_verdict` only computes; `plot` draws.
@@ -67,22 +63,6 @@ class RiskDisplay:
         """
         return cls(compute_forest(verdict))
 
-    @classmethod
-    def from_result(cls, result: Any) -> RiskDisplay:
-        """Take the comparison out of a result.
-
-        Parameters
-        ----------
-        result : Adaptation or dict
-            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
-
-        Returns
-        -------
-        RiskDisplay
-            Not drawn yet; see `plot`.
-        """
-        return cls(forest_of(result))
-
     def plot(self, *, ax: Any = None) -> RiskDisplay:
         """Draw the two panels.
 
@@ -113,21 +93,6 @@ class RiskDisplay:
         _label_changes(axes[1], forest)
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
-
-    def svg(self) -> str:
-        """Return the drawing of the reports, without matplotlib.
-
-        Returns
-        -------
-        str
-            One ``<svg>`` with its style.
-        """
-        expect, use = expect_dict(self.forest), self.forest.names[self.forest.use]
-        charts = [
-            expected_error(expect, id="error", use=use),
-            paired_change(expect, id="change", use=use),
-        ]
-        return together(charts, columns=2)
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._findings import percent
-from weighbridge._svg import concentration
-from weighbridge._svg import weights as weights_chart
 from weighbridge._validation import one_number
-from weighbridge.diagnostics._weights import WeightSummary, check_weights, summarize_weights
-from weighbridge.plotting._arguments import check_made
-from weighbridge.plotting._from_result import weights_dict, weights_of
-from weighbridge.plotting._roles import CAUTION, GREY, WEIGHTED
-from weighbridge.plotting._weight_cap import weight_cap
-from weighbridge.plotting._weight_curves import (
+from weighbridge.diagnostics import WeightSummary, check_weights, summarize_weights
+from weighbridge.geodesic import log_weight_bounds
+from weighbridge.pictures import (
     LorenzCurve,
+    WeightCurves,
     WeightHistogram,
+    check_made,
     compute_lorenz,
     compute_weight_histogram,
 )
+from weighbridge.plotting._display import CAUTION, GREY, WEIGHTED, Display
+from weighbridge.weighting import Geodesic
 
 # A cap is drawn where it lies within this factor of the largest weight.
 _NEAR = 8
 _KINDS = ("histogram", "lorenz")
 
 
-class WeightDisplay:
+class WeightDisplay(Display):
     """A histogram of weights, or the curve that shows how few rows carry them.
 
     `from_weights` and `from_estimator` only count; `plot` draws.
@@ -135,25 +134,25 @@ class WeightDisplay:
                 f"Got {type(estimator).__name__}, which has no weights; pass a fitted "
                 "ImportanceWeighted or ImportanceWeightedCV, or weights to from_weights."
             )
-        return cls.from_weights(estimator.weights_, cap=weight_cap(estimator))
+        return cls.from_weights(estimator.weights_, cap=_weight_cap(estimator))
 
     @classmethod
-    def from_result(cls, result: Any, *, weighting: str | None = None) -> WeightDisplay:
-        """Take the weights out of a result.
+    def from_numbers(cls, numbers: WeightCurves) -> Self:
+        """Take the weights of one weighting, one of ``Adaptation.pictures.weights``.
 
         Parameters
         ----------
-        result : Adaptation or dict
-            What `weighbridge.adapt` returned, its ``to_dict()``, or a ``result.json`` as read.
-        weighting : str, optional
-            After which weighting; default: the one to use, or "tuned" where none is to be used.
+        numbers : object
+            Histogram and curve.
 
         Returns
         -------
         WeightDisplay
-            Not drawn yet; see `plot`. What a result does not keep of a summary is NaN.
+            Not drawn yet; see `plot`. What the numbers do not tell of a summary is NaN.
         """
-        return cls(*weights_of(result, weighting))
+        maker = "Adaptation.pictures.weights"
+        check_made(numbers, WeightCurves, "numbers", maker)
+        return cls(numbers, numbers, _summary(numbers), numbers.bound)
 
     def plot(self, kind: str = "histogram", *, ax: Any = None) -> WeightDisplay:
         """Draw the weights.
@@ -172,31 +171,9 @@ class WeightDisplay:
             The object itself.
         """
         _check_kind(kind)
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        ax = self._on(ax, 6, 4)
         self._draw_histogram(ax) if kind == "histogram" else self._draw_lorenz(ax)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def svg(self, kind: str = "histogram") -> str:
-        """Return the drawing of the reports, without matplotlib.
-
-        Parameters
-        ----------
-        kind : {"histogram", "lorenz"}, default="histogram"
-            As in `plot`.
-
-        Returns
-        -------
-        str
-            One ``<svg>`` with its style.
-        """
-        _check_kind(kind)
-        numbers = weights_dict(self.histogram, self.lorenz, self.summary, self.cap)
-        draw = weights_chart if kind == "histogram" else concentration
-        return draw(numbers, id="weights").standalone()
 
     def table(self, kind: str = "histogram") -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.
@@ -273,6 +250,40 @@ class WeightDisplay:
         ax.set(xlabel="share of rows, largest weights first", ylabel="share of the weight")
         ax.set_title(f"Half of the weight sits on {percent(curve.half)} of the rows", fontsize=10)
         ax.legend(loc="lower right", frameon=False, fontsize=9)
+
+
+def _summary(numbers: WeightCurves) -> WeightSummary:
+    """Return what curves tell of their weights."""
+    n = int(numbers.counts.sum())
+    ninety = float(np.interp(0.9, numbers.weight, numbers.rows))
+    return WeightSummary(
+        n_rows=n,
+        ess=numbers.worth,
+        design_effect=n / numbers.worth,
+        perplexity=math.nan,
+        largest_share=numbers.largest / n,
+        rows_for_half=round(numbers.half * n),
+        rows_for_ninety=math.ceil(ninety * n),
+        pareto_k=math.nan,
+        pareto_limit=math.nan,
+        lam_cap=math.nan,
+    )
+
+
+def _weight_cap(estimator: Any) -> float | None:
+    """Return the largest weight that the weighting of a fitted model can give, if there is one."""
+    weighting = getattr(estimator, "best_weighting_", None)
+    if weighting is None:
+        weighting = getattr(estimator, "weighting", None) or Geodesic()
+    if not isinstance(weighting, Geodesic) or weighting.lam == 0:
+        return None
+    log_cap = float(np.max(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
+    # by the largest weight, whose scale is the one of all: own weights of the rows move it
+    top = int(np.argmax(estimator.weights_))
+    below = log_cap - float(weighting(estimator.log_ratio_)[top])
+    if not 0 <= below < 700:
+        return None
+    return float(estimator.weights_[top] * math.exp(below))
 
 
 def _check_kind(kind: str) -> None:

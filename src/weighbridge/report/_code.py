@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge.report._facts import Facts
+from weighbridge.report._read import Facts
 
 # Settings that are no options, or written otherwise.
 _NO_OPTIONS = ("model", "models", "criterion", "reason", "jobs")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from weighbridge import _svg
-from weighbridge._svg._chart import Chart
-from weighbridge._svg.bridge import bridge as draw_bridge
-from weighbridge._svg.curves import loss_along_curves, rectangle, search_path
-from weighbridge.report._data_tables import DataTable, balance_table, table
-from weighbridge.report._facts import Facts
-from weighbridge.report._words import balance_rows
+from weighbridge._svg import Chart
+from weighbridge._svg.bridge import bridge, rectangle
+from weighbridge._svg.curves import loss_along_curves, search_path
+from weighbridge._svg.feature import feature
+from weighbridge._svg.forest import expected_error, paired_change
+from weighbridge._svg.love import love
+from weighbridge._svg.overlap import overlap, reliability
+from weighbridge._svg.weights import concentration, weights, worth
+from weighbridge.pictures import WeightCurves
+from weighbridge.report._read import Facts
+from weighbridge.report._tables import DataTable, balance_table, table
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,11 @@ class Figure:
 
 
 def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
-    """Return the expected errors and the paired changes; none where nothing is expected.
-
-    `start` is put before the ids in the drawings.
-    """
+    """Return the expected errors and the paired changes; `start` is put before their ids."""
     if not any(each["error"] is not None for each in facts.candidates):
         return []
-    error = _svg.expected_error(facts.expect, use=facts.use, id=f"{start}expected-error")
+    actual = facts.expect.get("actual")
+    error = expected_error(facts.forest, actual=actual, id=f"{start}expected-error")
     found = [
         _untabled(
             "fig-expected-error",
@@ -44,7 +45,7 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
         )
     ]
     if any(each["change"] is not None for each in facts.candidates):
-        change = _svg.paired_change(facts.expect, use=facts.use, id=f"{start}paired-change")
+        change = paired_change(facts.forest, id=f"{start}paired-change")
         found.append(
             _untabled(
                 "fig-paired-change",
@@ -58,10 +59,14 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
 
 def shift_figures(facts: Facts) -> list[Figure]:
     """Return the love plot and the features that moved most, once for every weighting."""
-    rows, names = balance_rows(facts), facts.drawn
-    if not rows or not names:
+    pictures, names = facts.pictures, facts.drawn
+    if pictures is None or not pictures.balance or not names:
         return []
-    love = {name: _svg.love(rows, name, id=f"love-{k}") for k, name in enumerate(names)}
+    n_rows = len(pictures.balance)
+    drawn = {
+        name: love(pictures.love(name, max_rows=n_rows), name, id=f"love-{k}")
+        for k, name in enumerate(names)
+    }
     found = [
         Figure(
             "fig-balance",
@@ -69,64 +74,62 @@ def shift_figures(facts: Facts) -> list[Figure]:
             "A circle is the difference of means between training and deployment, in standard "
             "deviations; the square is what the weighting leaves. In the band below 0.1 a "
             "difference is of no concern.",
-            love,
+            drawn,
             balance_table(facts),
         )
     ]
-    for j, histogram in enumerate(facts.pictures.get("features") or []):
+    for j, each in enumerate(pictures.features):
         charts = {
-            name: _svg.feature(histogram, name, id=f"feature-{j}-{k}")
+            name: feature(each.after(name), name, id=f"feature-{j}-{k}")
             for k, name in enumerate(names)
         }
-        found.append(Figure(f"fig-feature-{j}", histogram["name"], "", charts, small=True))
+        found.append(Figure(f"fig-feature-{j}", each.name, "", charts, small=True))
     return found
 
 
 def overlap_figures(facts: Facts) -> list[Figure]:
     """Return how the samples overlap, and how the weight is spread over the rows."""
-    found, pictures, overlap = [], facts.pictures, facts.overlap
-    if pictures.get("overlap"):
-        chart = _svg.overlap(pictures["overlap"], id="overlap-chart")
+    found, pictures = [], facts.pictures
+    if pictures is not None and pictures.overlap is not None:
         found.append(
             _figure(
                 "fig-overlap",
-                chart,
+                overlap(pictures.overlap, id="overlap-chart"),
                 "Rows by the log of their ratio: how much more often such a row comes up in "
                 "deployment. Training is drawn upwards, deployment downwards; where deployment "
                 "rows have no training rows above them, no weight can stand for them.",
             )
         )
-    if overlap.get("worth_full") is not None:
+    if facts.overlap.get("worth_full") is not None:
         found.append(_worth_figure(facts))
-    weights = (pictures.get("weights") or {}).get(facts.shown)
-    return found if weights is None else found + _weight_figures(facts, weights)
+    if pictures is not None and facts.shown is not None:
+        found += _weight_figures(facts.shown, pictures.weights[facts.shown])
+    return found
 
 
 def _worth_figure(facts: Facts) -> Figure:
-    overlap = facts.overlap
-    full, n_rows = overlap["worth_full"], overlap["n_source"]
+    full, n_rows = facts.overlap["worth_full"], facts.overlap["n_source"]
     caption = (
         "Unequal weights are worth fewer rows than there are: so many rows of equal weight would "
         "give means as precise."
     )
     if facts.use is None:
-        return _figure("fig-worth", _svg.worth(full, None, n_rows, id="worth"), caption)
-    used = n_rows if facts.use == "none" else overlap["worth_used"]
-    return _figure("fig-worth", _svg.worth(used, full, n_rows, id="worth"), caption)
+        return _figure("fig-worth", worth(full, None, n_rows, id="worth"), caption)
+    used = n_rows if facts.use == "none" else facts.overlap["worth_used"]
+    return _figure("fig-worth", worth(used, full, n_rows, id="worth"), caption)
 
 
-def _weight_figures(facts: Facts, weights: dict[str, Any]) -> list[Figure]:
-    name = facts.shown
+def _weight_figures(name: str, curves: WeightCurves) -> list[Figure]:
     return [
         _figure(
             "fig-concentration",
-            _svg.concentration(weights, id="concentration"),
+            concentration(curves, id="concentration"),
             f"The share of the weight ({name}) on the heaviest rows; on the dashed line all rows "
             "count alike.",
         ),
         _figure(
             "fig-weights",
-            _svg.weights(weights, id="weight-histogram"),
+            weights(curves, id="weight-histogram"),
             f"Training rows by their weight ({name}), on a scale where the mean weight is 1.",
         ),
     ]
@@ -134,24 +137,24 @@ def _weight_figures(facts: Facts, weights: dict[str, Any]) -> list[Figure]:
 
 def choice_figures(facts: Facts) -> list[Figure]:
     """Return the map of weightings, the loss along its curves, and the path of a search."""
-    bridge = facts.pictures.get("bridge")
-    if bridge is None:
+    surface = facts.bridge
+    if surface is None:
         return []
-    drawn = draw_bridge(bridge, id="bridge")
+    drawn = bridge(surface, id="bridge")
     found = [
         _figure("fig-bridge", drawn, _bridge_caption(drawn)),
         _figure(
             "fig-curves",
-            loss_along_curves(bridge, id="curves"),
+            loss_along_curves(surface, id="curves"),
             "From no weights (lam 0) to the full ratio (lam 1); the band is one standard error. "
             "Where a curve is flat, the choice hardly matters.",
         ),
     ]
-    if bridge.get("searched"):
+    if surface.searched:
         found.append(
             _figure(
                 "fig-search",
-                search_path(bridge, id="search"),
+                search_path(surface, id="search"),
                 "The weightings in the order in which they were tried.",
             )
         )
@@ -170,13 +173,13 @@ def _bridge_caption(chart: Chart) -> str:
 
 def trust_figures(facts: Facts) -> list[Figure]:
     """Return how far the chances behind the ratio can be believed."""
-    reliability = facts.pictures.get("reliability")
-    if reliability is None:
+    curve = None if facts.pictures is None else facts.pictures.reliability
+    if curve is None:
         return []
     return [
         _figure(
             "fig-reliability",
-            _svg.reliability(reliability, id="reliability"),
+            reliability(curve, id="reliability"),
             "The ratio rests on the chance that a row comes from deployment. Of the rows with a "
             "given chance that share should be deployment rows: the curve should follow the dashed "
             "line.",
@@ -186,13 +189,12 @@ def trust_figures(facts: Facts) -> list[Figure]:
 
 def detail_figures(facts: Facts) -> list[Figure]:
     """Return the rectangle of lam and alpha."""
-    bridge = facts.pictures.get("bridge")
-    if bridge is None:
+    if facts.bridge is None:
         return []
     return [
         _figure(
             "fig-rectangle",
-            rectangle(bridge, id="rectangle"),
+            rectangle(facts.bridge, id="rectangle"),
             "The same losses by lam and alpha. Both ends of lam are one weighting each, whatever "
             "alpha; hence the map above.",
         )

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge._svg import feature_key
-from weighbridge.report import _data_tables as tables
-from weighbridge.report._cards import cards
-from weighbridge.report._choice_words import choice_words
+from weighbridge._svg.feature import feature_key
+from weighbridge.report import _tables as tables
 from weighbridge.report._code import snippets
-from weighbridge.report._facts import Facts
 from weighbridge.report._figures import (
     Figure,
     choice_figures,
@@ -20,7 +17,15 @@ from weighbridge.report._figures import (
     shift_figures,
     trust_figures,
 )
-from weighbridge.report._words import actual_words, expect_words, overlap_words, shift_words
+from weighbridge.report._read import Facts
+from weighbridge.report._words import (
+    actual_words,
+    cards,
+    choice_words,
+    expect_words,
+    overlap_words,
+    shift_words,
+)
 
 # Columns left out that are named at the top; the rest are counted, and listed in the details.
 _NAMED = 6
@@ -56,7 +61,8 @@ def page_content(facts: Facts) -> dict[str, Any]:
         "weightings": _weightings(facts),
         "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
         "feature_tables": [
-            tables.feature_table(each) for each in facts.pictures.get("features") or []
+            tables.feature_table(each)
+            for each in (facts.pictures and facts.pictures.features) or ()
         ],
         "use": _use(facts),
         "snippets": snippets(facts),

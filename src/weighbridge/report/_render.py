@@ -1,9 +1,10 @@
-"""The page: one file that needs nothing else, drawn from a result."""
+"""The page: one file that needs nothing else, drawn from a result; and its top for notebooks."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from functools import cache
 from importlib.resources import files
@@ -11,10 +12,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from weighbridge._files import write_whole
-from weighbridge._svg._chart import style_sheet
-from weighbridge.report._embed import embedded
-from weighbridge.report._facts import facts_of
+from weighbridge._svg import style_sheet
+from weighbridge.report._figures import expect_figures
 from weighbridge.report._page import page_content
+from weighbridge.report._read import facts_of
+from weighbridge.report._tables import MOST_ROWS
+from weighbridge.report._words import cards, expect_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 
 # What a page cannot hold: control characters and halves of surrogate pairs.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+# "<" could end the script or start a comment, the two separators end a line for old scripts, and
+# half a surrogate pair cannot be written as UTF-8.
+_UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 # What reads badly when it is broken over two lines: short intervals and shares.
 _KEPT = re.compile(r"(\[[^\[\]]{1,24}\]|\([^()]{1,24} to [^()]{1,12}\)|\d[\d.,]* %)")
@@ -52,19 +59,19 @@ def render(result: dict[str, Any]) -> str:
     True
     """
     content = page_content(facts_of(result))
-    script = packaged("page.js")
+    script = _packaged("page.js")
     page = (
         environment()
         .get_template("page.html.j2")
         .render(
             **content,
-            style=style_sheet() + packaged("cards.css") + packaged("page.css"),
+            style=style_sheet() + _packaged("cards.css") + _packaged("page.css"),
             script=script,
             policy=_policy(script),
             embedded=embedded(result),
         )
     )
-    return cleaned(page)
+    return _cleaned(page)
 
 
 def write_report(result: dict[str, Any], path: str | PathLike[str]) -> None:
@@ -94,6 +101,70 @@ def write_report(result: dict[str, Any], path: str | PathLike[str]) -> None:
     page = render(result).encode()
     with write_whole(path) as temporary:
         temporary.write_bytes(page)
+
+
+def summary_html(result: dict[str, Any]) -> str:
+    """Draw the top of a result's page, as a piece of HTML for a notebook.
+
+    Parameters
+    ----------
+    result : dict
+        What ``weighbridge adapt`` or ``diagnose`` found, as in ``result.json``.
+
+    Returns
+    -------
+    str
+        HTML without script, below 20 kB, in the colours of the notebook.
+
+    Examples
+    --------
+    >>> from weighbridge.report import summary_html
+    >>> result = {
+    ...     "schema": "weighbridge/1",
+    ...     "command": "diagnose",
+    ...     "verdict": {"sentence": "No shift found"},
+    ... }
+    >>> "No shift found" in summary_html(result)
+    True
+    """
+    facts = facts_of(result)
+    # ids of drawings must differ between the cells of a notebook
+    start = f"wb{hashlib.sha256(embedded(result).encode()).hexdigest()[:8]}"
+    piece = (
+        environment()
+        .get_template("summary.html.j2")
+        .render(
+            style=style_sheet() + _packaged("cards.css") + _packaged("summary.css"),
+            sentence=facts.verdict["sentence"],
+            cards=cards(facts),
+            words=" ".join(expect_words(facts)) if facts.expect else "",
+            figures=expect_figures(facts, start=f"{start}-"),
+        )
+    )
+    return _cleaned(piece)
+
+
+def embedded(result: dict[str, Any]) -> str:
+    """Return a result as JSON that may stand inside a script element, without long tails."""
+    kept = dict(result)
+    if "timing" in kept:  # the same inputs give the same bytes
+        kept["timing"] = {}
+    if kept.get("shift"):
+        kept["shift"] = _shortened(kept["shift"])
+    text = json.dumps(kept, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _shortened(shift: dict[str, Any]) -> dict[str, Any]:
+    found = dict(shift)
+    for name in ("attribution", "features"):  # sorted already
+        if found.get(name):
+            found[name] = found[name][:MOST_ROWS]
+    rows = (found.get("balance") or {}).get("rows") or []
+    if len(rows) > MOST_ROWS:
+        largest = sorted(rows, key=lambda row: -abs(row["before"] or 0.0))
+        found["balance"] = {**found["balance"], "rows": largest[:MOST_ROWS]}
+    return found
 
 
 @cache
@@ -128,13 +199,13 @@ def _unbroken(words: str) -> Markup:
     )
 
 
-def cleaned(page: str) -> str:
+def _cleaned(page: str) -> str:
     """Replace characters that no page can hold."""
     return _FORBIDDEN.sub("\ufffd", page)
 
 
 @cache
-def packaged(name: str) -> str:
+def _packaged(name: str) -> str:
     """Return a text file of this package."""
     return files("weighbridge.report").joinpath(name).read_text(encoding="utf-8")
 

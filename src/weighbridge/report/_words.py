@@ -1,15 +1,97 @@
-"""What each section says before it shows anything: one or two sentences, built from the numbers."""
+"""What the page says: the answers on its cards, and a sentence or two before each section."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from weighbridge._findings import percent, signed
-from weighbridge.report._facts import Facts, estimate
+from weighbridge.pictures import BridgeSurface, FeatureDifference
+from weighbridge.report._read import Facts, estimate
 
 # Differences below this are of no concern, and the features that a sentence names.
-BALANCED = 0.1
+_BALANCED = 0.1
 _NAMED = 3
+# Questions as people ask them, and the section that holds the evidence.
+_QUESTIONS = {
+    "shift": ("Is there shift?", "shift"),
+    "matters": ("Does it matter?", "expect"),
+    "overlap": ("Is there overlap?", "overlap"),
+    "weighting": ("Does weighting help?", "expect"),
+    "expect": ("What to expect?", "expect"),
+}
+_GOOD = {"matters": "no", "overlap": "enough", "weighting": "helps"}
+_CAUTION = {"matters": "yes", "overlap": "thin", "weighting": "no gain"}
+# Sign and spoken word of each state.
+_SIGNS = {
+    "neutral": ("i", "for your information"),
+    "good": ("✓", "good"),
+    "caution": ("!", "caution"),
+    "stop": ("✕", "stop"),
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """One answer as it is shown."""
+
+    question: str
+    word: str
+    evidence: str
+    advice: str
+    href: str
+    state: str
+    sign: str
+    spoken: str
+
+
+def cards(facts: Facts) -> list[Card]:
+    """Return the cards of the questions that were answered, in their order."""
+    found = []
+    answers = facts.answers or _without_label(facts)
+    for question, (asked, section) in _QUESTIONS.items():
+        answer = answers.get(question)
+        if answer is not None:
+            word, evidence, advice = (answer[part] or "" for part in ("word", "evidence", "advice"))
+            state = _state(question, word, facts)
+            signs = _SIGNS[state]
+            found.append(Card(asked, word, evidence, advice, f"#{section}", state, *signs))
+    return found
+
+
+def _without_label(facts: Facts) -> dict[str, dict[str, str]]:
+    """Return the two answers of a diagnosis, which stores words and numbers only."""
+    found, auc, overlap = {}, facts.shift.get("auc"), facts.overlap
+    if auc is not None:
+        evidence = f"AUC {auc['value']:.2f} [{auc['low']:.2f}, {auc['high']:.2f}]"
+        moved = [each["name"] for each in facts.moved]
+        if moved and facts.shift["word"] != "none":
+            evidence += f"; most in {', '.join(moved)}"
+        found["shift"] = {"word": facts.shift["word"], "evidence": evidence, "advice": ""}
+    if overlap:
+        worth = f"full ratio worth {overlap['worth_full']:,.0f} of {overlap['n_source']:,} rows"
+        evidence = overlap.get("reason") or worth
+        found["overlap"] = {"word": overlap["word"], "evidence": evidence, "advice": ""}
+    return found
+
+
+def _state(question: str, word: str, facts: Facts) -> str:
+    if word in ("broken", "unknown"):
+        return "stop"
+    if question == "expect":
+        used = facts.used or {}
+        return "caution" if used.get("state") == "flagged" and not _no_shift(facts) else "neutral"
+    if question == "weighting" and _no_shift(facts):
+        return "neutral"  # there was nothing to gain, so that no gain is no disappointment
+    if word == _GOOD.get(question):
+        return "good"
+    return "caution" if word == _CAUTION.get(question) else "neutral"
+
+
+def _no_shift(facts: Facts) -> bool:
+    return facts.shift.get("word") == "none"
 
 
 def expect_words(facts: Facts) -> list[str]:
@@ -132,34 +214,22 @@ def shift_words(facts: Facts) -> list[str]:
             f"{auc['value']:.2f} ({auc['low']:.2f} to {auc['high']:.2f}); 0.50 is chance, 1.00 is "
             "complete separation."
         )
-    rows = balance_rows(facts)
-    if rows:
-        words.append(_moved(rows))
-        words += _left(facts, rows)
+    if facts.balance:
+        words.append(_moved(facts.balance))
+        words += _left(facts, facts.balance)
     return words
 
 
-def balance_rows(facts: Facts) -> list[dict[str, Any]]:
-    """Return the differences of means, the largest first; those of the report where no pictures."""
-    rows = facts.pictures.get("balance")
-    if rows is None:
-        plain = (facts.shift.get("balance") or {}).get("rows") or []
-        used = facts.use if facts.use not in (None, "none") else "full"
-        rows = [{**row, "after": {used: row.get("after")}} for row in plain]
-        rows.sort(key=lambda row: -abs(row["before"] or 0.0))
-    return rows
-
-
-def _moved(rows: list[dict[str, Any]]) -> str:
-    moved = [row for row in rows[:_NAMED] if abs(row["before"] or 0.0) >= BALANCED]
+def _moved(rows: Sequence[FeatureDifference]) -> str:
+    moved = [row for row in rows[:_NAMED] if abs(row.before) >= _BALANCED]
     if not moved:
         return "No feature differs by more than a tenth of its standard deviation."
-    named = [f"{row['name']} ({signed(row['before'], 2)})" for row in moved]
+    named = [f"{row.name} ({signed(row.before, 2)})" for row in moved]
     listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
     return f"The largest differences of means, in standard deviations: {listed}."
 
 
-def _left(facts: Facts, rows: list[dict[str, Any]]) -> list[str]:
+def _left(facts: Facts, rows: Sequence[FeatureDifference]) -> list[str]:
     name = facts.shown
     if facts.overlap.get("word") == "broken":
         return [
@@ -168,16 +238,15 @@ def _left(facts: Facts, rows: list[dict[str, Any]]) -> list[str]:
         ]
     if name is None or facts.shift.get("word") == "none":
         return []
-    left = [
-        (abs(row["after"][name]), row["name"]) for row in rows if row["after"].get(name) is not None
-    ]
+    sizes = [(abs(row.after.get(name, math.nan)), row.name) for row in rows]
+    left = [each for each in sizes if not math.isnan(each[0])]
     if not left:
         return []
     largest, where = max(left)
-    small = sum(size < BALANCED for size, _ in left)
+    small = sum(size < _BALANCED for size, _ in left)
     return [
         f"After the {name} weighting the largest difference left is {largest:.2f} ({where}); "
-        f"{small:,} of {len(left):,} are below {BALANCED}."
+        f"{small:,} of {len(left):,} are below {_BALANCED}."
     ]
 
 
@@ -205,3 +274,72 @@ def overlap_words(facts: Facts) -> list[str]:
 def _rows(overlap: dict[str, Any], name: str) -> str:
     value = overlap.get(name)
     return "an unknown number" if value is None else f"{value:,.0f}"
+
+
+def choice_words(facts: Facts) -> list[str]:
+    """Return the chosen weighting, how flat the choice is, or why nothing was chosen."""
+    surface = facts.bridge
+    if surface is None:
+        return [_nothing_drawn(facts)]
+    words = [_chosen(facts, surface) + _flat(surface)]
+    if facts.use == "none" and surface.chosen.lam != 0:
+        words.append(
+            "It is not used: the unweighted model is expected to do as well in deployment."
+        )
+    return words
+
+
+def _nothing_drawn(facts: Facts) -> str:
+    if facts.shift.get("word") == "none":
+        return "No shift was found, so no weighting was searched for; the unweighted model is kept."
+    if facts.is_withheld:
+        return (
+            "Where the files hardly overlap no weighting can be judged, so none was chosen; the "
+            "unweighted model is kept."
+        )
+    if facts.pictures is None:
+        return "This result was stored without the numbers of its pictures, so no map is drawn."
+    return "The weighting was given and not searched for, so there is no map of other choices."
+
+
+def _chosen(facts: Facts, surface: BridgeSurface) -> str:
+    how = "tried one after another" if surface.searched else "tried"
+    tried = f"Of {surface.lam.size:,} weightings {how}, "
+    left_out = "on rows left out of the fit"
+    mixture = facts.mixture
+    if len(mixture) < 2:
+        return f"{tried}{_point(surface)} was chosen by its {surface.loss_name} {left_out}. "
+    return (
+        f"{tried}no single one was chosen: an average of {len(mixture)} models, each with its own "
+        f"weighting, has the best {surface.loss_name} {left_out}. The largest share, "
+        f"{percent(max(part[2] for part in mixture))}, has {_point(surface)}, the star on "
+        "the map. "
+    )
+
+
+def _point(surface: BridgeSurface) -> str:
+    lam, alpha = surface.chosen
+    if lam == 0:
+        return "no weighting (lam 0)"
+    if lam == 1:
+        return "the full ratio (lam 1)"
+    return f"lam {lam:.2f} with alpha {alpha:.2f}"
+
+
+def _flat(surface: BridgeSurface) -> str:
+    """Say how many weightings do as well as the best one, within its standard error."""
+    known = [
+        (loss, error)
+        for loss, error in zip(surface.loss, surface.standard_error, strict=True)
+        if not math.isnan(loss + error)
+    ]
+    if len(known) < 2:
+        return ""
+    best, error = min(known)
+    level = sum(loss <= best + error for loss, _ in known)
+    if level == 1:
+        return "No other one comes within one standard error of it."
+    return (
+        f"{level:,} of them ({percent(level / len(known))}) are within one standard error of the "
+        "best: " + ("the choice hardly matters." if level > len(known) / 3 else "they do as well.")
+    )

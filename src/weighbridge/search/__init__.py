@@ -6,6 +6,8 @@ if they are given one, and end with what they have when they are interrupted.
 """
 
 from weighbridge.search._bayesian import BayesianSearch
+from weighbridge.search._coordinates import ROUNDING as ROUNDING
+from weighbridge.search._coordinates import groups as groups
 from weighbridge.search._evaluation import Evaluation, Objective
 from weighbridge.search._expected_improvement import expected_improvement
 from weighbridge.search._grid import GridSearch

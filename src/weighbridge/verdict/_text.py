@@ -6,6 +6,8 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
+from weighbridge.diagnostics import notebook_card
+
 if TYPE_CHECKING:
     from weighbridge.verdict._verdict import Answer, Candidate, Verdict
 
@@ -112,9 +114,5 @@ def verdict_html(verdict: Verdict) -> str:
         f"<br><i>{escape(each.advice)}</i></td></tr>"
         for each in verdict.answers
     )
-    table = escape(verdict_parts(verdict).comparison)
-    notes = "".join(f"<li>{escape(str(finding))}</li>" for finding in verdict.findings)
-    return (
-        f"<div><p><b>{escape(verdict.sentence)}</b></p><table>{cards}</table>"
-        f"<pre>{table}</pre><ul>{notes}</ul></div>"
-    )
+    body = f"<table>{cards}</table><pre>{escape(verdict_parts(verdict).comparison)}</pre>"
+    return notebook_card(verdict.sentence, body, verdict.findings)

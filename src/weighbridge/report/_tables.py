@@ -8,10 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 from weighbridge._findings import number, percent, signed
-from weighbridge.report._embed import MOST_ROWS
-from weighbridge.report._facts import Facts, estimate
-from weighbridge.report._words import balance_rows, is_inside
+from weighbridge.pictures import FeatureDifference, WeightedFeature
+from weighbridge.report._read import Facts, estimate
+from weighbridge.report._words import is_inside
 
+# Rows of a table; the rest are counted.
+MOST_ROWS = 400
 _DASH = "–"
 
 
@@ -115,46 +117,43 @@ def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> li
 
 def balance_table(facts: Facts) -> DataTable:
     """Return the differences of means before and after every weighting."""
-    rows = balance_rows(facts)
-    names = list(rows[0]["after"]) if rows else []
+    rows = facts.balance
+    names = list(rows[0].after) if rows else []
     heads = ["feature", "training", "deployment", "before", *(f"after {name}" for name in names)]
     return table(
         "Means, and their differences in standard deviations",
         heads,
-        ([row["name"], *_means(row), *_differences(row, names)] for row in rows),
+        ([row.name, *_means(row), *_differences(row, names)] for row in rows),
     )
 
 
-def _means(row: dict[str, Any]) -> list[str]:
-    is_share = row.get("kind") in ("level", "missing")
-    means = [row["mean_source"], row["mean_target"]]
-    return [
-        _DASH if each is None else percent(each) if is_share else number(each) for each in means
-    ]
+def _means(row: FeatureDifference) -> list[str]:
+    write = percent if row.kind in ("level", "missing") else number
+    return [write(row.mean_source), write(row.mean_target)]
 
 
-def _differences(row: dict[str, Any], names: list[str]) -> list[str]:
-    return [signed(row["before"], 2), *(signed(row["after"].get(name), 2) for name in names)]
+def _differences(row: FeatureDifference, names: list[str]) -> list[str]:
+    return [signed(row.before, 2), *(signed(row.after.get(name), 2) for name in names)]
 
 
-def feature_table(histogram: dict[str, Any]) -> DataTable:
+def feature_table(feature: WeightedFeature) -> DataTable:
     """Return the shares of one feature's values or bins, every weighting in its own column."""
-    weighted = histogram.get("weighted") or {}
-    columns = [histogram["training"], histogram["deployment"], *weighted.values()]
-    heads = ["training", "deployment", *weighted]
-    values, edges = histogram["values"], histogram["edges"]
+    columns = [feature.training, feature.deployment, *feature.weighted.values()]
+    heads = ["training", "deployment", *feature.weighted]
+    values, edges = feature.values, feature.edges
     if values is not None:
-        labels = [number(each) if isinstance(each, int | float) else str(each) for each in values]
+        write = str if values.dtype == object else number
+        labels = [write(each) for each in values.tolist()]
         widths = [1.0] * len(labels)
     else:
-        bins = list(pairwise(edges))
+        bins = list(pairwise([] if edges is None else edges.tolist()))
         labels = [f"{number(low)} – {number(high)}" for low, high in bins]
         widths = [high - low for low, high in bins]
     rows = [
-        [label, *(_DASH if cell is None else percent(cell * width, 1) for cell in cells)]
+        [label, *(percent(cell * width, 1) for cell in cells)]
         for label, width, *cells in zip(labels, widths, *columns, strict=True)
     ]
-    caption = f"{histogram['name']}: share of rows in training and deployment, and after weighting"
+    caption = f"{feature.name}: share of rows in training and deployment, and after weighting"
     return table(caption, ["value" if edges is None else "range", *heads], rows)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from weighbridge.diagnostics._features import Feature, read_features
-from weighbridge.diagnostics._weights import check_weights
+from weighbridge.diagnostics import Feature, check_weights, read_features
+from weighbridge.pictures._picture import Picture
 
 # Features with at most so many values get a bar for each of them.
 MOST_VALUES = 30
@@ -23,7 +23,7 @@ _FINE = 50
 
 
 @dataclass(frozen=True)
-class FeatureHistogram:
+class FeatureHistogram(Picture):
     """One feature in both samples, as `compute_feature_histogram` counts it.
 
     Parameters
@@ -56,6 +56,38 @@ class FeatureHistogram:
     deployment: np.ndarray
     weighted: np.ndarray | None
     missing: dict[str, float]
+
+
+@dataclass(frozen=True)
+class MissingShares(Picture):
+    """Shares of rows without a value, after several weightings by name."""
+
+    training: float = 0.0
+    deployment: float = 0.0
+    weighted: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WeightedFeature(Picture):
+    """One feature in both samples and after several weightings, by name, on the same bins."""
+
+    name: str
+    values: np.ndarray | None
+    edges: np.ndarray | None
+    training: np.ndarray
+    deployment: np.ndarray
+    weighted: dict[str, np.ndarray]
+    missing: MissingShares = field(default_factory=MissingShares)
+
+    def after(self, weighting: str | None) -> FeatureHistogram:
+        """Return the histogram of one weighting; without weights where it is not known."""
+        missing = {"training": self.missing.training, "deployment": self.missing.deployment}
+        weighted = None if weighting is None else self.weighted.get(weighting)
+        if weighted is not None and weighting in self.missing.weighted:
+            missing["weighted"] = self.missing.weighted[weighting]
+        return FeatureHistogram(
+            self.name, self.values, self.edges, self.training, self.deployment, weighted, missing
+        )
 
 
 # Known values of a sample and their shares of it.
@@ -106,6 +138,27 @@ def compute_feature_histogram(
     (feature,) = read_features(*(column[:, None] for column in columns))
     named = Feature(name, feature.source, feature.target, feature.levels)
     return histogram_of(named, None if weights is None else check_weights(weights, len(columns[0])))
+
+
+def weighted_feature(feature: Feature, weights: dict[str, np.ndarray]) -> WeightedFeature:
+    """Count a feature once for each weighting."""
+    found = {name: histogram_of(feature, each) for name, each in weights.items()}
+    first = next(iter(found.values()))
+    missing = MissingShares(
+        first.missing["training"],
+        first.missing["deployment"],
+        {name: each.missing["weighted"] for name, each in found.items()},
+    )
+    weighted = {name: each.weighted for name, each in found.items() if each.weighted is not None}
+    return WeightedFeature(
+        first.name,
+        first.values,
+        first.edges,
+        first.training,
+        first.deployment,
+        weighted,
+        missing,
+    )
 
 
 def histogram_of(feature: Feature, weights: np.ndarray | None) -> FeatureHistogram:

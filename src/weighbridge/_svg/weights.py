@@ -2,59 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
-from typing import Any
+from collections.abc import Sequence
+
+import numpy as np
 
 from weighbridge._findings import count, number, percent, percent_labels
 from weighbridge._svg import _legend as marks
-from weighbridge._svg._chart import Chart, Table
+from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
 from weighbridge._svg._draw import (
     WIDTH,
-    Scale,
+    Chart,
     Svg,
-    bottom_axis,
-    left_axis,
+    Table,
     line,
     path,
     rect,
-    scale,
     simplify,
     square,
     steps,
     text,
 )
 from weighbridge._svg._width import text_width
+from weighbridge.pictures import LorenzCurve, WeightCurves
 
 # A bound farther than this from the largest weight would squeeze the histogram.
 _NEAR = 8.0
 
 
 def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
-    """Draw how many rows the weights are worth, of all there are.
-
-    Parameters
-    ----------
-    used : float
-        Rows that the used weights are worth.
-    full : float or None
-        Rows that the full ratio is worth, where that is not the same.
-    n : int
-        Number of training rows.
-    id : str
-        Starts the ids inside the drawing.
-
-    Returns
-    -------
-    Chart
-        One bar from 0 to n.
-
-    Examples
-    --------
-    >>> from weighbridge._svg import worth
-    >>> worth(1557, 712, 4000, id="worth").desc
-    'Worth 1,557 of 4,000 rows; 712 with the full ratio.'
-    """
+    """Draw how many of `n` rows the used weights are worth, and the full ratio where it differs."""
     title = "What the weights are worth"
     desc = f"Worth {count(used)} of {count(n)} rows"
     desc += f"; {count(full)} with the full ratio." if full is not None else "."
@@ -78,41 +54,19 @@ def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
         )
     rows = [("used", count(used))]
     rows += [("full ratio", count(full))] if full is not None else []
-    return Chart(
-        svg.render(), title, desc, (("weights", "worth, rows"), (*rows, ("all rows", count(n))))
-    )
+    return svg.chart((("weights", "worth, rows"), (*rows, ("all rows", count(n)))))
 
 
-def concentration(weights: Mapping[str, Any], *, id: str) -> Chart:
-    """Draw which share of the weight the rows with the largest weights carry.
-
-    Parameters
-    ----------
-    weights : mapping
-        One of the ``weights`` of the pictures of a result.
-    id : str
-        Starts the ids inside the drawing.
-
-    Returns
-    -------
-    Chart
-        A Lorenz curve, largest weights first; the diagonal dashed.
-
-    Examples
-    --------
-    >>> from weighbridge._svg import concentration
-    >>> curve = {"rows": [0, 0.15, 1], "weight": [0, 0.5, 1], "half": 0.15}
-    >>> concentration(curve, id="lorenz").desc
-    'Half of the weight sits on 15 percent of rows.'
-    """
+def concentration(lorenz: LorenzCurve, *, id: str) -> Chart:
+    """Draw which share of the weight the rows with the largest weights carry."""
     title = "On how few rows the weight sits"
-    half = weights["half"]
-    share = percent(half)
+    half, share = lorenz.half, percent(lorenz.half)
+    rows, weight = lorenz.rows.tolist(), lorenz.weight.tolist()
     desc = f"Half of the weight sits on {share.replace('%', 'percent')} of rows."
     left, top, bottom = 48.0, 8.0, 198.0
     x, y = scale((0, 1), (left, WIDTH - 12)), scale((0, 1), (bottom, top))
-    curve = [(x(a), y(b)) for a, b in zip(weights["rows"], weights["weight"], strict=True)]
-    height = _interpolated(half, weights["rows"], weights["weight"])
+    curve = [(x(a), y(b)) for a, b in zip(rows, weight, strict=True)]
+    height = float(np.interp(half, rows, weight))
     key, room = marks.legend(
         [(marks.weighted_line, "weights"), (marks.reference_line, "all rows alike")], bottom + 51
     )
@@ -128,36 +82,16 @@ def concentration(weights: Mapping[str, Any], *, id: str) -> Chart:
         text(left + 4, top + 10, "share of the weight", "wb-muted wb-halo"),
         key,
     )
-    return Chart(svg.render(), title, desc, _lorenz_table(weights))
+    return svg.chart(_lorenz_table(rows, weight))
 
 
-def weights(weights: Mapping[str, Any], *, id: str) -> Chart:
-    """Draw how many rows have weights of which size.
-
-    Parameters
-    ----------
-    weights : mapping
-        One of the ``weights`` of the pictures of a result.
-    id : str
-        Starts the ids inside the drawing.
-
-    Returns
-    -------
-    Chart
-        A histogram by logarithms, with the mean and, where there is one, the bound.
-
-    Examples
-    --------
-    >>> from weighbridge._svg import weights
-    >>> histogram = {"edges": [0.5, 1, 2, 4], "counts": [3, 2, 1], "n_below": 0}
-    >>> weights(histogram | {"largest": 3.2, "bound": None}, id="weights").desc
-    'Largest weight 3.2; their mean is 1.'
-    """
+def weights(weights: WeightCurves, *, id: str) -> Chart:
+    """Draw how many rows have weights of which size, with the mean and the bound."""
     title = "How large the weights are"
-    edges, counts, bound = weights["edges"], weights["counts"], weights.get("bound")
-    desc = f"Largest weight {number(weights['largest'])}; their mean is 1."
+    edges, counts, bound = weights.edges.tolist(), weights.counts.tolist(), weights.bound
+    desc = f"Largest weight {number(weights.largest)}; their mean is 1."
     if bound is not None:
-        desc = f"Largest weight {number(weights['largest'])}, none can exceed {number(bound)}."
+        desc = f"Largest weight {number(weights.largest)}, none can exceed {number(bound)}."
     low, high = min(edges[0], 0.5), max(edges[-1], 2.0)
     shows_bound = bound is not None and bound <= _NEAR * high
     if bound is not None and shows_bound:
@@ -181,21 +115,19 @@ def weights(weights: Mapping[str, Any], *, id: str) -> Chart:
         (f"{number(a)} to {number(b)}", count(c))
         for a, b, c in zip(edges[:-1], edges[1:], counts, strict=True)
     ]
-    return Chart(svg.render(), title, desc, (("weight", "rows"), tuple(rows)))
+    return svg.chart((("weight", "rows"), tuple(rows)))
 
 
-def _weight_key(weights: Mapping[str, Any], shows_bound: bool) -> list[tuple[marks.Mark, str]]:
+def _weight_key(weights: WeightCurves, shows_bound: bool) -> list[tuple[marks.Mark, str]]:
     items: list[tuple[marks.Mark, str]] = [
         (_bar_mark, "training rows"),
         (marks.reference_line, "mean 1"),
     ]
-    bound = weights.get("bound")
-    if bound is not None:
+    if weights.bound is not None:
         beyond = "" if shows_bound else ", beyond the axis"
-        items.append((_bound_mark, f"bound {number(bound)}{beyond}"))
-    n_below = weights.get("n_below") or 0
-    if n_below:
-        items.append((_no_mark, f"first bar: also {count(n_below)} with smaller weights"))
+        items.append((_bound_mark, f"bound {number(weights.bound)}{beyond}"))
+    if weights.n_below:
+        items.append((_no_mark, f"first bar: also {count(weights.n_below)} with smaller weights"))
     return items
 
 
@@ -227,22 +159,8 @@ def _half_label(x: Scale, y: Scale, half: float, words: str) -> str:
     return text(at, foot, words, "wb-used wb-halo")
 
 
-def _interpolated(at: float, places: list[float], values: list[float]) -> float:
-    for (a, b), (u, v) in zip(
-        pairwise(places),
-        pairwise(values),
-        strict=True,
-    ):
-        if a <= at <= b:
-            return u if a == b else u + (v - u) * (at - a) / (b - a)
-    return values[-1]
-
-
-def _lorenz_table(weights: Mapping[str, Any]) -> Table:
+def _lorenz_table(rows: Sequence[float], weight: Sequence[float]) -> Table:
     """Return the curve at round shares of the rows: the whole of it tells no more."""
     shares = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
-    rows = [
-        (percent(share), percent(_interpolated(share, weights["rows"], weights["weight"]), 1))
-        for share in shares
-    ]
-    return ("rows with the largest weights", "share of the weight"), tuple(rows)
+    carried = [(percent(each), percent(np.interp(each, rows, weight), 1)) for each in shares]
+    return ("rows with the largest weights", "share of the weight"), tuple(carried)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from weighbridge.plotting._arches import Plane, RootWeights
-from weighbridge.plotting._arguments import check_log_ratio, check_made
-from weighbridge.plotting._grid import GridMesh, is_in_order, tried_grid
+from weighbridge.pictures._arches import GridMesh, Plane, RootWeights, is_in_order, tried_grid
+from weighbridge.pictures._picture import Picture, check_log_ratio, check_made
 from weighbridge.search import Point, SearchResult
 
 # Curves of constant alpha that have names, from the lowest to the highest.
@@ -19,6 +18,8 @@ _STEPS = 61
 # Lines of equal lam, as hangers of the bridge: from the straight deck to the highest named arch.
 _HANGERS = np.arange(1, 10) / 10
 _ACROSS = np.linspace(0, 3, 13)
+# Fields that are written with four decimals.
+_PLACES = ("lam", "alpha", "x", "y", "ends", "curves", "hangers", "chosen_place")
 # The two ends, whatever alpha.
 _ENDS = {"none": Point(0.0, 1.0), "full": Point(1.0, 1.0)}
 
@@ -49,7 +50,7 @@ class Mesh(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BridgeSurface:
+class BridgeSurface(Picture):
     """The weightings that a search tried and their losses, as `compute_surface` places them.
 
     Parameters
@@ -109,6 +110,47 @@ class BridgeSurface:
     searched: bool
     mesh: Mesh | None
     loss_name: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON can hold them, with the digits that a picture can show.
+
+        Returns
+        -------
+        dict
+            By the names of the fields, the place of the choice within ``chosen``.
+        """
+        mesh = self.mesh
+        shown = replace(
+            self,
+            **{name: _decimals(getattr(self, name)) for name in _PLACES},
+            kept=round(self.kept, 4),
+            loss=_digits(self.loss),
+            standard_error=_digits(self.standard_error),
+            mesh=mesh and Mesh(_decimals(mesh.x), _decimals(mesh.y), _digits(mesh.loss)),
+        )
+        found = Picture.to_dict(shown)
+        place = found.pop("chosen_place")
+        return {**found, "chosen": {**found["chosen"], "x": place[0], "y": place[1]}}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> BridgeSurface:
+        """Read what `to_dict` wrote.
+
+        Parameters
+        ----------
+        content : dict
+            The numbers, as JSON holds them.
+
+        Returns
+        -------
+        BridgeSurface
+            With arrays for lists, and NaN for None.
+        """
+        chosen = content["chosen"]
+        found: BridgeSurface = super().from_dict(
+            {**content, "chosen_place": [chosen["x"], chosen["y"]]}
+        )
+        return found
 
 
 def compute_surface(
@@ -176,68 +218,6 @@ def compute_surface(
     )
 
 
-def surface_dict(surface: BridgeSurface) -> dict[str, Any]:
-    """Return what a picture of the bridge needs, as JSON can hold it: None stands for NaN.
-
-    Parameters
-    ----------
-    surface : BridgeSurface
-        From `compute_surface`.
-
-    Returns
-    -------
-    dict
-        The candidates (``lam``, ``alpha``, ``loss``, ``standard_error``, ``x``, ``y``), ``kept``,
-        ``ends``, ``curves``, ``hangers``, ``chosen``, ``searched``, ``mesh`` and
-        ``loss_name``; places to four decimals, losses to six digits.
-    """
-    mesh = surface.mesh
-    chosen = {"lam": surface.chosen.lam, "alpha": surface.chosen.alpha}
-    return {
-        "lam": _rounded(surface.lam, 4),
-        "alpha": _rounded(surface.alpha, 4),
-        "loss": _digits(surface.loss),
-        "standard_error": _digits(surface.standard_error),
-        "x": _rounded(surface.x, 4),
-        "y": _rounded(surface.y, 4),
-        "kept": round(surface.kept, 4),
-        "ends": {name: _rounded(place, 4) for name, place in surface.ends.items()},
-        "curves": {name: _rounded(curve, 4) for name, curve in surface.curves.items()},
-        "hangers": {f"{lam:g}": _rounded(line, 4) for lam, line in surface.hangers.items()},
-        "chosen": {**chosen, **dict(zip("xy", _rounded(surface.chosen_place, 4), strict=True))},
-        "searched": surface.searched,
-        "mesh": None
-        if mesh is None
-        else {
-            "x": _rounded(mesh.x, 4),
-            "y": _rounded(mesh.y, 4),
-            "loss": [_digits(row) for row in mesh.loss],
-        },
-        "loss_name": surface.loss_name,
-    }
-
-
-def surface_of(numbers: dict[str, Any]) -> BridgeSurface:
-    """Return the surface that `surface_dict` wrote down."""
-    arrays = {
-        name: np.array(numbers[name], dtype=float)
-        for name in ("lam", "alpha", "loss", "standard_error", "x", "y")
-    }
-    chosen, mesh = numbers["chosen"], numbers.get("mesh")
-    return BridgeSurface(
-        **arrays,
-        kept=numbers["kept"],
-        ends={name: np.array(place) for name, place in numbers["ends"].items()},
-        curves={name: np.array(curve) for name, curve in numbers["curves"].items()},
-        hangers={float(lam): np.array(line) for lam, line in numbers["hangers"].items()},
-        chosen=Point(chosen["lam"], chosen["alpha"]),
-        chosen_place=np.array([chosen["x"], chosen["y"]]),
-        searched=numbers["searched"],
-        mesh=None if mesh is None else Mesh(*(np.array(mesh[k], float) for k in Mesh._fields)),
-        loss_name=numbers["loss_name"],
-    )
-
-
 def _place_of_power(n_tried: int) -> slice:
     """Return where the power curve is among the weightings: the arches rise with it."""
     start = n_tried + _STEPS * list(CURVES).index("power")
@@ -250,11 +230,13 @@ def _point(chosen: Any) -> Point:
     return Point(*chosen)
 
 
-def _rounded(values: np.ndarray, digits: int) -> Any:
-    # adding 0.0 turns -0.0 into 0.0
-    return (np.round(values, digits) + 0.0).tolist()
+def _decimals(content: Any) -> Any:
+    """Round places to four decimals, without minus zero."""
+    if isinstance(content, dict):
+        return {name: _decimals(each) for name, each in content.items()}
+    return np.round(content, 4) + 0.0
 
 
-def _digits(values: np.ndarray) -> list[float | None]:
-    """Round to six significant digits."""
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
+def _digits(values: np.ndarray) -> np.ndarray:
+    """Round losses to six significant digits."""
+    return np.array([float(f"{value:.6g}") for value in values.ravel()]).reshape(values.shape)

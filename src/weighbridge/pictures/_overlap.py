@@ -1,4 +1,4 @@
-"""Whether the chance that a row is from deployment means what it says."""
+"""How the samples overlap: the log ratio in both, and whether the classifier behind it is right."""
 
 from __future__ import annotations
 
@@ -8,15 +8,124 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from weighbridge.diagnostics._domain import CrossFittedDomain, check_confidence
+from weighbridge.diagnostics import CrossFittedDomain, check_confidence
+from weighbridge.pictures._picture import Picture, check_log_ratio
 
-_MOST_BINS = 20
-# Fewer rows in a bin would show chance.
+_LOG_RATIO_BINS = 40
+# Axes end at these quantiles, or at the largest log ratio of the training rows.
+_ENDS = (0.005, 0.995)
+# Steps of a reliability curve; fewer rows in one would show chance.
+_MOST_STEPS = 20
 _LEAST_ROWS = 25
 
 
 @dataclass(frozen=True)
-class ReliabilityCurve:
+class OverlapHistogram(Picture):
+    """The log ratio in both samples, as `compute_overlap` counts it.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Ends of the bins; `limit` is one of them. A bin contains its upper end, and rows beyond the
+        first or last bin are counted in it.
+    training, deployment : ndarray of shape (n_bins,)
+        Shares of the rows of each sample.
+    limit : float
+        Largest log ratio of a training row.
+    beyond : float
+        Share of the deployment rows whose log ratio is larger.
+    n_beyond : int
+        Their number.
+
+    Examples
+    --------
+    >>> from weighbridge.plotting import compute_overlap
+    >>> compute_overlap([-1.0, 0.0, 0.5], [0.0, 0.4, 0.6, 2.0]).beyond
+    0.5
+    """
+
+    edges: np.ndarray
+    training: np.ndarray
+    deployment: np.ndarray
+    limit: float
+    beyond: float
+    n_beyond: int
+
+
+def compute_overlap(log_ratio: Any, log_ratio_target: Any) -> OverlapHistogram:
+    """Count the log ratio in both samples, and the target rows beyond all source rows.
+
+    Parameters
+    ----------
+    log_ratio : array-like of shape (n_source,)
+        Log ratios at the source rows; ``-inf`` is a ratio of 0.
+    log_ratio_target : array-like of shape (n_target,)
+        Log ratios at the target rows; ``inf`` is a row where no source row can be.
+
+    Returns
+    -------
+    OverlapHistogram
+        With shares that sum to 1 in each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.plotting import compute_overlap
+    >>> rng = np.random.default_rng(0)
+    >>> log_ratio, log_ratio_target = rng.normal(-2, 2, 1000), rng.normal(2, 2, 1000)
+    >>> overlap = compute_overlap(log_ratio, log_ratio_target)
+    >>> print(f"{overlap.beyond:.0%} of the target rows lie beyond all source rows")
+    15% of the target rows lie beyond all source rows
+    """
+    source = check_log_ratio(log_ratio, "log_ratio")
+    target = check_log_ratio(log_ratio_target, "log_ratio_target")
+    if not (source < np.inf).all():
+        raise ValueError(
+            "Got log_ratio with an infinite ratio at a source row, where the source density cannot "
+            "be 0; correct the ratio, or leave that row out."
+        )
+    limit = float(source.max())
+    edges = _edges(source, target, limit)
+    n_beyond = int(np.sum(target > limit))
+    return OverlapHistogram(
+        edges,
+        _shares(source, edges),
+        _shares(target, edges),
+        limit,
+        n_beyond / target.size,
+        n_beyond,
+    )
+
+
+def _edges(source: np.ndarray, target: np.ndarray, limit: float) -> np.ndarray:
+    """Return equally spaced ends, the largest log ratio of the source among them."""
+    finite = [part[np.isfinite(part)] for part in (source, target)]
+    ends = np.array([np.quantile(part, _ENDS) for part in finite if part.size])
+    if not np.isfinite(limit):
+        raise ValueError(
+            "Got a ratio of 0 at every source row: no source row lies where the target is, and "
+            "there is nothing to draw. Check the ratio, and that both samples have the same units."
+        )
+    low, high = float(ends[:, 0].min()), max(limit, float(ends[:, 1].max()))
+    beyond = bool((target > limit).any())
+    if low == high and not beyond:  # the same ratio everywhere
+        return np.array([limit - 0.5, limit + 0.5])
+    width = (high - low) / _LOG_RATIO_BINS or 0.5
+    n_left = max(1, int(np.ceil((limit - low) / width - 1e-9)))
+    n_right = int(np.ceil((high - limit) / width - 1e-9))
+    if beyond:  # the quantiles may leave them out
+        n_right = max(n_right, 1)
+    return limit + width * np.arange(-n_left, n_right + 1)
+
+
+def _shares(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the share of the rows in each bin, which contains its upper end."""
+    places = np.searchsorted(edges[1:-1], values, side="left")
+    return np.bincount(places, minlength=edges.size - 1) / values.size
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve(Picture):
     """Predicted and observed share of deployment rows, as `compute_reliability` finds them.
 
     Parameters
@@ -120,7 +229,7 @@ def _checked(chance: Any, is_target: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _binned(chance: np.ndarray, is_target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers of rows and sums of chances by bin, for source and target."""
-    n_bins = int(min(_MOST_BINS, max(1, chance.size // _LEAST_ROWS)))
+    n_bins = int(min(_MOST_STEPS, max(1, chance.size // _LEAST_ROWS)))
     edges = np.unique(np.quantile(chance, np.arange(1, n_bins) / n_bins))
     place = np.searchsorted(edges, chance, side="left")
     n = edges.size + 1

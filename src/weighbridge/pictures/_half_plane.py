@@ -10,8 +10,9 @@ import numpy as np
 from scipy.special import expit
 
 from weighbridge.manifolds import Normal, interpolate_densities, projected_curve
-from weighbridge.plotting._arches import Arch
-from weighbridge.ratios._parameters import check_count
+from weighbridge.pictures._arches import Arch
+from weighbridge.pictures._picture import Picture
+from weighbridge.ratios import check_count
 
 ALPHAS = (-1.0, 0.0, 1.0, 3.0)
 # Nodes of integrals over both densities, and how many standard deviations they reach.
@@ -22,7 +23,7 @@ _FINE = np.concatenate([[0.0], expit(np.linspace(-35, 35, 101)), [1.0]])
 
 
 @dataclass(frozen=True)
-class HalfPlane:
+class HalfPlane(Picture):
     """Curves of weighted densities, projected on the normal ones by `compute_half_plane`.
 
     Parameters

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from weighbridge._findings import INFINITY, UNKNOWN, number
 from weighbridge._svg import _legend as marks
-from weighbridge._svg._chart import Chart, Table
+from weighbridge._svg._axes import Scale, bottom_axis, scale
 from weighbridge._svg._draw import (
     WIDTH,
+    Chart,
     Point,
-    Scale,
     Svg,
-    bottom_axis,
     circle,
     clean,
     element,
@@ -23,12 +21,12 @@ from weighbridge._svg._draw import (
     name_column,
     path,
     rect,
-    scale,
     squares,
     text,
     trace,
 )
 from weighbridge._svg._width import text_width
+from weighbridge.pictures import LovePlot
 
 # Differences below this are commonly called balanced.
 _BALANCED = 0.1
@@ -38,8 +36,7 @@ _TOP = 4
 _MOST_NAME = 122.0
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """Sizes of one difference; infinite between two constants, NaN where there is none."""
 
     name: str
@@ -47,40 +44,18 @@ class _Row:
     after: float
 
 
-def love(rows: Sequence[Mapping[str, Any]], after: str | None, *, id: str) -> Chart:
-    """Draw the size of each standardised difference, before and after weighting.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        The part ``balance`` of the pictures of a result, largest difference first. A difference
-        of None between known means is infinite: that of two constants.
-    after : str or None
-        Name of the weighting after which; None for the differences before weighting only.
-    id : str
-        Starts the ids inside the drawing.
-
-    Returns
-    -------
-    Chart
-        The first 15 rows; all of them are in its table.
-
-    Examples
-    --------
-    >>> from weighbridge._svg import love
-    >>> age = {"name": "age", "mean_source": 38, "mean_target": 49, "before": 0.87}
-    >>> love([age | {"after": {"tuned": 0.13}}], "tuned", id="love").desc
-    'age falls from 0.87 to 0.13; 0 of 1 differences end below 0.1.'
-    """
-    read = [_read(row, after) for row in rows]
+def love(love: LovePlot, after: str | None, *, id: str) -> Chart:
+    """Draw the first 15 differences, before and after the weighting of this name."""
+    names = [clean(name) for name in love.names]
+    left = [math.nan] * len(names) if love.after is None else love.after.tolist()
+    rows = [_Row(*row) for row in zip(names, love.before.tolist(), left, strict=True)]
     title = "Differences before weighting"
     if after is not None:
         title = f"Differences before and after weighting ({after})"
-    desc = _describe(read, after)
-    return Chart(_draw(read, after, id, title, desc), title, desc, _table(rows))
+    return _draw(rows, after, Svg(id, title, _describe(rows, after), 0))
 
 
-def _draw(rows: Sequence[_Row], after: str | None, id: str, title: str, desc: str) -> str:
+def _draw(rows: Sequence[_Row], after: str | None, svg: Svg) -> Chart:
     shown = rows[:_MOST_ROWS]
     bottom = _TOP + _ROW * max(1, len(shown))
     left = min(_MOST_NAME, max((text_width(row.name) for row in shown), default=0.0)) + 10
@@ -93,7 +68,7 @@ def _draw(rows: Sequence[_Row], after: str | None, id: str, title: str, desc: st
     items.append((marks.band_mark, f"below {_BALANCED}"))
     key, room = marks.legend(items, bottom + 51)
     rest = len(rows) - len(shown)
-    svg = Svg(id, title, desc, bottom + 42 + room + 18 * (rest > 0))
+    svg.height = bottom + 42 + room + 18 * (rest > 0)
     svg.add(rect(left, _TOP, x(_BALANCED) - left, bottom - _TOP, "wb-band"))
     svg.add(bottom_axis(x, bottom, name="difference in standard deviations", n=5, grid=_TOP))
     if shown:
@@ -106,7 +81,7 @@ def _draw(rows: Sequence[_Row], after: str | None, id: str, title: str, desc: st
     if rest > 0:
         more = f"{rest:,} more, which differ less, in the table"
         svg.add(text(4, bottom + 55 + room, more, "wb-muted"))
-    return svg.render()
+    return svg.chart()
 
 
 def _middle(place: int) -> float:
@@ -161,27 +136,6 @@ def _right_end(rows: Sequence[_Row]) -> float:
     return 1.06 * max([*sizes, 2.5 * _BALANCED])
 
 
-def _read(row: Mapping[str, Any], after: str | None) -> _Row:
-    before = _size(row, row["before"])
-    left = math.nan
-    if after is not None:
-        given = (row.get("after") or {}).get(after)
-        # weights change neither of two constants
-        left = math.inf if math.isinf(before) and given is None else _finite(given)
-    return _Row(clean(row["name"]), before, left)
-
-
-def _size(row: Mapping[str, Any], difference: float | None) -> float:
-    means = row.get("mean_source"), row.get("mean_target")
-    if difference is None and None not in means:
-        return math.inf
-    return _finite(difference)
-
-
-def _finite(difference: float | None) -> float:
-    return math.nan if difference is None else abs(difference)
-
-
 def _words(row: _Row, after: str | None) -> str:
     before = _written(row.before)
     return before if after is None else f"{before} → {_written(row.after)}"
@@ -211,25 +165,3 @@ def _describe(rows: Sequence[_Row], after: str | None) -> str:
     verb = "falls" if first.after < first.before else "goes"
     said = f"{first.name} {verb} from {_written(first.before)} to {_written(first.after)}"
     return f"{said}; {end}"
-
-
-def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    names = list((rows[0].get("after") or {}) if rows else {})
-    heads = ("feature", "training", "deployment", "before", *(f"after, {name}" for name in names))
-    written = []
-    for row in rows:
-        before = row["before"]
-        signless = _written(_size(row, before)) if before is None else _signed(before)
-        after = [_signed((row.get("after") or {}).get(name)) for name in names]
-        means = number(row.get("mean_source")), number(row.get("mean_target"))
-        written.append((clean(row["name"]), *means, signless, *after))
-    return heads, tuple(written)
-
-
-def _signed(difference: float | None) -> str:
-    if difference is None:
-        return UNKNOWN
-    size = _written(abs(difference))
-    if not size.strip("0."):
-        return size
-    return f"{'−' if difference < 0 else '+'}{size}"

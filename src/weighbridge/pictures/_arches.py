@@ -1,33 +1,31 @@
-"""Where weightings lie: root weights as unit vectors, curves of constant alpha, their plane."""
+"""Where weightings lie: root weights, curves of constant alpha, their plane, grids of them."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
 from weighbridge.geodesic import log_weight
-from weighbridge.search._coordinates import ROUNDING, groups
+from weighbridge.search import ROUNDING, groups, named_points
 
 # Steps along a curve before it is divided evenly.
 _FINE = 161
 # lam is nowhere nearer to 1 than a double can be.
 _NEAREST_ONE = 36.0
 _NEAREST_ZERO = 300.0
+# A surface between candidates has at least so many curves, and so many steps along each.
+_CURVES = 9
+_STEPS = 29
+# Candidates beside the grid: the points that every search tries first.
+_BESIDE = len(named_points())
 
 
 class RootWeights:
-    """Weightings of one set of rows as unit vectors ``sqrt(w / sum(w))``.
-
-    Distances between these are Hellinger distances of the weights.
-
-    Parameters
-    ----------
-    log_ratio : ndarray of shape (n_rows,)
-        Log ratios of the rows, below infinity.
-    """
+    """Weightings as unit vectors ``sqrt(w / sum(w))``, whose distances are those of Hellinger."""
 
     def __init__(self, log_ratio: np.ndarray) -> None:
         self.centre, count = groups(log_ratio)
@@ -79,13 +77,8 @@ class Arch(NamedTuple):
 class Plane:
     """The plane that keeps most of the differences of some weightings.
 
-    Parameters
-    ----------
-    roots : ndarray of shape (n_weightings, n_groups)
-        Unit vectors; the last two are no weights and the full ratio, which lie on a level, the
-        first of them at the origin.
-    rising : slice
-        Weightings whose mean lies above the two.
+    The last two are no weights, at the origin, and the full ratio, on a level with it; the mean of
+    those that are `rising` lies above.
     """
 
     def __init__(self, roots: np.ndarray, rising: slice) -> None:
@@ -117,3 +110,81 @@ class Plane:
 
 def _bounded_logit(lam: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip(logit(lam), -2 * _NEAREST_ZERO, _NEAREST_ONE + 2))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values of a grid, and which candidate is where."""
+
+    lam: np.ndarray
+    alpha: np.ndarray
+    index: np.ndarray
+
+
+def tried_grid(points: np.ndarray) -> Grid | None:
+    """Find the grid that candidates form, those at lam 0 and 1 for any alpha; None without one."""
+    places: dict[tuple[float, float], int] = {}
+    for index, (lam, alpha) in enumerate(points.tolist()):
+        places[lam, alpha] = index
+    inner = [point for point in places if 0 < point[0] < 1]
+    alphas = _shared(inner, 1)
+    lams = [lam for lam in _shared(inner, 0) if all((lam, alpha) in places for alpha in alphas)]
+    if min(len(lams), len(alphas)) < 2 or len(inner) - len(lams) * len(alphas) > _BESIDE:
+        return None
+    rows = [[places[lam, alpha] for lam in lams] for alpha in alphas]
+    for end, first in ((0.0, True), (1.0, False)):
+        at_end = [index for (lam, _), index in places.items() if lam == end]
+        if at_end:
+            lams.insert(0 if first else len(lams), end)
+            for row in rows:
+                row.insert(0 if first else len(row), at_end[0])
+    return Grid(np.array(lams), np.array(alphas), np.array(rows))
+
+
+def is_in_order(points: np.ndarray) -> bool:
+    """Whether candidates, after those with names, come in order of lam: nobody searched."""
+    named = set(named_points())
+    inner = [(lam, alpha) for lam, alpha in points.tolist() if 0 < lam < 1]
+    rest = [point for point in inner if point not in named]
+    return len(rest) > 2 and rest == sorted(rest)
+
+
+def _shared(points: list[tuple[float, float]], axis: int) -> list[float]:
+    """Return the values that at least two points have, in order."""
+    values, counts = np.unique([point[axis] for point in points], return_counts=True)
+    return [float(value) for value in values[counts > 1]]
+
+
+class GridMesh:
+    """Weightings between the candidates of a grid, evenly spaced along curves of constant alpha."""
+
+    def __init__(self, grid: Grid, loss: np.ndarray, root_weights: RootWeights) -> None:
+        between = math.ceil((_CURVES - 1) / (grid.alpha.size - 1))
+        # whole numbers are the curves of the grid themselves
+        positions = np.arange(between * (grid.alpha.size - 1) + 1) / between
+        alphas = np.interp(positions, np.arange(grid.alpha.size), grid.alpha)
+        ends = (float(grid.lam[0]), float(grid.lam[-1]))
+        steps = max(_STEPS, grid.lam.size)
+        share = np.linspace(0, 1, steps)
+        rows, losses = [], []
+        for position, alpha in zip(positions, alphas, strict=True):
+            arch = root_weights.arch(alpha, ends)
+            rows.append(root_weights(arch.even(steps), alpha))
+            if position == int(position):
+                own = loss[grid.index[int(position)]]
+                losses.append(np.interp(share, arch.share(grid.lam), own))
+        self.shape = len(rows), steps
+        self.roots = np.vstack(rows)
+        self.loss = _across(np.array(losses), positions)
+
+    def laid_out(self, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and y of the weightings, one row for each curve."""
+        x, y = plane(self.roots).T
+        return x.reshape(self.shape), y.reshape(self.shape)
+
+
+def _across(losses: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Interpolate between the curves of the grid."""
+    below, above = (np.asarray(end(positions), dtype=int) for end in (np.floor, np.ceil))
+    part = (positions - below)[:, None]
+    return np.asarray((1 - part) * losses[below] + part * losses[above])

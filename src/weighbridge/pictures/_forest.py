@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from weighbridge._findings import Estimate
-from weighbridge.plotting._arguments import check_made
+from weighbridge.pictures._picture import Picture, check_made
 from weighbridge.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Forest:
+class Forest(Picture):
     """Expected losses of the weightings that were compared, as `compute_forest` lists them.
 
     Parameters
@@ -85,27 +85,32 @@ def compute_forest(verdict: Verdict) -> Forest:
     True
     """
     check_made(verdict, Verdict, "verdict", "weighbridge.assess")
-    candidates = verdict.candidates
-    losses = np.array([_numbers(each.risk.estimate) for each in candidates]).T
-    changes = np.array([_numbers(each.change) for each in candidates]).T
-    names = tuple(each.name for each in candidates)
+    return read_forest(verdict.to_dict()["expect"], verdict.use)
+
+
+def read_forest(expect: dict[str, Any], use: str | None) -> Forest:
+    """List what the part ``expect`` of a result says; `use` is the weighting to use."""
+    candidates = expect["candidates"]
+    losses, changes = (
+        np.array([_ends(each[part]) for each in candidates], dtype=float).T
+        for part in ("error", "change")
+    )
+    names = tuple(each["name"] for each in candidates)
     return Forest(
         names=names,
-        literature=tuple(each.literature for each in candidates),
+        literature=tuple(each["literature"] for each in candidates),
         value=losses[0],
         low=losses[1],
         high=losses[2],
         change=changes[0],
         change_low=changes[1],
         change_high=changes[2],
-        rough=np.array([each.risk.state == "flagged" for each in candidates]),
-        use=names.index(verdict.use),
-        measure=verdict.measure,
-        confidence=verdict.confidence,
+        rough=np.array([each["state"] == "flagged" for each in candidates]),
+        use=names.index(use),
+        measure=expect["measure"],
+        confidence=expect["confidence"],
     )
 
 
-def _numbers(estimate: Estimate | None) -> tuple[float, float, float]:
-    if estimate is None:
-        return (np.nan,) * 3
-    return estimate.value, estimate.low, estimate.high
+def _ends(estimate: dict[str, float] | None) -> list[float | None]:
+    return [None if estimate is None else estimate[end] for end in ("value", "low", "high")]

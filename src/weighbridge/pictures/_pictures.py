@@ -1,0 +1,188 @@
+"""All pictures of a run: aggregates only, as many numbers for any number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+from weighbridge.criteria import default_scoring
+from weighbridge.diagnostics import Diagnosis, balance_table, read_features
+from weighbridge.pictures._balance import (
+    MOST_ROWS,
+    FeatureDifference,
+    LovePlot,
+    compute_differences,
+    love_plot,
+)
+from weighbridge.pictures._bridge import BridgeSurface, compute_surface
+from weighbridge.pictures._features import FeatureHistogram, WeightedFeature, weighted_feature
+from weighbridge.pictures._overlap import (
+    OverlapHistogram,
+    ReliabilityCurve,
+    compute_overlap,
+    compute_reliability,
+)
+from weighbridge.pictures._picture import Picture
+from weighbridge.pictures._weights import WeightCurves, compute_weight_curves
+from weighbridge.ratios import check_count
+from weighbridge.target_risk import NAMES
+from weighbridge.verdict import Candidate, Verdict
+from weighbridge.weighting import Geodesic
+
+# Features that are drawn, and rows of the balance that are kept.
+_DRAWN = 6
+_MOST_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Pictures(Picture):
+    """The numbers of all pictures of a run, which ``Adaptation.pictures`` holds.
+
+    Each may be drawn by the ``from_numbers`` of its display in `weighbridge.plotting`.
+
+    Parameters
+    ----------
+    balance : tuple
+        Differences of the features, largest first; `love` draws them after one weighting.
+    features : tuple
+        The features that moved most; `histograms` draws them after one weighting.
+    overlap : OverlapHistogram or None
+        The log ratio in both samples; None where it is not known for all rows.
+    weights : dict of str to object
+        Histogram and Lorenz curve of the weights, by the name of the weighting.
+    bridge : BridgeSurface or None
+        The map of the weightings that were tried; None where nothing was searched for.
+    reliability : ReliabilityCurve or None
+        Of the classifier that tells the samples apart.
+
+    Examples
+    --------
+    >>> from weighbridge.pictures import Pictures
+    >>> age = {"name": "age", "kind": "number", "mean_source": 38.0, "mean_target": 49.2}
+    >>> age |= {"before": 0.87, "after": {"tuned": 0.13}}
+    >>> pictures = Pictures.from_dict({"balance": [age]})
+    >>> pictures.love(None).names, pictures.bridge
+    (('age',), None)
+    """
+
+    balance: tuple[FeatureDifference, ...]
+    features: tuple[WeightedFeature, ...]
+    overlap: OverlapHistogram | None
+    weights: dict[str, WeightCurves]
+    bridge: BridgeSurface | None
+    reliability: ReliabilityCurve | None
+
+    def love(self, weighting: str | None, *, max_rows: int = MOST_ROWS) -> LovePlot:
+        """Return the differences before and after a weighting.
+
+        Parameters
+        ----------
+        weighting : str or None
+            A name among `weights`; None for the differences before weighting only.
+        max_rows : int, default=15
+            How many rows are kept.
+
+        Returns
+        -------
+        LovePlot
+            For `weighbridge.plotting.BalanceDisplay.from_numbers`.
+        """
+        check_count("max_rows", max_rows, 1)
+        return love_plot(self.balance, self._checked(weighting), max_rows)
+
+    def histograms(self, weighting: str | None) -> tuple[FeatureHistogram, ...]:
+        """Return the features that moved most before and after a weighting.
+
+        Parameters
+        ----------
+        weighting : str or None
+            A name among `weights`; None for the two samples only.
+
+        Returns
+        -------
+        tuple of FeatureHistogram
+            For `weighbridge.plotting.ShiftDisplay.from_numbers`.
+        """
+        return tuple(each.after(self._checked(weighting)) for each in self.features)
+
+    def _checked(self, weighting: str | None) -> str | None:
+        if weighting is not None and weighting not in self.weights:
+            names = ", ".join(map(repr, self.weights)) or "none"
+            raise ValueError(
+                f"Got weighting={weighting!r}, but the pictures have {names}; choose one of them."
+            )
+        return weighting
+
+
+def compute_pictures(verdict: Verdict, diagnosis: Diagnosis) -> Pictures:
+    """Return what the report of a verdict draws; the diagnosis is what the verdict rests on."""
+    weightings = {each.name: _weighting(each) for each in verdict.candidates if each.name != "none"}
+    if not weightings:  # nothing was tuned, and yet the full ratio can be looked at
+        weightings = {"full": Geodesic()}
+    return compute_shift_pictures(diagnosis, weightings, bridge=_bridge(verdict))
+
+
+def compute_shift_pictures(
+    diagnosis: Diagnosis, weightings: dict[str, Geodesic], bridge: BridgeSurface | None = None
+) -> Pictures:
+    """Return the pictures that need no labels, for weightings by name."""
+    alone = {name: diagnosis.alone(each) for name, each in weightings.items()}
+    tables = {
+        name: balance_table(diagnosis.X, diagnosis.X_target, each) for name, each in alone.items()
+    }
+    return Pictures(
+        balance=compute_differences(tables, _MOST_ROWS),
+        features=_features(diagnosis, alone),
+        overlap=_overlap(diagnosis),
+        weights={
+            name: compute_weight_curves(diagnosis.weights_of(each), _bound(each, diagnosis))
+            for name, each in weightings.items()
+        },
+        bridge=bridge,
+        reliability=compute_reliability(diagnosis.domain),
+    )
+
+
+def _weighting(candidate: Candidate) -> Geodesic:
+    return Geodesic(candidate.lam, 1.0 if candidate.alpha is None else candidate.alpha)
+
+
+def _features(diagnosis: Diagnosis, weights: dict[str, Any]) -> tuple[WeightedFeature, ...]:
+    """Return the features that moved most, each weighting on the same bins."""
+    telling = sorted(diagnosis.attribution, key=lambda each: -each.alone)
+    by_name = {each.name: each for each in read_features(diagnosis.X, diagnosis.X_target)}
+    return tuple(weighted_feature(by_name[each.name], weights) for each in telling[:_DRAWN])
+
+
+def _overlap(diagnosis: Diagnosis) -> OverlapHistogram | None:
+    source = diagnosis.log_ratio[~np.isnan(diagnosis.log_ratio)]
+    if not np.isfinite(source.max()) or np.isnan(diagnosis.log_ratio_target).any():
+        return None
+    return compute_overlap(source, diagnosis.log_ratio_target)
+
+
+def _bound(weighting: Geodesic, diagnosis: Diagnosis) -> float | None:
+    """Return what no weight exceeds, whatever the ratio, on the scale of mean 1."""
+    if not weighting.alpha > 1 or weighting.lam in (0, 1) or diagnosis.own is not None:
+        return None
+    bound = (1 - weighting.lam) ** (-2 / (weighting.alpha - 1))
+    log_weight = weighting(diagnosis.log_ratio)
+    return float(bound / np.exp(log_weight).mean())
+
+
+def _bridge(verdict: Verdict) -> BridgeSurface | None:
+    """Return the map of what the tuned candidate chose from; None where nothing was searched."""
+    tuned = next((each for each in verdict.candidates if each.name == "tuned"), None)
+    model = None if tuned is None else tuned.model
+    if not isinstance(model, ImportanceWeightedCV) or len(model.search_result_.evaluations) < 3:
+        return None
+    chosen = model.best_weighting_
+    return compute_surface(
+        model.search_result_,
+        model.log_ratio_[~np.isnan(model.log_ratio_)],
+        (chosen.lam, chosen.alpha),
+        loss_name=NAMES[default_scoring(model.estimator)],
+    )

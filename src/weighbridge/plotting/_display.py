@@ -1,0 +1,106 @@
+"""What all displays share: where they get their numbers and axes, and one look for each role."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+# Beside the data: what stands back, and what needs attention.
+GREY = "#57606a"
+CAUTION = "#b5480a"
+BAND = "#e6e9ec"
+# Losses in steps, the best first.
+LOSS_STEPS = (
+    "#08306b",
+    "#1b4b85",
+    "#2f67a0",
+    "#4484bc",
+    "#6ba0cf",
+    "#96bbdd",
+    "#c1d6eb",
+    "#edf2f8",
+)
+
+
+@dataclass(frozen=True)
+class Role:
+    """How a sample is drawn: never by colour alone, but also by line, mark or area."""
+
+    name: str
+    color: str
+    fill: str | None = None
+    linestyle: str = "-"
+    marker: str | None = None
+    hollow: bool = False
+
+    def line(self) -> dict[str, Any]:
+        """Return the style of a line."""
+        return {"color": self.color, "linestyle": self.linestyle, "linewidth": 1.6}
+
+    def mark(self, page: Any = "white") -> dict[str, Any]:
+        """Return the style of a mark without a line; a hollow one shows the page."""
+        return {
+            "color": self.color,
+            "linestyle": "none",
+            "marker": self.marker,
+            "markersize": 6.5,
+            "markeredgewidth": 1.5,
+            "markerfacecolor": page if self.hollow else self.color,
+        }
+
+
+TRAINING = Role("training", "#0b62a8", linestyle="--", marker="o", hollow=True)
+DEPLOYMENT = Role("deployment", "#b5480a", fill="#f3c9a8")
+WEIGHTED = Role("weighted training", "#0a6b50", marker="s")
+
+
+class Display:
+    """The numbers of a picture, and how matplotlib draws them."""
+
+    def __init__(self, numbers: Any) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def from_numbers(cls, numbers: Any) -> Self:
+        """Take the numbers of a picture, such as those of ``Adaptation.pictures``.
+
+        Parameters
+        ----------
+        numbers : object
+            What the function ``compute_...`` of this picture returns.
+
+        Returns
+        -------
+        Display
+            Not drawn yet; see `plot`.
+        """
+        return cls(numbers)
+
+    def _on(self, ax: Any, width: float, height: float) -> Any:
+        """Return the axes to draw on, new ones where none are given, and remember them."""
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+
+def shown_name(name: str, longest: int = 28) -> str:
+    """Return a name from the data on one line, cut in the middle, and never read as a formula."""
+    text = " ".join(str(name).split())
+    if len(text) > longest:
+        # both ends stay: names of one family differ at the end, and so do levels
+        tail = (longest - 1) // 2
+        text = f"{text[: longest - 1 - tail]}…{text[-tail:]}"
+    return text.replace("$", r"\$")
+
+
+def size(value: float) -> str:
+    """Write the size of a difference."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.2f}" if value < 1000 else f"{value:.0e}"
