@@ -292,9 +292,11 @@ def _own(models: dict[str, Any], settings: Settings) -> dict[str, Any]:
     return {name: base_of(each) for name, each in models.items() if name in named}
 
 
-def _weights(verdict: Any, ratio: Any, X: Any, own: Any) -> tuple[np.ndarray, np.ndarray]:
+def _weights(verdict: Any, ratio: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the weight of each training row, mean 1, and its log ratio."""
-    log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, own), own)
+    log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, sample_weight), sample_weight)
     used = verdict.candidate(verdict.use)
     weighting = Geodesic(used.lam, 1.0 if used.alpha is None else used.alpha)
-    return mean_one(source_log_weight(weighting, log_ratio, own), own), log_ratio
+    return mean_one(
+        source_log_weight(weighting, log_ratio, sample_weight), sample_weight
+    ), log_ratio
