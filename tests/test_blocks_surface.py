@@ -142,7 +142,9 @@ class LinearRowsInMemory:
     def __init__(self, objective, X, estimator=None):
         rows = objective.rows
         kept = slice(None) if rows.kept is None else rows.kept
-        self.rows = type(rows)(X[kept], rows.y, rows.log_ratio, rows.own, rows.validation, None)
+        self.rows = type(rows)(
+            X[kept], rows.y, rows.log_ratio, rows.sample_weight, rows.validation, None
+        )
         self.splits = objective.splits
         scoring = "neg_mean_squared_error"
         estimator = Ridge() if estimator is None else estimator

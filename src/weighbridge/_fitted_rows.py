@@ -35,7 +35,7 @@ class FittedRows:
     ----------
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         The rows.
-    own : ndarray of shape (n_samples,), optional
+    sample_weight : ndarray of shape (n_samples,), optional
         Own weights of the rows; one of weight 0 was not used.
 
     Attributes
@@ -46,9 +46,9 @@ class FittedRows:
         The keys of the rows as they are, and as float32.
     """
 
-    def __init__(self, X: Any, own: np.ndarray | None = None) -> None:
+    def __init__(self, X: Any, sample_weight: np.ndarray | None = None) -> None:
         self.labels = column_names(X)
-        used = slice(None) if own is None else own > 0
+        used = slice(None) if sample_weight is None else sample_weight > 0
         exact, coarse = (keys[used] for keys in _keys(X))
         self.exact = KeySet(exact)
         self.coarse = self.exact if np.array_equal(exact, coarse) else KeySet(coarse)

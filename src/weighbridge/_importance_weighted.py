@@ -144,27 +144,29 @@ class ImportanceWeighted(WeightedEstimator):
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         weighting = weighting_or_default(self.weighting)
         rows = as_rows(X) if is_blocks(X) else X
-        own = check_sample_weight(in_memory(sample_weight), _num_samples(rows))
+        sample_weight = check_sample_weight(in_memory(sample_weight), _num_samples(rows))
         ratio = self._fitted_ratio(rows, X_target)
-        log_ratio = source_log_ratio(ratio, rows, own)
-        log_scale = log_mean(log_ratio, own)
+        log_ratio = source_log_ratio(ratio, rows, sample_weight)
+        log_scale = log_mean(log_ratio, sample_weight)
         if self.normalize:
-            log_ratio = mean_one_log_ratio(log_ratio, own)
-        log_weight = source_log_weight(weighting, log_ratio, own)
-        weights = mean_one(log_weight, own) if self.normalize else _raw_weights(log_weight)
-        delivered = weights if own is None else own * weights
+            log_ratio = mean_one_log_ratio(log_ratio, sample_weight)
+        log_weight = source_log_weight(weighting, log_ratio, sample_weight)
+        weights = (
+            mean_one(log_weight, sample_weight) if self.normalize else _raw_weights(log_weight)
+        )
+        delivered = weights if sample_weight is None else sample_weight * weights
         ess = effective_sample_size(delivered)
         log_cap = _log_cap(weighting)
         fit_with_weights(estimator, X, y, delivered)
 
         self.estimator_, self.ratio_ = estimator, ratio
         self.log_ratio_, self.weights_, self.ess_ = log_ratio, weights, ess
-        self._remember_rows(X, own)
+        self._remember_rows(X, sample_weight)
         self._copy_features()
         # a ratio that was fitted here has said so itself
         if X_target is None and is_estimated(ratio) and log_cap > 0:
             warn_if_apart(log_scale)
-        warn_if_untrustworthy(delivered, own, log_cap)
+        warn_if_untrustworthy(delivered, sample_weight, log_cap)
         return self
 
 

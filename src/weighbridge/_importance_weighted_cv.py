@@ -263,16 +263,16 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         fold_seed, search_seed, estimator_seed = _seeds(self.random_state)
         estimator = seeded(clone(self.estimator), estimator_seed)
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
-        own = check_sample_weight(sample_weight, _num_samples(X))
+        sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         ratio = self._fitted_ratio(X, X_target)
-        log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, own), own)
-        choice = _choice(ratio, log_ratio, own)
+        log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, sample_weight), sample_weight)
+        choice = _choice(ratio, log_ratio, sample_weight)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
-        unweighted = _unweighted(clone(estimator), X, y, own)
-        objective = self._objective(estimator, X, y, log_ratio, own, fold_seed)
+        unweighted = _unweighted(clone(estimator), X, y, sample_weight)
+        objective = self._objective(estimator, X, y, log_ratio, sample_weight, fold_seed)
         if isinstance(objective, FoldObjective):
             objective.check_metric(unweighted)
-        settled = choice is Choice.SETTLED or _is_constant(log_ratio, own)
+        settled = choice is Choice.SETTLED or _is_constant(log_ratio, sample_weight)
         if settled and self.answer != "argmin":
             none = canonical((0.0, 1.0), bounds)
             result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
@@ -281,18 +281,21 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         guarded = choice is not Choice.FREE
         answer = form_answer(self.answer, objective, result, unweighted, guarded=guarded)
         weightings = [Geodesic(*result.evaluations[index].point) for index in answer.indices]
-        weights = [mean_one(source_log_weight(each, log_ratio, own), own) for each in weightings]
-        delivered = weights if own is None else [own * row for row in weights]
+        weights = [
+            mean_one(source_log_weight(each, log_ratio, sample_weight), sample_weight)
+            for each in weightings
+        ]
+        delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
         used = [row for each, row in zip(weightings, delivered, strict=True) if each.lam > 0]
         weighted = iter(fits_with_weights(estimator, X, y, used) if used else [])
         fits = [next(weighted) if each.lam > 0 else unweighted for each in weightings]
-        overlap = _overlap(ratio, X, X_target, log_ratio, own, unweighted)
+        overlap = _overlap(ratio, X, X_target, log_ratio, sample_weight, unweighted)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
         self.estimator_, self.search_result_ = average_model(fits, answer.shares), result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
         self.reason_ = answer.reason
-        self._remember_rows(X, own)
+        self._remember_rows(X, sample_weight)
         largest = int(np.argmax(answer.shares))
         self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
         self.ess_ = effective_sample_size(delivered[largest])
@@ -301,22 +304,24 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         return self
 
     def _objective(
-        self, estimator: Any, X: Any, y: Any, log_ratio: Any, own: Any, seed: int
+        self, estimator: Any, X: Any, y: Any, log_ratio: Any, sample_weight: Any, seed: int
     ) -> CandidateObjective:
         """Return the criterion on these rows: the cheapest that is valid, if none is named."""
         options = {"n_jobs": self.n_jobs, "random_state": seed}
         if self.criterion is not None:
-            return self.criterion.objective(estimator, X, y, log_ratio, own, **options)
-        few = (y.size if own is None else np.count_nonzero(own)) < MANY_ROWS
+            return self.criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
+        few = (y.size if sample_weight is None else np.count_nonzero(sample_weight)) < MANY_ROWS
         if few and not is_blocks(X) and has_closed_form(estimator, y):
             try:
-                objective = LeaveOneOut().objective(estimator, X, y, log_ratio, own, **options)
+                objective = LeaveOneOut().objective(
+                    estimator, X, y, log_ratio, sample_weight, **options
+                )
             except ValueError:  # as many columns as rows, or a wide sparse table
                 pass
             else:
                 if objective.design.features.shape[1] <= MOST_COLUMNS:
                     return objective
-        return CrossValidation().objective(estimator, X, y, log_ratio, own, **options)
+        return CrossValidation().objective(estimator, X, y, log_ratio, sample_weight, **options)
 
     def _searched(self, objective: CandidateObjective, bounds: Bounds, seed: int) -> SearchResult:
         """Search, show progress, keep the journal, and say which candidates failed."""
@@ -379,10 +384,10 @@ def _refuse_dask(estimator: Any) -> None:
         )
 
 
-def _unweighted(estimator: Any, X: Any, y: np.ndarray, own: np.ndarray | None) -> Any:
+def _unweighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
     """Fit with the rows' own weights alone, without any in memory where there are none."""
-    if own is not None:
-        return fit_with_weights(estimator, X, y, own)
+    if sample_weight is not None:
+        return fit_with_weights(estimator, X, y, sample_weight)
     return (
         fit_with_weights(estimator, X, y, np.ones(y.size)) if is_blocks(X) else estimator.fit(X, y)
     )
@@ -418,10 +423,10 @@ def _labels(y: Any, model: Any) -> np.ndarray:
     return labels
 
 
-def _choice(ratio: Any, log_ratio: np.ndarray, own: np.ndarray | None) -> Choice:
+def _choice(ratio: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> Choice:
     """Return how freely to choose a weighting; an estimated ratio remembers the rows outside."""
-    counts = np.ones(log_ratio.size) if own is None else own[own > 0]
-    used = log_ratio if own is None else log_ratio[own > 0]
+    counts = np.ones(log_ratio.size) if sample_weight is None else sample_weight[sample_weight > 0]
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
     outside = getattr(innermost(ratio), "_outside", None)
     return choice_of(outside, counts * np.exp(used - used.max()), counts)
 
@@ -431,7 +436,7 @@ def _overlap(
     X: Any,
     X_target: Any,
     log_ratio: np.ndarray,
-    own: np.ndarray | None,
+    sample_weight: np.ndarray | None,
     unweighted: Any,
 ) -> OverlapJudgement:
     """Judge the overlap, by what `diagnose` and `assess` look at as well."""
@@ -439,18 +444,18 @@ def _overlap(
     outside = 0.0 if remembered is None else remembered.of_most
     if X_target is not None:
         with suppress(TypeError, ValueError):  # a table that only a pipeline of the ratio can read
-            outside = share_outside(X, X_target, own)
+            outside = share_outside(X, X_target, sample_weight)
     shape = (0, X.n_columns) if is_blocks(X) else np.shape(X)
     n_columns = shape[1] if len(shape) > 1 else 1
-    weights = mean_one(log_ratio, own)
-    if own is not None:
-        weights = (own * weights)[own > 0]
+    weights = mean_one(log_ratio, sample_weight)
+    if sample_weight is not None:
+        weights = (sample_weight * weights)[sample_weight > 0]
     return judge_weights(weights, outside, count_parameters(unweighted, n_columns))
 
 
-def _is_constant(log_ratio: np.ndarray, own: np.ndarray | None) -> bool:
+def _is_constant(log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> bool:
     """True where no shift was found: all weightings are one."""
-    used = log_ratio if own is None else log_ratio[own > 0]
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
     return bool(used.min() == used.max())
 
 

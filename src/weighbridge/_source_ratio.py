@@ -11,7 +11,7 @@ from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.weighting import Geodesic, log_mean
 
 
-def source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None) -> np.ndarray:
+def source_log_ratio(ratio: Any, X: Any, sample_weight: np.ndarray | None) -> np.ndarray:
     """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value.
 
     Of rows in blocks it is computed to memory: one number for each row.
@@ -20,7 +20,7 @@ def source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None) -> np.ndarray:
     alone = is_blocks(X) and not hasattr(ratio, "_fit_blocks")
     scores = as_rows(X).vector(ratio.score_samples) if alone else ratio.score_samples(X)
     log_ratio = np.asarray(in_memory(scores)).astype(float)
-    used = log_ratio if own is None else log_ratio[own > 0]
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
     missing = np.isnan(used).sum()
     if missing:
         raise ValueError(
@@ -30,9 +30,9 @@ def source_log_ratio(ratio: Any, X: Any, own: np.ndarray | None) -> np.ndarray:
     return log_ratio
 
 
-def mean_one_log_ratio(log_ratio: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+def mean_one_log_ratio(log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
     """Scale the ratio to mean 1 on the source sample, which is what lam and alpha are about."""
-    used = log_ratio if own is None else log_ratio[own > 0]
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
     infinite = np.isposinf(used).sum()
     if infinite:
         raise ValueError(
@@ -41,7 +41,7 @@ def mean_one_log_ratio(log_ratio: np.ndarray, own: np.ndarray | None) -> np.ndar
             "leave the rows out (sample_weight 0), or use normalize=False with alpha > 1, which "
             "bounds every weight."
         )
-    log_scale = log_mean(log_ratio, own)
+    log_scale = log_mean(log_ratio, sample_weight)
     if log_scale == -np.inf:
         raise ValueError(
             "Got a ratio that is 0 at every source row: no source row lies where the target is. "
@@ -50,19 +50,21 @@ def mean_one_log_ratio(log_ratio: np.ndarray, own: np.ndarray | None) -> np.ndar
     return log_ratio - log_scale
 
 
-def source_log_weight(weighting: Any, log_ratio: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+def source_log_weight(
+    weighting: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None
+) -> np.ndarray:
     """Return the log weights of the rows that count; the others, whose own weight is 0, get 0."""
-    used = log_ratio if own is None else log_ratio[own > 0]
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
     found = np.asarray(weighting(used), dtype=float)
     if found.shape != used.shape:
         raise ValueError(
             f"Got log weights of shape {found.shape} for {used.size} log ratios from the weighting "
             f"{type(weighting).__name__}; it must return one number for each row."
         )
-    if own is None:
+    if sample_weight is None:
         return found
     log_weight = np.full(log_ratio.size, -np.inf)
-    log_weight[own > 0] = found
+    log_weight[sample_weight > 0] = found
     return log_weight
 
 

@@ -99,12 +99,12 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
             elif hasattr(self, name):
                 delattr(self, name)
 
-    def _remember_rows(self, X: Any, own: np.ndarray | None) -> None:
+    def _remember_rows(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Keep keys of the rows; those in blocks are too many to be remembered."""
         if is_blocks(X):
             self.__dict__.pop("_fitted_rows", None)
         else:
-            self._fitted_rows = FittedRows(X, own)
+            self._fitted_rows = FittedRows(X, sample_weight)
 
     def _delegate(self, method: str, X: Any) -> Any:
         check_is_fitted(self)

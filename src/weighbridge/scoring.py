@@ -116,12 +116,19 @@ class ImportanceWeightedScorer:
             The weighted score; higher is better, as always in scikit-learn.
         """
         weighting = weighting_or_default(self.weighting)
-        own = check_sample_weight(sample_weight, _num_samples(X))
-        log_ratio = mean_one_log_ratio(source_log_ratio(self.ratio, X, own), own)
-        weights = mean_one(source_log_weight(weighting, log_ratio, own), own)
+        sample_weight = check_sample_weight(sample_weight, _num_samples(X))
+        log_ratio = mean_one_log_ratio(
+            source_log_ratio(self.ratio, X, sample_weight), sample_weight
+        )
+        weights = mean_one(source_log_weight(weighting, log_ratio, sample_weight), sample_weight)
         scorer = check_scoring(estimator, self.scoring)
         try:
-            return scorer(estimator, X, y, sample_weight=weights if own is None else own * weights)
+            return scorer(
+                estimator,
+                X,
+                y,
+                sample_weight=weights if sample_weight is None else sample_weight * weights,
+            )
         except TypeError as error:
             if "sample_weight" not in str(error):
                 raise

@@ -29,21 +29,7 @@ _INDENT = 9
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do.
-
-    Parameters
-    ----------
-    say : str
-        What to do, in a sentence; code stands between double backticks.
-    type : tuple of str
-        Lines to type, shown as they are; empty where a sentence is all.
-
-    Examples
-    --------
-    >>> from weighbridge._findings.codes import Step
-    >>> Step("Leave it out of both files:", ("--drop visit_id",)).type
-    ('--drop visit_id',)
-    """
+    """One thing to do."""
 
     say: str
     type: tuple[str, ...] = ()
@@ -51,33 +37,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Entry:
-    """What one code means.
-
-    Parameters
-    ----------
-    code : str
-        ``WB`` and three digits.
-    name : str
-        The finding in a few words.
-    levels : tuple of {"error", "warning", "note"}
-        How much it matters; several where that depends on who says it.
-    seen, why : str
-        What was seen, and why it matters.
-    do : tuple of Step
-        What to do about it.
-    silence : str
-        How to silence it, or that it cannot be.
-    raised_by : str
-        Who says it.
-    reserved : str
-        Why no part of the library says it yet; empty for the others.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import entries
-    >>> entries()["WB301"].name
-    'thin overlap'
-    """
+    """What one code means."""
 
     code: str
     name: str
@@ -102,19 +62,7 @@ class Entry:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Return every entry by its code, in the order of the codes.
-
-    Returns
-    -------
-    dict of Entry
-        One for each code.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import entries
-    >>> min(entries())
-    'WB100'
-    """
+    """Return every entry by its code, in the order of the codes."""
     text = files(__package__).joinpath("findings.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     silence = table.pop("silence")
@@ -144,27 +92,7 @@ def _read_step(fields: dict[str, Any]) -> Step:
 
 
 def page(code: str) -> str:
-    """Return what a code means: what was seen, why it matters, what to do, how to silence it.
-
-    Parameters
-    ----------
-    code : str
-        Such as ``"WB301"``; ``"wb301"`` and ``"301"`` are read as well.
-
-    Returns
-    -------
-    str
-        At most 25 lines of at most 80 columns.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import page
-    >>> print(page("WB301"))
-    WB301  thin overlap (warning)
-    <BLANKLINE>
-    Seen     The full ratio is worth fewer than 10 rows for each parameter of the
-    ...
-    """
+    """Return what a code means: what was seen, why it matters, what to do, how to silence it."""
     entry = entries().get(_spelt(code))
     if entry is None:
         raise ValueError(f"Got code={code!r}, but there is no such code; {_nearest(code)}")
@@ -223,19 +151,7 @@ def _nearest(code: str) -> str:
 
 
 def documentation() -> str:
-    """Return every code by group, each with a label of its own.
-
-    Returns
-    -------
-    str
-        reStructuredText; another page can refer to the label ``WB301``.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import documentation
-    >>> ".. _WB301:" in documentation()
-    True
-    """
+    """Return every code by group, each with a label of its own."""
     parts = []
     for digit, title in GROUPS.items():
         group = [entry for entry in entries().values() if entry.code[2] == digit]

@@ -69,11 +69,13 @@ def warn_if_outside(share: float) -> None:
         )
 
 
-def warn_if_untrustworthy(weights: np.ndarray, own: np.ndarray | None, log_cap: float) -> None:
+def warn_if_untrustworthy(
+    weights: np.ndarray, sample_weight: np.ndarray | None, log_cap: float
+) -> None:
     """Warn when few rows carry the weights, or a weight without a useful cap has a heavy tail."""
     # own weights are among them, and may be uneven without any lack of overlap
     ess = effective_sample_size(weights)
-    before = weights.size if own is None else effective_sample_size(own)
+    before = weights.size if sample_weight is None else effective_sample_size(sample_weight)
     if ess < min(FEW_ROWS, before / 2):
         _warn(
             "WB303",

@@ -88,8 +88,12 @@ class CalibratedEstimator(WeightedEstimator):
         ready = self._is_ready(X_fit)
         rows = labelled_rows(X, y, sample_weight, type(self).__name__)
         rng = check_random_state(self.random_state)
-        used = rows if rows.own is None else rows.take(np.flatnonzero(rows.own > 0))
-        used = Part(used.X, self._checked_labels(used.y), used.own)
+        used = (
+            rows
+            if rows.sample_weight is None
+            else rows.take(np.flatnonzero(rows.sample_weight > 0))
+        )
+        used = Part(used.X, self._checked_labels(used.y), used.sample_weight)
         checked = True
         if X_target is not None:
             X_target = target_like_source(rows.X, X_target)
@@ -160,10 +164,10 @@ class CalibratedEstimator(WeightedEstimator):
             if estimator.ratio is None:
                 estimator.set_params(ratio=FrozenEstimator(ratio))
             given = None if is_fitted(clone(estimator.ratio)) else X_target
-            return estimator.fit(part.X, part.y, part.own, X_target=given)
-        if part.own is None:
+            return estimator.fit(part.X, part.y, part.sample_weight, X_target=given)
+        if part.sample_weight is None:
             return estimator.fit(part.X, part.y)
-        return fit_with_weights(estimator, part.X, part.y, part.own)
+        return fit_with_weights(estimator, part.X, part.y, part.sample_weight)
 
     def _thresholds(self, X: Any) -> np.ndarray:
         """Return the largest score that a label may have at each row of `X`."""
@@ -231,7 +235,7 @@ def _masses(ratio: Any, part: Part) -> tuple[np.ndarray, float]:
             f"Got a ratio that is infinite at {infinite} calibration rows: they lie where the "
             "source density is 0. Correct the densities, or leave the rows out (sample_weight 0)."
         )
-    if part.own is not None:
-        log_ratio = log_ratio + np.log(part.own) - np.log(part.own.mean())
+    if part.sample_weight is not None:
+        log_ratio = log_ratio + np.log(part.sample_weight) - np.log(part.sample_weight.mean())
     log_weight = mean_one_log_ratio(log_ratio, None)
     return np.exp(log_weight), float(log_mean(log_ratio))

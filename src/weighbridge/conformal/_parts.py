@@ -21,12 +21,12 @@ class Part:
 
     X: Any
     y: np.ndarray
-    own: np.ndarray | None
+    sample_weight: np.ndarray | None
 
     def take(self, rows: np.ndarray) -> Part:
         """Return some of the rows, by their positions."""
-        own = None if self.own is None else self.own[rows]
-        return Part(table_rows(self.X, rows), self.y[rows], own)
+        sample_weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return Part(table_rows(self.X, rows), self.y[rows], sample_weight)
 
     @property
     def n_rows(self) -> int:

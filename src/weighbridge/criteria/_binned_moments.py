@@ -44,11 +44,11 @@ class KnotMoments:
         if some is None:
             return 0.0, 0.0
         features = self.table.columns(some.table)
-        y, log_ratio, fold, validation, *own = some.beside
-        weights = own[0] if own else None
+        y, log_ratio, fold, validation, *rest = some.beside
+        sample_weight = rest[0] if rest else None
         of_rows = self._on_device if is_foreign(features) else self._by_cells
         with no_alarms():
-            moments, valued = of_rows(features, y, log_ratio, fold, validation, weights)
+            moments, valued = of_rows(features, y, log_ratio, fold, validation, sample_weight)
         self.table.check(valued, features)
         return moments, valued
 
@@ -70,7 +70,7 @@ class KnotMoments:
         log_ratio: FloatArray,
         fold: npt.NDArray[np.int32],
         validation: FloatArray,
-        own: FloatArray | None,
+        sample_weight: FloatArray | None,
     ) -> tuple[FloatArray, FloatArray]:
         """Visit rows in the order of fold and cell; a cell adds to the two knots at its ends."""
         size, knots = self.table.size, self.knots.size
@@ -89,9 +89,9 @@ class KnotMoments:
             rows = order[ends[first] : ends[last]]
             both = np.empty((2 * size, rows.size))
             table = self.table.transposed(features, y, rows, out=both[:size])
-            if own is not None:
+            if sample_weight is not None:
                 table = table.copy()
-                both[:size] *= own[rows]
+                both[:size] *= sample_weight[rows]
             np.multiply(both[:size], above[rows], out=both[size:])
             sums = _cell_products(both, table, ends[first : last + 1] - ends[first])
             top = sums[:, size:]
@@ -107,13 +107,13 @@ class KnotMoments:
         log_ratio: FloatArray,
         fold: npt.NDArray[np.int32],
         validation: FloatArray,
-        own: FloatArray | None,
+        sample_weight: FloatArray | None,
     ) -> tuple[Any, Any]:
         """Multiply hat functions with products of columns: two large products of matrices."""
         xp, device = array_namespace(features), features.device
         table = self.table.whole(features, y)
         left, right = (_moved(xp, device, part) for part in np.triu_indices(self.table.size))
-        counts = np.ones(fold.size) if own is None else own
+        counts = np.ones(fold.size) if sample_weight is None else sample_weight
         vectors = [_moved(xp, device, part) for part in (log_ratio, counts, validation)]
         knots = _moved(xp, device, self.knots)
         moments, valued = [], []

@@ -182,8 +182,12 @@ class BinnedObjective(CandidateObjective):
         of_block = FoldMoments(self._table, self._folds)
         for row in weights:
             begun = time.perf_counter()
-            own = self.rows.beside(row if self.rows.own is None else row * self.rows.own)
-            moments = to_numpy(self._model.rows.sum(of_block, self._y, self._fold_beside, own))
+            delivered = self.rows.beside(
+                row if self.rows.sample_weight is None else row * self.rows.sample_weight
+            )
+            moments = to_numpy(
+                self._model.rows.sum(of_block, self._y, self._fold_beside, delivered)
+            )
             losses = self._fold_losses(moments[:, None])[0]
             yield Outcome(losses, seconds=time.perf_counter() - begun)
 
@@ -215,8 +219,8 @@ class BinnedObjective(CandidateObjective):
         """Moments of the table: for each fold and knot, and under the validation weights."""
         rows, of_block = self.rows, KnotMoments(self._table, self._knots, self._folds)
         beside = [rows.beside(rows.log_ratio), self._fold_beside, rows.beside(rows.unit_weights)]
-        if rows.own is not None:
-            beside.append(rows.beside(rows.own))
+        if rows.sample_weight is not None:
+            beside.append(rows.beside(rows.sample_weight))
         sums = self._model.rows.sum(of_block, self._y, *beside)
         return of_block.finish(*sums)
 

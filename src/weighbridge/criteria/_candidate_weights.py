@@ -16,9 +16,11 @@ _SAFE = 600.0
 
 
 def candidate_weights(
-    log_ratio: FloatArray, points: Sequence[tuple[float, float]], own: FloatArray | None = None
+    log_ratio: FloatArray,
+    points: Sequence[tuple[float, float]],
+    sample_weight: FloatArray | None = None,
 ) -> FloatArray:
-    """Return one row of weights for each (lam, alpha), scaled to mean 1 under `own`.
+    """Return one row of weights for each (lam, alpha), scaled to mean 1 under `sample_weight`.
 
     Candidates of one alpha share ``expm1(k s)``, so that a candidate costs two elementary
     functions a row; the kernel, exact to the last digit everywhere, costs ten times as much.
@@ -43,18 +45,18 @@ def candidate_weights(
             rows[lower] = np.log1p(lam[lower, None] * np.expm1(k * log_ratio)) / k
             rest = 1 - lam[upper, None]
             rows[upper] = log_ratio + np.log1p(rest * np.expm1(-k * log_ratio)) / k
-        weights[indices] = _mean_one_rows(rows, own)  # while they are in the cache
+        weights[indices] = _mean_one_rows(rows, sample_weight)  # while they are in the cache
     return weights
 
 
-def _mean_one_rows(log_weights: FloatArray, own: FloatArray | None) -> FloatArray:
-    """Turn rows of log weights, in place, into weights of mean 1 under `own`."""
+def _mean_one_rows(log_weights: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
+    """Turn rows of log weights, in place, into weights of mean 1 under `sample_weight`."""
     top = log_weights.max(axis=1, keepdims=True)
     if not (np.abs(top) < _SAFE).all():  # else nothing overflows, and not all is lost
         log_weights -= top
     weights = np.exp(log_weights, out=log_weights)
-    if own is None:
+    if sample_weight is None:
         weights /= weights.mean(axis=1, keepdims=True)
     else:
-        weights /= (weights @ own / own.sum())[:, None]
+        weights /= (weights @ sample_weight / sample_weight.sum())[:, None]
     return weights

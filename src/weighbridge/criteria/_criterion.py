@@ -103,7 +103,7 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
                 "they must be one for each row."
             )
         kept = log_weight if rows.kept is None else log_weight[rows.kept]
-        weights = mean_one(kept, rows.own)[None]
+        weights = mean_one(kept, rows.sample_weight)[None]
         outcome = next(iter(objective.outcomes(weights)))
         if outcome.losses is None:
             raise ValueError(f"This weighting cannot be scored. {outcome.error}")

@@ -43,7 +43,7 @@ class Fold(NamedTuple):
 
     X: Any
     y: np.ndarray
-    own: FloatArray | None
+    sample_weight: FloatArray | None
     X_held: Any
     y_held: np.ndarray
     held_weights: FloatArray
@@ -56,7 +56,7 @@ class Fold(NamedTuple):
         return self._replace(
             X=self.X[np.ix_(rest, rest)],
             y=self.y[rest],
-            own=None if self.own is None else self.own[rest],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rest],
             X_held=self.X_held[:, rest],
         )
 
@@ -215,7 +215,7 @@ class FoldObjective(CandidateObjective):
         fold = Fold(
             X,
             rows.y[train],
-            None if rows.own is None else rows.own[train],
+            None if rows.sample_weight is None else rows.sample_weight[train],
             X_held,
             rows.y[test],
             rows.unit_weights[test],
@@ -307,12 +307,14 @@ def _fit_fold(
 ) -> tuple[Any, float | None]:
     if not weights.any():
         raise ValueError("every row that is left to fit on has weight 0")
-    scaled = weights / np.average(weights, weights=fold.own)
+    scaled = weights / np.average(weights, weights=fold.sample_weight)
     if fold.is_kernel and not scaled.all():
         # libsvm drops rows of weight 0 and then reads the wrong columns of a precomputed kernel
         fold, scaled = fold.without(scaled == 0), scaled[scaled > 0]
     model = clone(estimator)
-    fit_with_weights(model, fold.X, fold.y, scaled if fold.own is None else scaled * fold.own)
+    fit_with_weights(
+        model, fold.X, fold.y, scaled if fold.sample_weight is None else scaled * fold.sample_weight
+    )
     if isinstance(metric, RowLoss):
         return respond(model, fold.X_held, metric.response, classes), None
     return None, -float(metric(model, fold.X_held, fold.y_held, sample_weight=fold.held_weights))

@@ -62,7 +62,9 @@ class LinearObjective(CandidateObjective):
         for start in range(0, len(weights), step):
             begun = time.perf_counter()
             block = weights[start : start + step]
-            delivered = block if self.rows.own is None else block * self.rows.own
+            delivered = (
+                block if self.rows.sample_weight is None else block * self.rows.sample_weight
+            )
             losses = self.row_losses(delivered, self._solver.fit(delivered))
             finite = np.logical_and.reduce(np.isfinite(losses), axis=1)
             seconds = (time.perf_counter() - begun) / len(block)
@@ -102,7 +104,11 @@ class LeaveOneOutObjective(LinearObjective):
 
     def _determined(self) -> npt.NDArray[np.intp]:
         """Rows whose prediction does not hang on them alone, as that of a single category does."""
-        weights = np.ones((1, self.rows.y.size)) if self.rows.own is None else self.rows.own[None]
+        weights = (
+            np.ones((1, self.rows.y.size))
+            if self.rows.sample_weight is None
+            else self.rows.sample_weight[None]
+        )
         held = self._held_out(weights, self._solver.fit(weights))[0]
         if np.isnan(held).all():
             raise ValueError(
@@ -138,8 +144,10 @@ class LeaveOneOutObjective(LinearObjective):
     def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
         """Held-out predictions of a few candidates; they are not kept, but computed again."""
         points = [evaluation.point for evaluation in evaluations]
-        weights = candidate_weights(self.log_ratio, points, self.rows.own)
-        delivered = weights if self.rows.own is None else weights * self.rows.own
+        weights = candidate_weights(self.log_ratio, points, self.rows.sample_weight)
+        delivered = (
+            weights if self.rows.sample_weight is None else weights * self.rows.sample_weight
+        )
         held_out = self._held_out(delivered, self._solver.fit(delivered))[:, self._held]
         return self.design.model.family.response(held_out)
 

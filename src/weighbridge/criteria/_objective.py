@@ -100,7 +100,7 @@ class CandidateObjective(ABC):
         for start in range(0, len(points), size):
             block = points[start : start + size]
             begun = time.perf_counter()
-            weights = candidate_weights(self.log_ratio, block, self.rows.own)
+            weights = candidate_weights(self.log_ratio, block, self.rows.sample_weight)
             share = (time.perf_counter() - begun) / len(block)
             for point, outcome in zip(block, self.outcomes(weights), strict=True):
                 seconds = outcome.seconds + share

@@ -39,7 +39,7 @@ class SourceRows:
     X: Any
     y: np.ndarray
     log_ratio: FloatArray
-    own: FloatArray | None
+    sample_weight: FloatArray | None
     validation: FloatArray
     classes: np.ndarray | None
     kept: np.ndarray | None = field(default=None, repr=False)
@@ -54,7 +54,9 @@ class SourceRows:
     @property
     def unit_weights(self) -> FloatArray:
         """Weight of each row in the mean of the losses."""
-        return self.validation if self.own is None else self.own * self.validation
+        return (
+            self.validation if self.sample_weight is None else self.sample_weight * self.validation
+        )
 
     @property
     def on_blocks(self) -> bool:
@@ -77,7 +79,11 @@ class SourceRows:
         elif issparse(X):  # as numbers: a sparse matrix also remembers what was asked of it
             X = [X.data, X.indices, X.indptr, X.shape]
         try:
-            return str(joblib.hash([X, self.y, self.log_ratio, self.own, self.validation, *others]))
+            return str(
+                joblib.hash(
+                    [X, self.y, self.log_ratio, self.sample_weight, self.validation, *others]
+                )
+            )
         except (PicklingError, AttributeError, TypeError):
             raise ValueError(
                 "Got a part that has no name by its content, probably a lambda or a function "
@@ -147,17 +153,17 @@ def source_rows(
             f"Got X with {n} rows, y of shape {y.shape} and log_ratio of shape "
             f"{log_ratio.shape}; all need one entry for each row."
         )
-    own = check_sample_weight(sample_weight, n)
+    sample_weight = check_sample_weight(sample_weight, n)
     kept = None
-    if own is not None and not own.all():
-        kept = np.flatnonzero(own > 0)
+    if sample_weight is not None and not sample_weight.all():
+        kept = np.flatnonzero(sample_weight > 0)
         X = X if on_blocks else table_rows(X, kept)
-        y, log_ratio, own = y[kept], log_ratio[kept], own[kept]
-    log_ratio = mean_one_log_ratio(log_ratio, own)
+        y, log_ratio, sample_weight = y[kept], log_ratio[kept], sample_weight[kept]
+    log_ratio = mean_one_log_ratio(log_ratio, sample_weight)
     weighting = weighting_or_default(RIWERM(0.9) if validation is None else validation)
-    weights = mean_one(source_log_weight(weighting, log_ratio, own), own)
+    weights = mean_one(source_log_weight(weighting, log_ratio, sample_weight), sample_weight)
     classes = _classes(estimator, y)
-    return SourceRows(X, y, log_ratio, own, weights, classes, kept)
+    return SourceRows(X, y, log_ratio, sample_weight, weights, classes, kept)
 
 
 def _content(block: Block) -> npt.NDArray[np.uint64]:

@@ -91,7 +91,7 @@ def diagnose(
         samples.X,
         samples.X_target,
         y=samples.y,
-        sample_weight=samples.own,
+        sample_weight=samples.sample_weight,
         n_parameters=n_parameters,
         confidence=confidence,
         random_state=random_state,

@@ -73,7 +73,11 @@ class Diagnosis:
     ):
         self.confidence = check_confidence(confidence)
         samples = read_samples(X, X_target, y, sample_weight)
-        self.X, self.X_target, self.own = samples.X, samples.X_target, samples.own
+        self.X, self.X_target, self.sample_weight = (
+            samples.X,
+            samples.X_target,
+            samples.sample_weight,
+        )
         self.ratio = ratio
         self.estimated, self.automatic = is_estimated(ratio), _is_automatic(ratio)
         # small fits: on a busy machine threads would wait for each other
@@ -84,10 +88,10 @@ class Diagnosis:
     def _look(self, ratio: Any, samples: Samples, random_state: Any) -> None:
         X, X_target, confidence = self.X, self.X_target, self.confidence
         self.rows = DomainRows(X, X_target, random_state=random_state)
-        raw = source_log_ratio(ratio, X, self.own)
+        raw = source_log_ratio(ratio, X, self.sample_weight)
         raw_target = to_numpy(ratio.score_samples(X_target)).astype(float)
-        self.log_ratio = mean_one_log_ratio(raw, self.own)
-        self.log_ratio_target = raw_target - log_mean(raw, self.own)
+        self.log_ratio = mean_one_log_ratio(raw, self.sample_weight)
+        self.log_ratio_target = raw_target - log_mean(raw, self.sample_weight)
         self.calibration = calibration(raw, raw_target, confidence=confidence)
         self.label_shift, notes = _label_shift(samples, raw, raw_target, random_state)
         self.domain = CrossFittedDomain(self.rows)  # as the ratio sees the rows
@@ -112,14 +116,14 @@ class Diagnosis:
     def weights_of(self, weighting: Any) -> np.ndarray:
         """Return the weights that a fit gets, own ones included; None is the full ratio."""
         weights = self.alone(weighting)
-        return weights if self.own is None else self.own * weights
+        return weights if self.sample_weight is None else self.sample_weight * weights
 
     def alone(self, weighting: Any) -> np.ndarray:
         """Return the importance weights, which alone should make the samples alike."""
         log_weight = self.log_ratio
         if weighting is not None:
-            log_weight = source_log_weight(weighting, self.log_ratio, self.own)
-        return mean_one(log_weight, self.own)
+            log_weight = source_log_weight(weighting, self.log_ratio, self.sample_weight)
+        return mean_one(log_weight, self.sample_weight)
 
     def report(self, weighting: Any) -> ShiftReport:
         """Return the report, with what this weighting does to the difference."""

@@ -22,7 +22,7 @@ class Samples:
     X: Any
     X_target: Any
     y: Any
-    own: np.ndarray | None
+    sample_weight: np.ndarray | None
     table: Any
     codes: np.ndarray
 
@@ -32,23 +32,23 @@ def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None
     table, codes = stacked_table(X, X_target)
     X_target = target_like_source(X, X_target)
     n_source = int(np.sum(codes == 0))
-    own = check_sample_weight(sample_weight, n_source)
-    if own is not None and not own.all():
-        used = np.flatnonzero(own)
-        X, own = _rows_of(X, used), own[used]
+    sample_weight = check_sample_weight(sample_weight, n_source)
+    if sample_weight is not None and not sample_weight.all():
+        used = np.flatnonzero(sample_weight)
+        X, sample_weight = _rows_of(X, used), sample_weight[used]
         if y is not None and np.shape(y)[:1] == (n_source,):
             y = _rows_of(y, used)
         table, codes = stacked_table(X, X_target)
     for name, n_rows in zip(("X", "X_target"), np.bincount(codes), strict=True):
         if n_rows < FEWEST_ROWS:
-            counted = " that count" if name == "X" and own is not None else ""
+            counted = " that count" if name == "X" and sample_weight is not None else ""
             raise ValueError(
                 f"Got {n_rows} rows{counted} in {name}; at least {FEWEST_ROWS} are needed to say "
                 "anything about a shift. Collect more rows; those of the target need no labels."
             )
     if y is not None:
         refuse_missing(y)
-    return Samples(X, X_target, y, own, table, codes)
+    return Samples(X, X_target, y, sample_weight, table, codes)
 
 
 def _rows_of(part: Any, rows: np.ndarray) -> Any:

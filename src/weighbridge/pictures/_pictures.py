@@ -166,7 +166,7 @@ def _overlap(diagnosis: Diagnosis) -> OverlapHistogram | None:
 
 def _bound(weighting: Geodesic, diagnosis: Diagnosis) -> float | None:
     """Return what no weight exceeds, whatever the ratio, on the scale of mean 1."""
-    if not weighting.alpha > 1 or weighting.lam in (0, 1) or diagnosis.own is not None:
+    if not weighting.alpha > 1 or weighting.lam in (0, 1) or diagnosis.sample_weight is not None:
         return None
     bound = (1 - weighting.lam) ** (-2 / (weighting.alpha - 1))
     log_weight = weighting(diagnosis.log_ratio)

@@ -65,7 +65,7 @@ def fit_finals(
 ) -> list[Any]:
     """Fit a copy of each estimator to all rows; a frozen one is taken as it is."""
     fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
-    tasks = (delayed(_fitted)(estimators[j], rows.X, rows.y, rows.own) for j in fresh)
+    tasks = (delayed(_fitted)(estimators[j], rows.X, rows.y, rows.sample_weight) for j in fresh)
     finals = list(estimators)
     for j, model in zip(fresh, Parallel(n_jobs=n_jobs, return_as="generator")(tasks), strict=True):
         finals[j] = model
@@ -147,22 +147,22 @@ def _one_fold(
     if shared and part.log_ratio is not None:
         scored = ScoredRatio(ratio.estimator, part.X, part.log_ratio)
         estimator = clone(estimator).set_params(ratio=scored)
-    model = _fitted(estimator, part.X, part.y, part.own)
+    model = _fitted(estimator, part.X, part.y, part.sample_weight)
     X_held, X_target = part.asked
     return {name: (ask(model, X_held), ask(model, X_target)) for name, ask in responses.items()}
 
 
-def _fitted(estimator: Any, X: Any, y: np.ndarray, own: FloatArray | None) -> Any:
+def _fitted(estimator: Any, X: Any, y: np.ndarray, sample_weight: FloatArray | None) -> Any:
     """Fit a copy of an estimator; a search that was interrupted is no result here."""
     model = clone(estimator)
     if isinstance(model, ImportanceWeightedCV):
         model._stops_early = False
-    if own is None:
+    if sample_weight is None:
         model.fit(X, y)
     elif isinstance(model, WeightedEstimator):
-        model.fit(X, y, sample_weight=own)
+        model.fit(X, y, sample_weight=sample_weight)
     else:
-        fit_with_weights(model, X, y, own)
+        fit_with_weights(model, X, y, sample_weight)
     vars(model).pop("_stops_early", None)
     return model
 

@@ -27,7 +27,7 @@ class FoldRows(NamedTuple):
 
     X: Any
     y: np.ndarray
-    own: FloatArray | None
+    sample_weight: FloatArray | None
     log_ratio: FloatArray | None
     asked: tuple[Any, Any]
 
@@ -39,7 +39,7 @@ class OuterRows:
     X: Any
     y: np.ndarray
     X_target: Any
-    own: FloatArray | None
+    sample_weight: FloatArray | None
     fold: npt.NDArray[np.intp]
     ratio: Any
     log_ratio: FloatArray
@@ -60,7 +60,7 @@ class OuterRows:
         return FoldRows(
             X,
             self.y[kept],
-            None if self.own is None else self.own[kept],
+            None if self.sample_weight is None else self.sample_weight[kept],
             self.log_ratio[kept] if isinstance(self.ratio, FrozenEstimator) else None,
             (X_held, X_target),
         )

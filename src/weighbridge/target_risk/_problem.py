@@ -79,7 +79,7 @@ class RiskProblem:
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
-        own = check_sample_weight(sample_weight, _num_samples(X))
+        sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         if isinstance(random_state, np.random.Generator):
             random_state = int(random_state.integers(2**31 - 1))
         self.random_state = random_state
@@ -87,11 +87,14 @@ class RiskProblem:
         X, X_target = _as_table(X), target_like_source(_as_table(X), _as_table(X_target))
         self.X_target, self.n_jobs = X_target, n_jobs
         self.n_target = _num_samples(X_target)
-        _check_size(_num_samples(X) if own is None else int(np.count_nonzero(own)), self.n_target)
+        _check_size(
+            _num_samples(X) if sample_weight is None else int(np.count_nonzero(sample_weight)),
+            self.n_target,
+        )
         check_folds(cv, _num_samples(X))
         self.ratio = _frozen_ratio(estimator, X, X_target, ratio)
-        log_ratio = source_log_ratio(self.ratio, X, own)
-        self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, own, None)
+        log_ratio = source_log_ratio(self.ratio, X, sample_weight)
+        self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, None)
         # as the ratio gives it; that of `rows` has mean 1
         self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
         self._check_classes(cv)
@@ -107,11 +110,6 @@ class RiskProblem:
                 f"for cv={cv} folds; every fold needs a row of every class. Use fewer folds, or "
                 "join rare classes."
             )
-
-    @property
-    def own(self) -> FloatArray | None:
-        """Own weights of the rows."""
-        return self.rows.own
 
     @property
     def n_folds(self) -> int:
@@ -180,7 +178,7 @@ class RiskProblem:
         """The rows with their folds."""
         rows = self.rows
         return OuterRows(
-            rows.X, rows.y, self.X_target, rows.own, self.fold, self.ratio, self.log_ratio
+            rows.X, rows.y, self.X_target, rows.sample_weight, self.fold, self.ratio, self.log_ratio
         )
 
     def fit_finals(self, estimators: Sequence[Any], step: Step | None = None) -> list[Any]:

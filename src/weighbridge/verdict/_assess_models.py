@@ -247,7 +247,7 @@ def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int, confidence: f
         rows.X,
         problem.X_target,
         y=rows.y if is_classifier(base) else None,
-        sample_weight=rows.own,
+        sample_weight=rows.sample_weight,
         n_parameters=n_parameters,
         confidence=confidence,
         random_state=problem.random_state,
