@@ -29,34 +29,13 @@ class Option(Protocol):
 
 @dataclass(frozen=True)
 class Problem:
-    """One reason why the inputs cannot be used.
-
-    Parameters
-    ----------
-    code : str
-        ``WB`` and three digits.
-    message : str
-        What was found; one sentence.
-    evidence : tuple of str
-        Names, lines and values that show it, one line each.
-    help : str
-        What to do, with something to type.
-    kind : {"usage", "data"}, default="data"
-        Whether the call is wrong (a file or column that is not there) or the data are.
-
-    Examples
-    --------
-    >>> from weighbridge._problem import Problem
-    >>> print(Problem("WB105", 'train.csv has no column "agee".', ("nearest: age",), "--label age"))
-    error WB105: train.csv has no column "agee".
-      nearest: age
-      help: --label age
-    """
+    """One reason why the inputs cannot be used: a sentence, lines of evidence, what to type."""
 
     code: str
     message: str
     evidence: tuple[str, ...] = ()
     help: str = ""
+    # "usage" where the call is wrong (a file or column that is not there), "data" where these are
     kind: str = "data"
 
     def __post_init__(self) -> None:
@@ -64,13 +43,7 @@ class Problem:
             raise ValueError(f"Got kind={self.kind!r}, but expected one of {', '.join(KINDS)}.")
 
     def to_finding(self) -> Finding:
-        """Return the problem as a finding of level error.
-
-        Returns
-        -------
-        Finding
-            The same code, message and help.
-        """
+        """Return the problem as a finding of level error."""
         return Finding(self.code, "error", self.message, self.help)
 
     def __str__(self) -> str:
