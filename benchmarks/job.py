@@ -5,7 +5,8 @@
 Parts: `start` (--help, --version, a usage error, the first line), `demo`, `adapt` (the demo's
 tables, and an unfamiliar pair of 30,000 x 15 with categories and gaps), `diagnose` (100,000 +
 100,000 x 20), `large` (weights and predictions for 1,000,000 x 20 deployment rows), `pages` (size
-of the report for 20 and for 2,000 features), `install` (packages and megabytes of the extra `cli`).
+of the report for 20 and for 2,000 features), `reading` (CSV of 200,000 x 10, beside pandas alone),
+`install` (packages and megabytes of the extra `cli`).
 """
 
 import argparse
@@ -177,6 +178,25 @@ def pages(folder):
     return found
 
 
+def reading(folder):
+    """CPU seconds to read a table, checks included, and of pandas alone; the fastest of five."""
+    from weighbridge._problem import argument
+    from weighbridge._tables import read_table
+
+    path = folder / "a.csv"
+    wide(200_000, 10, 1, 0).to_csv(path, index=False)
+
+    def seconds(read):
+        start = time.process_time()
+        read()
+        return time.process_time() - start
+
+    readers = {"weighbridge": lambda: read_table(path, option=argument)}
+    readers["pandas"] = lambda: pd.read_csv(path)
+    fastest = {name: min(seconds(read) for _ in range(5)) for name, read in readers.items()}
+    return [{name: round(value, 3) for name, value in fastest.items()}]
+
+
 def install(folder):
     """Packages that `pip install "weighbridge[cli]"` brings beyond those of the library alone."""
     root = Path(__file__).parents[1]
@@ -195,7 +215,9 @@ def install(folder):
     ]
 
 
-PARTS = {each.__name__: each for each in (start, demo, adapt, diagnose, large, pages, install)}
+PARTS = {
+    each.__name__: each for each in (start, demo, adapt, diagnose, large, pages, reading, install)
+}
 
 
 def main():

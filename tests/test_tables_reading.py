@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from weighbridge._problem import argument
-from weighbridge._tables import _csv, guess_task, read_blocks, read_table, table_of
+from weighbridge._tables import _csv, _regular_csv, guess_task, read_blocks, read_table, table_of
 from weighbridge._tables._read import RowPool
 from weighbridge._tables._table import MISSING, kind_of
 from weighbridge.exceptions import InputError
@@ -146,8 +146,8 @@ def test_what_pandas_reads_is_what_the_walk_reads(seed, tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(any_csv(rng))
     settings = {"max_rows": rng.choice([None, 5])}
-    monkeypatch.setattr(_csv, "FIRST_BYTES", rng.choice([20, 100, 1 << 16]))
-    monkeypatch.setattr(_csv, "BLOCK", rng.choice([10, 50, 1 << 20]))
+    monkeypatch.setattr(_regular_csv, "FIRST_BYTES", rng.choice([20, 100, 1 << 16]))
+    monkeypatch.setattr(_regular_csv, "BLOCK", rng.choice([10, 50, 1 << 20]))
     fast = outcome(path, **settings)
     monkeypatch.setattr(_csv.CsvSource, "_regular_blocks", refuse)
     assert outcome(path, **settings) == fast

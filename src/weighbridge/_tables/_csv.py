@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import islice
-from typing import IO, Any
-
-import numpy as np
+from typing import Any
 
 from weighbridge._problem import Problem, listed, shown, shown_file
-from weighbridge._tables._formats import BLOCK, open_bytes, open_text
-from weighbridge._tables._table import MISSING, Cells, Tally, kind_of, read_numbers
+from weighbridge._tables._formats import open_bytes, open_text
+from weighbridge._tables._regular_csv import IrregularError, read_records, whole_records
+from weighbridge._tables._table import Cells, kind_of
 from weighbridge.exceptions import InputError
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -27,16 +23,6 @@ MARKUP = ("{", "[", "<")
 FIRST_LINES = 200
 # Records are walked over so many at a time: more would leave the cache of the processor.
 STEP = 4_000
-# Bytes in which it is found out which columns hold numbers; wide tables get more.
-FIRST_BYTES = 1 << 16
-WIDE = 50
-QUOTE, LINE_END = b'"\n'
-# Of words that pandas takes for numbers where a column holds nothing else: true, True, ...
-BOOLEANS = (b"rue", b"alse", b"RUE", b"ALSE")
-
-
-class IrregularError(Exception):
-    """Bytes that two readers of CSV might read differently, or that are wrong."""
 
 
 class CsvSource:
@@ -52,7 +38,7 @@ class CsvSource:
         self.delimiter, self.names, self._header_lines = self._header()
 
     def blocks(self, columns: Sequence[int], text: Sequence[int]) -> Iterator[list[Cells]]:
-        """Yield columns of some records at a time: numbers, or cells (`text` always)."""
+        """Yield columns of some records at a time: as numbers, or (those in `text`) as cells."""
         done = 0
         try:
             for block in self._regular_blocks(columns, set(text)):
@@ -70,8 +56,8 @@ class CsvSource:
             raise IrregularError
         size = max(os.path.getsize(self.path), 1)
         with open_bytes(self.path) as (plain, hashed):
-            for chunk in _whole_records(plain, self.delimiter, width, self._header_lines):
-                block = _read_chunk(chunk, self.delimiter, width, columns, text)
+            for chunk in whole_records(plain, self.delimiter, width, self._header_lines):
+                block = read_records(chunk, self.delimiter, width, columns, text)
                 self.share_read = hashed.position / size
                 yield block
             self.sha256 = hashed.sha256
@@ -180,144 +166,6 @@ class CsvSource:
                 start = reader.line_num + 1
         message = f"{self._shown} changed while it was read."
         raise InputError([Problem("WB118", message, (), "wait until it is written", "usage")])
-
-
-def _whole_records(
-    file: IO[bytes], delimiter: str, width: int, header_lines: int
-) -> Iterator[bytes]:
-    """Yield bytes that hold whole regular records and end with a line; the header is left out."""
-    size = BLOCK * (1 + width // WIDE)
-    held = file.read(FIRST_BYTES * (1 + width // WIDE))
-    _check_bytes(held.removesuffix(b"\r"))
-    for _ in range(header_lines):
-        _, found, held = held.partition(b"\n")
-        if not found:
-            raise IrregularError
-    while more := file.read(size):
-        bare = _without_quoted(held)
-        # blank lines stay behind: they are none of the table only where it ends
-        last = len(bare[: bare.rfind(b"\n") + 1].rstrip(b"\r\n"))
-        if last:
-            end = bare.index(b"\n", last) + 1
-            yield _regular(held[:end], bare[:end], delimiter, width)
-            held = held[end:]
-        elif len(held) > size:
-            raise IrregularError
-        held += more
-    held = held.rstrip(b"\r\n")
-    if held:
-        held += b"\n"
-        yield _regular(held, _without_quoted(held), delimiter, width)
-
-
-def _without_quoted(data: bytes) -> bytes:
-    """Return bytes of which those in quotes, the opening one included, are NUL."""
-    if b'"' not in data:
-        return data
-    values = np.frombuffer(data, np.uint8)
-    inside = np.cumsum(values == QUOTE, dtype=np.uint8) & 1
-    return np.where(inside, np.uint8(0), values).tobytes()
-
-
-def _regular(records: bytes, bare: bytes, delimiter: str, width: int) -> bytes:
-    """Return records (`bare` is without what is in quotes) if every reader takes them alike."""
-    _check_bytes(records)
-    mark = delimiter.encode()
-    marks = bare.translate(None, bytes(set(range(256)) - {*mark, LINE_END}))
-    ends = np.flatnonzero(np.frombuffer(bare, np.uint8) == LINE_END)
-    if (
-        not bare.endswith(b"\n")
-        or marks != (mark * (width - 1) + b"\n") * ends.size
-        or np.diff(ends, prepend=0).max() > csv.field_size_limit()
-        or records.startswith(codecs.BOM_UTF8)
-    ):
-        raise IrregularError
-    if b'"' in records:
-        _check_quotes(np.frombuffer(records, np.uint8), mark[0])
-    return records
-
-
-def _check_bytes(data: bytes) -> None:
-    """Refuse what is no text, and line ends that are not those of the rows."""
-    if b"\0" in data or (b"\r" in data and data.count(b"\r") != data.count(b"\r\n")):
-        raise IrregularError
-
-
-def _check_quotes(values: np.ndarray, delimiter: int) -> None:
-    """Refuse quotes other than around whole cells and, doubled, within them."""
-    places = np.flatnonzero(values == QUOTE)
-    # the byte before the first one is the last, which ends a line
-    before, after = values[places[::2] - 1], values[places[1::2] + 1]
-    edges = [delimiter, LINE_END, QUOTE]
-    if places.size % 2 or not (
-        np.isin(before, edges).all() and np.isin(after, [*edges, ord("\r")]).all()
-    ):
-        raise IrregularError
-
-
-def _read_chunk(
-    records: bytes, delimiter: str, width: int, columns: Sequence[int], text: set[int]
-) -> list[Cells]:
-    """Return columns of regular records; those that are not all plain numbers join `text`."""
-    numbers = [column for column in columns if column not in text]
-    read = partial(_read_pandas, records, delimiter, width)
-    found: dict[int, Cells] = {}
-    try:
-        frame = read(columns, numbers)
-        found = {column: frame[column].to_numpy() for column in numbers}
-        doubtful = [c for c in numbers if _is_doubtful(np.asarray(found[c]), records)]
-        cells = read(doubtful, []) if doubtful else frame
-    except ValueError:
-        frame = cells = read(columns, [])
-        doubtful = numbers
-    for column in doubtful:
-        words = cells[column].tolist()
-        values = read_numbers(words, 0, Tally())
-        if values is None or np.isinf(values).any():
-            text.add(column)
-        found[column] = words if column in text or values is None else values
-    return [found[column] if column in found else frame[column].tolist() for column in columns]
-
-
-def _is_doubtful(values: np.ndarray, records: bytes) -> bool:
-    """True for numbers whose cells must be looked at: pandas reads true as 1, and 1e999 as inf."""
-    if np.isinf(values).any():
-        return True
-    zero_or_one = ((values == 0) | (values == 1) | np.isnan(values)).all()
-    return bool(zero_or_one) and any(word in records for word in BOOLEANS)
-
-
-def _read_pandas(
-    records: bytes, delimiter: str, width: int, columns: Sequence[int], numbers: list[int]
-) -> Any:
-    """Return columns as a frame, some as float64 and the others as their cells."""
-    import pandas as pd
-
-    # newer versions always read numbers to the last bit, and warn of the setting
-    older = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
-    exact: dict[str, Any] = {"float_precision": "round_trip"} if older else {}
-    try:
-        return pd.read_csv(
-            io.BytesIO(records),
-            sep=delimiter,
-            header=None,
-            names=range(width),
-            usecols=columns,
-            index_col=False,
-            dtype={column: np.float64 if column in numbers else object for column in columns},
-            na_values={column: list(MISSING) for column in numbers},
-            keep_default_na=False,
-            na_filter=bool(numbers),
-            skip_blank_lines=False,
-            engine="c",
-            low_memory=False,
-            encoding="utf-8",
-            **exact,
-        )
-    except ValueError:
-        if numbers:
-            raise
-        raise IrregularError from None
 
 
 def header_problem(name: str, names: list[str]) -> Problem | None:

@@ -141,14 +141,20 @@ class Pair:
 
 def to_frame(columns: dict[str, np.ndarray]) -> Any:
     """Return columns as a pandas frame of float64 and object, whatever the version of pandas."""
+    pd = imported_pandas()
+    # without a dtype pandas 3 turns text into its own type, and None into NaN
+    return pd.DataFrame({n: pd.Series(v, dtype=v.dtype) for n, v in columns.items()}, copy=False)
+
+
+def imported_pandas() -> Any:
+    """Return pandas, or say what to install."""
     try:
         import pandas as pd
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
             'Got a table to read, but pandas is not installed; pip install "weighbridge[cli]".'
         ) from None
-    # without a dtype pandas 3 turns text into its own type, and None into NaN
-    return pd.DataFrame({n: pd.Series(v, dtype=v.dtype) for n, v in columns.items()}, copy=False)
+    return pd
 
 
 def kind_of(cell: str) -> str:
