@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -133,7 +133,7 @@ class BridgeSurface(Picture):
         return {**found, "chosen": {**found["chosen"], "x": place[0], "y": place[1]}}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> BridgeSurface:
+    def from_dict(cls, content: dict[str, Any]) -> Self:
         """Read what `to_dict` wrote.
 
         Parameters
@@ -147,10 +147,7 @@ class BridgeSurface(Picture):
             With arrays for lists, and NaN for None.
         """
         chosen = content["chosen"]
-        found: BridgeSurface = super().from_dict(
-            {**content, "chosen_place": [chosen["x"], chosen["y"]]}
-        )
-        return found
+        return super().from_dict({**content, "chosen_place": [chosen["x"], chosen["y"]]})
 
 
 def compute_surface(

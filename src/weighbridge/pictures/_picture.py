@@ -6,7 +6,7 @@ import math
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Picture:
         return {each.name: rounded(getattr(self, each.name)) for each in fields(self)}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Any:
+    def from_dict(cls, content: dict[str, Any]) -> Self:
         """Read what `to_dict` wrote.
 
         Parameters

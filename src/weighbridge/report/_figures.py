@@ -60,7 +60,7 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
 def shift_figures(facts: Facts) -> list[Figure]:
     """Return the love plot and the features that moved most, once for every weighting."""
     pictures, names = facts.pictures, facts.drawn
-    if pictures is None or not pictures.balance or not names:
+    if not pictures.balance or not names:
         return []
     n_rows = len(pictures.balance)
     drawn = {
@@ -90,7 +90,7 @@ def shift_figures(facts: Facts) -> list[Figure]:
 def overlap_figures(facts: Facts) -> list[Figure]:
     """Return how the samples overlap, and how the weight is spread over the rows."""
     found, pictures = [], facts.pictures
-    if pictures is not None and pictures.overlap is not None:
+    if pictures.overlap is not None:
         found.append(
             _figure(
                 "fig-overlap",
@@ -102,7 +102,7 @@ def overlap_figures(facts: Facts) -> list[Figure]:
         )
     if facts.overlap.get("worth_full") is not None:
         found.append(_worth_figure(facts))
-    if pictures is not None and facts.shown is not None:
+    if facts.shown is not None:
         found += _weight_figures(facts.shown, pictures.weights[facts.shown])
     return found
 
@@ -137,7 +137,7 @@ def _weight_figures(name: str, curves: WeightCurves) -> list[Figure]:
 
 def choice_figures(facts: Facts) -> list[Figure]:
     """Return the map of weightings, the loss along its curves, and the path of a search."""
-    surface = facts.bridge
+    surface = facts.pictures.bridge
     if surface is None:
         return []
     drawn = bridge(surface, id="bridge")
@@ -173,7 +173,7 @@ def _bridge_caption(chart: Chart) -> str:
 
 def trust_figures(facts: Facts) -> list[Figure]:
     """Return how far the chances behind the ratio can be believed."""
-    curve = None if facts.pictures is None else facts.pictures.reliability
+    curve = facts.pictures.reliability
     if curve is None:
         return []
     return [
@@ -189,12 +189,13 @@ def trust_figures(facts: Facts) -> list[Figure]:
 
 def detail_figures(facts: Facts) -> list[Figure]:
     """Return the rectangle of lam and alpha."""
-    if facts.bridge is None:
+    surface = facts.pictures.bridge
+    if surface is None:
         return []
     return [
         _figure(
             "fig-rectangle",
-            rectangle(facts.bridge, id="rectangle"),
+            rectangle(surface, id="rectangle"),
             "The same losses by lam and alpha. Both ends of lam are one weighting each, whatever "
             "alpha; hence the map above.",
         )

@@ -60,10 +60,7 @@ def page_content(facts: Facts) -> dict[str, Any]:
         **_expect_parts(facts),
         "weightings": _weightings(facts),
         "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
-        "feature_tables": [
-            tables.feature_table(each)
-            for each in (facts.pictures and facts.pictures.features) or ()
-        ],
+        "feature_tables": [tables.feature_table(each) for each in facts.pictures.features],
         "use": _use(facts),
         "snippets": snippets(facts),
         **_details(facts),

@@ -12,8 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Estimate, Numbers
-from weighbridge.pictures import BridgeSurface, FeatureDifference, Forest, Pictures, read_forest
+from weighbridge._findings import Estimate
+from weighbridge._findings import Numbers
+from weighbridge.pictures import FeatureDifference
+from weighbridge.pictures import Forest
+from weighbridge.pictures import Pictures
+from weighbridge.pictures import read_forest
 
 _BLOCK = re.compile(r'<script type="application/json" id="result">(.*?)</script>', re.DOTALL)
 # AUC of a feature that tells the files apart by itself, and how many such are named.
@@ -106,15 +110,9 @@ class Facts:
         self.candidates: list[dict[str, Any]] = self.expect.get("candidates") or []
 
     @cached_property
-    def pictures(self) -> Pictures | None:
-        """The numbers of the pictures; None in a short result."""
-        found = self.result.get("pictures")
-        return Pictures.from_dict(found) if found else None
-
-    @cached_property
-    def bridge(self) -> BridgeSurface | None:
-        """The map of the weightings that were tried."""
-        return None if self.pictures is None else self.pictures.bridge
+    def pictures(self) -> Pictures:
+        """The numbers of the pictures, without any in a short result."""
+        return Pictures.from_dict(self.result.get("pictures") or {})
 
     @cached_property
     def forest(self) -> Forest:
@@ -124,7 +122,7 @@ class Facts:
     @cached_property
     def balance(self) -> Sequence[FeatureDifference]:
         """The differences of means, the largest first; those of the report without pictures."""
-        if self.pictures is not None and self.pictures.balance:
+        if self.pictures.balance:
             return self.pictures.balance
         used = self.use if self.use not in (None, "none") else "full"
         plain = (self.shift.get("balance") or {}).get("rows") or []
@@ -149,8 +147,7 @@ class Facts:
     @property
     def drawn(self) -> list[str]:
         """The weightings that the pictures know, those of the reader's own choice first."""
-        names = [] if self.pictures is None else list(self.pictures.weights)
-        return sorted(names, key=lambda name: name not in ("tuned", "given"))
+        return sorted(self.pictures.weights, key=lambda name: name not in ("tuned", "given"))
 
     def is_none(self, name: str) -> bool:
         """Whether a weighting turned out to be none at all."""

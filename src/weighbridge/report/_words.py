@@ -278,7 +278,7 @@ def _rows(overlap: dict[str, Any], name: str) -> str:
 
 def choice_words(facts: Facts) -> list[str]:
     """Return the chosen weighting, how flat the choice is, or why nothing was chosen."""
-    surface = facts.bridge
+    surface = facts.pictures.bridge
     if surface is None:
         return [_nothing_drawn(facts)]
     words = [_chosen(facts, surface) + _flat(surface)]
@@ -297,7 +297,7 @@ def _nothing_drawn(facts: Facts) -> str:
             "Where the files hardly overlap no weighting can be judged, so none was chosen; the "
             "unweighted model is kept."
         )
-    if facts.pictures is None:
+    if not facts.result.get("pictures"):
         return "This result was stored without the numbers of its pictures, so no map is drawn."
     return "The weighting was given and not searched for, so there is no map of other choices."
 
