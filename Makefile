@@ -7,7 +7,7 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-slow test-torch test-browser test-oldest lint format docs bench bench-scale bench-selection bench-verdicts paper paper-full clean
+.PHONY: help demo test test-slow test-torch test-browser test-oldest lint format docs bench bench-scale bench-selection bench-verdicts paper paper-full net clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,10 @@ paper: $(VENV)/.data $(VENV)/.plot ## every table and figure of the paper, reduc
 
 paper-full: $(VENV)/.data $(VENV)/.plot ## as many trials as in the paper, covtype included (days); goes on where it stopped
 	$(BIN)/python -m experiments --full
+
+FOLDER ?= .cache/net
+net: $(VENV)/.test ## record what users see into FOLDER=.cache/net (python tools/net.py compare A B shows what changed)
+	$(BIN)/python tools/net.py record $(FOLDER)
 
 clean:           ## remove everything that was built
 	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo experiments/results .cache .*_cache
