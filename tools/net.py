@@ -54,7 +54,8 @@ try:
 except SystemExit:
     pass
 names = {{each.partition(".")[0] for each in set(sys.modules) - before}}
-print(*sorted(names - set(sys.stdlib_module_names) - {{"weighbridge"}}), sep="\\n", file=sys.stderr)
+names -= {{"weighbridge", "cython_runtime", *sys.stdlib_module_names}}
+print(*sorted(each for each in names if each[0] != "_"), sep="\\n", file=sys.stderr)
 """
 IMPORTED = {
     "package": "import weighbridge",
@@ -186,7 +187,7 @@ def normal_page(text: str) -> str:
     """Return a page, an element a line, without versions and the result that it carries."""
     text = re.sub(r'(<script[^>]*id="result">).*?(</script>)', r"\1RESULT\2", text, flags=re.DOTALL)
     for each in (platform.python_version(), *map(version, PACKAGES)):
-        text = re.sub(rf"([ >]){re.escape(each)}(?=[ <])", r"\1VERSION", text)
+        text = re.sub(rf"([ >]){re.escape(each)}(?=[ <\"])", r"\1VERSION", text)
     return re.sub(r"\s*(<[a-z])", r"\n\1", text)
 
 

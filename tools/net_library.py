@@ -14,6 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -153,7 +154,8 @@ def ratio_entries(p: SimpleNamespace) -> Entries:
 
 def estimator_entries(p: SimpleNamespace) -> Entries:
     """Return weights and predictions of the estimators."""
-    one, tuned, geodesic = wb.ImportanceWeighted, wb.ImportanceWeightedCV, wb.Geodesic
+    one, geodesic = wb.ImportanceWeighted, wb.Geodesic
+    tuned = partial(wb.ImportanceWeightedCV, random_state=0)
     line, logistic = LinearRegression(), LogisticRegression()
     forest = RandomForestRegressor(5, max_depth=3, random_state=0)
     c, s, known = wb.criteria, wb.search, p.ratio
@@ -176,9 +178,9 @@ def estimator_entries(p: SimpleNamespace) -> Entries:
         "weighted line": lambda: fit(one(line, known, weighting=geodesic(0.6, 2)), p.y),
         "weighted classes": lambda: fit(one(logistic, wb.ratios.ULSIF()), p.three),
         "own weights": lambda: fit(one(line, known), p.y, sample_weight=p.own),
-        "tuned line": lambda: fit(tuned(line, random_state=0), p.y),
+        "tuned line": lambda: fit(tuned(line), p.y),
         "tuned ridge, own weights": lambda: fit(tuned(Ridge(2.0)), p.y, sample_weight=p.own),
-        "tuned classes": lambda: fit(tuned(logistic, known, random_state=0), p.three),
+        "tuned classes": lambda: fit(tuned(logistic, known), p.three),
         "tuned forest": lambda: fit(tuned(forest, known, search=searches[0]), p.y),
         "tuned far away": lambda: fit(tuned(line), p.y, X_target=p.X_target + 2.5),
         "argmin": lambda: fit(tuned(line, known, answer="argmin"), p.y),
@@ -239,7 +241,7 @@ def picture_entries(p: SimpleNamespace) -> Entries:
     """Return the numbers behind the pictures."""
     g, table = wb.plotting, wb.diagnostics.balance_table(p.X, p.X_target, p.weights)
     verdict = wb.assess(LinearRegression(), p.X, p.y, p.X_target, ratio=p.ratio, random_state=0)
-    tuned = wb.ImportanceWeightedCV(LinearRegression(), p.ratio).fit(p.X, p.y)
+    tuned = wb.ImportanceWeightedCV(LinearRegression(), p.ratio, random_state=0).fit(p.X, p.y)
     surface = (tuned.search_result_, tuned.log_ratio_, (0.5, 1.0))
     risk, shift = g.RiskDisplay.from_verdict, g.ShiftDisplay.from_samples
     return {
