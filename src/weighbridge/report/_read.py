@@ -12,12 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Estimate
-from weighbridge._findings import Numbers
-from weighbridge.pictures import FeatureDifference
-from weighbridge.pictures import Forest
-from weighbridge.pictures import Pictures
-from weighbridge.pictures import read_forest
+from weighbridge._findings import Estimate, Numbers
+from weighbridge.pictures import FeatureDifference, Forest, Pictures, read_forest
 
 _BLOCK = re.compile(r'<script type="application/json" id="result">(.*?)</script>', re.DOTALL)
 # AUC of a feature that tells the files apart by itself, and how many such are named.
