@@ -21,7 +21,7 @@ from weighbridge.adaptation._adapt import run
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
-from weighbridge.verdict._assess_models import assess_models
+from weighbridge.verdict._assess import assess_models
 
 SCHEMA = json.loads(
     files("weighbridge.adaptation").joinpath("result.schema.json").read_text(encoding="utf-8")

@@ -14,8 +14,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from weighbridge._answers import finalists, form_answer, simplex_minimum, stack_shares
-from weighbridge._average import AverageModel, average_model
+from weighbridge._estimators.choice import (
+    AverageModel,
+    average_model,
+    finalists,
+    form_answer,
+    simplex_minimum,
+    stack_shares,
+)
 from weighbridge.criteria._row_loss import ROW_LOSSES
 from weighbridge.search import Evaluation, Point, SearchResult
 

@@ -57,7 +57,7 @@ def test_a_known_ratio_finds_named_columns_in_any_order(tmp_path):
 
 
 def test_texts_that_hardly_repeat_do_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr("weighbridge.ratios._column_sums.MOST_LEVELS", 40)
+    monkeypatch.setattr("weighbridge.ratios._encoder.MOST_LEVELS", 40)
     text = np.array([f"id {number}" for number in range(900)], dtype=object)
     text[::3] = "often"
     X = pd.DataFrame({"id": text, "size": np.arange(900.0)})

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from weighbridge import fit_ratio
+from weighbridge._data.row_keys import RowKeys, position_keys
 from weighbridge.blocks import as_rows, from_array, from_parquet
 from weighbridge.ratios import (
     KLIEP,
@@ -32,12 +33,9 @@ from weighbridge.ratios import (
     ClassifierRatio,
     NearestNeighbourRatio,
 )
-from weighbridge.ratios._column_sums import column_sums
-from weighbridge.ratios._fold_sums import FoldSums
-from weighbridge.ratios._kernel import distinct_rows
-from weighbridge.ratios._row_keys import RowKeys, position_keys
+from weighbridge.ratios._encoder import TableEncoder, _Summary, column_sums
+from weighbridge.ratios._kernel import FoldSums, distinct_rows
 from weighbridge.ratios._sample import _ContentKeys, _Draw, encoder_of, samples
-from weighbridge.ratios._table import TableEncoder, _Summary
 
 pytest.importorskip("pyarrow")
 

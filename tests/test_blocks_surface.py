@@ -21,8 +21,8 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVR
 
 from weighbridge import Geodesic
-from weighbridge._answers import simplex_minimum, stack_shares
-from weighbridge._namespace import to_numpy
+from weighbridge._data.arrays import to_numpy
+from weighbridge._estimators.choice import simplex_minimum, stack_shares
 from weighbridge.blocks import Block, Columns, from_array, from_dask, from_parquet
 from weighbridge.criteria import (
     CrossValidation,
@@ -33,8 +33,8 @@ from weighbridge.criteria import (
     _binned_objective,
 )
 from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments
+from weighbridge.criteria._criterion import _SquaredGains
 from weighbridge.criteria._fold_objective import FoldObjective
-from weighbridge.criteria._held_out import _SquaredGains
 from weighbridge.exceptions import BlockError
 from weighbridge.search import GridSearch, Journal, Point
 

@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from weighbridge import Geodesic
-from weighbridge.criteria import LeaveOneOut, _linear_fits
+from weighbridge.criteria import LeaveOneOut, _linear
+from weighbridge.criteria._linear import CandidateSolver, inverses
 from weighbridge.criteria._linear_design import linear_model
-from weighbridge.criteria._linear_fits import CandidateSolver, inverses
 from weighbridge.search import Point
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM
 
@@ -125,7 +125,7 @@ def test_many_columns_are_solved_one_by_one_with_the_same_result(estimator, monk
     y = y > np.median(y) if isinstance(estimator, LogisticRegression) else y
     before = LeaveOneOut().objective(estimator, X, y, s)
     together = [each.losses for each in before.evaluate(POINTS)]
-    monkeypatch.setattr(_linear_fits, "_PRODUCTS", 0)
+    monkeypatch.setattr(_linear, "_PRODUCTS", 0)
     objective = LeaveOneOut().objective(estimator, X, y, s)
     single = [each.losses for each in objective.evaluate(POINTS)]
     # other orders of the same sums; a loss near 0 is a difference of larger numbers

@@ -16,9 +16,8 @@ from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.utils import Bunch
 
 from weighbridge.datasets import benchmark_names, fetch_benchmark
-from weighbridge.datasets._benchmarks import BENCHMARKS
+from weighbridge.datasets._benchmarks import BENCHMARKS, content_sha256, decode_openml
 from weighbridge.datasets._fetch import fetch
-from weighbridge.datasets._sources import content_sha256, decode_openml
 
 FOLDER = os.environ.get("WEIGHBRIDGE_DATA")
 # A folder that is named and missing is a failure, not a reason to skip.

@@ -19,9 +19,7 @@ from weighbridge.diagnostics import (
     perplexity,
     summarize_weights,
 )
-from weighbridge.diagnostics._feature_sums import text_sums
-from weighbridge.diagnostics._moments import Moments, RowWeights
-from weighbridge.diagnostics._weight_sums import WeightSums
+from weighbridge.diagnostics._sums import Moments, RowWeights, WeightSums, text_sums
 from weighbridge.exceptions import BlockError
 
 pytest.importorskip("pyarrow")

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import ndtr
 
-from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows, binned, domain_auc
-from weighbridge.diagnostics._placements import fold_auc
+from weighbridge.diagnostics._domain import (
+    CrossFittedDomain,
+    DomainRows,
+    binned,
+    domain_auc,
+    fold_auc,
+)
 
 
 def brute_force_auc(scores, codes, weights, tests):

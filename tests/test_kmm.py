@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from weighbridge import fit_ratio
 from weighbridge.ratios import KMM
-from weighbridge.ratios._box_qp import Box
+from weighbridge.ratios._kmm import Box
 
 
 def samples(n_source=300, n_target=200, d=2, seed=0):

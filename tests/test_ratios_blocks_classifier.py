@@ -20,20 +20,21 @@ from weighbridge import fit_ratio
 from weighbridge.blocks import from_array, from_parquet
 from weighbridge.exceptions import BlockError
 from weighbridge.ratios import KLIEP, KMM, AutoRatio, ClassifierRatio, NearestNeighbourRatio
-from weighbridge.ratios import _block_newton as block_newton
-from weighbridge.ratios._block_logistic import dealing_keys
-from weighbridge.ratios._block_newton import (
+from weighbridge.ratios import _block_logistic as block_newton
+from weighbridge.ratios._block_logistic import (
+    NOISE,
     BlockSums,
     Curvature,
+    Descent,
     FoldRegressions,
     Stretch,
+    dealing_keys,
     features,
     fold_of,
     fold_sizes,
 )
-from weighbridge.ratios._descent import NOISE, Descent
-from weighbridge.ratios._logistic import _PenalisedLoss
-from weighbridge.ratios._quadratic import Quadratic
+from weighbridge.ratios._cross_fit import _PenalisedLoss
+from weighbridge.ratios._views import Quadratic
 
 N_FOLDS = 3
 

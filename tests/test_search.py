@@ -172,7 +172,7 @@ def test_expected_improvement_grows_with_uncertainty(mean, first, second, best):
 
 
 def test_the_logarithm_orders_where_the_improvement_underflows():
-    from weighbridge.search._expected_improvement import log_expected_improvement
+    from weighbridge.search._bayesian import log_expected_improvement
 
     z = np.array([-2e3, -1e3, -250, -201, -199, -50, -2, -1, -0.9, 0, 3])
     value = log_expected_improvement(-z, 1.0, 0.0)

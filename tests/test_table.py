@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from weighbridge.ratios._columns import column_labels, distinct_values, read_columns, take_rows
-from weighbridge.ratios._row_order import canonical_order
-from weighbridge.ratios._table import TableEncoder
+from weighbridge._data.columns import column_labels, distinct_values, read_columns, take_rows
+from weighbridge._data.row_keys import canonical_order
+from weighbridge.ratios._encoder import TableEncoder
 
 
 def encoded(X, codes=None):

@@ -7,12 +7,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from weighbridge.criteria._row_loss import ROW_LOSSES
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
-from weighbridge.target_risk._features import Features
-from weighbridge.target_risk._influence import Influence
-from weighbridge.target_risk._losses import Losses
-from weighbridge.target_risk._plausible_labels import PlausibleLabels
-from weighbridge.target_risk._ratio_influence import RatioInfluence
-from weighbridge.target_risk._smoother import PENALTIES, smooth
+from weighbridge.target_risk._influence import Influence, Losses, RatioInfluence
+from weighbridge.target_risk._labels import PENALTIES, Features, PlausibleLabels, smooth
 
 SQUARED = ROW_LOSSES["neg_mean_squared_error"]
 ZERO_ONE = ROW_LOSSES["accuracy"]

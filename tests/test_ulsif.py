@@ -10,10 +10,10 @@ from scipy import stats
 
 from shift import mean_error
 from weighbridge import fit_ratio
+from weighbridge._data.row_keys import shuffled
 from weighbridge.geodesic import log_weight
 from weighbridge.ratios import ULSIF
-from weighbridge.ratios._least_squares import Eigen, leave_one_out_scores, score
-from weighbridge.ratios._row_order import shuffled
+from weighbridge.ratios._kernel import Eigen, leave_one_out_scores, score
 from weighbridge.ratios._ulsif import FLOOR
 
 

@@ -17,7 +17,7 @@ from weighbridge.criteria import LeaveOneOut
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.search import GridSearch
 from weighbridge.verdict import assess
-from weighbridge.verdict._assess_models import assess_models
+from weighbridge.verdict._assess import assess_models
 from weighbridge.weighting import Geodesic
 
 DATA = make_quadratic(random_state=0)

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
         verdict,
         weighting,
     )
-    from weighbridge._importance_weighted import ImportanceWeighted
-    from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+    from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
     from weighbridge.adaptation import adapt
     from weighbridge.diagnostics import diagnose
     from weighbridge.ratios import fit_ratio
@@ -68,8 +67,8 @@ __all__ = [
 
 _HOME = {
     "Geodesic": "weighbridge.weighting",
-    "ImportanceWeighted": "weighbridge._importance_weighted",
-    "ImportanceWeightedCV": "weighbridge._importance_weighted_cv",
+    "ImportanceWeighted": "weighbridge._estimators",
+    "ImportanceWeightedCV": "weighbridge._estimators",
     "adapt": "weighbridge.adaptation",
     "assess": "weighbridge.verdict",
     "diagnose": "weighbridge.diagnostics",

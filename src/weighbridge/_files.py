@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from weighbridge._problem import Option, Problem, cli_option, shown_file
+from weighbridge._findings import Option, Problem, cli_option, shown_file
 from weighbridge.exceptions import InputError
 
 # What every result says it follows, and the files of a run.

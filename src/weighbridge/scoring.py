@@ -7,14 +7,15 @@ from typing import Any
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._source_ratio import (
+from weighbridge._data import check_sample_weight
+from weighbridge.ratios import (
+    check_ratio,
+    is_fitted,
     mean_one_log_ratio,
     source_log_ratio,
     source_log_weight,
     weighting_or_default,
 )
-from weighbridge._validation import check_sample_weight
-from weighbridge.ratios._fit_ratio import check_ratio, is_fitted
 from weighbridge.weighting import mean_one
 
 __all__ = ["ImportanceWeightedScorer", "iw_scorer"]

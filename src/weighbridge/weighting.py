@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from weighbridge._namespace import array_namespace, to_numpy
-from weighbridge._validation import check_sample_weight
+from weighbridge._data import array_namespace, check_sample_weight, to_numpy
 from weighbridge.geodesic import log_weight
 
 __all__ = ["AIWERM", "ERM", "IWERM", "RIWERM", "Geodesic", "log_mean", "mean_one"]

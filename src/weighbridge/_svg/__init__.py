@@ -7,5 +7,33 @@ Each chart has a module of its own: `bridge`, `curves`, `feature`, `forest`, `lo
 from weighbridge._svg._bands import LossSteps
 from weighbridge._svg._draw import Chart, style_sheet
 from weighbridge._svg._map import are_alike, colour_steps, frame
+from weighbridge._svg.bridge import bridge, rectangle
+from weighbridge._svg.curves import loss_along_curves, search_path
+from weighbridge._svg.feature import feature, feature_key
+from weighbridge._svg.forest import expected_error, paired_change
+from weighbridge._svg.love import love
+from weighbridge._svg.overlap import overlap, reliability
+from weighbridge._svg.weights import concentration, weights, worth
 
-__all__ = ["Chart", "LossSteps", "are_alike", "colour_steps", "frame", "style_sheet"]
+__all__ = [
+    "Chart",
+    "LossSteps",
+    "are_alike",
+    "bridge",
+    "colour_steps",
+    "concentration",
+    "expected_error",
+    "feature",
+    "feature_key",
+    "frame",
+    "loss_along_curves",
+    "love",
+    "overlap",
+    "paired_change",
+    "rectangle",
+    "reliability",
+    "search_path",
+    "style_sheet",
+    "weights",
+    "worth",
+]

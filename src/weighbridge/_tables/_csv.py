@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from weighbridge._problem import Problem, listed, shown, shown_file
+from weighbridge._findings import Problem, listed, shown, shown_file
 from weighbridge._tables._formats import open_bytes, open_text
 from weighbridge._tables._regular_csv import IrregularError, read_records, whole_records
 from weighbridge._tables._table import Cells, kind_of

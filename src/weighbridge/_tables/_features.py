@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from weighbridge._findings import Finding
-from weighbridge._problem import Option, Problem, listed, nearest, shown, shown_file
+from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._table import Dropped, Table, Tally
 
 # Numbers, in one way of writing or another, in at least this share of the cells.

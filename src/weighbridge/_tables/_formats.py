@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from weighbridge._problem import Problem, escaped, nearest, shown, shown_file
+from weighbridge._findings import Problem, escaped, nearest, shown, shown_file
 from weighbridge.exceptions import InputError
 
 BLOCK = 1 << 20

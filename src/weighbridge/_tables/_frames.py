@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._problem import Problem, listed, nearest, shown, shown_file
+from weighbridge._data import is_frame
+from weighbridge._findings import Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._csv import header_problem
 from weighbridge._tables._formats import hash_file
 from weighbridge._tables._table import Cells, as_word, to_frame
-from weighbridge._validation import is_frame
 from weighbridge.exceptions import BlockError, InputError
 
 # Rows of a Parquet file that are read at a time.

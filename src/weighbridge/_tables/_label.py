@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weighbridge._findings import Finding
-from weighbridge._problem import Option, Problem, listed, shown, shown_file
+from weighbridge._findings import Finding, Option, Problem, listed, shown, shown_file
 from weighbridge._tables._features import mixed_values, value_problems
 from weighbridge._tables._table import Table
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._problem import Option, Problem, listed, nearest, shown, shown_file
+from weighbridge._data import FEWEST_ROWS
+from weighbridge._findings import Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._features import (
     extra_columns,
     feature_problems,
@@ -24,7 +25,6 @@ from weighbridge._tables._label import (
 )
 from weighbridge._tables._read import read_table, table_of
 from weighbridge._tables._table import Pair, Table
-from weighbridge._validation import FEWEST_ROWS
 from weighbridge.exceptions import InputError
 
 TASKS = ("auto", "classification", "regression")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from weighbridge._problem import Option, Problem, listed, nearest, shown, shown_file
+from weighbridge._findings import Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._csv import CsvSource
 from weighbridge._tables._features import not_finite
 from weighbridge._tables._formats import holds_parquet

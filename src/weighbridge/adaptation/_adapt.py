@@ -9,22 +9,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._findings import Finding, Progress, Stages, told_progress
-from weighbridge._importance_weighted import ImportanceWeighted
-from weighbridge._importance_weighted_cv import ImportanceWeightedCV
-from weighbridge._problem import Option, Problem, argument, shown
-from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio, source_log_weight
+from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
+from weighbridge._findings import (
+    Finding,
+    Option,
+    Problem,
+    Progress,
+    Stages,
+    argument,
+    shown,
+    told_progress,
+)
 from weighbridge._tables import TASKS, Pair, Table, read_pair
-from weighbridge.adaptation._actual import actual_errors
 from weighbridge.adaptation._adaptation import Adaptation
-from weighbridge.adaptation._choices import find_metric, find_ratio
-from weighbridge.adaptation._models import MODELS, make_model
+from weighbridge.adaptation._models import MODELS, find_metric, find_ratio, make_model
 from weighbridge.adaptation._own_model import blamed, try_model
+from weighbridge.adaptation._result import actual_errors, sample_note
 from weighbridge.adaptation._same_rows import check_rows
-from weighbridge.adaptation._sample_note import sample_note
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
-from weighbridge.target_risk._outer_rows import base_of
+from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
+from weighbridge.target_risk import base_of
 from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
 

@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from weighbridge._data import check_sample_weight
+from weighbridge._findings import Option, Problem, escaped, shown, shown_file
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge._problem import Option, Problem, escaped, shown, shown_file
-from weighbridge._validation import check_sample_weight
 from weighbridge.exceptions import InputError
 
 # Rows that a model on trial predicts, and letters of a message that are shown.

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
+from collections.abc import Iterator
 from copy import deepcopy
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from weighbridge import __version__
+from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._files import SCHEMA
-from weighbridge._importance_weighted_cv import ImportanceWeightedCV
-from weighbridge._tables import Pair, Table
-from weighbridge.criteria import default_scoring
-from weighbridge.target_risk import NAMES
+from weighbridge._findings import Finding, shown_file
+from weighbridge._tables import Pair, Table, as_word
+from weighbridge.criteria import default_scoring, respond
+from weighbridge.target_risk import NAMES, find_measure
 from weighbridge.verdict import Verdict
 
 if TYPE_CHECKING:
     from weighbridge.adaptation._adapt import Settings
     from weighbridge.adaptation._adaptation import Adaptation
+
 
 _EPOCH = "SOURCE_DATE_EPOCH"
 _PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
@@ -185,3 +190,85 @@ def _date() -> str:
     epoch = os.environ.get(_EPOCH)
     moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     return moment.date().isoformat()
+
+
+def sample_note(table: Table) -> Iterator[Finding]:
+    """Yield a finding where not all rows of a table were looked at."""
+    if table.sampled < table.rows:
+        yield Finding(
+            "WB139",
+            "note",
+            f"{table.sampled:,} of the {table.rows:,} rows of {shown_file(table.name)}, drawn at "
+            "random, stand for all of them.",
+            "More would hardly change what is shown; weights and predictions are for every row.",
+        )
+
+
+def actual_errors(
+    verdict: Verdict, X_target: Any, y_target: Any, scoring: str
+) -> dict[str, float] | None:
+    """Return the loss of every candidate on the deployment rows whose label is known.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        With fitted candidates; it was made without these labels.
+    X_target, y_target : data frame and array, or None
+        Deployment rows and labels; a row without one, or with a class that no training row has,
+        does not count.
+    scoring : str
+        The loss, by its scorer.
+
+    Returns
+    -------
+    dict of str to float, or None
+        By candidate; None without labels.
+    """
+    if y_target is None:
+        return None
+    measure = find_measure(scoring, None, verdict.model)
+    classes = verdict.model.classes_ if is_classifier(verdict.model) else None
+    labels, known = _codes(y_target, classes)
+    loss = measure.row_loss
+    if loss is None or not known.any():
+        return None
+    rows, labels = X_target[known], labels[known]
+    found = {}
+    for each in verdict.candidates:
+        mean = float(loss.loss(labels, respond(each.model, rows, loss.response, classes)).mean())
+        found[each.name] = math.sqrt(mean) if measure.root else mean
+    return found
+
+
+def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels as numbers of their class, and which of them the model can know at all.
+
+    A class is known by how it is written, since a column with a single odd value is read as text.
+    """
+    if classes is None:
+        numbers = np.asarray(labels, dtype=np.float64)
+        return numbers, np.isfinite(numbers)
+    numbers_of = {as_word(each): code for code, each in enumerate(classes.tolist())}
+    codes = np.array([numbers_of.get(as_word(each), -1) for each in labels.tolist()])
+    return codes, codes >= 0
+
+
+def actual_findings(verdict: Verdict, actual: dict[str, float] | None) -> list[Finding]:
+    """Say where the truth lies outside of what was expected of the model in use."""
+    if actual is None:
+        return []
+    used = verdict.candidate(verdict.use)
+    estimate, truth = used.risk.estimate, actual[used.name]
+    if estimate is None or estimate.low <= truth <= estimate.high:
+        return []
+    numbers = verdict.numbers
+    return [
+        Finding(
+            "WB604",
+            "warning",
+            f"The actual error, {numbers.value(truth)}, is outside the interval "
+            f"{numbers.interval(estimate)}.",
+            "Look for a change in how features relate to the label, which no weights see; or it is "
+            f"one of the {100 - 100 * verdict.confidence:g} % of intervals that miss.",
+        )
+    ]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from weighbridge._fitted_rows import FittedRows
-from weighbridge._problem import Option, Problem, shown
+from weighbridge._estimators import FittedRows
+from weighbridge._findings import Option, Problem, shown
 from weighbridge._tables import Table
-from weighbridge.diagnostics._table_findings import MOSTLY_SHARED, TELLS_APART
+from weighbridge.diagnostics import MOSTLY_SHARED, TELLS_APART
 from weighbridge.exceptions import InputError
 
 

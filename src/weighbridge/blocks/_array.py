@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._namespace import is_foreign
-from weighbridge._validation import is_frame
+from weighbridge._data import is_foreign, is_frame
 from weighbridge.blocks._local import LocalRows
 from weighbridge.blocks._rows import Rows, block_size, check_columns, stretch
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, StandardScaler
 
-from weighbridge._namespace import array_namespace, is_foreign, to_numpy
+from weighbridge._data import array_namespace, is_foreign, to_numpy
 from weighbridge.blocks._rows import Block, Rows
 
 FloatArray = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from weighbridge._namespace import array_namespace, is_foreign, to_numpy
+from weighbridge._data import array_namespace, is_foreign, to_numpy
 from weighbridge.blocks._columns import (
     CentredTable,
     block_columns,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config, set_config
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
+from threadpoolctl import ThreadpoolController
 
-from weighbridge._namespace import is_foreign
+from weighbridge._data import is_foreign
 from weighbridge.blocks._rows import Block, Rows, check_length, run_on_block
 
 
@@ -138,3 +138,23 @@ def blas_threads() -> int:
 def _libraries() -> ThreadpoolController:
     """Return the thread pools of this process; to look for them takes milliseconds."""
     return ThreadpoolController()
+
+
+# On a CPU a block of this many numbers stays in the cache from one step to the next.
+CACHED_NUMBERS = 2**18
+
+
+def row_blocks(
+    n_rows: int, width: int, cached: bool = False, device: bool = False
+) -> Iterator[slice]:
+    """Yield slices of rows whose `width` numbers each fit scikit-learn's ``working_memory``.
+
+    A sixteenth of it, to be exact: a step has a few temporary arrays of a block's size. `cached`
+    blocks stay in the cache of a CPU; a `device` is busy with blocks of a quarter.
+    """
+    numbers = get_config()["working_memory"] * 2**20 / 8 / (4 if device else 16)
+    if cached:
+        numbers = min(numbers, CACHED_NUMBERS)
+    size = max(1, int(numbers / max(width, 1)))
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
-from weighbridge._namespace import array_namespace, is_foreign
+from weighbridge._data import array_namespace, is_foreign
 from weighbridge.exceptions import BlockError
 
 # Rows of a block, unless they are wide.

@@ -12,7 +12,7 @@ import click
 
 from weighbridge import __version__
 from weighbridge._files import RUN_FILES, check_outputs
-from weighbridge._problem import cli_option, one_line
+from weighbridge._findings import cli_option, one_line
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings, modules_here, size_text
 from weighbridge.cli._screen import Screen, Session, finding_text, spent, within_columns

@@ -18,7 +18,7 @@ import click
 
 from weighbridge import __version__
 from weighbridge._files import remove_unfinished
-from weighbridge._problem import Problem, nearest, shown_file
+from weighbridge._findings import Problem, nearest, shown_file
 from weighbridge.cli._screen import ReaderGone, Session, within_columns
 from weighbridge.exceptions import InputError
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weighbridge._problem import Problem, listed, nearest, shown
+from weighbridge._findings import Problem, listed, nearest, shown
 from weighbridge.cli._screen import Session
 from weighbridge.exceptions import InputError
 

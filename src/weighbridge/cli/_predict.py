@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
-from weighbridge._findings import Finding
-from weighbridge._problem import cli_option, listed, one_line, shown_file
+from weighbridge._findings import Finding, cli_option, listed, one_line, shown_file
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import block_rows, check_there, library_warnings, modules_here
 from weighbridge.cli._screen import Session, finding_text, within_columns

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from weighbridge._files import check_outputs
-from weighbridge._problem import Problem, shown, shown_file
+from weighbridge._findings import Problem, shown, shown_file
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there
 from weighbridge.cli._screen import Session

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._findings import Finding
-from weighbridge._problem import Problem, cli_option, listed, shown_file
+from weighbridge._findings import Finding, Problem, cli_option, listed, shown_file
 from weighbridge._tables import Dropped, Pair, Table, check_pair, read_blocks, read_table
 from weighbridge.adaptation import (
     MOST_DEPLOYMENT_ROWS,

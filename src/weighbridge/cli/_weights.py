@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
-from weighbridge._findings import Finding, percent
-from weighbridge._problem import one_line
+from weighbridge._findings import Finding, one_line, percent
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings
 from weighbridge.cli._screen import COLUMNS, Screen, Session, finding_text
@@ -101,9 +100,9 @@ def _compute(
 ) -> dict[str, Any]:
     from sklearn import config_context
 
-    from weighbridge._source_ratio import mean_one_log_ratio
     from weighbridge._tables import write_weights
     from weighbridge.cli._two_tables import read_two
+    from weighbridge.ratios import mean_one_log_ratio
     from weighbridge.weighting import Geodesic
 
     narration, memory = session.narration, settings["working_memory"]

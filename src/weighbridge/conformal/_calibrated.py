@@ -4,27 +4,178 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state, indexable
+from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
 
+from weighbridge._data import check_sample_weight, one_number, read_columns, to_numpy
+from weighbridge._estimators import (
+    FittedRows,
+    WeightedEstimator,
+    column_names,
+    is_estimated,
+    rows_told,
+)
 from weighbridge._findings import Finding, effective_sample_size, users_line, warn_if_apart
-from weighbridge._namespace import to_numpy
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge._source_ratio import mean_one_log_ratio, source_log_ratio
-from weighbridge._validation import one_number
-from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
-from weighbridge.conformal._parts import Part, labelled_rows, split
-from weighbridge.conformal._report import few_rows_finding
-from weighbridge.conformal._seen_rows import refuse_seen_rows
-from weighbridge.conformal._thresholds import infinite_share_expected, thresholds
+from weighbridge.conformal._report import few_rows_finding, infinite_share_expected, thresholds
+from weighbridge.criteria import table_rows
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.ratios._fit_ratio import is_fitted, target_like_source
+from weighbridge.ratios import is_fitted, mean_one_log_ratio, source_log_ratio, target_like_source
 from weighbridge.weighting import log_mean
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some labelled rows, with the user's own weights."""
+
+    X: Any
+    y: np.ndarray
+    sample_weight: np.ndarray | None
+
+    def take(self, rows: np.ndarray) -> Part:
+        """Return some of the rows, by their positions."""
+        sample_weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return Part(table_rows(self.X, rows), self.y[rows], sample_weight)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.y.size)
+
+
+def labelled_rows(X: Any, y: Any, sample_weight: Any, name: str) -> Part:
+    """Check that there is one label for each row."""
+    if y is None:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None: it has the labels of the "
+            "source rows."
+        )
+    shape = np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"Got y of shape {shape}; {name} takes one label for each row. Calibrate one "
+            "model for each output."
+        )
+    X = np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0]
+    labels, n = column_or_1d(y, warn=True), _num_samples(X)
+    if labels.size != n:
+        raise ValueError(f"Got X with {n} rows and y with {labels.size}; each row needs a label.")
+    if labels.dtype == object:
+        _refuse_gaps(labels)
+    assert_all_finite(labels, input_name="y")
+    return Part(X, labels, check_sample_weight(sample_weight, n))
+
+
+def _refuse_gaps(labels: np.ndarray) -> None:
+    (column,) = read_columns(labels[:, None])
+    missing = sum(label is None or label != label for label in column)
+    if missing:
+        raise ValueError(
+            f"Got y that is missing (None or NaN) in {missing} of {labels.size} rows; leave them "
+            "out: only rows with a label can be fitted to or calibrated on."
+        )
+
+
+def split(
+    part: Part, calibration_size: Any, rng: np.random.RandomState, *, by_class: bool
+) -> tuple[Part, Part]:
+    """Deal the rows at random, one part to fit to, one to calibrate on.
+
+    With `by_class` every class has the same share in both, and a row of each is fitted to.
+    """
+    n = part.n_rows
+    wanted = _calibration_rows(calibration_size, n)
+    order = rng.permutation(n)
+    first = np.zeros(n, dtype=bool)
+    if by_class:
+        codes = np.unique(part.y, return_inverse=True)[1]
+        order = order[np.argsort(codes[order], kind="stable")]
+        first = np.diff(codes[order], prepend=-1) > 0
+        if wanted > n - first.sum():
+            raise ValueError(
+                f"Got {n} rows of {first.sum()} classes, {wanted} of them to calibrate on; the "
+                "rest cannot hold a row of each class. Give more rows, or a smaller "
+                "calibration_size."
+            )
+    rest = order[~first]
+    marks = (np.arange(rest.size + 1) * wanted + rng.randint(rest.size)) // rest.size
+    held = rest[np.diff(marks) > 0]
+    fitted = np.setdiff1d(order, held)
+    return part.take(fitted), part.take(np.sort(held))
+
+
+def _calibration_rows(size: Any, n: int) -> int:
+    if n < 2:
+        raise ValueError(
+            f"Got n_samples={n} rows; one part is fitted to and the other calibrated on, which "
+            "takes at least 2 rows, and some hundreds to be of use."
+        )
+    if isinstance(size, Integral) and 1 <= int(size) < n and not isinstance(size, bool):
+        return int(size)
+    if isinstance(size, Real) and 0 < float(size) < 1:
+        return min(max(round(n * float(size)), 1), n - 1)
+    raise ValueError(
+        f"Got calibration_size={size!r} for {n} rows, but expected a share between 0 and 1, or a "
+        f"number of rows from 1 to {n - 1}."
+    )
+
+
+def refuse_seen_rows(model: Any, X: Any, X_fit: Any) -> bool:
+    """Raise where more rows of `X` than chance explains were used to fit `model`.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        May remember its rows itself.
+    X : table
+        Calibration rows.
+    X_fit : table or None
+        The rows that the model was fitted to, where the caller has them.
+
+    Returns
+    -------
+    bool
+        Whether it could be checked: False where the model does not tell its rows, nor the caller.
+    """
+    if X_fit is None:
+        seen = rows_told(model, X)
+    else:
+        _check_columns(X, X_fit)
+        seen = FittedRows(X_fit).known_beyond_chance(X)
+    if seen:
+        raise ValueError(
+            f"Got {seen} of {_num_samples(X)} calibration rows that the model was fitted to: their "
+            "errors are too small, and so would be every set. Calibrate on rows that the model "
+            "has not seen, or pass an estimator that is not fitted: then the rows are split."
+        )
+    return seen is not None
+
+
+def _check_columns(X: Any, X_fit: Any) -> None:
+    n, n_fit = (_num_columns(part) for part in (X, X_fit))
+    if n != n_fit:
+        raise ValueError(
+            f"Got X_fit with {n_fit} columns and X with {n}; X_fit has the rows that the model was "
+            "fitted to, with the same columns."
+        )
+    names, names_fit = column_names(X), column_names(X_fit)
+    if names is not None and names_fit is not None and set(names) != set(names_fit):
+        raise ValueError(
+            f"Got X_fit with columns {names_fit} and X with columns {names}; X_fit has the rows "
+            "that the model was fitted to, with the same columns."
+        )
+
+
+def _num_columns(X: Any) -> int:
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    return int(shape[1]) if len(shape) == 2 else 0
 
 
 class CalibratedEstimator(WeightedEstimator):

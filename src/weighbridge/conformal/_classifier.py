@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 
-from weighbridge.conformal._calibrated import CalibratedEstimator
-from weighbridge.conformal._parts import Part
+from weighbridge.conformal._calibrated import CalibratedEstimator, Part
 from weighbridge.conformal._report import ConformalReport
 
 

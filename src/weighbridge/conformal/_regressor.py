@@ -11,10 +11,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge.conformal._calibrated import CalibratedEstimator
-from weighbridge.conformal._parts import Part
+from weighbridge.conformal._calibrated import CalibratedEstimator, Part
 from weighbridge.conformal._report import ConformalReport
-from weighbridge.ratios._fit_ratio import is_fitted
+from weighbridge.ratios import is_fitted
 
 _FOLDS = 5
 

@@ -4,15 +4,23 @@ All are lower-is-better and give one loss for each row or fold, so that two weig
 compared in pairs with a standard error.
 """
 
-from weighbridge.criteria._criterion import Criterion
-from weighbridge.criteria._cross_validation import CrossValidation
-from weighbridge.criteria._hold_out import HoldOut
+from weighbridge.criteria._binned_objective import MANY_ROWS
+from weighbridge.criteria._candidate_weights import Tempered
+from weighbridge.criteria._criterion import CandidateObjective, Criterion, Scores
+from weighbridge.criteria._fold_objective import FoldObjective
+from weighbridge.criteria._folds import CrossValidation, HoldOut
 from weighbridge.criteria._information_criterion import InformationCriterion
 from weighbridge.criteria._leave_one_out import LeaveOneOut
-from weighbridge.criteria._row_loss import default_scoring as default_scoring
-from weighbridge.criteria._scores import Scores
-from weighbridge.criteria._tempered import Tempered
+from weighbridge.criteria._linear_design import (
+    Normal,
+    closed_form_family,
+    fixed_steps,
+    has_closed_form,
+)
+from weighbridge.criteria._row_loss import ROW_LOSSES, RowLoss, default_scoring, respond
+from weighbridge.criteria._rows import SourceRows, source_rows, table_rows
 
+# Public names; the others serve the packages above.
 __all__ = [
     "Criterion",
     "CrossValidation",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge._namespace import array_namespace, is_foreign, to_numpy
+from weighbridge._data import array_namespace, is_foreign, to_numpy
 from weighbridge.blocks import Block, CentredTable, no_alarms, used_part
 
 FloatArray = npt.NDArray[np.float64]

@@ -16,19 +16,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from weighbridge._namespace import to_numpy
+from weighbridge._data import to_numpy
 from weighbridge.blocks import Block, CentredTable, Columns, Rows, from_array, typical
 from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments, knots_of
 from weighbridge.criteria._candidate_weights import candidate_weights
-from weighbridge.criteria._families import Normal
-from weighbridge.criteria._held_out import HeldOutErrors
+from weighbridge.criteria._criterion import CandidateObjective, HeldOutErrors, Outcome
+from weighbridge.criteria._linear import inverses
 from weighbridge.criteria._linear_design import (
+    Normal,
     block_linear_model,
     closed_form_family,
     linear_model,
 )
-from weighbridge.criteria._linear_fits import inverses
-from weighbridge.criteria._objective import CandidateObjective, Outcome
 from weighbridge.criteria._row_loss import ROW_LOSSES, RowLoss
 from weighbridge.criteria._rows import SourceRows
 from weighbridge.search import Evaluation, Point

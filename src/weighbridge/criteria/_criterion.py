@@ -2,15 +2,246 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from weighbridge.criteria._objective import CandidateObjective
-from weighbridge.criteria._scores import Scores
+from weighbridge._data import array_namespace
+from weighbridge.blocks import Block, CentredTable, used_part
+from weighbridge.criteria._candidate_weights import candidate_weights
+from weighbridge.criteria._row_loss import RowLoss
+from weighbridge.criteria._rows import SourceRows
+from weighbridge.search import Difference, Evaluation, Point, weighted_mean
 from weighbridge.weighting import mean_one
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HeldOutErrors:
+    """Held-out errors of linear candidates: their products, and the gain of an average.
+
+    No prediction is kept: products come from the validation moments, and the standard error of a
+    gain from one pass over the rows.
+
+    Parameters
+    ----------
+    rows : SourceRows
+        The source rows, in blocks.
+    table : CentredTable
+        Features, ones and labels.
+    fold : ndarray
+        Number of the fold of each row of the table; negative for rows that do not count.
+    errors : ndarray of shape (folds, candidates, size)
+        Coefficients of the prediction minus the label.
+    validation : ndarray of shape (folds, size, size)
+        Moments of the rows of each fold under their validation weights.
+    """
+
+    rows: SourceRows
+    table: CentredTable
+    fold: npt.NDArray[np.int32]
+    errors: FloatArray
+    validation: FloatArray
+
+    @property
+    def costs(self) -> FloatArray:
+        """Weighted mean products of the errors of each pair of candidates."""
+        products = self.errors @ self.validation @ self.errors.transpose(0, 2, 1)
+        return np.asarray(products.sum(axis=0) / self.rows.unit_weights.sum())
+
+    def gain(self, none: int, shares: FloatArray) -> tuple[float, Difference]:
+        """Return the loss of one candidate, and what an average of all gains over it by row."""
+        together = np.einsum("k,fks->fs", shares, self.errors)
+        pair = np.stack([self.errors[:, none], together], axis=1)
+        total = self.rows.unit_weights.sum()
+        losses = np.einsum("fks,fst,fkt->k", pair, self.validation, pair) / total
+        mean = float(losses[0] - losses[1])
+        share = self.rows.unit_weights / total
+        n = int((share > 0).sum())
+        squares = self.rows.X.sum(
+            _SquaredGains(self.table, pair, mean),
+            self.rows.beside(self.rows.y.astype(float)),
+            self.fold,
+            self.rows.beside(share),
+        )
+        return float(losses[0]), Difference(mean, float(np.sqrt(n / (n - 1) * squares)))
+
+
+@dataclass(frozen=True)
+class _SquaredGains:
+    """Sum over a block of the squared share of a row times its gain less the mean gain."""
+
+    table: CentredTable
+    pair: FloatArray
+    mean: float
+
+    def __call__(self, block: Block) -> float:
+        some = used_part(block, block.beside[1] >= 0)
+        if some is None:
+            return 0.0
+        y, fold, share = some.beside
+        features = self.table.columns(some.table)
+        xp, device = array_namespace(features), features.device
+        table = self.table.whole(features, y)
+        total = 0.0
+        for number, pair in enumerate(self.pair):
+            rows = np.flatnonzero(fold == number)
+            of_fold = xp.take(table, _moved(xp, device, rows), axis=0)
+            errors = of_fold @ xp.asarray(np.ascontiguousarray(pair.T), device=device)
+            gain = errors[:, 0] ** 2 - errors[:, 1] ** 2 - self.mean
+            total += float(xp.sum((gain * _moved(xp, device, share[rows])) ** 2))
+        return total
+
+
+def _moved(xp: Any, device: Any, array: npt.NDArray[Any]) -> Any:
+    return xp.asarray(np.ascontiguousarray(array), device=device)
+
+
+# Weights of as many candidates as fit into so many numbers are formed together.
+_NUMBERS = 4_000_000
+
+
+class Outcome(NamedTuple):
+    """Losses and held-out predictions of one candidate, or why there are none."""
+
+    losses: FloatArray | None = None
+    predictions: FloatArray | None = None
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class CandidateObjective(ABC):
+    """Scores weightings of fixed rows; what a search minimises.
+
+    Parameters
+    ----------
+    rows : SourceRows
+        The source rows.
+    identity : list
+        What else the values depend on: estimator, criterion, folds.
+    """
+
+    def __init__(self, rows: SourceRows, identity: list[Any]) -> None:
+        self.rows = rows
+        self._identity = identity
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log ratios of the rows, of which every weight is made."""
+        return self.rows.log_ratio
+
+    @property
+    @abstractmethod
+    def unit_weights(self) -> FloatArray:
+        """What each loss counts."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Name of data, estimator and criterion, by content."""
+        return self.rows.fingerprint(*self._identity)
+
+    @abstractmethod
+    def outcomes(self, weights: FloatArray) -> Iterator[Outcome]:
+        """Score each row of `weights`, lazily and in order; a failure is recorded, not raised."""
+
+    @property
+    def held_rows(self) -> npt.NDArray[np.intp]:
+        """Numbers of the rows that predictions are held out for, in their order."""
+        return np.arange(self.log_ratio.size)
+
+    # whether a candidate more costs next to nothing, because all are solved together
+    solved_together = False
+
+    @property
+    def row_loss(self) -> RowLoss | None:
+        """What a held-out prediction of a row costs; None where a value is no mean over rows."""
+        return None
+
+    def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
+        """Held-out predictions of evaluated candidates, one row each."""
+        kept = [evaluation.predictions for evaluation in evaluations]
+        if any(each is None for each in kept):
+            raise ValueError(
+                "Got a candidate without held-out predictions: there are none where the metric is "
+                "no mean over rows, for an information criterion, and after a failure."
+            )
+        return np.stack([np.asarray(each) for each in kept])
+
+    def held_out(self, evaluations: Sequence[Evaluation]) -> HeldOutErrors | None:
+        """Held-out errors of evaluated candidates as sums; None where there are `predictions`."""
+        del evaluations
+        return None
+
+    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
+        """Score candidates in the order given, lazily."""
+        size = max(1, _NUMBERS // self.log_ratio.size)
+        for start in range(0, len(points), size):
+            block = points[start : start + size]
+            begun = time.perf_counter()
+            weights = candidate_weights(self.log_ratio, block, self.rows.sample_weight)
+            share = (time.perf_counter() - begun) / len(block)
+            for point, outcome in zip(block, self.outcomes(weights), strict=True):
+                seconds = outcome.seconds + share
+                yield Evaluation(point, *outcome[:3], seconds)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a criterion says about one candidate; lower is better.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_units,)
+        One loss for each row, or for each fold where the metric is no mean over rows.
+    weights : ndarray of shape (n_units,)
+        What each of them counts.
+    predictions : ndarray, optional
+        The held-out predictions behind the losses.
+
+    Examples
+    --------
+    Two candidates are compared in pairs, unit by unit:
+
+    >>> import numpy as np
+    >>> from weighbridge.criteria import Scores
+    >>> first = Scores(np.array([1.0, 2.0, 3.0]), np.ones(3))
+    >>> second = Scores(np.array([1.1, 2.2, 3.3]), np.ones(3))
+    >>> round(first.value, 6), round(first.standard_error, 6)
+    (2.0, 0.57735)
+    >>> difference = first - second
+    >>> round(difference.value, 6), round(difference.standard_error, 6)
+    (-0.2, 0.057735)
+    """
+
+    losses: FloatArray
+    weights: FloatArray
+    predictions: FloatArray | None = None
+
+    @property
+    def value(self) -> float:
+        """Weighted mean of the losses."""
+        return weighted_mean(self.losses, self.weights).value
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the weighted mean."""
+        return weighted_mean(self.losses, self.weights).standard_error
+
+    def __sub__(self, other: Scores) -> Scores:
+        if not np.array_equal(self.weights, other.weights):
+            raise ValueError(
+                "Got scores of other units or other weights; only scores of one criterion on the "
+                "same rows can be compared in pairs."
+            )
+        return Scores(self.losses - other.losses, self.weights)
 
 
 class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]

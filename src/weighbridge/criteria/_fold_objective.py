@@ -20,8 +20,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._pass_weights import fit_with_weights
+from weighbridge.criteria._criterion import CandidateObjective, Outcome
 from weighbridge.criteria._linear_design import fixed_steps
-from weighbridge.criteria._objective import CandidateObjective, Outcome
 from weighbridge.criteria._row_loss import RowLoss, respond, row_loss
 from weighbridge.criteria._rows import SourceRows
 from weighbridge.criteria._shared_work import share_work

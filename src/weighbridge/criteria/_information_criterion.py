@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings import effective_sample_size, users_line
-from weighbridge.criteria._criterion import Criterion
-from weighbridge.criteria._linear_objective import InformationObjective
-from weighbridge.criteria._objective import CandidateObjective
+from weighbridge.criteria._criterion import CandidateObjective, Criterion
+from weighbridge.criteria._linear import InformationObjective
 from weighbridge.criteria._rows import source_rows
 from weighbridge.exceptions import WeightWarning
 from weighbridge.weighting import IWERM

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weighbridge.criteria._criterion import Criterion
-from weighbridge.criteria._linear_objective import LeaveOneOutObjective
+from weighbridge.criteria._linear import LeaveOneOutObjective
 from weighbridge.criteria._row_loss import ROW_LOSSES, default_scoring, row_loss
 from weighbridge.criteria._rows import source_rows
 

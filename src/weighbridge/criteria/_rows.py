@@ -16,12 +16,22 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge._source_ratio import mean_one_log_ratio, source_log_weight, weighting_or_default
-from weighbridge._validation import check_sample_weight, is_frame
+from weighbridge._data import (
+    as_numbers,
+    check_sample_weight,
+    exact_keys,
+    is_foreign,
+    is_frame,
+    read_columns,
+    take_rows,
+    to_numpy,
+)
 from weighbridge.blocks import ON_BLOCKS, Block, Rows, as_rows, in_memory, is_blocks
-from weighbridge.ratios._columns import read_columns, take_rows
-from weighbridge.ratios._row_scores import as_numbers, exact_keys
+from weighbridge.ratios import (
+    mean_one_log_ratio,
+    source_log_weight,
+    weighting_or_default,
+)
 from weighbridge.weighting import RIWERM, mean_one
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils import get_tags
 
-from weighbridge._validation import is_frame
+from weighbridge._data import is_frame
 from weighbridge.criteria._linear_design import fixed_steps
 from weighbridge.criteria._rows import table_rows
 

@@ -9,10 +9,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from weighbridge._validation import one_number
+from weighbridge._data import check_count, column_labels, one_number, read_columns
 from weighbridge.ratios import KnownRatio
-from weighbridge.ratios._columns import column_labels, read_columns
-from weighbridge.ratios._parameters import check_count
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import Bunch
 
-from weighbridge.datasets._benchmarks import BENCHMARKS
-from weighbridge.datasets._sources import Benchmark, Contents, Folder, content_sha256
+from weighbridge.datasets._benchmarks import BENCHMARKS, Benchmark, Contents, Folder, content_sha256
 
 VARIABLE = "WEIGHBRIDGE_DATA"
 

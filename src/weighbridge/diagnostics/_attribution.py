@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
+from weighbridge._data import check_count, distinct_values
 from weighbridge.diagnostics._domain import (
     CrossFittedDomain,
     DomainModel,
     DomainRows,
+    FoldAuc,
     binned,
+    fold_auc,
     mean_log_odds,
+    standard_error,
 )
 from weighbridge.diagnostics._features import table_columns
-from weighbridge.diagnostics._placements import FoldAuc, fold_auc, standard_error
-from weighbridge.ratios._columns import distinct_values
-from weighbridge.ratios._parameters import check_count
-from weighbridge.ratios._table import TableEncoder
+from weighbridge.ratios import TableEncoder
 
 Array = np.ndarray[Any, Any]
 

@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._data import check_count
 from weighbridge.blocks import is_blocks
-from weighbridge.diagnostics._balance_row import BalanceRow, balance_rows
-from weighbridge.diagnostics._balance_text import balance_text
-from weighbridge.diagnostics._block_features import block_features
-from weighbridge.diagnostics._feature_sums import FeatureSums, number_sums, text_sums
-from weighbridge.diagnostics._features import read_features
-from weighbridge.diagnostics._moments import RowWeights
+from weighbridge.diagnostics._balance_row import BalanceRow, balance_rows, balance_text
+from weighbridge.diagnostics._features import block_features, read_features
+from weighbridge.diagnostics._sums import FeatureSums, RowWeights, number_sums, text_sums
 from weighbridge.diagnostics._weights import check_weights
 from weighbridge.ratios import gap_name
-from weighbridge.ratios._parameters import check_count
 
 
 @dataclass(frozen=True, repr=False)

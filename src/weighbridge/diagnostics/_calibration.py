@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from weighbridge._findings import Estimate
 from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._domain import check_confidence
-from weighbridge.diagnostics._moments import Moments
-from weighbridge.diagnostics._vectors import sum_of_stretches
+from weighbridge.diagnostics._samples import sum_of_stretches
+from weighbridge.diagnostics._sums import Moments
 
 # A mean ratio as near to 1 as this was made so.
 _BY_CONSTRUCTION = 1e-9

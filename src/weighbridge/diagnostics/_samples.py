@@ -2,17 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from html import escape
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._validation import FEWEST_ROWS, check_sample_weight
-from weighbridge.diagnostics._classes import refuse_missing
-from weighbridge.ratios import stacked_table
-from weighbridge.ratios._columns import take_rows
-from weighbridge.ratios._fit_ratio import target_like_source
+from weighbridge._data import (
+    FEWEST_ROWS,
+    check_sample_weight,
+    is_foreign,
+    read_columns,
+    take_rows,
+    to_numpy,
+)
+from weighbridge.blocks import Block, DaskRows, Rows, as_rows
+from weighbridge.ratios import stacked_table, target_like_source
+
+# Whole numbers with more different values than this count something, and are no classes.
+MOST_WHOLE = 50
+# Rows that a class should have for its frequency to mean anything.
+RARE_CLASS = 20
+
+
+def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes and the number of each row's; refuse what are no classes."""
+    y = _as_array(y)
+    if y.shape != (n_source,):
+        raise ValueError(f"Got y of shape {y.shape}, but expected ({n_source},), one for each row.")
+    refuse_missing(y)
+    if _is_continuous(y):
+        raise ValueError(
+            "Got y with continuous values, but label shift is checked for classes only; leave the "
+            "check out for regression, or pass classes."
+        )
+    kinds = {"number" if _is_number(v) else type(v).__name__ for v in y.tolist()}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"Got y with labels of several types ({', '.join(sorted(kinds))}); convert all of them "
+            "to text."
+        )
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if labels.size < 2:
+        raise ValueError(
+            f"Got y with one class only ({y.tolist()[0]!r}); a check needs two or more."
+        )
+    if counts.min() < 2:
+        rare = labels.tolist()[int(np.argmin(counts))]
+        raise ValueError(
+            f"Got y with class {rare!r} in 1 row only; each class needs 2 rows or more, to be held "
+            "out once. Merge rare classes, or leave them out."
+        )
+    if 4 * labels.size > y.size:
+        raise ValueError(
+            f"Got y with {labels.size} classes in {y.size} rows; there should be 4 rows or more "
+            "for a class. Merge rare classes."
+        )
+    return labels, codes
+
+
+def refuse_missing(y: Any) -> None:
+    """Refuse labels that are not there."""
+    values = _as_array(y).ravel().tolist()
+    missing = sum(_is_missing(value) for value in values)
+    if missing:
+        raise ValueError(
+            f"Got y with missing values in {missing} of {len(values)} rows; leave these rows out."
+        )
+
+
+def is_regression(y: Any) -> bool:
+    """True for labels that are quantities: numbers with decimals, or counts of many values."""
+    y = _as_array(y)
+    return _is_continuous(y) or (y.dtype.kind in "iuf" and np.unique(y).size > MOST_WHOLE)
+
+
+def _as_array(y: Any) -> np.ndarray:
+    """Return labels as an array; a list of numbers and text is not turned into text."""
+    array = to_numpy(y)
+    if array.dtype.kind in "US" and not hasattr(y, "dtype"):
+        array = np.asarray(y, dtype=object)
+    return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _is_continuous(y: np.ndarray) -> bool:
+    return y.dtype.kind == "f" and bool(np.any(y != np.rint(y)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def _is_missing(value: Any) -> bool:
+    """True for None, NaN, and the signs of other libraries (which compare with nothing)."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
 
 
 @dataclass(frozen=True)
@@ -56,3 +144,75 @@ def _rows_of(part: Any, rows: np.ndarray) -> Any:
     if isinstance(part, list | tuple):
         return [part[row] for row in rows]
     return take_rows(sp.csr_array(part) if sp.issparse(part) else part, rows)
+
+
+def vector_rows(vector: Any, name: str) -> Rows:
+    """Return a vector in blocks as rows of one column; refuse a table."""
+    rows = as_rows(vector)
+    if rows.n_columns != 1:
+        raise ValueError(
+            f"Got {name} of shape {rows.shape}, but expected one number for each row: one column."
+        )
+    return rows
+
+
+def stretch_of(part: Any) -> np.ndarray:
+    """Return a stretch of a vector, held in anything, as an array; text stays text."""
+    table = to_numpy(part) if is_foreign(part) else part
+    if not hasattr(table, "columns"):
+        table = np.asarray(table).reshape(-1, 1)
+    return read_columns(table)[0]
+
+
+def in_memory(vector: Any, name: str) -> np.ndarray:
+    """Return a vector in blocks as one array."""
+    rows = vector_rows(vector, name)
+    return np.concatenate([np.empty(0), *rows.map(_of_block)])
+
+
+def sum_of_stretches(vector: Any, function: Callable[[np.ndarray], Any], name: str) -> Any:
+    """Add up what a function returns for the stretches of a vector in blocks."""
+    return vector_rows(vector, name).sum(partial(_apply, function))
+
+
+def beside_rows(vector: Any, rows: Rows, name: str) -> Any:
+    """Return a vector in blocks as it can lie beside rows; refuse another number of entries."""
+    own = vector_rows(vector, name)
+    if own.n_rows != rows.n_rows:
+        raise ValueError(
+            f"Got {name} of shape ({own.n_rows},), but expected ({rows.n_rows},), one for each row."
+        )
+    # dask reads its own blocks only, and this process reads none of dask's
+    both = isinstance(own, DaskRows) == isinstance(rows, DaskRows)
+    return own if both else in_memory(own, name)
+
+
+def _of_block(block: Block) -> np.ndarray:
+    return stretch_of(block.table)
+
+
+def _apply(function: Callable[[np.ndarray], Any], block: Block) -> Any:
+    return function(stretch_of(block.table))
+
+
+def in_a_sentence(name: str) -> str:
+    """Return what a feature is called in a sentence: columns of an array have numbers only."""
+    return f"column {name}" if name.isdigit() else name
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Return the first few names, and how many more there are."""
+    shown = [in_a_sentence(name) for name in names[:most]]
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    return ", ".join(shown)
+
+
+def notebook_card(sentence: str, body: str, findings: Iterable[object]) -> str:
+    """Return HTML without script: a sentence, what belongs to it as markup, and the findings."""
+    return f"<div><p><b>{escape(sentence)}</b></p>{body}{html_list(map(str, findings))}</div>"
+
+
+def html_list(lines: Iterable[str]) -> str:
+    """Return lines of text as a list of HTML."""
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

@@ -12,12 +12,8 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from weighbridge.ratios import stacked_table
-from weighbridge.ratios._columns import take_rows
-from weighbridge.ratios._parameters import check_count
-from weighbridge.ratios._row_order import canonical_order
-from weighbridge.ratios._row_scores import RowScores
-from weighbridge.ratios._table import TableEncoder
+from weighbridge._data import RowScores, canonical_order, check_count, take_rows
+from weighbridge.ratios import TableEncoder, stacked_table
 
 Array = np.ndarray[Any, Any]
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from weighbridge import _findings
-from weighbridge._findings import pareto_threshold, percent
-from weighbridge.blocks import is_blocks
-from weighbridge.diagnostics._vectors import in_memory, sum_of_stretches
-from weighbridge.diagnostics._weight_checks import (
+from weighbridge._data import (
     as_floats,
     check_stretch,
     refuse_all_zero,
     refuse_bad,
 )
-from weighbridge.diagnostics._weight_sums import WeightSums
+from weighbridge._findings import pareto_threshold, percent
+from weighbridge.blocks import is_blocks
+from weighbridge.diagnostics._samples import in_memory, sum_of_stretches
+from weighbridge.diagnostics._sums import WeightSums
 
 
 def effective_sample_size(weights: Any) -> float:

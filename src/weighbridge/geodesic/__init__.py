@@ -10,11 +10,11 @@ from weighbridge.geodesic._derivatives import (
     log_weight_d_lam,
     log_weight_d_log_ratio,
 )
-from weighbridge.geodesic._lengths import excess_length, remaining_length
-from weighbridge.geodesic._log_weight import log_weight, log_weight_bounds
+from weighbridge.geodesic._lengths import excess_length, fisher_speed, path_length, remaining_length
+from weighbridge.geodesic._log_weight import check_alpha, check_lam, log_weight, log_weight_bounds
 from weighbridge.geodesic._means import alpha_divergence, alpha_geodesic, log_f_mean
-from weighbridge.geodesic._paths import fisher_speed, path_length
 
+# Public names; the others serve the packages above.
 __all__ = [
     "alpha_divergence",
     "alpha_geodesic",

@@ -5,9 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from weighbridge.geodesic._elementwise import elementwise, overwrite
-from weighbridge.geodesic._log_weight import FAR, NEAR, exponent, half_gap
-from weighbridge.geodesic._quadrature import unit_legendre
+import numpy as np
+
+from weighbridge.geodesic._log_weight import FAR, NEAR, elementwise, exponent, half_gap, overwrite
+
+
+def unit_legendre(n: int) -> list[tuple[float, float]]:
+    """Return n pairs (node, weight) that integrate polynomials of degree 2n - 1 over [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return [(float(0.5 * (x + 1)), float(0.5 * w)) for x, w in zip(nodes, weights, strict=True)]
+
 
 # Ten Gauss-Legendre nodes integrate p(1 - p) over |t| <= 1 to the last bit: its poles are pi away.
 _LEGENDRE = unit_legendre(10)

@@ -5,10 +5,166 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.integrate import quad_vec
+from scipy.special import expit, logit
 
-from weighbridge._namespace import array_namespace, device_of, to_numpy
-from weighbridge.geodesic._elementwise import as_float64, check_alpha, check_lam
-from weighbridge.geodesic._paths import path_length
+from weighbridge._data import array_namespace, device_of, to_numpy
+from weighbridge.geodesic._derivatives import log_weight_d_lam
+from weighbridge.geodesic._log_weight import as_float64, check_alpha, check_lam, log_weight
+
+# Beyond this many units of logit(lam) past the last row's own scale the curve has come to rest.
+_MARGIN = 40.0
+# Up to here lam = sigmoid(-(_MARGIN + t)) and its reciprocal are doubles.
+_LARGEST = 600.0
+
+
+def fisher_speed(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = None) -> Any:
+    """Fisher speed of the weighted sample as lam moves along a curve of constant alpha.
+
+    The square root of ``I(lam) = Var[d log w / d lam]``, the variance being taken under the
+    normalised weights: how fast the weighted distribution changes, in the Fisher-Rao metric.
+
+    Parameters
+    ----------
+    log_ratio : array of shape (n_samples,)
+        Log density ratios at a sample of the source.
+    lam, alpha : float or array
+        Where on which curve; they broadcast against each other.
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the source sample itself.
+
+    Returns
+    -------
+    array
+        The speed, of the broadcast shape of `lam` and `alpha`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.geodesic import fisher_speed
+    >>> float(fisher_speed(np.log([0.5, 1.5]), lam=0.0, alpha=-1))  # sd of the ratio
+    0.5
+    """
+    xp = array_namespace(log_ratio, lam, alpha)
+    device = device_of(xp, log_ratio, lam, alpha)
+    lam, alpha = (
+        as_float64(xp, value, device, name) for value, name in ((lam, "lam"), (alpha, "alpha"))
+    )
+    lam, alpha = lam[..., None], alpha[..., None]
+    s = as_float64(xp, log_ratio, device, "log_ratio")
+    _check_sample(xp, s)
+    log_base = _log_base(xp, s, sample_weight, device)
+    return _speed(xp, log_base + log_weight(s, lam, alpha), log_weight_d_lam(s, lam, alpha))
+
+
+def path_length(
+    log_ratio: Any, alpha: Any, start: float = 0.0, stop: float = 1.0, sample_weight: Any = None
+) -> Any:
+    """Fisher-Rao length of a curve of constant alpha, from lam = `start` to lam = `stop`.
+
+    ``path_length(s, alpha, lam, 1)`` is what remains to be done after stopping at lam. The curve
+    ``alpha = 0`` is the shortest, ``2 arccos`` of the Bhattacharyya coefficient of the two ends.
+
+    Parameters
+    ----------
+    log_ratio : array of shape (n_samples,)
+        Log density ratios at a sample of the source.
+    alpha : float or array
+        Which curve or curves.
+    start, stop : float
+        The two ends, ``0 <= start <= stop <= 1``.
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the source sample itself.
+
+    Returns
+    -------
+    float or ndarray
+        The length, of the shape of `alpha`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.geodesic import path_length
+    >>> s = np.log([0.2, 0.8, 1.0, 2.0])
+    >>> path_length(s, alpha=np.array([-1.0, 0.0, 1.0, 3.0])).round(4)
+    array([0.7066, 0.7024, 0.7073, 0.7413])
+    """
+    xp = array_namespace(log_ratio)
+    device = device_of(xp, log_ratio)
+    s = as_float64(xp, log_ratio, device, "log_ratio")
+    alpha = np.asarray(to_numpy(alpha), dtype=float)
+    if alpha.size == 0:
+        raise ValueError("Got an empty alpha; lengths need one curve at least.")
+    check_alpha(np, alpha)
+    check_lam(np, np.asarray([start, stop], dtype=float))
+    if start > stop:
+        raise ValueError(f"Got start={start} above stop={stop}; swap them.")
+    _check_sample(xp, s)
+    log_base = _log_base(xp, s, sample_weight, device)
+    curves = xp.asarray(alpha, device=device)[..., None]
+    largest = float(np.max(np.abs((1 - alpha) / 2))) * float(xp.max(xp.abs(s)))
+    if largest > _LARGEST:
+        raise ValueError(
+            f"Got log ratios and alpha with |log_ratio * (1 - alpha) / 2| up to {largest:.3g}; "
+            f"lengths are computed up to {_LARGEST:g}. Such rows tell the samples apart at sight; "
+            "leave them out, or use an alpha nearer to 1."
+        )
+    reach = _MARGIN + largest
+    low, high = np.clip(logit([start, stop]), -reach, reach)
+
+    def speed(tau: float) -> Any:
+        # For lam > 1/2 go by 1 - lam from the other end: w^(lam)(r) = r w^(1 - lam)(1/r).
+        turn = tau > 0
+        lam, ends = float(expit(-abs(tau))), (-s, log_base + s) if turn else (s, log_base)
+        # d/dtau = lam (1 - lam) d/dlam, taken before the square: d/dlam alone may be 1e260
+        rate = log_weight_d_lam(ends[0], lam, curves) * lam * float(expit(abs(tau)))
+        return to_numpy(_speed(xp, ends[1] + log_weight(ends[0], lam, curves), rate))
+
+    points = [0.0] if low < 0 < high else None
+    length, error = quad_vec(
+        speed, low, high, epsabs=1e-12, epsrel=1e-10, limit=2000, points=points
+    )
+    if not error <= 1e-7 * (1 + np.max(length)):
+        raise ArithmeticError(
+            f"The length did not converge: {length} with an error of about {error:.1g}. Leave out "
+            "rows with extreme log ratios, or use an alpha nearer to 1."
+        )
+    return length if alpha.ndim else float(length)
+
+
+def _check_sample(xp: Any, s: Any) -> None:
+    if s.ndim != 1 or s.shape[0] == 0:
+        raise ValueError(
+            f"Got log_ratio of shape {tuple(s.shape)}, but expected one number for each of one or "
+            "more rows."
+        )
+    if not bool(xp.all(xp.isfinite(s))):
+        raise ValueError(
+            "Got log_ratio with NaN or infinite values; speeds and lengths need finite log ratios. "
+            "Leave out the rows whose ratio is 0."
+        )
+
+
+def _log_base(xp: Any, log_ratio: Any, sample_weight: Any, device: Any) -> Any:
+    if sample_weight is None:
+        return 0.0
+    weight = as_float64(xp, sample_weight, device, "sample_weight")
+    bad = tuple(weight.shape) != tuple(log_ratio.shape)
+    bad = bad or bool(xp.any(~((weight >= 0) & xp.isfinite(weight))))
+    if bad or not bool(xp.any(weight > 0)):
+        raise ValueError(
+            f"Got sample_weight of shape {tuple(weight.shape)} for log_ratio of shape "
+            f"{tuple(log_ratio.shape)}; it must hold one number >= 0 for each row, not all 0."
+        )
+    with np.errstate(divide="ignore"):
+        return xp.log(weight)
+
+
+def _speed(xp: Any, log_density: Any, derivative: Any) -> Any:
+    mass = xp.exp(log_density - xp.max(log_density, axis=-1, keepdims=True))
+    mass = mass / xp.sum(mass, axis=-1, keepdims=True)
+    mean = xp.sum(mass * derivative, axis=-1, keepdims=True)
+    return xp.sqrt(xp.sum(mass * (derivative - mean) ** 2, axis=-1))
 
 
 def excess_length(log_ratio: Any, alpha: Any, sample_weight: Any = None) -> Any:

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._namespace import array_namespace, device_of
-from weighbridge.geodesic._elementwise import as_float64, check_alpha, check_lam
-from weighbridge.geodesic._log_weight import log_weight
-from weighbridge.geodesic._quadrature import unit_legendre
+from weighbridge._data import array_namespace, device_of
+from weighbridge.geodesic._derivatives import unit_legendre
+from weighbridge.geodesic._log_weight import as_float64, check_alpha, check_lam, log_weight
 
 _LEGENDRE = unit_legendre(12)
 

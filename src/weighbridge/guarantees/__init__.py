@@ -4,9 +4,13 @@ The bound for all hypotheses of a class is often above 1, where it says nothing;
 weights and a hypothesis fixed in advance is of use from some hundred rows on.
 """
 
-from weighbridge.guarantees._bounds import bernstein_bound, learning_bound
-from weighbridge.guarantees._learning_bound import LearningBound
-from weighbridge.guarantees._second_moment import d2_from_ratios, second_moment_bound
+from weighbridge.guarantees._bounds import (
+    LearningBound,
+    bernstein_bound,
+    d2_from_ratios,
+    learning_bound,
+    second_moment_bound,
+)
 
 __all__ = [
     "LearningBound",

@@ -3,21 +3,187 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from weighbridge._validation import one_number
-from weighbridge.guarantees._learning_bound import LearningBound
-from weighbridge.guarantees._second_moment import second_moment_bound
+from weighbridge._data import one_number
 from weighbridge.guarantees._terms import (
     Weighting,
     bias_term,
     check_delta,
+    check_log_ratio,
     largest_weight,
     moment,
     source_rows,
 )
+from weighbridge.weighting import Geodesic, log_mean
+
+
+@dataclass(frozen=True)
+class LearningBound:
+    """A bound on the gap between the target risk and the weighted empirical risk.
+
+    Made by `learning_bound` and `bernstein_bound`.
+
+    Attributes
+    ----------
+    bias : float
+        ``|E[(r - w) l]|`` under the source, what weights other than the ratio cost; the largest
+        one over all losses in [0, 1] where no losses were given.
+    second_moment : float
+        ``E[w**2 l**2]``, population or sample, whichever is larger ("cortes"); the sample variance
+        of ``w l`` or a bound of it ("bernstein").
+    complexity : float
+        The factor of ``sqrt(second_moment)`` in the deviation.
+    remainder : float
+        The rest of the deviation, of order 1/n; 0 in the form "cortes".
+    delta : float
+        The bound may fail with this probability.
+    n : int
+        Number of source rows.
+    form : str
+        "cortes" (any weights, all hypotheses of a class) or "bernstein" (bounded weights, one
+        hypothesis or finitely many).
+    plug_in : tuple of str
+        The parts that are estimates from the sample where the theorem has an expectation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.weighting import RIWERM
+    >>> from weighbridge.guarantees import learning_bound
+    >>> log_ratio = np.random.default_rng(0).standard_normal(200) - 0.5
+    >>> bound = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=10)
+    >>> bound.vacuous
+    True
+    >>> print(bound)
+    gap <= 1.5 with probability 0.95 (vacuous: a loss in [0, 1] is never above 1); the bias and
+    the second moment are estimates from the sample
+    """
+
+    bias: float
+    second_moment: float
+    complexity: float
+    remainder: float
+    delta: float
+    n: int
+    form: str
+    plug_in: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The bound: the sum of `bias` and `deviation`."""
+        return self.bias + self.deviation
+
+    @property
+    def deviation(self) -> float:
+        """What the sample adds: ``sqrt(second_moment) * complexity + remainder``."""
+        return math.sqrt(self.second_moment) * self.complexity + self.remainder
+
+    @property
+    def vacuous(self) -> bool:
+        """True where the bound is 1 or more, and says nothing about any risk in [0, 1].
+
+        A smaller one may still say nothing about the risk at hand: with a weighted risk ``R_w`` it
+        leaves ``R_w - value`` to ``R_w + value``, which may hold all of [0, 1].
+        """
+        return not self.value < 1
+
+    def __str__(self) -> str:
+        text = f"gap <= {self.value:.3g} with probability {1 - self.delta:g}"
+        if self.vacuous:
+            text += " (vacuous: a loss in [0, 1] is never above 1)"
+        if self.plug_in:
+            verb = "is an estimate" if len(self.plug_in) == 1 else "are estimates"
+            text += f"; the {' and the '.join(self.plug_in)} {verb} from the sample"
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, and whether they are vacuous, as plain Python objects.
+
+        Returns
+        -------
+        dict
+            All attributes, `value`, `deviation` and `vacuous`.
+        """
+        return asdict(self) | {
+            "plug_in": list(self.plug_in),
+            "value": self.value,
+            "deviation": self.deviation,
+            "vacuous": self.vacuous,
+        }
+
+
+def second_moment_bound(weighting: Weighting, d2: float) -> float:
+    """Largest second moment ``E[w**2]`` that a weight can have at a given ``d2 = E[r**2]``.
+
+    ``1 + lam**2 (d2 - 1)`` for a `Geodesic` with ``alpha >= -1``. For ``alpha < -1`` weights are
+    larger than those of the mixture, and no such bound holds.
+
+    Parameters
+    ----------
+    weighting : Geodesic
+        The weighting.
+    d2 : float
+        Second moment of the ratio under the source, at least 1.
+
+    Returns
+    -------
+    float
+        The bound; it is attained at ``alpha = -1``.
+
+    Examples
+    --------
+    >>> from weighbridge import Geodesic
+    >>> from weighbridge.guarantees import second_moment_bound
+    >>> second_moment_bound(Geodesic(lam=0.5, alpha=3), d2=5.0)
+    2.0
+    """
+    if not isinstance(weighting, Geodesic):
+        raise TypeError(
+            f"Got weighting of type {type(weighting).__name__} with d2, which bounds the second "
+            "moment of a Geodesic only; leave d2 out."
+        )
+    if weighting.alpha < -1:
+        raise ValueError(
+            f"Got alpha={weighting.alpha} with d2, which bounds the second moment for alpha >= -1 "
+            "only; use such an alpha, or leave d2 out."
+        )
+    if not 1 <= one_number(d2, "d2") < math.inf:
+        raise ValueError(
+            f"Got d2={d2}, but the second moment of a density ratio is a finite number of at "
+            "least 1."
+        )
+    return float(1 + weighting.lam**2 * (d2 - 1))
+
+
+def d2_from_ratios(log_ratio: Any) -> float:
+    """Estimate ``d2 = E[r**2]`` under the source from log ratios at source rows.
+
+    The ratios are scaled to mean 1 first. Few rows miss the largest ratios, so that the estimate is
+    usually too low where d2 is large; it is never above the number of rows.
+
+    Parameters
+    ----------
+    log_ratio : array-like of shape (n,)
+        Log density ratios at the source rows; a constant does not matter.
+
+    Returns
+    -------
+    float
+        The mean square of the ratios, ``n / ESS``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.guarantees import d2_from_ratios
+    >>> round(d2_from_ratios(np.log([0.5, 1.5])), 6)
+    1.25
+    """
+    log_ratio = check_log_ratio(log_ratio)
+    return float(np.exp(log_mean(2 * (log_ratio - log_mean(log_ratio)))))
 
 
 def learning_bound(

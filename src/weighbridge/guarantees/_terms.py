@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._validation import one_number
+from weighbridge._data import one_number
 from weighbridge.exceptions import WeightWarning
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.weighting import Geodesic, log_mean

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.geodesic._elementwise import check_lam
+from weighbridge.geodesic import check_lam
 from weighbridge.manifolds._collocation import Curve, solve_geodesic
 from weighbridge.manifolds._exponential_family import ExponentialFamily
 from weighbridge.manifolds._observations import one_alpha

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from weighbridge._validation import one_number
+from weighbridge._data import one_number
 
 # Below this share no digit of an inverse metric is left.
 _INDEPENDENT = 1e-13

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad_vec
 
-from weighbridge._validation import one_number
+from weighbridge._data import one_number
 from weighbridge.manifolds._exponential_family import ExponentialFamily
 from weighbridge.manifolds._observations import one_alpha
 

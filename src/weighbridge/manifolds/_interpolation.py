@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from weighbridge.geodesic import log_f_mean
-from weighbridge.geodesic._elementwise import check_lam
+from weighbridge.geodesic import check_lam, log_f_mean
 from weighbridge.manifolds._exponential_family import ExponentialFamily
 from weighbridge.manifolds._nodes import quadrature
 from weighbridge.manifolds._observations import one_alpha

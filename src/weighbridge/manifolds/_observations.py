@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._validation import one_number
-from weighbridge.geodesic._elementwise import check_alpha, check_lam
+from weighbridge._data import one_number
+from weighbridge.geodesic import check_alpha, check_lam
 
 
 def real_line(x: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._importance_weighted_cv import ImportanceWeightedCV
+from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge.criteria import default_scoring
 from weighbridge.diagnostics import Diagnosis, balance_table, read_features
 from weighbridge.pictures._balance import (

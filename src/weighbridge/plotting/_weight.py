@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._data import one_number
 from weighbridge._findings import percent
-from weighbridge._validation import one_number
 from weighbridge.diagnostics import WeightSummary, check_weights, summarize_weights
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.pictures import (

@@ -3,30 +3,52 @@
 Every ratio has ``score_samples(X)``, the log ratio ``log p_target(x) - log p_source(x)``.
 """
 
+from weighbridge._data import check_count, gap_name, read_columns
 from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._base import DensityRatioMixin
 from weighbridge.ratios._candidates import CandidateTable
 from weighbridge.ratios._classifier import ClassifierRatio
-from weighbridge.ratios._columns import gap_name as gap_name
-from weighbridge.ratios._columns import read_columns as read_columns
-from weighbridge.ratios._fit_ratio import check_ratio as check_ratio
-from weighbridge.ratios._fit_ratio import fit_ratio
-from weighbridge.ratios._fit_ratio import is_fitted as is_fitted
-from weighbridge.ratios._fit_ratio import target_like_source as target_like_source
+from weighbridge.ratios._cross_fit import deal
+from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._fit_ratio import (
+    check_ratio,
+    fit_ratio,
+    is_fitted,
+    named_alike,
+    refuse_no_table,
+    stack_samples,
+    target_like_source,
+)
 from weighbridge.ratios._gaussian import GaussianRatio
 from weighbridge.ratios._kliep import KLIEP
 from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
-from weighbridge.ratios._parameters import check_count as check_count
-from weighbridge.ratios._support import FEW_TO_NAME as FEW_TO_NAME
-from weighbridge.ratios._support import Support as Support
-from weighbridge.ratios._support import check_rows as check_rows
-from weighbridge.ratios._support import outside_support as outside_support
-from weighbridge.ratios._support import share_outside as share_outside
-from weighbridge.ratios._support import stacked_table as stacked_table
+from weighbridge.ratios._source_ratio import (
+    mean_one_log_ratio,
+    source_log_ratio,
+    source_log_weight,
+    weighting_or_default,
+)
+from weighbridge.ratios._support import (
+    FEW_TO_NAME,
+    Support,
+    check_rows,
+    outside_support,
+    share_outside,
+    stacked_table,
+)
 from weighbridge.ratios._ulsif import ULSIF
+from weighbridge.ratios._views import (
+    NumbersView,
+    Quadratic,
+    QuadraticRows,
+    QuadraticView,
+    TreesView,
+    View,
+)
 
+# Public names; the others serve the packages above.
 __all__ = [
     "KLIEP",
     "KMM",
@@ -40,5 +62,3 @@ __all__ = [
     "NearestNeighbourRatio",
     "fit_ratio",
 ]
-
-# for the packages above

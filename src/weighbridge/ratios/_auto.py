@@ -11,9 +11,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
-from weighbridge.ratios._columns import take_rows
+from weighbridge._data import RowScores, check_count, is_foreign, shuffled, take_rows, to_numpy
+from weighbridge.ratios._base import EstimatedRatio
+from weighbridge.ratios._candidates import (
+    Candidate,
+    Makers,
+    Scored,
+    choose,
+    default_makers,
+    own_makers,
+    scored,
+)
 from weighbridge.ratios._cross_fit import (
     FoldModel,
     cross_fit,
@@ -21,11 +29,6 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
-from weighbridge.ratios._default_candidates import Makers, default_makers, own_makers
-from weighbridge.ratios._estimated import EstimatedRatio
-from weighbridge.ratios._parameters import check_count
-from weighbridge.ratios._row_order import shuffled
-from weighbridge.ratios._row_scores import RowScores
 from weighbridge.ratios._views import View
 
 # Larger samples are represented by so many rows while the candidates are compared.

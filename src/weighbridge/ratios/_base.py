@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit
-from sklearn.base import ClassifierMixin
+import scipy.sparse as sp
+from scipy.special import expit, log_expit, logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     assert_all_finite,
     check_consistent_length,
+    check_is_fitted,
     column_or_1d,
     validate_data,
 )
 
-from weighbridge._validation import is_frame
-from weighbridge.blocks import Rows
-from weighbridge.ratios._columns import holds_text, unmasked
+from weighbridge._data import (
+    array_namespace,
+    column_labels,
+    holds_text,
+    is_foreign,
+    is_frame,
+    take_rows,
+    to_numpy,
+    unmasked,
+)
+from weighbridge._findings import APART, outside_share, warn_if_apart, warn_if_outside
+from weighbridge.blocks import ArrayRows, Rows, as_rows, is_blocks, joined_tables, row_blocks
 from weighbridge.ratios._cross_fit import log_prior_odds
+from weighbridge.ratios._encoder import TableEncoder, checked_array, take
+from weighbridge.ratios._sample import MOST_FIRST, Sample, encoder_of, on_host, samples
 
 
 @contextmanager
@@ -142,4 +158,259 @@ class DensityRatioMixin(ClassifierMixin, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        return tags
+
+
+# With fewer source rows than this the largest of their ratios are anything.
+FEW_FOR_LARGEST = 30
+
+
+class Outside(NamedTuple):
+    """Shares of the target rows that lie outside the source, by two measures.
+
+    Their ratio is far larger than those of all source rows but the `most` extreme few, or of all
+    but a single one.
+    """
+
+    of_most: float
+    of_all: float
+
+
+class EstimatedRatio(DensityRatioMixin, BaseEstimator):
+    """A ratio that learns from two samples: checks, the work, and a word if they hardly overlap."""
+
+    # a target row whose log ratio exceeds all those of the source by more lies outside
+    _log_far = np.log(2)
+    _width = 1000  # numbers that scoring one row takes
+    # of samples in blocks a method that needs rows in memory gets so many, drawn at random
+    _most_rows = MOST_FIRST
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense, before any work."""
+
+    @abstractmethod
+    def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Learn the ratio; return its logarithm at the source and the target rows."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Estimate the ratio.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Source and target rows.
+        y : array-like of shape (n_samples,)
+            0 for source rows, 1 for target rows; of any other two labels the larger is the target.
+
+        Returns
+        -------
+        density ratio
+            The fitted object.
+        """
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {y.shape} instead: y says "
+                "which rows of X are source (0) and target (1). Two samples go into fit_ratio(X, "
+                "X_target)."
+            )
+        self._check_parameters()
+        with whole_or_not_at_all(self):
+            at_source, at_target = self._estimate(X, y)
+            self._warn_if_apart(at_source, at_target)
+        return self
+
+    def _fit_blocks(self, source: Rows, target: Rows) -> Any:
+        """Estimate the ratio from samples in blocks, whose columns `fit_ratio` has compared."""
+        self._check_parameters()
+        with whole_or_not_at_all(self):
+            self._keep_columns(source)
+            self._keep_sizes(source.n_rows, target.n_rows)
+            at_source, at_target = self._estimate_blocks(source, target)
+            self._warn_if_apart(at_source, at_target)
+        return self
+
+    def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Learn the ratio from samples in blocks: from some of their rows, unless told otherwise.
+
+        Returns its logarithm at rows of source and target drawn at random.
+        """
+        seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
+        labels = source.names or [str(j) for j in range(source.n_columns)]
+        encoder = encoder_of(source, target, labels)
+        tables = [
+            to_numpy(part.table) if is_foreign(part.table) else part.table
+            for part in samples(encoder, source, target, seed, self._most_rows)
+        ]
+        codes = np.repeat([0, 1], [table.shape[0] for table in tables])
+        found = self._estimate(joined_tables(tables), codes)
+        # names, where arrays of numbers stand for them, and odds are those of all rows
+        self._keep_columns(source)
+        self._keep_sizes(source.n_rows, target.n_rows)
+        return found
+
+    def _keep_columns(self, rows: Rows) -> None:
+        """Remember number and names of the columns."""
+        self.n_features_in_ = rows.n_columns
+        if rows.names is not None:
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log density ratio at the rows of `X`, computed in blocks of rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Rows or dask collection of shape \
+                (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``log p_target(x) - log p_source(x)``, estimated; a dask array for dask rows, an array
+            on the same device for rows there.
+        """
+        check_is_fitted(self)
+        if is_blocks(X):
+            rows = columns_of_fit(self, as_rows(X))
+            with warnings.catch_warnings():  # here: in the threads of blocks it would not be safe
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                return rows.vector(self._score_table)
+        return self._in_blocks(self._checked_rows(X, reset=False), self._score_block)
+
+    def _score_table(self, table: Any) -> Any:
+        """Return the log ratio at the rows of one block, whose columns have been compared."""
+        scorer = self
+        if isinstance(table, np.ndarray) and hasattr(self, "feature_names_in_"):
+            # an array of numbers may stand for a block of named columns
+            scorer = copy(self)
+            del scorer.feature_names_in_
+        return scorer._in_blocks(scorer._checked_rows(table, reset=False), scorer._score_block)
+
+    @abstractmethod
+    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Check rows and columns; with `reset` learn the columns."""
+
+    @abstractmethod
+    def _score_block(self, X: Any) -> Any:
+        """Return the log ratio at some checked rows."""
+
+    def _in_blocks(self, X: Any, function: Any) -> Any:
+        """Apply a function to blocks of rows and put the results together."""
+        xp = array_namespace(X)
+        cut = take_rows if xp is np else (lambda X, block: X[block, :])
+        if X.shape[0] == 0:
+            return xp.zeros(0)
+        blocks = row_blocks(X.shape[0], max(2 * X.shape[1], self._width))
+        return xp.concat([function(cut(X, block)) for block in blocks])
+
+    def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
+        """Warn when the log ratio just estimated says that the samples hardly overlap."""
+        log_mean = float(logsumexp(at_source) - np.log(at_source.size))
+        share = outside_share(at_source, at_target, self._log_far)
+        self._outside = Outside(share, outside_share(at_source, at_target, self._log_far, rank=2))
+        if log_mean < np.log(APART):
+            warn_if_apart(log_mean)
+        elif at_source.size >= FEW_FOR_LARGEST:
+            warn_if_outside(share)
+
+
+class TwoSampleRatio(EstimatedRatio):
+    """A ratio whose algorithm sees two samples of standardised numbers.
+
+    A concrete class computes the ratio from them (rows in an order that is random, yet the same
+    for the same table however its rows are ordered), and evaluates it at blocks of rows. It learns
+    from sums over all rows (`_fit_streams`), or from rows in memory (`_fit_samples`).
+    """
+
+    _other_arrays = False  # can it compute with arrays of other libraries, on their device?
+    _takes_sparse = True
+    _streams = False  # does it learn from sums?
+
+    def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any] | None:
+        """Compute the ratio from the rows of the two samples; return its logarithm if known."""
+        raise NotImplementedError
+
+    def _fit_streams(self, source: Sample, target: Sample) -> tuple[Any, Any] | None:
+        """Compute the ratio from two samples; return its logarithm at the first rows if known."""
+        return self._fit_samples(source.first, target.first)
+
+    @abstractmethod
+    def _log_ratio(self, rows: Any) -> Any:
+        """Return the log ratio at a block of rows."""
+
+    def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        X, y = self._checked_rows(X, y, reset=True)
+        classes, codes = self._coded(y)
+        self._keep_domains(classes, codes)
+        cut = take if is_foreign(X) else take_rows
+        source, target = (
+            ArrayRows(cut(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
+        )
+        if sp.issparse(X):
+            encoder: Any = TableEncoder().fit(X, codes)
+        else:
+            encoder = encoder_of(source, target, column_labels(X))
+        # a method that learns from sums has no use for a copy of all rows
+        streams = self._streams and not sp.issparse(X)
+        most = self._most_rows if streams else codes.size
+        return self._fit_rows(encoder, source, target, most)
+
+    def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
+        if not self._other_arrays:
+            source, target = on_host(source), on_host(target)
+        labels = source.names or [str(j) for j in range(source.n_columns)]
+        return self._fit_rows(encoder_of(source, target, labels), source, target, self._most_rows)
+
+    def _fit_rows(
+        self, encoder: Any, source: Rows, target: Rows, most: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self.encoder_ = encoder
+        seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
+        parts = samples(encoder, source, target, seed, most)
+        self._width = max(encoder.width, 256)
+        known = self._fit_streams(*parts)
+        if known is None:
+            known = tuple(self._in_blocks(part.first, self._log_ratio) for part in parts)
+        at_source, at_target = (self._plain_log_ratio(to_numpy(values)) for values in known)
+        return at_source, at_target
+
+    def _score_block(self, X: Any) -> Any:
+        return self._log_ratio(self.encoder_.numbers(X))
+
+    def _plain_log_ratio(self, log_ratio: np.ndarray) -> np.ndarray:
+        """Return log p_target - log p_source from what is estimated."""
+        return log_ratio
+
+    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        if is_foreign(X) and self._other_arrays:
+            return self._checked_array(X, y, reset)
+        if is_foreign(X):
+            X = to_numpy(X)
+        if sp.issparse(X) and not self._takes_sparse:
+            raise TypeError(
+                f"Sparse data was passed for X, but dense data is required: {type(self).__name__} "
+                "works on dense columns. Use X.toarray(), or a ratio that takes sparse rows: "
+                "AutoRatio, ClassifierRatio, ULSIF, KLIEP, KMM or NearestNeighbourRatio."
+            )
+        return self._validate_table(X, y, reset=reset, ensure_all_finite="allow-nan")
+
+    def _checked_array(self, X: Any, y: Any, reset: bool) -> Any:
+        X = checked_array(X, type(self).__name__)
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return X if isinstance(y, str) else (X, to_numpy(y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.string = True
         return tags

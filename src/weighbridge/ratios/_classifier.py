@@ -14,13 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
-from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge._validation import is_frame
+from weighbridge._data import RowScores, is_foreign, is_frame, shuffled, take_rows, to_numpy
 from weighbridge.blocks import Rows
+from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._block_logistic import BlockLogistic, fit_block_logistic, streams
-from weighbridge.ratios._columns import take_rows
 from weighbridge.ratios._cross_fit import (
     Family,
+    LogisticPath,
     Single,
     cross_fit,
     deal,
@@ -28,13 +28,8 @@ from weighbridge.ratios._cross_fit import (
     refuse_class_weight,
     smallest_probability,
 )
-from weighbridge.ratios._estimated import EstimatedRatio
-from weighbridge.ratios._logistic import LogisticPath
-from weighbridge.ratios._quadratic import MAX_SQUARES
-from weighbridge.ratios._row_order import shuffled
-from weighbridge.ratios._row_scores import RowScores
-from weighbridge.ratios._table import TableEncoder
-from weighbridge.ratios._views import FactoredView, TreesView, View
+from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._views import MAX_SQUARES, FactoredView, TreesView, View
 
 
 class ClassifierRatio(EstimatedRatio):

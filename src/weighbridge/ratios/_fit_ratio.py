@@ -12,11 +12,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._namespace import array_namespace, is_foreign
-from weighbridge._validation import is_frame
+from weighbridge._data import DAY, array_namespace, is_foreign, is_frame, unmasked
 from weighbridge.blocks import ArrayRows, Rows, as_numbers, as_rows, is_blocks
 from weighbridge.ratios._auto import AutoRatio
-from weighbridge.ratios._columns import DAY, unmasked
 
 # Rows by which the columns of samples in blocks are compared.
 HEAD = 1000

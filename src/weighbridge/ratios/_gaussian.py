@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from weighbridge.blocks import Rows
-from weighbridge.ratios._host_rows import on_host
-from weighbridge.ratios._sample import Sample
-from weighbridge.ratios._two_sample import TwoSampleRatio
+from weighbridge.ratios._base import TwoSampleRatio
+from weighbridge.ratios._sample import Sample, on_host
 
 # Smallest variance, in units of standardised columns: a sample may not vary at all.
 SMALLEST_VARIANCE = 1e-8

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._namespace import array_namespace, to_numpy
-from weighbridge.ratios._blocks import row_blocks
-from weighbridge.ratios._row_scores import RowScores
+from weighbridge._data import RowScores, array_namespace, to_numpy
+from weighbridge.blocks import row_blocks
+from weighbridge.ratios._sample import Sample
 
 # Ten bandwidths by default: twice the median distance, and down by steps of sqrt(2).
 N_BANDWIDTHS = 10
@@ -149,3 +150,182 @@ def bandwidth_grid(own: Any, source: Any, target: Any, centres: Any) -> np.ndarr
         return np.sort(np.asarray(own, dtype=float))[::-1]
     median = (typical_distance(source, centres) + typical_distance(target, centres)) / 2
     return WIDEST * median * 2.0 ** (-np.arange(N_BANDWIDTHS) / 2)
+
+
+class Eigen:
+    """A Gram matrix H = V diag(d) V', to be solved with h at many ridges at once, where it is."""
+
+    def __init__(self, H: Any, h: np.ndarray):
+        xp = array_namespace(H)
+        self.values, self.vectors = xp.linalg.eigh(H)
+        # rounding makes the smallest ones negative
+        self.values = xp.clip(self.values, 0.0, None)
+        self.g = self.vectors.T @ beside(xp, h, H)
+
+    def coefficients(self, ridges: np.ndarray, iterations: int) -> Any:
+        """Return theta for each ridge (in columns).
+
+        (H + ridge) theta_(j+1) = h + ridge theta_j, started at 0, has the sum of a geometric
+        series as its solution in the coordinates of V.
+        """
+        at = beside(array_namespace(self.values), ridges, self.values)
+        damped = at / (self.values[:, None] + at)
+        series = sum(damped**j for j in range(iterations))
+        return self.vectors @ (self.g[:, None] / (self.values[:, None] + at) * series)
+
+
+def score(theta: Any, H: Any, h: np.ndarray) -> np.ndarray:
+    """Return theta'H theta / 2 - h'theta for each column of theta, smaller is better.
+
+    Up to a constant, half the mean squared error of the ratio on the rows of H and h.
+    """
+    xp = array_namespace(theta)
+    return to_numpy(xp.sum(theta * (H @ theta), axis=0) / 2 - beside(xp, h, theta) @ theta)
+
+
+def beside(xp: Any, values: np.ndarray, array: Any) -> Any:
+    """Return NumPy values as an array of another library, beside `array`."""
+    return values if xp is np else xp.asarray(values, dtype=array.dtype, device=array.device)
+
+
+def leave_one_out_scores(
+    kernel_source: np.ndarray, kernel_target: np.ndarray, ridges: np.ndarray
+) -> np.ndarray:
+    """Return the leave-one-out score of each ridge for one bandwidth, in closed form.
+
+    Row i of the source and row i of the target are left out together, for the first
+    ``min(n_source, n_target)`` rows of each; the rows must be in random order.
+    """
+    n, m = kernel_source.shape[0], kernel_target.shape[0]
+    pairs = min(n, m)
+    eigen = Eigen(kernel_source.T @ kernel_source / n, kernel_target.mean(axis=0))
+    Q, P = kernel_source[:pairs] @ eigen.vectors, kernel_target[:pairs] @ eigen.vectors
+    c = 1 / (eigen.values[:, None] + ridges * (n - 1) / n)
+    gc = eigen.g[:, None] * c
+    q, hy, hx = (Q * Q) @ c, Q @ gc, P @ gc
+    xy, xx = (P * Q) @ c, (P * P) @ c
+    left = n - q
+    factor = (n - 1) / (n * (m - 1))
+    at_source = factor * (m * (hy + q * hy / left) - (xy + q * xy / left))
+    at_target = factor * (m * (hx + xy * hy / left) - (xx + xy**2 / left))
+    return (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0)
+
+
+@dataclass(frozen=True)
+class FoldSums:
+    """How kernels are summed up: centres, folds, and the share of the target in the denominator.
+
+    `places` are those of the centres among the first rows of the target: the kernel of a centre at
+    its own row is 1, which says nothing.
+    """
+
+    centres: Any
+    n_folds: int
+    relative: float
+    places: np.ndarray
+
+    def equations(self, source: Sample, target: Sample, bandwidths: np.ndarray) -> list[Equations]:
+        """Return for each bandwidth the equations of all folds, after one pass over the rows."""
+        source_sizes, H = source.sum(_ByFold(kernel_grams, self, bandwidths))
+        target_sizes, h = target.sum(_ByFold(kernel_sums, self, bandwidths))
+        G: Any = None
+        if self.relative > 0:
+            _, G = target.sum(_ByFold(kernel_grams, self, bandwidths))
+        h = to_numpy(h)
+        # which fold a centre's row is in is another question for the first rows alone than for all
+        own = np.flatnonzero(self.places < target.first.shape[0])
+        fold = (target.first_keys[self.places[own]] * self.n_folds).astype(int)
+        correction = without_itself(h.sum(axis=0), target.n)
+        h[fold, :, own] += correction.T[own]
+        sizes = source_sizes, target_sizes
+        return [
+            Equations(H[:, j, ...], h[:, j], _at(G, j), sizes, self.relative)
+            for j in range(len(bandwidths))
+        ]
+
+
+def _at(sums: Any, place: int) -> Any:
+    return None if sums is None else sums[:, place, ...]
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Sums of all folds at one bandwidth: what they say of each fold and of all rows."""
+
+    H: Any
+    h: np.ndarray
+    G: Any
+    sizes: tuple[np.ndarray, np.ndarray]
+    relative: float
+
+    def scores(self, ridges: np.ndarray, iterations: int) -> np.ndarray:
+        """Return the held-out score of each ridge, averaged over the folds."""
+        n, m = self.sizes
+        scores = np.zeros(ridges.size)
+        whole, h = self._sum(self.H), self.h.sum(axis=0)
+        more = None if self.G is None else self._sum(self.G)
+        for fold in range(n.size):
+            G, rest_G = None, None
+            if self.G is not None:
+                own = self.G[fold, ...]
+                G, rest_G = own / int(m[fold]), (more - own) / int(m.sum() - m[fold])
+            H = self.H[fold, ...]
+            within = self._mixed(H / int(n[fold]), G)
+            rest = self._mixed((whole - H) / int(n.sum() - n[fold]), rest_G)
+            h_rest = (h - self.h[fold]) / (m.sum() - m[fold])
+            h_within = self.h[fold] / m[fold]
+            theta = Eigen(rest, h_rest).coefficients(ridges, iterations)
+            scores += score(theta, within, h_within)
+        return scores / n.size
+
+    def whole(self) -> Eigen:
+        """Return the equations of all rows together."""
+        n, m = (int(sizes.sum()) for sizes in self.sizes)
+        G = None if self.G is None else self._sum(self.G) / m
+        return Eigen(self._mixed(self._sum(self.H) / n, G), self.h.sum(axis=0) / m)
+
+    def _mixed(self, H: Any, G: Any) -> Any:
+        return H if G is None else (1 - self.relative) * H + self.relative * G
+
+    def _sum(self, parts: Any) -> Any:
+        return array_namespace(parts).sum(parts, axis=0)
+
+
+@dataclass(frozen=True)
+class _ByFold:
+    """Sizes of the folds of a block, and sums of each."""
+
+    summed: Any
+    sums: FoldSums
+    bandwidths: np.ndarray
+
+    def __call__(self, numbers: Any, keys: np.ndarray) -> tuple[np.ndarray, Any]:
+        xp, n_folds = array_namespace(numbers), self.sums.n_folds
+        sizes, rows = _in_order_of_folds(xp, numbers, keys, n_folds)
+        ends = np.cumsum(sizes)
+        parts = [
+            self.summed(rows[end - size : end, :], self.sums.centres, self.bandwidths)
+            for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)
+        ]
+        return sizes, (np.array(parts) if xp is np else xp.stack(parts))
+
+
+def _in_order_of_folds(xp: Any, numbers: Any, keys: Any, n_folds: int) -> tuple[np.ndarray, Any]:
+    """Return the sizes of the folds, and the rows of each together, where they are."""
+    if xp is np:
+        fold = (keys * n_folds).astype(np.uint8 if n_folds < 256 else np.intp)
+        # rows of a complete sample lie in the order of their folds; bytes are sorted in one pass
+        order = None if (fold[1:] >= fold[:-1]).all() else np.argsort(fold, kind="stable")
+        return np.bincount(fold, minlength=n_folds), numbers if order is None else numbers[order]
+    fold = xp.astype(xp.asarray(keys, device=numbers.device) * n_folds, xp.int64)
+    sizes = np.array([int(xp.count_nonzero(fold == number)) for number in range(n_folds)])
+    return sizes, xp.take(numbers, xp.argsort(fold, stable=True), axis=0)
+
+
+def without_itself(sums: np.ndarray, n_target: int) -> np.ndarray:
+    """Return what to add where a centre meets its own row, whose kernel is 1 and says nothing.
+
+    In its place comes the mean over the other rows. With the 1 left in, ever narrower kernels look
+    ever better, as long as they know their own rows.
+    """
+    return (sums - 1) / (n_target - 1) - 1

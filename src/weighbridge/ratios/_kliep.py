@@ -12,8 +12,10 @@ from scipy.optimize import nnls
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 
+from weighbridge._data import RowScores, check_count, check_positive, check_positive_grid
 from weighbridge._findings import users_line
-from weighbridge.ratios._blocks import row_blocks
+from weighbridge.blocks import row_blocks
+from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._cross_fit import in_order_of_appearance
 from weighbridge.ratios._kernel import (
     bandwidth_grid,
@@ -23,9 +25,6 @@ from weighbridge.ratios._kernel import (
     kernels,
     squared_distances,
 )
-from weighbridge.ratios._parameters import check_count, check_positive, check_positive_grid
-from weighbridge.ratios._row_scores import RowScores
-from weighbridge.ratios._two_sample import TwoSampleRatio
 
 # Candidates need not be solved as exactly as the final ratio.
 CANDIDATE_TOLERANCE = 1e-3

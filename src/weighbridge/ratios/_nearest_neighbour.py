@@ -9,12 +9,10 @@ import scipy.sparse as sp
 from scipy.special import log_expit
 from sklearn.neighbors import NearestNeighbors
 
-from weighbridge.ratios._blocks import row_blocks
-from weighbridge.ratios._columns import take_rows
+from weighbridge._data import RowScores, check_count, take_rows
+from weighbridge.blocks import row_blocks
+from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._cross_fit import log_prior_odds
-from weighbridge.ratios._parameters import check_count
-from weighbridge.ratios._row_scores import RowScores
-from weighbridge.ratios._two_sample import TwoSampleRatio
 
 # Neighbourhoods tried by default; none larger than a quarter of the smaller sample.
 SIZES = (5, 10, 20, 40, 80, 160, 320)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.blocks import ArrayRows, Block, Rows, joined_tables
-from weighbridge.ratios._array_encoder import ArrayEncoder, take
-from weighbridge.ratios._columns import take_rows
-from weighbridge.ratios._row_keys import RowKeys, position_keys
-from weighbridge.ratios._row_order import canonical_order, shuffled_samples
-from weighbridge.ratios._table import TableEncoder
+from weighbridge._data import (
+    RowKeys,
+    canonical_order,
+    is_foreign,
+    position_keys,
+    shuffled_samples,
+    take_rows,
+    to_numpy,
+)
+from weighbridge.blocks import ArrayRows, Block, LocalRows, Rows, check_columns, joined_tables
+from weighbridge.ratios._encoder import ArrayEncoder, TableEncoder, take
 
 # So many rows of a sample, drawn at random, are in memory; of smaller samples all.
 MOST_FIRST = 100_000
@@ -233,3 +237,39 @@ class _Draw:
         keys = keys[small]
         table, kept = _smallest(_cut(block.table, small), keys, self.most)
         return _Drawn(table, kept, small.size, np.unique(keys), self.most)
+
+
+def on_host(rows: Rows) -> Rows:
+    """Return rows whose blocks are NumPy arrays; others than those of a device as they are."""
+    if isinstance(rows, ArrayRows) and is_foreign(rows.table):
+        return HostRows(rows)
+    return rows
+
+
+class HostRows(LocalRows):
+    """Rows of an array of another library (torch, cupy), fetched block by block.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+        The rows where they live.
+    """
+
+    def __init__(self, rows: ArrayRows):
+        self.rows, self.size, self.n_columns = rows, rows.size, rows.n_columns
+        self.names, self.numeric = None, True
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    def select(self, columns: list[str]) -> Rows:
+        """Refuse: an array has no names, see `Rows.select`."""
+        check_columns(columns, self.names)
+        return self
+
+    def stretches(self, size: int) -> Iterator[np.ndarray]:
+        """Yield stretches of the array."""
+        for table in self.rows.stretches(size):
+            yield to_numpy(table)

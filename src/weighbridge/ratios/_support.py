@@ -11,16 +11,21 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from weighbridge._data import (
+    RowScores,
+    check_count,
+    column_labels,
+    gap_name,
+    is_foreign,
+    read_columns,
+    shuffled,
+    take_rows,
+    to_numpy,
+)
 from weighbridge._findings import percent
-from weighbridge._namespace import is_foreign, to_numpy
-from weighbridge.blocks import as_rows, is_blocks
-from weighbridge.ratios._blocks import row_blocks
-from weighbridge.ratios._columns import column_labels, gap_name, read_columns, take_rows
+from weighbridge.blocks import as_rows, is_blocks, row_blocks
+from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._fit_ratio import refuse_no_table, stack_samples
-from weighbridge.ratios._parameters import check_count
-from weighbridge.ratios._row_order import shuffled
-from weighbridge.ratios._row_scores import RowScores
-from weighbridge.ratios._table import TableEncoder
 
 Array = np.ndarray[Any, Any]
 

@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._namespace import array_namespace, to_numpy
-from weighbridge.ratios._fold_sums import FoldSums, without_itself
+from weighbridge._data import array_namespace, check_count, check_positive_grid, to_numpy
+from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._kernel import (
+    Eigen,
+    FoldSums,
     bandwidth_grid,
+    beside,
     distinct_rows,
     exponents,
     kernel_blocks,
     kernels,
+    leave_one_out_scores,
+    without_itself,
 )
-from weighbridge.ratios._least_squares import Eigen, beside, leave_one_out_scores
-from weighbridge.ratios._parameters import check_count, check_positive_grid
 from weighbridge.ratios._sample import MOST_FIRST, Sample
-from weighbridge.ratios._two_sample import TwoSampleRatio
 
 RIDGES = np.logspace(-4, 0, 10)
 # The smallest ratio: kernel sums with signed coefficients can fall below 0, a density ratio cannot.

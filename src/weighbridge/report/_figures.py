@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from weighbridge._svg import Chart
-from weighbridge._svg.bridge import bridge, rectangle
-from weighbridge._svg.curves import loss_along_curves, search_path
-from weighbridge._svg.feature import feature
-from weighbridge._svg.forest import expected_error, paired_change
-from weighbridge._svg.love import love
-from weighbridge._svg.overlap import overlap, reliability
-from weighbridge._svg.weights import concentration, weights, worth
+from weighbridge._svg import (
+    Chart,
+    bridge,
+    concentration,
+    expected_error,
+    feature,
+    loss_along_curves,
+    love,
+    overlap,
+    paired_change,
+    rectangle,
+    reliability,
+    search_path,
+    weights,
+    worth,
+)
 from weighbridge.pictures import WeightCurves
 from weighbridge.report._read import Facts
 from weighbridge.report._tables import DataTable, balance_table, table

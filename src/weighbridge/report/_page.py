@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge._svg.feature import feature_key
+from weighbridge._svg import feature_key
 from weighbridge.report import _tables as tables
 from weighbridge.report._code import snippets
 from weighbridge.report._figures import (

@@ -14,8 +14,7 @@ import numpy as np
 
 from weighbridge._findings import users_line
 from weighbridge.exceptions import SearchWarning
-from weighbridge.search._evaluation import Evaluation, FloatArray
-from weighbridge.search._point import Point
+from weighbridge.search._point import Evaluation, FloatArray, Point
 
 FORMAT = "weighbridge search journal"
 VERSION = 1

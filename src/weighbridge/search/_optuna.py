@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from weighbridge.search._budget import check_budget
-from weighbridge.search._evaluation import Evaluation, Objective
 from weighbridge.search._journal import decode_array, encode_array
-from weighbridge.search._point import Bounds, Point, canonical, named_points
+from weighbridge.search._point import Bounds, Evaluation, Objective, Point, canonical, named_points
 from weighbridge.search._result import weighted_mean
-from weighbridge.search._run import Proposals
-from weighbridge.search._search import Search
+from weighbridge.search._run import Proposals, Search, check_budget
 
 # Names of what is kept in the study and its trials.
 OBJECTIVE = "weighbridge:objective"

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from weighbridge.geodesic import log_weight
 
 
 class Point(NamedTuple):
@@ -138,3 +145,156 @@ def named_points(bounds: Bounds | None = None) -> list[Point]:
     named = [(0.0, 1.0), (1.0, 1.0), (0.8, 3.0), (0.5, 1.0)]
     points = [canonical(point, bounds) for point in named]
     return [point for point in points if point in bounds]
+
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What is known of one candidate.
+
+    Parameters
+    ----------
+    point : Point
+        The candidate.
+    losses : array of shape (n_units,) or None
+        One loss per unit (a row, or a fold), smaller is better; None if the candidate failed.
+    predictions : array or None
+        Held-out predictions, for who wants to use them later.
+    error : str or None
+        Why the candidate failed.
+    seconds : float
+        Time it took.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.search import Evaluation, Point
+    >>> Evaluation(Point(0.0, 1.0), losses=np.array([0.5, 1.5])).failed
+    False
+    >>> Evaluation(Point(1.0, 1.0), losses=None, error="singular matrix").failed
+    True
+    """
+
+    point: Point
+    losses: FloatArray | None
+    predictions: FloatArray | None = None
+    error: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        """Whether there are no losses to compare."""
+        return self.losses is None or self.error is not None
+
+
+class Objective(Protocol):
+    """What a search minimises: any object with these attributes and this method.
+
+    Attributes
+    ----------
+    log_ratio : array of shape (n_samples,)
+        Log density ratios of the rows; used only to tell how alike two candidates are.
+    unit_weights : array of shape (n_units,)
+        How much each unit's loss counts, at least 0, the same for all candidates.
+    fingerprint : str
+        Identifies data, estimator and criterion: what is stored under one fingerprint is never
+        used for another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.search import Evaluation, GridSearch
+    >>> class Parabola:  # best at lam = 0.3, whatever alpha is
+    ...     log_ratio = np.linspace(-1, 1, 20)
+    ...     unit_weights = np.ones(1)
+    ...     fingerprint = "parabola"
+    ...
+    ...     def evaluate(self, points):
+    ...         for point in points:
+    ...             yield Evaluation(point, np.array([(point.lam - 0.3) ** 2]))
+    >>> GridSearch(lam=11, alpha=1)(Parabola()).best.lam
+    0.3
+    """
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log density ratios of the rows."""
+        ...
+
+    @property
+    def unit_weights(self) -> FloatArray:
+        """Weight of each unit's loss."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies data, estimator and criterion."""
+        ...
+
+    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
+        """Evaluate the points one after another, in order, each when it is asked for.
+
+        A candidate that fails gives an `Evaluation` with an error; it does not raise.
+        """
+        ...
+
+
+# More rows than this are grouped: weights depend on the log ratio only.
+MOST_GROUPS = 1024
+# Full weights of rows further below the largest are nothing beside it, exp(-60).
+HEAVY = 60.0
+COMPONENTS = 3
+# Spreads of unit vectors below this are rounding (the root of that of a double).
+ROUNDING = 1e-7
+
+
+def plain_coordinates(points: Sequence[Point], bounds: Bounds) -> FloatArray:
+    """(lam, alpha) scaled to the unit square."""
+    low, high = np.array([bounds.lam, bounds.alpha]).T
+    scale = np.where(high > low, high - low, 1.0)
+    return np.asarray((np.array(points) - low) / scale)
+
+
+def hellinger_coordinates(points: Sequence[Point], log_ratio: FloatArray) -> FloatArray:
+    """Principal components of the root weights: near points are near models.
+
+    Each candidate is the unit vector ``sqrt(w / sum(w))`` of its weights; distances between these
+    are Hellinger distances. The first three principal components are kept, in units of the largest
+    spread.
+    """
+    centre, count = groups(log_ratio)
+    lam, alpha = np.array(points).T
+    log_mass = log_weight(centre, lam[:, None], alpha[:, None]) + np.log(count)
+    root = np.exp((log_mass - logsumexp(log_mass, axis=1, keepdims=True)) / 2)
+    root -= root.mean(axis=0)
+    # the candidates are fewer than the groups: their Gram matrix is the smaller problem
+    value, vector = np.linalg.eigh(root @ root.T)
+    order = slice(-1, -1 - COMPONENTS, -1)
+    scores = vector[:, order] * np.sqrt(np.maximum(value[order], 0.0))
+    spread = float(np.ptp(scores, axis=0).max())
+    # without shift all candidates are one, and what is left is rounding
+    return np.asarray(scores / spread if spread > ROUNDING else np.zeros_like(scores))
+
+
+def groups(log_ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean log ratio and number of rows of at most `MOST_GROUPS` groups of similar rows.
+
+    A group holds few rows, and is narrow where weights can be large: the edges are quantiles, and
+    equally spaced values below the largest log ratio.
+    """
+    s = np.sort(log_ratio)
+    if s.size <= MOST_GROUPS:
+        return s, np.ones(s.size)
+    finite = s[np.isfinite(s)]  # rows of ratio 0 (-inf) are one group
+    half = MOST_GROUPS // 2 - 1
+    top = np.linspace(max(finite[0], finite[-1] - HEAVY), finite[-1], half)
+    edges = np.concatenate([np.quantile(finite, np.linspace(0, 1, half)), top])
+    _, label = np.unique(np.searchsorted(np.unique(edges), finite), return_inverse=True)
+    count = np.bincount(label).astype(float)
+    centre = np.bincount(label, weights=finite) / count
+    zero = s.size - finite.size
+    if zero:
+        centre, count = np.append(-np.inf, centre), np.append(float(zero), count)
+    return centre, count

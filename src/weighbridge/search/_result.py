@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import norm
 
-from weighbridge.search._evaluation import Evaluation, FloatArray
-from weighbridge.search._point import Point
+from weighbridge.search._point import Evaluation, FloatArray, Point
 
 # Rows of the printed table, besides ERM and IWERM.
 SHOWN = 5

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from math import isfinite, nan
+from numbers import Integral
 from typing import TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from weighbridge._findings import users_line
 from weighbridge.exceptions import SearchWarning
-from weighbridge.search._evaluation import Evaluation, FloatArray, Objective
 from weighbridge.search._journal import Journal
-from weighbridge.search._point import Point
+from weighbridge.search._point import Bounds, Evaluation, FloatArray, Objective, Point
 from weighbridge.search._result import SearchResult, weighted_mean
 
 # A batch of points, or of evaluations that someone else has made already; what is sent back is
@@ -150,3 +152,67 @@ def _check_successes(evaluations: Sequence[Evaluation]) -> None:
             "seldom the weights: look whether the estimator fits these rows by itself, whether "
             "each fold has rows of every class, and whether the metric takes sample_weight."
         )
+
+
+class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
+    """Abstract: proposes points, and is told what they are worth.
+
+    Examples
+    --------
+    All searches are called with an objective and bounds:
+
+    >>> from weighbridge.search import BayesianSearch, GridSearch, OptunaSearch, Search
+    >>> all(issubclass(each, Search) for each in (BayesianSearch, GridSearch, OptunaSearch))
+    True
+    """
+
+    def __call__(
+        self,
+        objective: Objective,
+        bounds: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
+        *,
+        journal: Journal | None = None,
+        progress: Progress | None = None,
+    ) -> SearchResult:
+        """Minimise the objective.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to minimise.
+        bounds : Bounds, default=Bounds()
+            Where.
+        journal : Journal, optional
+            Keeps finished evaluations, and spares those it already holds.
+        progress : callable, optional
+            Called after every evaluation with it, the number done, the number planned, and the
+            smallest value so far.
+
+        Returns
+        -------
+        SearchResult
+            All evaluations; of a shared study also those of other processes.
+        """
+        with self._surroundings():
+            proposals, planned = self._plan(objective, bounds)
+            return run(objective, proposals, planned, journal=journal, progress=progress)
+
+    @abstractmethod
+    def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
+        """Return what is proposed, and how many evaluations that will be at most."""
+
+    def _surroundings(self) -> AbstractContextManager[object]:
+        """Return what must be set up around the whole search."""
+        return nullcontext()
+
+
+def check_budget(n_evaluations: int) -> int:
+    """Return the number of evaluations, at least 2."""
+    if not isinstance(n_evaluations, Integral) or isinstance(n_evaluations, bool):
+        raise ValueError(f"Got n_evaluations={n_evaluations!r}, but expected a whole number.")
+    if n_evaluations < 2:
+        raise ValueError(
+            f"Got n_evaluations={n_evaluations}, but no weights and one weighting are the least "
+            "that a search compares; give 2 or more."
+        )
+    return int(n_evaluations)

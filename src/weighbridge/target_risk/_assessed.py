@@ -17,17 +17,26 @@ from weighbridge._findings import (
     judge_weights,
     pareto_threshold,
 )
-from weighbridge.criteria._row_loss import respond
-from weighbridge.diagnostics._domain import check_confidence
+from weighbridge.criteria import respond
+from weighbridge.diagnostics import check_confidence
 from weighbridge.ratios import outside_support
-from weighbridge.target_risk._confidence import calibrated_confidence
-from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
+from weighbridge.target_risk._doubly_robust import (
+    calibrated_confidence,
+    doubly_robust,
+    weighted_mean,
+)
 from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
 from weighbridge.target_risk._influence import Influence
 from weighbridge.target_risk._measure import Measure
 from weighbridge.target_risk._problem import RiskProblem
-from weighbridge.target_risk._risk_estimate import FLAGGED, GOOD, WITHHELD, RiskEstimate
-from weighbridge.target_risk._trust import why_few, why_rough
+from weighbridge.target_risk._risk_estimate import (
+    FLAGGED,
+    GOOD,
+    WITHHELD,
+    RiskEstimate,
+    why_few,
+    why_rough,
+)
 from weighbridge.target_risk._whole_metric import has_chances, raw_responses, weighted_metric
 
 DOUBLY_ROBUST, WEIGHTED, CONFIDENCE = "doubly robust", "weighted", "confidence"

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
-from weighbridge.criteria._row_loss import ROW_LOSSES, RowLoss
+from weighbridge.criteria import ROW_LOSSES, RowLoss
 
 # Scorers by what people call the number behind them.
 NAMES = {

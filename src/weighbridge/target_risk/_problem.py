@@ -14,24 +14,21 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from weighbridge._data import FEWEST_ROWS, check_sample_weight, to_numpy
+from weighbridge._estimators import WeightedEstimator, is_estimated, known_rows
 from weighbridge._findings import effective_sample_size, pareto_k
-from weighbridge._fitted_rows import known_rows
-from weighbridge._namespace import to_numpy
-from weighbridge._source_ratio import source_log_ratio
-from weighbridge._validation import FEWEST_ROWS, check_sample_weight
-from weighbridge._weighted_estimator import WeightedEstimator, is_estimated
-from weighbridge.criteria._row_loss import RowLoss
-from weighbridge.criteria._rows import SourceRows, source_rows
-from weighbridge.ratios import fit_ratio
-from weighbridge.ratios._fit_ratio import (
+from weighbridge.criteria import RowLoss, SourceRows, source_rows
+from weighbridge.ratios import (
     check_ratio,
+    fit_ratio,
     is_fitted,
     refuse_no_table,
+    source_log_ratio,
     target_like_source,
 )
-from weighbridge.target_risk._features import Features, FloatArray
 from weighbridge.target_risk._held_out import (
     HeldOut,
+    OuterRows,
     Procedure,
     Response,
     Step,
@@ -39,10 +36,8 @@ from weighbridge.target_risk._held_out import (
     fold_of_rows,
     held_out,
 )
-from weighbridge.target_risk._losses import Losses
-from weighbridge.target_risk._outer_rows import OuterRows
-from weighbridge.target_risk._plausible_labels import PlausibleLabels
-from weighbridge.target_risk._ratio_influence import RatioInfluence
+from weighbridge.target_risk._influence import Losses, RatioInfluence
+from weighbridge.target_risk._labels import Features, FloatArray, PlausibleLabels
 
 
 class RiskProblem:

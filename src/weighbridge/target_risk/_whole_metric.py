@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._findings import Estimate
-from weighbridge.target_risk._features import FloatArray
 from weighbridge.target_risk._held_out import HeldOut, Response
+from weighbridge.target_risk._labels import FloatArray
 from weighbridge.target_risk._problem import RiskProblem
 
 METHODS = ("predict", "predict_proba", "decision_function")

@@ -2,10 +2,257 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass, field
 from typing import Any
 
-from weighbridge.verdict._assess_models import assess_models
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import _num_samples
+from threadpoolctl import ThreadpoolController
+
+from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
+from weighbridge._findings import BROKEN, Progress, Stage, Stages, count_parameters, told_progress
+from weighbridge._pass_weights import weight_parameter
+from weighbridge.diagnostics import Diagnosis, shift_word
+from weighbridge.exceptions import OverlapWarning, SearchWarning
+from weighbridge.ratios import weighting_or_default
+from weighbridge.search import Bounds
+from weighbridge.target_risk import (
+    DOUBLY_ROBUST,
+    Assessed,
+    Measure,
+    RiskProblem,
+    assess_procedures,
+    base_of,
+    check_arguments,
+    check_folds,
+    check_options,
+    find_measure,
+)
+from weighbridge.verdict._candidates import (
+    Journals,
+    announce_work,
+    candidate_names,
+    check_journal,
+    make_candidates,
+    weighted_name,
+)
 from weighbridge.verdict._verdict import Verdict
+from weighbridge.verdict._verdict_of import verdict_of, worse_in_deployment
+
+# Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
+_FOUND = 0.05
+_BEYOND_DOUBT = 0.99
+
+
+@dataclass
+class _Model:
+    """One model on its way to a verdict: its candidates, and what is known of them so far."""
+
+    estimator: Any
+    measure: Measure
+    names: tuple[str, ...]
+    candidates: list[Any] = field(default_factory=list)
+    finals: list[Any] = field(default_factory=list)
+    n_parameters: int = 0
+    diagnosis: Any = None
+    shift: str = ""
+    assessed: dict[str, Assessed] = field(default_factory=dict)
+
+    @property
+    def base(self) -> Any:
+        return base_of(self.estimator)
+
+    @property
+    def others(self) -> list[Any]:
+        return self.candidates[1:]
+
+    @property
+    def is_settled(self) -> bool:
+        """True where nothing is weighted: no shift, or no overlap."""
+        return self.diagnosis.overlap.word == BROKEN or self.shift == "none"
+
+
+def assess_models(
+    estimators: dict[str, Any],
+    X: Any,
+    y: Any,
+    X_target: Any,
+    *,
+    ratio: Any = None,
+    scoring: Any = None,
+    loss: Any = None,
+    candidates: Any = None,
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+    cv: int = 5,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    journal: Any = None,
+    progress: Progress | None = None,
+) -> dict[str, Verdict]:
+    """Assess several models of one kind, by name, with one ratio, one diagnosis, the same folds.
+
+    The arguments are those of `assess`; a ratio that is not given is that of the first model. A
+    listener that wants news hears what is left to do before models that are fitted one by one.
+    """
+    stages = told_progress(progress)
+    models = {
+        name: _model(each, y, scoring, loss, candidates, confidence)
+        for name, each in estimators.items()
+    }
+    _check_kinds(list(estimators.values()))
+    check_folds(cv, _num_samples(X))
+    check_journal(journal, random_state)
+    # small fits: on a busy machine threads would wait for each other
+    with warnings.catch_warnings(), ThreadpoolController().limit(limits=1):
+        # what they say about overlap is among the findings
+        warnings.simplefilter("ignore", OverlapWarning)
+        # an interruption goes on to the caller
+        warnings.filterwarnings("ignore", "The search was interrupted", SearchWarning)
+        stage = Stage(stages, "shift", 2 + len(models) * (1 + int(cv)))
+        problem = RiskProblem(
+            next(iter(estimators.values())),
+            X,
+            y,
+            X_target,
+            ratio=ratio,
+            sample_weight=sample_weight,
+            cv=cv,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        stage.step()
+        _unweighted(models, problem, confidence, stage)
+        _weighted(models, problem, Journals(journal, problem.seed), stages)
+        return {
+            name: verdict_of(
+                problem, each.diagnosis, each.shift, each.assessed, weighted_name(each.estimator)
+            )
+            for name, each in models.items()
+        }
+
+
+def _model(
+    estimator: Any, y: Any, scoring: Any, loss: Any, candidates: Any, confidence: float
+) -> _Model:
+    """Check what is asked of one model, before any work."""
+    check_arguments(estimator, y)
+    measure = find_measure(scoring, loss, estimator)
+    if measure.row_loss is None:
+        raise ValueError(
+            f"Got scoring={scoring!r}, a metric of the rows as a whole; a verdict compares models "
+            "row by row. Choose a loss that is a mean over rows, and estimate_risk for this metric."
+        )
+    check_options(DOUBLY_ROBUST, confidence, measure, [estimator])
+    if isinstance(estimator, ImportanceWeighted):
+        weighting_or_default(estimator.weighting)
+    if isinstance(estimator, ImportanceWeightedCV):
+        bounds = Bounds(estimator.lam_bounds, estimator.alpha_bounds)
+        check_answer(estimator.answer, bounds.lam)
+    names = candidate_names(candidates, estimator, np.asarray(y))
+    weight_parameter(clone(base_of(estimator)))  # fail before the work, not after it
+    return _Model(estimator, measure, names)
+
+
+def _check_kinds(estimators: list[Any]) -> None:
+    if len({is_classifier(each) for each in estimators}) != 1:
+        named = ", ".join(type(base_of(each)).__name__ for each in estimators)
+        raise ValueError(
+            f"Got {len(estimators)} models ({named}), but expected at least one, and classifiers "
+            "only or regressors only; assess the others by themselves."
+        )
+
+
+def _unweighted(
+    models: dict[str, _Model], problem: RiskProblem, confidence: float, stage: Stage
+) -> None:
+    """Diagnose the samples, and assess every model without weights."""
+    for each in models.values():
+        each.candidates = make_candidates(each.estimator, each.names, problem.n_jobs, problem.seed)
+        each.finals = problem.fit_finals(each.candidates[:1], stage.step)
+    diagnosis: Diagnosis | None = None
+    for each in models.values():
+        each.n_parameters = count_parameters(each.finals[0], problem.rows.X.shape[1])
+        if diagnosis is None:
+            diagnosis = _diagnosed(problem, each.base, each.n_parameters, confidence)
+            stage.step()
+        each.diagnosis = diagnosis.for_parameters(each.n_parameters)
+        (none,) = _assessed(each, each.candidates[:1], each.finals, problem, stage)
+        each.assessed["none"] = none
+        each.shift = _shift(each.diagnosis, none)
+
+
+def _weighted(
+    models: dict[str, _Model],
+    problem: RiskProblem,
+    journals: Journals,
+    stages: Stages,
+) -> None:
+    """Fit and assess all other candidates, where there is anything to weight for."""
+    pending = {name: each for name, each in models.items() if not each.is_settled}
+    n_fits = sum(len(each.others) for each in pending.values())
+    if not n_fits:
+        return
+    stage = Stage(stages, "bridge", n_fits)
+    if stages.wants_news:
+        announce_work(
+            {name: (each.base, each.others) for name, each in pending.items()}, problem, stages
+        )
+    for name, each in pending.items():
+        others = journals.given_to(
+            name, each.names[1:], each.others, each.n_parameters, problem.rows.y
+        )
+        each.candidates = [each.candidates[0], *others]
+        each.finals = problem.fit_finals(others, stage.step)
+    stage = Stage(stages, "verify", n_fits * problem.n_folds)
+    for each in pending.values():
+        found = _assessed(each, each.others, each.finals, problem, stage)
+        each.assessed |= zip(each.names[1:], map(journals.taken_off, found), strict=True)
+
+
+def _assessed(
+    model: _Model, candidates: list[Any], finals: list[Any], problem: RiskProblem, stage: Stage
+) -> list[Assessed]:
+    return assess_procedures(
+        candidates,
+        problem,
+        model.measure,
+        confidence=model.diagnosis.confidence,
+        overlap=model.diagnosis.overlap,
+        finals=finals,
+        step=stage.step,
+    )
+
+
+def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
+    """Return the word for the shift; a small group that costs much is a shift, if a slight one.
+
+    The AUC hardly sees it. It counts if the two-sample test finds a difference and the unweighted
+    model will be worse beyond doubt.
+    """
+    word = shift_word(diagnosis.auc)
+    worse = worse_in_deployment(none, _BEYOND_DOUBT)
+    matters = worse is not None and worse.low > 0
+    if word == "none" and diagnosis.test.p_value <= _FOUND and matters:
+        return "slight"
+    return word
+
+
+def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int, confidence: float) -> Diagnosis:
+    """Diagnose the rows that count."""
+    rows = problem.rows
+    return Diagnosis(
+        problem.ratio,
+        rows.X,
+        problem.X_target,
+        y=rows.y if is_classifier(base) else None,
+        sample_weight=rows.sample_weight,
+        n_parameters=n_parameters,
+        confidence=confidence,
+        random_state=problem.random_state,
+    )
 
 
 def assess(

@@ -7,22 +7,19 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
+from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._findings import ENOUGH, Estimate, Finding, Numbers, effective_sample_size
-from weighbridge._importance_weighted_cv import ImportanceWeightedCV
-from weighbridge._weighted_estimator import WeightedEstimator
-from weighbridge.diagnostics._diagnosis import Diagnosis, weighting_name
-from weighbridge.diagnostics._shift_report import ShiftReport
-from weighbridge.target_risk._assessed import Assessed, paired_change
-from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
+from weighbridge.target_risk import Assessed, RiskProblem, paired_change
 from weighbridge.verdict._candidates import LITERATURE
-from weighbridge.verdict._judgement import Judgement
-from weighbridge.verdict._sentences import (
+from weighbridge.verdict._verdict import Candidate, Verdict
+from weighbridge.verdict._words import (
+    Judgement,
     choice_findings,
     contains_zero,
     five_answers,
     top_sentence,
 )
-from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.weighting import Geodesic
 
 

@@ -1,0 +1,154 @@
+"""Checks of arguments that several modules share."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+# With fewer rows of a sample no interval says anything.
+FEWEST_ROWS = 20
+
+
+def one_number(value: Any, name: str) -> float:
+    """One real number; neither a sequence nor a text that looks like one."""
+    if not isinstance(value, Real) and (
+        np.ndim(value) or np.asarray(value).dtype.kind not in "iuf"
+    ):
+        remedy = "; call once for each" if np.ndim(value) else ""
+        raise ValueError(f"Got {name}={value!r}, but expected one number{remedy}.")
+    return float(value)
+
+
+def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Return the user's row weights as a new float array, or None where there are none."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.array(sample_weight)
+        if weight.dtype.kind == "c":
+            raise TypeError
+        weight = weight.astype(float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"Got sample_weight of type {type(sample_weight).__name__} that is not numbers; "
+            "it must hold one number >= 0 for each row."
+        ) from None
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"Got sample_weight of shape {weight.shape} for {n_samples} rows of X; it must be a "
+            f"1-D array of shape ({n_samples},)."
+            + (" Target rows go in by name: X_target=..." if weight.ndim == 2 else "")
+        )
+    if not np.isfinite(weight).all():
+        raise ValueError(
+            f"Got sample_weight with NaN or infinite values in {np.sum(~np.isfinite(weight))} "
+            "rows; replace them by numbers >= 0."
+        )
+    if (weight < 0).any():
+        raise ValueError(
+            f"Got sample_weight with a negative value ({weight.min():g}); weights must be >= 0. "
+            "Use 0 to leave a row out."
+        )
+    if not weight.any():
+        raise ValueError(
+            "Got sample_weight that is zero for every row; at least one row must have weight."
+        )
+    if weight.max() > np.finfo(float).max / n_samples:
+        raise ValueError(
+            "Got sample_weight whose sum is too large for a double; divide it by its maximum."
+        )
+    return weight
+
+
+def is_frame(X: Any) -> bool:
+    """True for a data frame with named columns, of any library that narwhals knows.
+
+    Names that are not text count for nothing, as in scikit-learn: such a frame is an array.
+    """
+    if isinstance(X, np.ndarray | list | tuple):
+        return False
+    import narwhals as nw
+
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("Got a polars LazyFrame, whose rows are not there yet; call .collect().")
+    if not nw.dependencies.is_into_dataframe(X):
+        return False
+    try:
+        names = nw.from_native(X, eager_only=True).columns
+    except nw.exceptions.DuplicateError:
+        raise ValueError(
+            f"Got a data frame with repeated column names: {sorted(map(str, X.columns))}; rename "
+            "them, so that columns can be matched by name."
+        ) from None
+    return all(isinstance(name, str) for name in names)
+
+
+# Squares of smaller numbers underflow.
+SMALLEST = 1e-100
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    """Refuse what is no whole number of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"Got {name}={value!r}, but expected a whole number >= {least}.")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse what is no positive number."""
+    if not isinstance(value, Real) or not SMALLEST <= float(value) < np.inf:
+        raise ValueError(f"Got {name}={value!r}, but expected a positive number.")
+
+
+def check_positive_grid(name: str, values: Any) -> None:
+    """Refuse what is neither None nor a non-empty sequence of positive numbers."""
+    if values is None:
+        return
+    try:
+        numbers = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.array([])
+    usable = (numbers >= SMALLEST) & np.isfinite(numbers)
+    if numbers.ndim != 1 or numbers.size == 0 or not usable.all():
+        raise ValueError(
+            f"Got {name}={values!r}, but expected a sequence of positive numbers, or None."
+        )
+
+
+def check_stretch(weights: np.ndarray, name: str = "weights") -> np.ndarray:
+    """Return some of the weights as floats, or refuse what is none; all of them may be 0."""
+    array = as_floats(weights, name)
+    refuse_bad(array, name)
+    return array
+
+
+def refuse_all_zero(total: float, name: str) -> None:
+    """Refuse weights whose sum, or largest, is 0."""
+    if total == 0:
+        raise ValueError(f"Got {name} that are 0 for every row; at least one row must have weight.")
+
+
+def as_floats(array: np.ndarray, name: str) -> np.ndarray:
+    """Return numbers as a new float array; refuse text and the like."""
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"Got {name} of dtype {array.dtype}, but expected numbers >= 0, one for each row."
+        )
+    return array.astype(np.float64)
+
+
+def refuse_bad(array: np.ndarray, name: str) -> None:
+    """Refuse NaN, infinity and negative numbers."""
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"Got {name} with NaN or infinite values in {int(np.sum(~np.isfinite(array)))} of "
+            f"{array.size} rows; replace them by numbers >= 0 (0 leaves a row out)."
+        )
+    if (array < 0).any():
+        raise ValueError(
+            f"Got {name} with a negative value ({array.min():g}); weights are numbers >= 0. If "
+            "these are logarithms, take exp first."
+        )

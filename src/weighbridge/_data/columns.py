@@ -1,0 +1,199 @@
+"""Columns and rows of any table: arrays, sparse matrices, and data frames of every library."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from weighbridge._data.checks import is_frame
+
+# Dates and durations are counted in days, of so many microseconds.
+DAY = 86_400e6
+
+
+def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
+    """Return the columns of a table: float64 with NaN, or text (dtype object) with None.
+
+    Numbers, booleans and dates are numbers; the rest is text even if it looks like numbers.
+    `is_text` says what the columns were when they were first read.
+    """
+    if is_frame(X):
+        columns = _frame_columns(X, is_text)
+    else:
+        array = np.asarray(X)
+        known = [False] * array.shape[1] if is_text is None else is_text
+        columns = [_typed(c, text) for c, text in zip(array.T, known, strict=True)]
+    if is_text is None:
+        return columns
+    return [
+        _as_text(column) if text else _as_numbers(column, label)
+        for column, text, label in zip(columns, is_text, column_labels(X), strict=True)
+    ]
+
+
+def column_labels(X: Any) -> list[str]:
+    """Return what identifies each column: its name as text, or its position in an array."""
+    if is_frame(X):
+        import narwhals as nw
+
+        return list(nw.from_native(X, eager_only=True).columns)
+    # a frame whose names are numbers is read as an array, and yet its columns have these names
+    names = getattr(X, "columns", range(X.shape[1]))
+    return [str(name) for name in names]
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of a table (a slice or positions), in its own container."""
+    if not is_frame(X):
+        return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return (frame[rows] if isinstance(rows, slice) else frame[rows, :]).to_native()
+
+
+def is_numeric_array(X: Any) -> bool:
+    """True for a dense array of numbers, which needs no look at single columns."""
+    return not sp.issparse(X) and not is_frame(X) and np.asarray(X).dtype.kind in "biuf"
+
+
+def holds_text(X: Any) -> bool:
+    """True for an array with text in it, whose columns are looked at one by one."""
+    if sp.issparse(X) or is_frame(X):
+        return False
+    kind = np.asarray(X).dtype.kind
+    return kind in "US" or (kind == "O" and any(isinstance(v, str) for v in np.asarray(X).flat))
+
+
+def unmasked(X: Any) -> np.ndarray:
+    """Return a masked array as numbers with NaN, which is what masked values are here."""
+    return X.astype(np.float64).filled(np.nan)
+
+
+def distinct_values(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different values of a text column, and for each row the place of its own.
+
+    Values are few: what is done to each of them need not be done to each row.
+    """
+    values = column.tolist()
+    place = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    distinct = np.empty(len(place), dtype=object)
+    distinct[:] = list(place)
+    return distinct, np.fromiter(map(place.__getitem__, values), np.intp, len(values))
+
+
+def _frame_columns(X: Any, is_text: list[bool] | None) -> list[np.ndarray]:
+    import narwhals as nw
+
+    columns = []
+    for place, series in enumerate(nw.from_native(X, eager_only=True).iter_columns()):
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            columns.append(_floats(series.cast(nw.Float64)))
+        elif series.dtype in (nw.Datetime, nw.Date):
+            columns.append(_floats(series.dt.timestamp("us").cast(nw.Float64)) / DAY)
+        elif series.dtype == nw.Duration:
+            columns.append(_floats(series.dt.total_microseconds().cast(nw.Float64)) / DAY)
+        elif series.dtype in (nw.Object, nw.Unknown):
+            columns.append(_typed(series.to_numpy(), is_text is not None and is_text[place]))
+        elif series.dtype == nw.String and not _holds_objects(series):
+            columns.append(_as_text(series.to_numpy()))
+        else:
+            # some versions of pandas turn a missing value into the text "None"
+            text = _as_text(series.cast(nw.String).to_numpy())
+            text[series.is_null().to_numpy()] = None
+            columns.append(text)
+    return columns
+
+
+def _holds_objects(series: Any) -> bool:
+    """True for a column of Python objects, of which the first few alone were found to be text."""
+    return isinstance(getattr(series.to_native(), "dtype", None), np.dtype)
+
+
+def _floats(series: Any) -> np.ndarray:
+    """Return a float column with NaN where a value is missing."""
+    values = series.to_numpy()
+    if values.dtype == object:  # a library's own sign for a missing value
+        missing = series.is_null().to_numpy()
+        values = np.where(missing, np.nan, values)
+    return values.astype(np.float64)
+
+
+def _typed(column: np.ndarray, is_text: bool = False) -> np.ndarray:
+    """Return Python objects as numbers or text, whatever they look like if they are known as text.
+
+    Where only some rows of a column hold text, the others are written as they are there.
+    """
+    if is_text and column.dtype.kind == "O":
+        return _as_text(column)
+    if column.dtype.kind == "c":
+        raise TypeError(
+            "Got complex numbers; pass real and imaginary part, or size and angle, as two columns."
+        )
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64, copy=False)
+    if column.dtype.kind in "mM":
+        return _from_dates(column)
+    if column.dtype.kind == "O" and all(_is_number(v) or _is_missing(v) for v in column):
+        return np.array([np.nan if _is_missing(value) else float(value) for value in column])
+    if column.dtype.kind == "O" and all(isinstance(v, date) or _is_missing(v) for v in column):
+        dates = [None if _is_missing(value) else value for value in column]
+        return _from_dates(np.array(dates, dtype="datetime64[us]"))
+    return _as_text(column)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal | np.bool_)
+
+
+def _from_dates(column: np.ndarray) -> np.ndarray:
+    """Return dates or durations as days, whatever their unit."""
+    column = column.astype(f"{column.dtype.kind}8[us]")
+    days = column.astype(np.int64).astype(np.float64) / DAY
+    return np.where(np.isnat(column), np.nan, days)
+
+
+def _as_text(column: np.ndarray) -> np.ndarray:
+    """Return text with None for a missing value."""
+    text = np.empty(column.size, dtype=object)
+    text[:] = [
+        # nearly every value, told apart without a call
+        value if type(value) is str else None if _is_missing(value) else _written(value)
+        for value in column.tolist()
+    ]
+    return text
+
+
+def _written(value: Any) -> str:
+    """Return a value as text; a whole number has no decimals, whatever its type."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    """True for None, NaN, and the signs of other libraries (which compare with nothing)."""
+    if isinstance(value, float):
+        return value != value
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
+    if column.dtype.kind != "O":
+        return column
+    missing = np.array([value is None for value in column])
+    if missing.all():
+        return np.full(column.size, np.nan)
+    raise ValueError(
+        f"Got text ({next(v for v in column if v is not None)!r}) in column {label!r}, which held "
+        "numbers in fit; convert it."
+    )
+
+
+def gap_name(label: str, labels: list[str]) -> str:
+    """Return what the missing values of a column are called, unless a column is called so."""
+    name = f"{label} missing"
+    return f"{label} is missing" if name in labels else name

@@ -1,0 +1,346 @@
+"""From evaluated candidates to the one, or the few, that the final model is made of."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
+from sklearn import get_config
+from sklearn.base import is_classifier
+from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge
+from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
+
+from weighbridge.blocks import is_blocks, predict_by_blocks
+from weighbridge.criteria import ROW_LOSSES, CandidateObjective, RowLoss, default_scoring, respond
+from weighbridge.search import Difference, SearchResult, weighted_mean
+
+FloatArray = npt.NDArray[np.float64]
+
+ANSWERS = ("stack", "guard", "argmin")
+# Standard errors by which weights must beat no weights, where the choice is free: chosen by the
+# selection benchmark, where 0 harms on real sets and 1 gives away gains.
+_GUARD = 0.5
+# Where most of the target lies outside: the share of the loss without weights that they must save,
+# and that the unweighted model must have even on the rows it was fitted on. By the benchmark again:
+# straight lines that gain keep 0.8 to 0.9 of it there, boosting and lines that are led astray 0.3
+# to 0.55.
+_LARGE_GAIN = 0.5
+_RIGID = 2 / 3
+# Weight of the constraint that shares add up to 1, against errors of size 1.
+_SUM_TO_ONE = 1e4
+# Smaller shares are noise, and would each cost a fit.
+_SMALLEST_SHARE = 0.01
+# Candidates to stack, besides the best.
+_MANY = 12
+
+
+class Answer(NamedTuple):
+    """Which candidates the final model is made of, with what shares, and in short why."""
+
+    indices: list[int]
+    shares: FloatArray
+    reason: str
+
+
+class _Proposal(NamedTuple):
+    """Candidates and shares, the loss without weights, and the paired gain over it."""
+
+    indices: list[int]
+    shares: FloatArray
+    loss_without: float
+    gain: Difference
+
+    def __str__(self) -> str:
+        value, error = self.gain
+        return f"gain {value:.3g} of {self.loss_without:.3g}, standard error {error:.2g}"
+
+
+def form_answer(
+    kind: str,
+    objective: CandidateObjective,
+    result: SearchResult,
+    unweighted: Any,
+    *,
+    guarded: bool,
+) -> Answer:
+    """Turn a search result into candidates and shares.
+
+    "argmin" is the candidate with the smallest loss, whatever it is. The two others fall back to
+    no weights unless their gain over it, paired row by row, is worth it: "guard" takes the same
+    candidate, "stack" averages a dozen with the shares that minimise the loss of the averaged
+    held-out predictions. Where it is `guarded`, few rows make the gain: it must be large, and the
+    `unweighted` model, fitted on all rows, must be too rigid to follow them.
+    """
+    if kind == "argmin":
+        return Answer([result.best_index], np.ones(1), "the smallest loss, whatever it gains")
+    none = result.index_of((0.0, 1.0))
+    if result.evaluations[none].failed:
+        return _without(none, "no weights could not be scored, and nothing compared with them")
+    if len(result.evaluations) == 1:
+        return _without(none, "there was nothing to choose from")
+    if result.best_index == none:
+        return _without(none, "no weighting has a smaller loss")
+    loss = objective.row_loss
+    if kind == "stack" and loss is not None:
+        proposal = _stack(objective, loss, result, none)
+    else:
+        gain = result.difference(none, result.best_index)
+        proposal = _Proposal([result.best_index], np.ones(1), float(result.values[none]), gain)
+    obstacle = _obstacle(proposal, objective, unweighted, guarded)
+    if obstacle:
+        return _without(none, f"{proposal}: {obstacle}")
+    return Answer(proposal.indices, proposal.shares, f"{proposal}: enough")
+
+
+def _without(none: int, reason: str) -> Answer:
+    return Answer([none], np.ones(1), reason)
+
+
+def _obstacle(
+    proposal: _Proposal, objective: CandidateObjective, unweighted: Any, guarded: bool
+) -> str:
+    """Say what speaks against the weights; nothing if they are worth it."""
+    value, error = proposal.gain
+    if np.isnan(error):
+        raise ValueError(
+            "Got a criterion with a single number for each candidate (a metric of one held-out "
+            "part as a whole), whose gain over no weights has no standard error. Use "
+            "CrossValidation(...) or a metric that is a mean over rows, or answer='argmin'."
+        )
+    if not guarded:
+        return "" if value > _GUARD * error else "less than half a standard error"
+    before = proposal.loss_without
+    # a loss that may be negative, as a likelihood or minus a score, has no half
+    if not (before > 0 and value > max(error, _LARGE_GAIN * before)):
+        return "too little where most of the target lies outside the source"
+    if not _is_rigid(unweighted, objective, before):
+        return "the model follows the few rows near the target without weights"
+    return ""
+
+
+def _is_rigid(unweighted: Any, objective: CandidateObjective, held_out: float) -> bool:
+    """True where the unweighted model misses the rows near the target although it has seen them.
+
+    A flexible model follows them; what it loses on them when they are held out is for want of
+    rows, and no weights make more of those.
+    """
+    loss = objective.row_loss
+    if loss is None:  # a metric of whole folds: in other units than the loss of rows
+        return True
+    rows = objective.rows
+    if is_blocks(rows.X):
+        every = np.asarray(predict_by_blocks(unweighted, rows.X))
+        predicted = every if rows.kept is None else every[rows.kept]
+    else:
+        predicted = respond(unweighted, rows.X, loss.response, rows.classes)
+    fitted = loss.loss(rows.codes, predicted)
+    return weighted_mean(fitted, rows.unit_weights).value > _RIGID * held_out
+
+
+def _stack(
+    objective: CandidateObjective, loss: RowLoss, result: SearchResult, none: int
+) -> _Proposal:
+    chosen = finalists(result, none)
+    evaluations = [result.evaluations[index] for index in chosen]
+    place = chosen.index(none)
+    errors = objective.held_out(evaluations)
+    if errors is not None:  # rows in blocks: sums instead of predictions
+        shares = _without_small(simplex_minimum(errors.costs))
+        before, gain = errors.gain(place, shares)
+    else:
+        predictions = objective.predictions(evaluations)
+        rows, held = objective.rows, objective.held_rows
+        truth, weights = rows.codes[held], rows.unit_weights[held]
+        shares = _without_small(stack_shares(predictions, truth, weights))
+        without = loss.loss(truth, predictions[place])
+        together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
+        before = weighted_mean(without, weights).value
+        gain = weighted_mean(without - together, weights)
+    kept = shares > 0
+    indices = [index for index, keep in zip(chosen, kept, strict=True) if keep]
+    return _Proposal(indices, shares[kept], before, gain)
+
+
+def _without_small(shares: FloatArray) -> FloatArray:
+    """Drop small shares, and scale the others up."""
+    kept = shares >= _SMALLEST_SHARE
+    return np.where(kept, shares, 0.0) / shares[kept].sum()
+
+
+def stack_shares(predictions: FloatArray, truth: np.ndarray, weights: FloatArray) -> FloatArray:
+    """Shares, at least 0 and adding up to 1, of the average with the least squared error.
+
+    `predictions` has one row for each candidate; of classes, one more axis with their
+    probabilities, whose squared error is the Brier score.
+    """
+    error = predictions - truth if predictions.ndim == 2 else predictions.copy()
+    if predictions.ndim == 3:
+        error[:, np.arange(truth.size), truth] -= 1
+        error = error.transpose(0, 2, 1)
+    flat = (error * np.sqrt(weights / weights.sum())).reshape(len(error), -1)
+    return simplex_minimum(flat @ flat.T)
+
+
+def simplex_minimum(costs: FloatArray) -> FloatArray:
+    """Minimise ``shares' costs shares`` over shares that are at least 0 and add up to 1.
+
+    `costs` is positive semi-definite. Non-negative least squares with the sum as one more, heavy
+    equation.
+    """
+    size = len(costs)
+    scale = np.trace(costs) / size
+    if not scale > 0:  # all predictions are perfect
+        return np.eye(size)[0]
+    root = np.linalg.cholesky(costs / scale + _SUM_TO_ONE + 1e-9 * np.eye(size))
+    shares, _ = nnls(root.T, np.linalg.solve(root, np.full(size, _SUM_TO_ONE)))
+    return np.asarray(shares / shares.sum())
+
+
+def finalists(result: SearchResult, none: int) -> list[int]:
+    """Pick candidates that span the family: no weights, other named ones, the best, and others.
+
+    Neighbours on a fine surface are one model for all purposes; a stack of all would be slow.
+    """
+    good = [index for index, value in enumerate(result.values) if np.isfinite(value)]
+    chosen = list(dict.fromkeys([none, *good[:4], result.best_index]))  # named ones come first
+    rest = [index for index in good if index not in chosen]
+    step = max(1, -(-len(rest) // max(1, _MANY - len(chosen))))
+    return sorted({*chosen, *rest[::step]})
+
+
+def check_answer(kind: Any, lam_bounds: tuple[float, float]) -> None:
+    """Refuse an answer that does not exist, or that cannot be formed within the bounds."""
+    if kind not in ANSWERS:
+        raise ValueError(f"Got answer={kind!r}, but expected one of {', '.join(ANSWERS)}.")
+    if kind != "argmin" and lam_bounds[0] > 0:
+        raise ValueError(
+            f"Got lam_bounds={lam_bounds}, which exclude lam = 0, with answer={kind!r}, which "
+            "compares with no weights; start the bounds at 0, or use answer='argmin'."
+        )
+
+
+def _all_have(attribute: str) -> Any:
+    def check(self: Any) -> bool:
+        getattr(self.models[0], attribute)
+        return True
+
+    return check
+
+
+class AverageModel:
+    """The average of fitted models of one kind, under given shares.
+
+    Regressors average their predictions; classifiers their probabilities, or what the selection
+    took for chances where they have none: margins of two classes, votes of more.
+
+    Parameters
+    ----------
+    models : list of fitted estimators
+        All fitted on the same columns, classifiers with the same classes.
+    shares : ndarray
+        Positive numbers that add up to 1.
+    """
+
+    def __init__(self, models: list[Any], shares: np.ndarray) -> None:
+        self.models = models
+        self.shares = shares
+
+    def __getattr__(self, name: str) -> Any:
+        # what all have in common (columns, names, classes) is asked of the first
+        if name in ("n_features_in_", "feature_names_in_", "classes_"):
+            return getattr(self.models[0], name)
+        # copying and pickling ask before there is anything to tell
+        if name.startswith("__") or name == "models":
+            raise AttributeError(name)
+        raise AttributeError(
+            f"An average of {len(self.models)} models has no {name!r}: they are in .models, with "
+            "their .shares. ImportanceWeightedCV(answer='guard') fits a single one."
+        )
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{share:.2f}" for share in self.shares)
+        return f"<average of {len(self.models)} fits of {self.models[0]!r}, shares {parts}>"
+
+    def __sklearn_tags__(self) -> Any:
+        return self.models[0].__sklearn_tags__()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict numbers, or the class with the largest average probability."""
+        if not is_classifier(self.models[0]):
+            return self._average("predict", X)
+        return self.classes_[self._chances(X).argmax(axis=1)]
+
+    @available_if(_all_have("predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Average the class probabilities."""
+        return self._average("predict_proba", X)
+
+    @available_if(_all_have("predict_proba"))
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return logarithms of the averaged probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @available_if(_all_have("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Average the decision functions; for machines without probabilities what decides.
+
+        That is the average of margins cut off at -1 and 1, or of votes for more than two classes.
+        """
+        if hasattr(self.models[0], "predict_proba"):
+            return self._average("decision_function", X)
+        chances = self._chances(X)
+        return chances[:, 1] - chances[:, 0] if chances.shape[1] == 2 else chances
+
+    @available_if(_all_have("score"))
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, R squared or, for counts, the share of the deviance explained."""
+        if is_classifier(self.models[0]):
+            metric = accuracy_score
+        elif isinstance(_last_step(self.models[0]), PoissonRegressor):
+            metric = partial(d2_tweedie_score, power=1)
+        else:
+            metric = r2_score
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+
+    def _chances(self, X: Any) -> np.ndarray:
+        response = ROW_LOSSES[default_scoring(self.models[0])].response
+        return sum(
+            share * respond(model, X, response, self.classes_)
+            for model, share in zip(self.models, self.shares, strict=True)
+        )
+
+    def _average(self, method: str, X: Any) -> np.ndarray:
+        return sum(
+            share * np.asarray(getattr(model, method)(X))
+            for model, share in zip(self.models, self.shares, strict=True)
+        )
+
+
+def average_model(models: list[Any], shares: np.ndarray) -> Any:
+    """Average fitted models; of linear and ridge regressions the average is one again."""
+    if len(models) == 1:
+        return models[0]
+    last = [_last_step(model) for model in models]
+    # with metadata routing transformers may have got the weights too, and then differ
+    alike = not isinstance(models[0], Pipeline) or not get_config()["enable_metadata_routing"]
+    if type(last[0]) not in (LinearRegression, Ridge) or not alike:
+        return AverageModel(models, shares)
+    average = deepcopy(models[0])
+    line = _last_step(average)
+    for name in ("coef_", "intercept_"):
+        parts = [share * getattr(part, name) for part, share in zip(last, shares, strict=True)]
+        setattr(line, name, sum(parts))
+    return average
+
+
+def _last_step(model: Any) -> Any:
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model

@@ -1,0 +1,475 @@
+"""An estimator fitted with importance weights that are chosen for it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from numbers import Integral
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples, column_or_1d
+
+from weighbridge._data import check_sample_weight
+from weighbridge._estimators.base import WeightedEstimator, innermost
+from weighbridge._estimators.choice import average_model, check_answer, form_answer
+from weighbridge._findings import (
+    Choice,
+    OverlapJudgement,
+    SearchProgress,
+    choice_of,
+    count_parameters,
+    effective_sample_size,
+    judge_weights,
+    users_line,
+    warn_of_choice,
+)
+from weighbridge._pass_weights import (
+    check_weights_reach,
+    fit_with_weights,
+    fits_with_weights,
+    is_dask_estimator,
+)
+from weighbridge.blocks import as_rows, in_memory, is_blocks
+from weighbridge.criteria import (
+    MANY_ROWS,
+    CandidateObjective,
+    CrossValidation,
+    FoldObjective,
+    LeaveOneOut,
+    has_closed_form,
+)
+from weighbridge.exceptions import SearchWarning
+from weighbridge.ratios import (
+    mean_one_log_ratio,
+    share_outside,
+    source_log_ratio,
+    source_log_weight,
+)
+from weighbridge.search import BayesianSearch, Bounds, GridSearch, Journal, SearchResult, canonical
+from weighbridge.weighting import Geodesic, mean_one
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for an estimator that knows no callbacks."""
+
+    def with_callbacks(method: Method) -> Method:
+        """Return the method as it is."""
+        return method
+
+
+# Where all candidates are solved together, so many columns cost as much as folds and a search.
+MOST_COLUMNS = 100
+_SURFACE = GridSearch(lam=21, alpha=5)
+
+
+class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
+    """Any scikit-learn estimator, fitted for a target distribution with weights chosen for it.
+
+    The tuned twin of `ImportanceWeighted`: (lam, alpha) is searched by a held-out loss that stands
+    for the target, and weights are used only where they are worth it. Where the gain over no
+    weights is within noise, or the two samples hardly overlap, the answer is no weights.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Regressor or classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in
+        one. The wrapper goes outside the pipeline.
+    ratio : density ratio, optional
+        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
+        already fitted and frozen, or known, needs no ``X_target`` in ``fit``.
+    criterion : criterion, optional
+        What a weighting is judged by, see `weighbridge.criteria`. Default: the cheapest that is
+        valid, `LeaveOneOut` for linear, ridge, binary logistic and Poisson regression (and
+        pipelines of fixed transformers that end in one) up to 20,000 rows, else `CrossValidation`.
+    search : search, optional
+        Which weightings are tried, see `weighbridge.search`. Default: a grid where all candidates
+        are solved together (the models above), else 15 evaluations of `BayesianSearch`.
+    lam_bounds, alpha_bounds : (float, float)
+        Where to search; default lam in [0, 1], alpha in [1, 3].
+    answer : {"stack", "guard", "argmin"}, default="stack"
+        How the answer is formed of the candidates. "stack": the average of a few models whose
+        held-out predictions together lose least. "guard": the single best one. Both fall back to
+        no weights unless they gain more than half a standard error over it, and where overlap is
+        thin, unless they halve its loss and the model is too rigid to do so itself. "argmin": the
+        single best one, without any guard. A criterion without held-out predictions of rows (an
+        information criterion, a metric of whole folds) has "guard" for "stack".
+    journal : path, optional
+        File that keeps every finished evaluation. A search that was killed goes on from there; a
+        journal of other data, another estimator or another criterion is refused.
+    n_jobs : int, optional
+        Fits in parallel, by joblib and its backends; the result does not depend on it.
+    random_state : int, RandomState instance or None
+        Seed of folds, search, and of all parts of the estimator that have none.
+    verbose : int, optional
+        0 is silent, 1 shows progress. Default: progress on a terminal once a search takes longer
+        than two seconds.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted inner estimator, or the average of several: of linear and ridge regressions one
+        with averaged coefficients, of others an object with the fits in ``models`` and their
+        ``shares``. ``answer="guard"`` always gives a single one.
+    best_weighting_ : Geodesic
+        The chosen weighting; of a stack that with the largest share.
+    mixture_ : list of (Geodesic, float)
+        All weightings that `estimator_` is made of, with their shares.
+    reason_ : str
+        In one line why: what the candidates gain over no weights, and whether it is enough.
+    search_result_ : SearchResult
+        The whole surface: every candidate with its loss, standard error and time, those that
+        failed, and which cannot be told apart from the best.
+    overlap_ : {"enough", "thin", "broken"}
+        How far the source rows cover the target, as `weighbridge.diagnostics.judge_overlap` judges
+        it for the inner estimator; the same word as of `weighbridge.diagnose` and
+        `weighbridge.assess`. See the notes for a ratio that came fitted.
+    ratio_ : density ratio
+        The fitted ratio.
+    log_ratio_ : ndarray of shape (n_samples,)
+        Log density ratio at the source rows, with mean-1 ratio.
+    weights_ : ndarray of shape (n_samples,)
+        Importance weight of each source row under `best_weighting_`, with mean 1.
+    ess_ : float
+        Effective sample size of these weights, times ``sample_weight``.
+    n_features_in_ : int
+        Number of features, where the inner estimator knows it.
+    feature_names_in_ : ndarray
+        Names of the features, where the inner estimator knows them.
+
+    See Also
+    --------
+    ImportanceWeighted : The same with a weighting of your own choice.
+    weighbridge.plotting.BridgeDisplay : A picture of the search.
+
+    Notes
+    -----
+    The loss of the chosen weighting in `search_result_` is the smallest of many, and flatters it.
+    A `weighbridge.exceptions.OverlapWarning` says when overlap is broken (WB302), and when it has
+    changed the choice: most target rows have a far larger ratio than next to all source rows. Its
+    code is that of the word: WB301 where overlap is thin, WB302 where it is broken, else WB304.
+
+    The rows outside the source are counted where ``fit`` gets ``X_target``. Of a ratio that came
+    fitted those count that had a far larger ratio than next to all source rows, as it remembers;
+    of a known one no number is known, so that `weighbridge.diagnose` may see more.
+
+    Rows in blocks (`weighbridge.blocks`, dask collections) are read a few times, block by block;
+    labels, ratios and weights are in memory, one number each for a row. On them LinearRegression
+    and Ridge are tuned by `CrossValidation` from moments and fitted by sums, alone or after
+    StandardScaler, MinMaxScaler, MaxAbsScaler, PolynomialFeatures or frozen transformers in a
+    pipeline. Rows in blocks are not remembered by the model.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge import ImportanceWeightedCV
+    >>> from weighbridge.datasets import make_quadratic
+    >>> data = make_quadratic(random_state=0)
+    >>> model = ImportanceWeightedCV(LinearRegression(), random_state=0)
+    >>> model = model.fit(data.X, data.y, X_target=data.X_target)
+    >>> plain = LinearRegression().fit(data.X, data.y)
+    >>> data.problem.mse(model.estimator_) < 0.1 * data.problem.mse(plain)
+    True
+    >>> model.best_weighting_.lam > 0.5
+    True
+
+    The paper's procedure, with all its variance:
+
+    >>> from weighbridge.criteria import HoldOut
+    >>> from weighbridge.search import BayesianSearch
+    >>> from weighbridge.weighting import IWERM
+    >>> model = ImportanceWeightedCV(
+    ...     LinearRegression(),
+    ...     criterion=HoldOut(validation=IWERM()),
+    ...     search=BayesianSearch(25, coordinates="plain"),
+    ...     answer="argmin",
+    ...     random_state=0,
+    ... ).fit(data.X, data.y, X_target=data.X_target)
+    >>> len(model.search_result_.evaluations)
+    25
+    """
+
+    # an interrupted search gives the best found so far; a verdict wants it whole or not at all
+    _stops_early = True
+
+    def __init__(
+        self,
+        estimator: Any,
+        ratio: Any = None,
+        *,
+        criterion: Any = None,
+        search: Any = None,
+        lam_bounds: tuple[float, float] = (0.0, 1.0),
+        alpha_bounds: tuple[float, float] = (1.0, 3.0),
+        answer: str = "stack",
+        journal: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int | None = None,
+    ):
+        self.estimator = estimator
+        self.ratio = ratio
+        self.criterion = criterion
+        self.search = search
+        self.lam_bounds = lam_bounds
+        self.alpha_bounds = alpha_bounds
+        self.answer = answer
+        self.journal = journal
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None
+    ) -> ImportanceWeightedCV:
+        """Estimate the ratio, choose the weighting, fit the inner estimator with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Source rows, also in blocks (see Notes).
+        y : array-like of shape (n_samples,)
+            Labels of the source rows; of rows in blocks also a dask array, or rows of one column.
+        sample_weight : array-like of shape (n_samples,), optional
+            Own weights of the source rows. They multiply the weights in fitting and in validation,
+            and 0 leaves a row out; the ratio itself compares the two samples as they are.
+        X_target : array-like of shape (n_target, n_features), optional
+            Target rows, without labels. Required unless `ratio` is fitted or known.
+
+        Returns
+        -------
+        ImportanceWeightedCV
+            The fitted object.
+        """
+        _refuse_dask(self.estimator)
+        y, sample_weight = _labels(in_memory(y), self), in_memory(sample_weight)
+        X = as_rows(X) if is_blocks(X) else X
+        check_parts(self.criterion, self.search)
+        bounds = Bounds(self.lam_bounds, self.alpha_bounds)
+        check_answer(self.answer, bounds.lam)
+        self._check_journal()
+        fold_seed, search_seed, estimator_seed = _seeds(self.random_state)
+        estimator = seeded(clone(self.estimator), estimator_seed)
+        check_weights_reach(estimator, X, y)  # fail before the work, not after it
+        sample_weight = check_sample_weight(sample_weight, _num_samples(X))
+        ratio = self._fitted_ratio(X, X_target)
+        log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, sample_weight), sample_weight)
+        choice = _choice(ratio, log_ratio, sample_weight)
+        # what the estimator refuses, whatever the weights, it refuses here in its own words
+        unweighted = _unweighted(clone(estimator), X, y, sample_weight)
+        objective = self._objective(estimator, X, y, log_ratio, sample_weight, fold_seed)
+        if isinstance(objective, FoldObjective):
+            objective.check_metric(unweighted)
+        settled = choice is Choice.SETTLED or _is_constant(log_ratio, sample_weight)
+        if settled and self.answer != "argmin":
+            none = canonical((0.0, 1.0), bounds)
+            result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
+        else:
+            result = self._searched(objective, bounds, search_seed)
+        guarded = choice is not Choice.FREE
+        answer = form_answer(self.answer, objective, result, unweighted, guarded=guarded)
+        weightings = [Geodesic(*result.evaluations[index].point) for index in answer.indices]
+        weights = [
+            mean_one(source_log_weight(each, log_ratio, sample_weight), sample_weight)
+            for each in weightings
+        ]
+        delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
+        used = [row for each, row in zip(weightings, delivered, strict=True) if each.lam > 0]
+        weighted = iter(fits_with_weights(estimator, X, y, used) if used else [])
+        fits = [next(weighted) if each.lam > 0 else unweighted for each in weightings]
+        overlap = _overlap(ratio, X, X_target, log_ratio, sample_weight, unweighted)
+
+        self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
+        self.estimator_, self.search_result_ = average_model(fits, answer.shares), result
+        self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
+        self.reason_ = answer.reason
+        self._remember_rows(X, sample_weight)
+        largest = int(np.argmax(answer.shares))
+        self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
+        self.ess_ = effective_sample_size(delivered[largest])
+        self._copy_features()
+        warn_of_choice(overlap, choice, self.answer, weighted=bool(used))
+        return self
+
+    def _objective(
+        self, estimator: Any, X: Any, y: Any, log_ratio: Any, sample_weight: Any, seed: int
+    ) -> CandidateObjective:
+        """Return the criterion on these rows: the cheapest that is valid, if none is named."""
+        options = {"n_jobs": self.n_jobs, "random_state": seed}
+        if self.criterion is not None:
+            return self.criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
+        few = (y.size if sample_weight is None else np.count_nonzero(sample_weight)) < MANY_ROWS
+        if few and not is_blocks(X) and has_closed_form(estimator, y):
+            try:
+                objective = LeaveOneOut().objective(
+                    estimator, X, y, log_ratio, sample_weight, **options
+                )
+            except ValueError:  # as many columns as rows, or a wide sparse table
+                pass
+            else:
+                if objective.design.features.shape[1] <= MOST_COLUMNS:
+                    return objective
+        return CrossValidation().objective(estimator, X, y, log_ratio, sample_weight, **options)
+
+    def _searched(self, objective: CandidateObjective, bounds: Bounds, seed: int) -> SearchResult:
+        """Search, show progress, keep the journal, and say which candidates failed."""
+        search = self.search
+        if search is None:
+            search = _SURFACE if objective.solved_together else BayesianSearch(random_state=seed)
+        progress = SearchProgress(self.verbose, self)
+        journal = None if self.journal is None else Journal(self.journal)
+        try:
+            result: SearchResult = search(
+                objective, bounds, journal=journal, progress=progress.listener
+            )
+        finally:
+            progress.close()
+        if result.interrupted and not self._stops_early:
+            raise KeyboardInterrupt
+        if result.failures:
+            point, message = result.failures[0]
+            warnings.warn(
+                f"{len(result.failures)} of {len(result.evaluations)} candidates failed and were "
+                f"left out, the first (lam={point.lam:g}, alpha={point.alpha:g}) with: {message}. "
+                "search_result_.failures has all of them.",
+                SearchWarning,
+                stacklevel=users_line(),
+            )
+        return result
+
+    def _check_journal(self) -> None:
+        if self.journal is None:
+            return
+        if not isinstance(self.random_state, Integral):
+            raise ValueError(
+                f"Got journal={str(self.journal)!r} with random_state={self.random_state!r}; give "
+                "an integer random_state: the next run must deal the same folds to go on from the "
+                "journal."
+            )
+        folder = Path(self.journal).absolute().parent
+        if not folder.is_dir():
+            raise ValueError(
+                f"Got journal={str(self.journal)!r} in a folder that does not exist; create it, or "
+                "name a file elsewhere."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
+        return tags
+
+
+def _refuse_dask(estimator: Any) -> None:
+    """Refuse an estimator of dask: every candidate would be a fit by all workers."""
+    if is_dask_estimator(estimator):
+        local = type(estimator).__name__.removeprefix("Dask")
+        raise TypeError(
+            f"Got {type(estimator).__name__}, which is not searched over; choose the weighting on "
+            f"a sample with its local twin {local}, and fit it: ImportanceWeighted(estimator, "
+            "weighting=search.best_weighting_)."
+        )
+
+
+def _unweighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
+    """Fit with the rows' own weights alone, without any in memory where there are none."""
+    if sample_weight is not None:
+        return fit_with_weights(estimator, X, y, sample_weight)
+    return (
+        fit_with_weights(estimator, X, y, np.ones(y.size)) if is_blocks(X) else estimator.fit(X, y)
+    )
+
+
+def check_parts(criterion: Any, search: Any) -> None:
+    """Refuse what is no criterion or no search, before any work."""
+    for name, part, usable, example in (
+        ("criterion", criterion, hasattr(criterion, "objective"), "criteria.CrossValidation()"),
+        ("search", search, callable(search), "search.BayesianSearch(15)"),
+    ):
+        if part is not None and (isinstance(part, type) or not usable):
+            raise TypeError(
+                f"Got {name}={part!r}, but expected an object such as weighbridge.{example}."
+            )
+
+
+def _labels(y: Any, model: Any) -> np.ndarray:
+    """Return one label a row; say so where they came as a column."""
+    if y is None:
+        raise ValueError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None: it has the "
+            "labels of the source rows."
+        )
+    labels = column_or_1d(y)
+    if np.asarray(y).ndim == 2:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; it is read as one label "
+            "for each row. Pass y.ravel() to say so yourself.",
+            DataConversionWarning,
+            stacklevel=users_line(),
+        )
+    return labels
+
+
+def _choice(ratio: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> Choice:
+    """Return how freely to choose a weighting; an estimated ratio remembers the rows outside."""
+    counts = np.ones(log_ratio.size) if sample_weight is None else sample_weight[sample_weight > 0]
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
+    outside = getattr(innermost(ratio), "_outside", None)
+    return choice_of(outside, counts * np.exp(used - used.max()), counts)
+
+
+def _overlap(
+    ratio: Any,
+    X: Any,
+    X_target: Any,
+    log_ratio: np.ndarray,
+    sample_weight: np.ndarray | None,
+    unweighted: Any,
+) -> OverlapJudgement:
+    """Judge the overlap, by what `diagnose` and `assess` look at as well."""
+    remembered = getattr(innermost(ratio), "_outside", None)
+    outside = 0.0 if remembered is None else remembered.of_most
+    if X_target is not None:
+        with suppress(TypeError, ValueError):  # a table that only a pipeline of the ratio can read
+            outside = share_outside(X, X_target, sample_weight)
+    shape = (0, X.n_columns) if is_blocks(X) else np.shape(X)
+    n_columns = shape[1] if len(shape) > 1 else 1
+    weights = mean_one(log_ratio, sample_weight)
+    if sample_weight is not None:
+        weights = (sample_weight * weights)[sample_weight > 0]
+    return judge_weights(weights, outside, count_parameters(unweighted, n_columns))
+
+
+def _is_constant(log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> bool:
+    """True where no shift was found: all weightings are one."""
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
+    return bool(used.min() == used.max())
+
+
+def _seeds(random_state: Any) -> list[int]:
+    """Return seeds for the folds, the search and the estimator."""
+    rng = check_random_state(random_state)
+    return [int(rng.randint(2**31 - 1)) for _ in range(3)]
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Give every part of an estimator that has no seed one: candidates differ by weights only."""
+    rng = np.random.RandomState(seed)
+    unset = {
+        name: int(rng.randint(2**31 - 1))
+        for name, value in sorted(estimator.get_params(deep=True).items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    }
+    return estimator.set_params(**unset)

@@ -1,0 +1,323 @@
+"""From the numbers of a diagnosis to findings, each with what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weighbridge._data import take_rows
+from weighbridge._estimators import FittedRows
+from weighbridge._findings import BROKEN, CODES, THIN, Finding, percent
+from weighbridge.diagnostics._attribution import FeatureAttribution
+from weighbridge.diagnostics._features import Feature, features_of
+from weighbridge.diagnostics._samples import RARE_CLASS, Samples, in_a_sentence, listed
+
+if TYPE_CHECKING:
+    from weighbridge.diagnostics._shift_report import ShiftReport
+
+
+# A feature tells the samples apart by itself from this AUC on.
+TELLS_APART = 0.95
+# Share of the rows of a sample that the other has as well, from which on it is worth a word.
+MOSTLY_SHARED = 0.5
+
+
+def table_findings(
+    samples: Samples, attribution: tuple[FeatureAttribution, ...]
+) -> Iterator[Finding]:
+    """Yield the findings about rows and columns."""
+    yield from _of_shared_rows(samples)
+    telling = {each.name for each in attribution if each.alone > TELLS_APART}
+    empty: dict[str, list[str]] = {"either sample": [], "the training": [], "the deployment": []}
+    constant, keys = [], []
+    for feature in features_of(samples.table, samples.codes):
+        source, target = (bool(gaps.all()) for gaps in feature.missing())
+        if source or target:
+            where = "either sample" if source and target else "the training"
+            empty[where if source else "the deployment"].append(feature.name)
+        elif _is_constant(feature):
+            constant.append(feature.name)
+        elif feature.name in telling and _is_key(feature):
+            keys.append(feature.name)
+    for name in keys:
+        yield Finding(
+            "WB111",
+            "note",
+            f"{in_a_sentence(name)} is different in every row and tells the samples apart.",
+            "A running number or a key is no property of the cases: leave it out of both samples.",
+        )
+    yield from _of_empty(empty)
+    if constant:
+        yield Finding(
+            "WB115",
+            "note",
+            f"The same value in every row of both samples: {listed(constant)}.",
+            "Such a feature says nothing about a shift, and can be left out.",
+        )
+
+
+def label_findings(labels: np.ndarray, codes: np.ndarray) -> Iterator[Finding]:
+    """Yield a finding about classes with few rows."""
+    counts = np.bincount(codes)
+    rare = np.flatnonzero(counts < RARE_CLASS)
+    if rare.size:
+        rarest = int(np.argmin(counts))
+        others = f" ({rare.size - 1} more like it)" if rare.size > 1 else ""
+        yield Finding(
+            "WB117",
+            "note",
+            f"Class {labels.tolist()[rarest]!r} has {counts[rarest]} rows only{others}.",
+            "What is said about its frequency is a guess; merge rare classes, or collect more "
+            "rows.",
+        )
+
+
+def labels_not_checked(error: Exception) -> Finding:
+    """Return the finding that labels could not be compared, and why."""
+    reason = str(error)
+    return Finding(
+        "WB117",
+        "note",
+        f"Label shift was not checked: {reason[0].lower()}{reason[1:]}",
+        "All else is said without labels.",
+    )
+
+
+def _of_shared_rows(samples: Samples) -> Iterator[Finding]:
+    source, target = (
+        take_rows(samples.table, np.flatnonzero(samples.codes == code)) for code in (0, 1)
+    )
+    shared = FittedRows(target).known_beyond_chance(source)
+    if not shared:
+        return
+    n_source = source.shape[0]
+    if max(shared / n_source, FittedRows(source).share(target)) > MOSTLY_SHARED:
+        yield Finding(
+            "WB112",
+            "note",
+            f"The deployment contains {shared:,} of the {n_source:,} training rows.",
+            "Training rows cannot also stand for the deployment: remove the shared rows from one "
+            "of the samples.",
+        )
+
+
+def _of_empty(empty: dict[str, list[str]]) -> Iterator[Finding]:
+    for where, names in empty.items():
+        if names and where == "either sample":
+            yield Finding(
+                "WB114",
+                "note",
+                f"No value in either sample: {listed(names)}.",
+                "There is nothing to compare; it is left out.",
+            )
+        elif names:
+            yield Finding(
+                "WB114",
+                "note",
+                f"No value in any row of {where}: {listed(names)}.",
+                "Whether a value is there tells the samples apart; leave the feature out of both.",
+            )
+
+
+def _is_constant(feature: Feature) -> bool:
+    """True for one value everywhere, and no gaps."""
+    if any(bool(gaps.any()) for gaps in feature.missing()):
+        return False
+    lowest = min(feature.source.min(), feature.target.min())
+    return bool(lowest == max(feature.source.max(), feature.target.max()))
+
+
+def _is_key(feature: Feature) -> bool:
+    """True for text or whole numbers that are different in every row."""
+    values = np.concatenate([feature.source, feature.target])
+    whole = bool((values == np.rint(values)).all())  # NaN is not
+    return whole and np.unique(values).size == values.size
+
+
+# Standardised differences beyond this are worth a word, before and after weighting.
+DIFFERENT = 0.1
+# Share of the target rows outside the source that is worth a word.
+FEW_OUTSIDE = 0.05
+# Share of the rows that carry half of the weight, below which few rows decide.
+FEW_ROWS = 0.02
+# AUC after weighting, its interval included, from which on the ratio has missed something.
+LEFT_OVER = 0.55
+# How far the mean of an estimated ratio may be from 1, in standard errors and as such.
+OFF_BY = (3.0, 0.1)
+
+
+def find_all(report: ShiftReport, *, estimated: bool, automatic: bool) -> Iterator[Finding]:
+    """Yield the findings of a diagnosis.
+
+    `estimated` says that the ratio is not known, `automatic` that it was chosen among several.
+    """
+    if report.shift == "none":
+        yield _no_shift(report)
+    yield from _of_labels(report)
+    yield from _of_missing(report)
+    yield from _of_overlap(report)
+    yield from _of_support(report)
+    yield from _of_weights(report)
+    if report.shift != "none" and report.overlap != BROKEN:
+        yield from _of_balance(report)
+        yield from _of_what_is_left(report, automatic)
+        if estimated:
+            yield from _of_mean_ratio(report)
+
+
+def _no_shift(report: ShiftReport) -> Finding:
+    auc = report.auc
+    numbers = (
+        f"(AUC {auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]; two-sample test p = "
+        f"{report.test.p_value:.2g})"
+    )
+    if report.too_few:
+        return Finding(
+            "WB201",
+            "note",
+            f"No shift found, but the rows are too few to tell {numbers}.",
+            "Collect more rows of the smaller sample; those of the target need no labels.",
+        )
+    coin = "hardly better than a coin" if auc.value > 0.5 else "no better than a coin"
+    return Finding(
+        "WB201",
+        "note",
+        f"No shift found: a classifier tells the samples apart {coin} {numbers}.",
+        "Weights are not needed; expect about the training error.",
+    )
+
+
+def _of_labels(report: ShiftReport) -> Iterator[Finding]:
+    check = report.label_shift
+    if check is not None and report.shift != "none" and check.recognised:
+        yield Finding(
+            "WB202",
+            "note",
+            f"A change of class frequencies explains {100 * check.r_squared:.0f} % of the ratio.",
+            "If the classes look the same in both samples, correct their frequencies instead of "
+            "weighting by features.",
+        )
+
+
+def _of_missing(report: ShiftReport) -> Iterator[Finding]:
+    moved = [
+        row for row in report.balance.rows if row.kind == "missing" and abs(row.before) > DIFFERENT
+    ]
+    if moved and report.shift != "none":
+        row = max(moved, key=lambda row: abs(row.before))
+        yield Finding(
+            "WB203",
+            "note",
+            f"{in_a_sentence(row.feature)} is missing in {percent(row.mean_source)} of the "
+            f"training rows and {percent(row.mean_target)} of the deployment rows.",
+            "Ask why: a change in how data are recorded is no change of the cases.",
+        )
+
+
+def _of_overlap(report: ShiftReport) -> Iterator[Finding]:
+    telling = [each.name for each in report.attribution if each.alone > TELLS_APART]
+    if report.overlap == BROKEN:
+        help = (
+            f"{in_a_sentence(telling[0])} alone tells the samples apart. If it is no property of "
+            "the cases, leave it out of both; otherwise label some deployment rows."
+            if telling
+            else "Label some deployment rows, or look for training rows like them."
+        )
+        reason = report.overlap_judgement.reason
+        yield Finding(CODES[BROKEN], "warning", f"{reason[0].upper()}{reason[1:]}.", help)
+    elif report.overlap == THIN:
+        yield Finding(
+            CODES[THIN],
+            "warning",
+            f"Overlap is thin: {report.overlap_judgement.reason}.",
+            "Prefer a smaller lam or alpha > 1, which caps every weight, and read all figures for "
+            "the deployment as rough.",
+        )
+
+
+def _of_support(report: ShiftReport) -> Iterator[Finding]:
+    unseen = report.support.unseen_levels
+    if unseen:
+        shown = ", ".join(unseen[:3]) + (", ..." if len(unseen) > 3 else "")
+        yield Finding(
+            "WB113",
+            "note",
+            f"Never seen in training: {shown}.",
+            "Deployment rows that have it count as outside the training data.",
+        )
+    if report.support.share > FEW_OUTSIDE and report.overlap != BROKEN:
+        yield Finding(
+            "WB304",
+            "warning",
+            f"{percent(report.support.share)} of the deployment rows lie outside the training "
+            "data.",
+            "No weights can stand for them; label some of them, or leave them out of the claim.",
+        )
+
+
+def _of_weights(report: ShiftReport) -> Iterator[Finding]:
+    weights = report.weights
+    if report.overlap != BROKEN and weights.rows_for_half < FEW_ROWS * weights.n_rows:
+        yield Finding(
+            "WB306",
+            "warning",
+            f"Half of the weight sits on {weights.rows_for_half:,} of {weights.n_rows:,} rows.",
+            "A smaller lam, or alpha > 1, spreads it.",
+        )
+
+
+def _of_balance(report: ShiftReport) -> Iterator[Finding]:
+    left = [
+        row
+        for row in report.balance.rows
+        if row.after is not None and math.isfinite(row.after) and abs(row.after) > DIFFERENT
+    ]
+    if left:
+        row = max(left, key=lambda row: abs(row.after or 0.0))
+        others = f" ({len(left) - 1} more like it)" if len(left) > 1 else ""
+        yield Finding(
+            "WB305",
+            "note",
+            f"After weighting {in_a_sentence(row.name)} still differs by "
+            f"{abs(row.after or 0.0):.2f} standard deviations{others}.",
+            _closer(report.weighting),
+        )
+
+
+def _closer(weighting: str) -> str:
+    """Say how to leave less of a difference."""
+    if weighting == "full":
+        return "These are the weights of the full ratio; another ratio may do better."
+    closer = "A larger lam" if weighting.startswith(("lam", "none")) else "More of the full ratio"
+    return f"{closer} reduces it and makes the weights worth fewer rows."
+
+
+def _of_what_is_left(report: ShiftReport, automatic: bool) -> Iterator[Finding]:
+    full = report.weighting == "full"
+    if full and report.auc_after.low > LEFT_OVER:
+        yield Finding(
+            "WB401",
+            "warning",
+            f"After weighting by the full ratio a classifier still tells the samples apart (AUC "
+            f"{report.auc_after.value:.2f}).",
+            "The ratio misses part of the shift; try another one (weighbridge.ratios)"
+            + ("." if automatic else ", or let AutoRatio choose."),
+        )
+
+
+def _of_mean_ratio(report: ShiftReport) -> Iterator[Finding]:
+    mean = report.calibration.mean_source
+    # where rows lie outside, a ratio that is right averages what is left of 1
+    outside = max(report.support.share, report.support.unseen_share)
+    off = max(mean.value - 1, 1 - outside - mean.value)
+    if off > max(OFF_BY[0] * mean.standard_error, OFF_BY[1]):
+        yield Finding(
+            "WB402",
+            "warning",
+            f"The estimated ratio averages {mean.value:.2f} over the training rows, where a "
+            "density ratio averages 1.",
+            "Weights are scaled to mean 1 afterwards; check the ratio, or try another one.",
+        )

@@ -1,0 +1,300 @@
+"""What labels are plausible at a row, and what a prediction may be expected to cost there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from weighbridge._data import take_rows
+from weighbridge.blocks import row_blocks
+from weighbridge.criteria import RowLoss
+from weighbridge.ratios import Quadratic, QuadraticRows, TableEncoder, stack_samples
+
+FloatArray = npt.NDArray[np.float64]
+
+# Squares and products need so many rows for each; wider tables are projected to so many columns.
+_ROWS_PER_FEATURE = 5
+_MAX_COLUMNS = 300
+# Scales are learned from so many rows.
+_SCALE_ROWS = 10_000
+# Features, or what they are made of, are kept up to so many numbers (64 MB): every estimate asks
+# for them again.
+_KEPT_NUMBERS = 8_000_000
+
+Block = tuple[slice, FloatArray]
+
+
+class Features:
+    """A constant, standardised numbers, and as many of their squares and products as rows allow.
+
+    Parameters
+    ----------
+    X, X_target : tables
+        The two samples, which both count alike for the scales.
+    """
+
+    def __init__(self, X: Any, X_target: Any):
+        stacked, codes = stack_samples(X, X_target)
+        self.encoder = TableEncoder().fit(stacked, codes)
+        self.projection = _projection(self.encoder.width)
+        step = max(1, codes.size // _SCALE_ROWS)
+        some = self._numbers(take_rows(stacked, np.arange(0, codes.size, step)))
+        self.quadratic = None
+        d, room = some.shape[1], int(np.bincount(codes).min()) / _ROWS_PER_FEATURE
+        if self.projection is None and 2 * d <= room:
+            self.quadratic = Quadratic(products=d * (d + 3) / 2 <= room).fit(some)
+        self.width = 1 + (d if self.quadratic is None else self.quadratic.scale.size)
+        self._n_numbers = d
+        self._kept: list[tuple[Any, list[Block] | FloatArray]] = []
+        self._room = _KEPT_NUMBERS
+
+    def blocks(self, X: Any, *, keep: bool = True) -> Iterator[Block]:
+        """Yield the features of blocks of rows; `keep` says that they will be asked for again."""
+        found = self._found(X) if keep else None
+        if isinstance(found, list):
+            return iter(found)
+        return self._made(X, found)
+
+    def _found(self, X: Any) -> list[Block] | FloatArray | None:
+        """Return what is kept of a table: its features, the numbers they are made of, or nothing.
+
+        To read a table again takes longer than to multiply its numbers.
+        """
+        for table, found in self._kept:
+            if table is X:
+                return found
+        n = X.shape[0]
+        if n * self.width <= self._room:
+            self._room -= n * self.width
+            self._kept.append((X, list(self._made(X, None))))
+        elif self.quadratic is not None and n * self._n_numbers <= self._room:
+            self._room -= n * self._n_numbers
+            self._kept.append((X, self._numbers(X)))
+        else:
+            return None
+        return self._kept[-1][1]
+
+    def _made(self, X: Any, numbers: FloatArray | None) -> Iterator[Block]:
+        for block in row_blocks(X.shape[0], 4 * self.width):
+            some = self._numbers(take_rows(X, block)) if numbers is None else numbers[block]
+            phi = np.empty((some.shape[0], self.width))
+            phi[:, 0] = 1.0
+            if self.quadratic is None:
+                phi[:, 1:] = some
+            else:
+                self.quadratic.transform(some, out=phi[:, 1:])
+            yield block, phi
+
+    def times(self, X: Any, coefficients: FloatArray) -> FloatArray:
+        """Return the features of all rows times a matrix of coefficients."""
+        inner = self._factored(X)
+        if inner is not None:
+            return coefficients[0] + inner @ coefficients[1:]
+        return np.concatenate([phi @ coefficients for _, phi in self.blocks(X)])
+
+    def moments(self, X: Any, values: FloatArray) -> FloatArray:
+        """Return the transposed features of all rows times a matrix of values of the rows."""
+        inner = self._factored(X)
+        if inner is not None:
+            return np.vstack([values.sum(axis=0), inner.moments(values)])
+        total = np.zeros((self.width, values.shape[1]))
+        for block, phi in self.blocks(X):
+            total += phi.T @ values[block]
+        return total
+
+    def _factored(self, X: Any) -> QuadraticRows | None:
+        """Return features that need not be made to be multiplied, where their factors are kept."""
+        found = self._found(X)
+        if self.quadratic is None or not isinstance(found, np.ndarray):
+            return None
+        return QuadraticRows(found, self.quadratic)
+
+    def _numbers(self, X: Any) -> FloatArray:
+        numbers = self.encoder.numbers(X)
+        if self.projection is not None:
+            numbers = numbers @ self.projection
+        dense = numbers.toarray() if sp.issparse(numbers) else numbers
+        # a row far outside counts as one that is merely far: squares of it would swamp the rest
+        return np.clip(np.asarray(dense, dtype=np.float64), -8.0, 8.0)
+
+
+def _projection(width: int) -> FloatArray | None:
+    """Return a random projection of a table that is too wide to be smoothed column by column."""
+    if width <= _MAX_COLUMNS:
+        return None
+    rng = np.random.RandomState(0)
+    return np.asarray(rng.standard_normal((width, _MAX_COLUMNS)) / np.sqrt(_MAX_COLUMNS))
+
+
+# Penalties, in rows; the one with the smallest held-out squared error is used.
+PENALTIES = (1e-3, 1e-1, 1.0, 10.0, 100.0, 1000.0)
+
+
+class Smoothed(NamedTuple):
+    """Cross-fitted values at the source rows; at the target rows the mean over the folds."""
+
+    at_source: FloatArray
+    at_target: FloatArray
+
+
+def smooth(
+    features: Features,
+    X: Any,
+    X_target: Any,
+    values: FloatArray,
+    weights: FloatArray,
+    fold: npt.NDArray[np.intp],
+) -> Smoothed:
+    """Regress `values` on the features of the source rows, leaving each row's fold out.
+
+    Parameters
+    ----------
+    features : Features
+        What to regress on.
+    X, X_target : tables
+        The two samples.
+    values : ndarray of shape (n_source, n_values)
+        What to smooth.
+    weights : ndarray of shape (n_source,)
+        Weights of the source rows.
+    fold : ndarray of shape (n_source,)
+        Number of the fold that each row is held out in.
+
+    Returns
+    -------
+    Smoothed
+        Values for all rows, each from models that did not see the row.
+    """
+    n_folds = int(fold.max()) + 1
+    grams = np.zeros((n_folds, features.width, features.width))
+    moments = np.zeros((n_folds, features.width, values.shape[1]))
+    for block, phi in features.blocks(X):
+        for k in range(n_folds):
+            rows = fold[block] == k
+            weighted = phi[rows] * weights[block][rows, None]
+            grams[k] += weighted.T @ phi[rows]
+            moments[k] += weighted.T @ values[block][rows]
+    gram, moment = grams.sum(axis=0), moments.sum(axis=0)
+    scale = weights.mean()
+    # all folds and penalties side by side: one pass predicts with each
+    solved = np.array(
+        [
+            [_ridge(gram - grams[k], moment - moments[k], scale * penalty) for k in range(n_folds)]
+            for penalty in PENALTIES
+        ]
+    )
+    held_out = np.empty((len(PENALTIES), *values.shape))
+    for block, phi in features.blocks(X):
+        for k in range(n_folds):
+            rows = np.flatnonzero(fold[block] == k)
+            held_out[:, block.start + rows] = phi[rows] @ solved[:, k]
+    errors = np.einsum("pij,i->p", (held_out - values) ** 2, weights)
+    best = int(np.argmin(errors))
+    return Smoothed(held_out[best], features.times(X_target, solved[best].mean(axis=0)))
+
+
+def _ridge(gram: FloatArray, moment: FloatArray, penalty: float) -> FloatArray:
+    """Solve the normal equations; the constant is not penalised."""
+    shrunk = gram + penalty * np.eye(len(gram))
+    shrunk[0, 0] = gram[0, 0] + 1e-12 * penalty
+    return np.asarray(np.linalg.solve(shrunk, moment))
+
+
+# Residuals are represented by so many of their quantiles.
+_QUANTILES = 21
+
+
+class PlausibleLabels:
+    """A model of the labels, cross-fitted: chances of classes, or a mean, a scale and residuals.
+
+    Parameters
+    ----------
+    features : Features
+        What the labels are smoothed by.
+    X, X_target : tables
+        The two samples.
+    codes : ndarray of shape (n_source,)
+        Labels, places among the classes for a classifier.
+    n_classes : int or None
+        Number of classes; None for numbers.
+    weights : ndarray of shape (n_source,)
+        Weights of the source rows.
+    fold : ndarray of shape (n_source,)
+        Number of the fold that each row is held out in.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        X: Any,
+        X_target: Any,
+        codes: npt.NDArray[Any],
+        n_classes: int | None,
+        weights: FloatArray,
+        fold: npt.NDArray[np.intp],
+    ):
+        self.n_classes = n_classes
+        if n_classes is not None:
+            indicators = np.eye(n_classes)[codes]
+            chances = smooth(features, X, X_target, indicators, weights, fold)
+            self.source = _chances(chances.at_source)
+            self.target = _chances(chances.at_target)
+            return
+        # near 1 in size, so that squares neither over- nor underflow
+        unit = float(np.abs(codes - codes.mean()).max()) or 1.0
+        y = (codes - codes.mean()) / unit
+        mean = smooth(features, X, X_target, y[:, None], weights, fold)
+        squares = (y[:, None] - mean.at_source) ** 2
+        typical = float(np.average(squares[:, 0], weights=weights))
+        variance = smooth(features, X, X_target, squares, weights, fold)
+        floor = max(0.05 * typical, np.finfo(float).tiny)
+        scale, scale_target = (
+            np.sqrt(np.maximum(part, floor)) for part in (variance.at_source, variance.at_target)
+        )
+        residuals = (y - mean.at_source[:, 0]) / scale[:, 0]
+        self.residuals = _weighted_quantiles(residuals, weights, _QUANTILES)
+        # counts and other amounts stay what they are
+        self.lowest = 0.0 if codes.min() >= 0 else -np.inf
+        centre = codes.mean()
+        self.source = np.hstack([centre + unit * mean.at_source, unit * scale])
+        self.target = np.hstack([centre + unit * mean.at_target, unit * scale_target])
+
+    def expected_loss(self, loss: RowLoss, model: FloatArray, response: FloatArray) -> FloatArray:
+        """Return the loss of predictions, averaged over the labels that are plausible at each row.
+
+        `model` is `source` or `target`.
+        """
+        if self.n_classes is None:
+            mean, scale = model.T
+            labels = (np.maximum(mean + scale * each, self.lowest) for each in self.residuals)
+            return np.asarray(np.mean([loss.loss(each, response) for each in labels], axis=0))
+        return loss_by_chances(loss, model, response)
+
+
+def loss_by_chances(loss: RowLoss, chances: FloatArray, response: FloatArray) -> FloatArray:
+    """Return the loss of predictions, averaged over the classes with their chances."""
+    total = np.zeros(len(chances))
+    for code, chance in enumerate(chances.T):
+        total += chance * loss.loss(np.full(len(chances), code), response)
+    return total
+
+
+def _chances(smoothed: FloatArray) -> FloatArray:
+    """Bring smoothed indicators of classes back to probabilities."""
+    positive = np.clip(smoothed, 1e-3, None)
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+
+def _weighted_quantiles(values: FloatArray, weights: FloatArray, n: int) -> FloatArray:
+    """Return equally likely values with the mean and the spread of the whole."""
+    order = np.argsort(values)
+    share = np.cumsum(weights[order]) / weights.sum()
+    middles = (np.arange(n) + 0.5) / n
+    found = values[order][np.minimum(np.searchsorted(share, middles), values.size - 1)]
+    mean = np.average(values, weights=weights)
+    spread = np.sqrt(np.average((values - mean) ** 2, weights=weights))
+    return np.asarray((found - found.mean()) / (found.std() or 1.0) * spread + mean)

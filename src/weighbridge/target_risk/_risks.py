@@ -1,0 +1,226 @@
+"""The risk of one model on the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import is_classifier
+
+from weighbridge._estimators import WeightedEstimator
+from weighbridge.target_risk._assessed import (
+    DOUBLY_ROBUST,
+    assess_procedures,
+    check_options,
+    paired_change,
+)
+from weighbridge.target_risk._measure import find_measure
+from weighbridge.target_risk._problem import RiskProblem, check_arguments
+from weighbridge.target_risk._risk_estimate import RiskComparison, RiskEstimate
+
+
+def estimate_risk(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_target: Any,
+    *,
+    ratio: Any = None,
+    scoring: Any = None,
+    loss: Any = None,
+    method: str = DOUBLY_ROBUST,
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+    cv: int = 5,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> RiskEstimate:
+    """Estimate what a model will lose on the target, from labelled source rows.
+
+    The whole procedure that `estimator` stands for, choice of a weighting included, is repeated
+    without each of `cv` outer folds, and its held-out losses are carried over to the target.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Regressor or classifier; a copy is fitted to each fold, whatever it was fitted to before.
+        ``sklearn.frozen.FrozenEstimator(model)`` is taken as it is: all rows of `X` must then be
+        new to it. `ImportanceWeighted` and `ImportanceWeightedCV` use `ratio`.
+    X, y : array-like or data frame of shape (n_samples, n_features), and labels
+        Labelled source rows.
+    X_target : same type, of shape (n_target, n_features)
+        Target rows.
+    ratio : density ratio, optional
+        Fitted or not; default that of the estimator, else `AutoRatio()`.
+    scoring : str or scorer, optional
+        As in scikit-learn. Losses are shown as losses ("accuracy" as the share of errors,
+        "neg_mean_squared_error" as that error), other metrics as they are. Default: the share of
+        errors, or the root mean squared error.
+    loss : function ``loss(y, prediction)``, optional
+        A loss of your own, one number for each row, in place of `scoring`. Of a classifier y are
+        places in ``classes_`` and predictions are probabilities.
+    method : {"doubly robust", "weighted", "confidence"}
+        "doubly robust": losses that a cross-fitted model of the labels expects at the target rows,
+        corrected by weighted residuals. "weighted": weighted losses alone, with the plain interval
+        of the literature. "confidence": a classifier's own probabilities, calibrated on weighted
+        rows. All that apply are in ``by_method``. Metrics that are not means over rows have
+        "weighted" only, with a bootstrap.
+    confidence : float, default=0.95
+        Of the intervals.
+    sample_weight : array-like of shape (n_samples,), optional
+        Own weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        rows as they are: the ratio and the target know nothing of these weights.
+    cv : int, default=5
+        Number of outer folds.
+    n_jobs : int, optional
+        Fits in parallel, each in one thread.
+    random_state : int, RandomState instance or None
+        Deals the folds.
+
+    Returns
+    -------
+    RiskEstimate
+        The expected loss, its interval, and whether it can be trusted.
+
+    See Also
+    --------
+    compare_risks : Two models on the same rows.
+
+    Notes
+    -----
+    The interval is about the mean loss over these target rows, or over as many others like them. It
+    carries the noise of the held-out losses and of the target's unknown labels, the error of an
+    estimated ratio (by its influence function, nothing is fitted again), and the spread between the
+    models of the outer folds, each with its own choice. Not in it: a relation between features and
+    label that changes, which no one can see without target labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.datasets import make_gaussian_shift
+    >>> from weighbridge.target_risk import estimate_risk
+    >>> data = make_gaussian_shift(2000, 1000, random_state=0)
+    >>> risk = estimate_risk(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
+    >>> line = LinearRegression().fit(data.X, data.y)
+    >>> actual = np.sqrt(np.mean((data.y_target - line.predict(data.X_target)) ** 2))
+    >>> bool(risk.interval[0] < actual < risk.interval[1])
+    True
+    """
+    check_arguments(estimator, y)
+    measure = find_measure(scoring, loss, estimator)
+    check_options(method, confidence, measure, [estimator])
+    problem = RiskProblem(
+        estimator,
+        X,
+        y,
+        X_target,
+        ratio=ratio,
+        sample_weight=sample_weight,
+        cv=cv,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    (assessed,) = assess_procedures(
+        [estimator], problem, measure, method=method, confidence=confidence
+    )
+    return assessed.risk
+
+
+def compare_risks(
+    baseline: Any,
+    other: Any,
+    X: Any,
+    y: Any,
+    X_target: Any,
+    *,
+    ratio: Any = None,
+    scoring: Any = None,
+    loss: Any = None,
+    method: str = DOUBLY_ROBUST,
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+    cv: int = 5,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> RiskComparison:
+    """Compare what two models will lose on the target, row by row on the same folds.
+
+    The change is paired, and much better known than either loss; it equals the difference of the
+    two losses shown.
+
+    Parameters
+    ----------
+    baseline, other : estimators
+        Two models, e.g. one without and one with weights.
+    X, y : array-like or data frame of shape (n_samples, n_features), and labels
+        Labelled source rows.
+    X_target : same type, of shape (n_target, n_features)
+        Target rows.
+    ratio : density ratio, optional
+        Fitted or not; default that of one of the two, else `AutoRatio()`.
+    scoring : str or scorer, optional
+        As in `estimate_risk`; a loss that is a mean over rows, or the root of one.
+    loss : function ``loss(y, prediction)``, optional
+        A loss of your own, in place of `scoring`.
+    method : {"doubly robust", "weighted", "confidence"}
+        As in `estimate_risk`.
+    confidence : float, default=0.95
+        Of the intervals.
+    sample_weight : array-like of shape (n_samples,), optional
+        Own weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        rows as they are: the ratio and the target know nothing of these weights.
+    cv : int, default=5
+        Number of outer folds.
+    n_jobs : int, optional
+        Fits in parallel, each in one thread.
+    random_state : int, RandomState instance or None
+        Deals the folds.
+
+    Returns
+    -------
+    RiskComparison
+        Both risks, and the change with its interval.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge import ImportanceWeightedCV
+    >>> from weighbridge.datasets import make_quadratic
+    >>> from weighbridge.target_risk import compare_risks
+    >>> data = make_quadratic(random_state=0)
+    >>> plain = LinearRegression()
+    >>> tuned = ImportanceWeightedCV(plain, random_state=0)
+    >>> both = compare_risks(plain, tuned, data.X, data.y, data.X_target, random_state=0)
+    >>> abs(both.other.value - both.baseline.value - both.change.value) < 1e-9
+    True
+    """
+    for each in (baseline, other):
+        check_arguments(each, y)
+    if is_classifier(baseline) != is_classifier(other):
+        raise ValueError(
+            f"Got {type(baseline).__name__} and {type(other).__name__}, a classifier and a "
+            "regressor; two models of one kind can be compared."
+        )
+    measure = find_measure(scoring, loss, baseline)
+    if measure.row_loss is None:
+        raise ValueError(
+            f"Got scoring={scoring!r}, a metric of the rows as a whole, which cannot be compared "
+            "row by row; choose a loss that is a mean over rows, or estimate_risk for each model."
+        )
+    check_options(method, confidence, measure, [baseline, other])
+    brings = [each for each in (other, baseline) if isinstance(each, WeightedEstimator)]
+    problem = RiskProblem(
+        brings[0] if brings else baseline,
+        X,
+        y,
+        X_target,
+        ratio=ratio,
+        sample_weight=sample_weight,
+        cv=cv,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    pair = assess_procedures(
+        [baseline, other], problem, measure, method=method, confidence=confidence
+    )
+    return RiskComparison(pair[0].risk, pair[1].risk, paired_change(pair[1], pair[0], confidence))

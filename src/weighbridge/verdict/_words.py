@@ -1,0 +1,224 @@
+"""What a verdict says: the line at the top, five answers with advice, and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers
+from weighbridge.diagnostics import ShiftReport
+from weighbridge.target_risk import RiskEstimate
+from weighbridge.verdict._verdict import Answer
+
+HELPS, NO_GAIN, UNKNOWN = "helps", "no gain", "unknown"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The words of a verdict.
+
+    `worse` is the change of the unweighted model's loss from training to deployment, `change` that
+    of the loss in deployment from no weights to tuned ones; None where they are withheld.
+    `weighted` is what the weighted candidate is called.
+    """
+
+    shift: str
+    overlap: str
+    worse: Estimate | None
+    change: Estimate | None
+    weighted: str = "tuned"
+
+    @property
+    def matters(self) -> str:
+        """Yes where the unweighted model will be worse by more than one standard error."""
+        if self.worse is None:
+            return UNKNOWN
+        return "yes" if self.worse.value > self.worse.standard_error else "no"
+
+    @property
+    def weighting(self) -> str:
+        """Helps where the paired change is better than zero by more than one standard error."""
+        if self.overlap == BROKEN:
+            return UNKNOWN
+        if self.shift == "none" or self.change is None:
+            return NO_GAIN
+        return HELPS if self.change.value < -self.change.standard_error else NO_GAIN
+
+    @property
+    def is_sure(self) -> bool:
+        """True where the whole interval of the change is better than zero."""
+        return self.change is not None and self.change.high < 0
+
+    @property
+    def use(self) -> str:
+        """The candidate to use."""
+        return self.weighted if self.weighting == HELPS else "none"
+
+    @property
+    def is_thin(self) -> bool:
+        """True where figures for the deployment are rough."""
+        return self.overlap == THIN
+
+
+# Features named in the answer, and the finding that says why nothing is estimated.
+_MOVED = 3
+WITHHELD = "withheld (WB302)"
+
+
+def top_sentence(
+    judgement: Judgement, numbers: Numbers, none: RiskEstimate, used: RiskEstimate
+) -> str:
+    """Return the answer in one line."""
+    if judgement.overlap == BROKEN:
+        return "The files hardly overlap: no estimate for deployment"
+    if judgement.shift == "none":
+        named = "" if numbers.is_share else f" ({numbers.measure})"
+        training = numbers.value(none.training.value)
+        return f"No shift found: expect about the training error{named}, {training}"
+    assert used.estimate is not None
+    assert none.estimate is not None
+    expected = numbers.value(used.estimate.value)
+    if judgement.is_thin:
+        shift = judgement.shift.capitalize()
+        return f"{shift} shift, thin overlap: treat {expected} as a rough figure"
+    if judgement.weighting != HELPS:
+        interval = numbers.interval(used.estimate)
+        return f"Keep the unweighted model: {numbers.noun} {expected} {interval}"
+    moved = f"{numbers.noun} {numbers.value(none.estimate.value)} → {expected}"
+    if judgement.is_sure:
+        return f"Weighting helps: {moved}"
+    assert judgement.change is not None
+    change = numbers.change(judgement.change.value) + numbers.unit
+    interval = numbers.change_interval(judgement.change)
+    return f"Weighting probably helps: {moved}, change {change} {interval}"
+
+
+def five_answers(
+    judgement: Judgement,
+    numbers: Numbers,
+    report: ShiftReport,
+    none: RiskEstimate,
+    used: RiskEstimate,
+) -> tuple[Answer, ...]:
+    """Return the answers to the five questions."""
+    return (
+        _shift(judgement, report),
+        _matters(judgement, numbers, none),
+        _overlap(judgement, report),
+        _weighting(judgement, numbers),
+        _expect(judgement, numbers, used),
+    )
+
+
+def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
+    auc = f"AUC {report.auc.value:.2f} [{report.auc.low:.2f}, {report.auc.high:.2f}]"
+    moved = report.moved[:_MOVED]
+    if judgement.shift == "none":
+        advice = "Nothing needs to be done; look again when new rows come."
+        if report.too_few:
+            advice = "These are too few rows to tell; collect more of both before relying on it."
+        return Answer("shift", "none", auc, advice)
+    evidence = f"{auc}; most in {', '.join(moved)}" if moved else auc
+    where = moved[0] if moved else "the features"
+    return Answer(
+        "shift", judgement.shift, evidence, f"Look at {where} first: is its change expected?"
+    )
+
+
+def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answer:
+    if none.estimate is None:
+        return Answer("matters", UNKNOWN, WITHHELD, "Mend the overlap first.")
+    evidence = (
+        f"unweighted: {numbers.value(none.training.value)} in training, "
+        f"{numbers.value(none.estimate.value)} in deployment"
+    )
+    advice = (
+        "Do not trust the training error; plan with the one expected in deployment."
+        if judgement.matters == "yes"
+        else "The unweighted model does about as well in deployment as in training, or better."
+    )
+    return Answer("matters", judgement.matters, evidence, advice)
+
+
+def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
+    worth = f"full ratio worth {report.full.ess:,.0f} of {report.n_source:,} rows"
+    advice = {
+        "enough": "The training rows can stand for the deployment.",
+        "thin": "Take all figures for the deployment as rough, and collect rows where it lies.",
+        "broken": "Find what tells the files apart; else label some deployment rows.",
+    }
+    evidence = report.overlap_judgement.reason or worth
+    return Answer("overlap", judgement.overlap, evidence, advice[judgement.overlap])
+
+
+def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
+    if judgement.weighting == UNKNOWN:
+        return Answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model until then.")
+    change = judgement.change
+    if judgement.shift == "none" or change is None:
+        return Answer(
+            "weighting", judgement.weighting, "nothing to weight for", "Keep the unweighted model."
+        )
+    evidence = f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
+    if judgement.weighting != HELPS:
+        return Answer("weighting", judgement.weighting, evidence, "Keep the unweighted model.")
+    advice = f"Use the {judgement.weighted} weighting."
+    if not judgement.is_sure:
+        advice = f"Use the {judgement.weighted} weighting; that it helps is likely, not certain."
+    return Answer("weighting", HELPS, evidence, advice)
+
+
+def _expect(judgement: Judgement, numbers: Numbers, used: RiskEstimate) -> Answer:
+    estimate = used.training if judgement.shift == "none" else used.estimate
+    if used.estimate is None or estimate is None:
+        return Answer("expect", UNKNOWN, WITHHELD, "No figure is better than a wrong one.")
+    value, evidence = numbers.value(estimate.value), numbers.interval(estimate)
+    if not numbers.is_share:
+        evidence += f" {numbers.measure}"
+    if used.state == "good" or judgement.shift == "none":
+        return Answer("expect", value, evidence, "Plan with the interval, not with the number.")
+    return Answer("expect", value, f"{evidence}, rough", "Treat it as a rough figure.")
+
+
+def choice_findings(
+    judgement: Judgement, used: str, close: list[str], *, by_other_loss: bool
+) -> Iterator[Finding]:
+    """Yield findings about the choice of the weighting, and what no one can see."""
+    if close and judgement.weighting == HELPS:
+        names = ", ".join(close[:-1]) + (" and " if len(close) > 1 else "") + close[-1]
+        yield Finding(
+            "WB501",
+            "note",
+            f"{used} cannot be told apart from {names} on these data.",
+            "Any of them is defensible here.",
+        )
+    if by_other_loss and judgement.weighting == HELPS:
+        yield Finding(
+            "WB503",
+            "note",
+            "The weighting was chosen by the squared error of probabilities, not by the loss "
+            "shown.",
+            "Nothing needs to be done: it tells weightings apart that make the same errors, and "
+            "the loss shown is that of rows which the choice never saw.",
+        )
+    if judgement.weighting == "no gain" and judgement.shift != "none":
+        yield Finding(
+            "WB504",
+            "note",
+            "Weighting does not make the model better in deployment, as far as these data can "
+            "tell.",
+            "Keep the unweighted model: a well-specified or flexible model needs no weights.",
+        )
+    if judgement.shift != "none" and judgement.weighting != UNKNOWN:
+        yield Finding(
+            "WB603",
+            "note",
+            "A change in how features relate to the label cannot be seen without deployment "
+            "labels.",
+            "Label a few deployment rows to check.",
+        )
+
+
+def contains_zero(change: Estimate) -> bool:
+    """True where two candidates cannot be told apart."""
+    return change.low <= 0 <= change.high
