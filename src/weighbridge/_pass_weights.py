@@ -22,12 +22,7 @@ _DASK_MODULES = ("lightgbm.dask", "xgboost.dask")
 
 
 def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any:
-    """Fit `estimator`, which the caller owns, with one weight per row.
-
-    A pipeline's weights go to its last step; any other estimator gets ``sample_weight``. One that
-    cannot take weights is refused, never resampled or fitted without them. On blocks linear models
-    are fitted by sums, and estimators of dask get dask arrays of weights.
-    """
+    """Fit `estimator`, which the caller owns, with one weight per row."""
     if is_dask_estimator(estimator):
         return _fit_by_dask(estimator, X, y, weights)
     if is_blocks(X):
@@ -156,10 +151,7 @@ def _predictors(estimator: Any) -> Iterator[Any]:
 
 
 def _request_weights(estimator: Any, wanted: bool) -> None:
-    """With metadata routing on, ask for the weights where they belong and nowhere else.
-
-    Requests that the user has set explicitly stay as they are, except that of the model itself.
-    """
+    """With metadata routing on, ask for the weights where they belong and nowhere else."""
     if isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
             _request_weights(step, wanted=False)

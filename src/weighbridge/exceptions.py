@@ -14,29 +14,7 @@ KINDS = ("usage", "data")
 
 @dataclass(frozen=True)
 class Problem:
-    """One reason why the inputs cannot be used.
-
-    Parameters
-    ----------
-    code : str
-        ``WB`` and three digits.
-    message : str
-        What was found; one sentence.
-    evidence : tuple of str
-        Names, lines and values that show it, one line each.
-    help : str
-        What to do, with something to type.
-    kind : {"usage", "data"}, default="data"
-        Whether the call is wrong (a file or column that is not there) or the data are.
-
-    Examples
-    --------
-    >>> from weighbridge.exceptions import Problem
-    >>> print(Problem("WB105", 'train.csv has no column "agee".', ("nearest: age",), "--label age"))
-    error WB105: train.csv has no column "agee".
-      nearest: age
-      help: --label age
-    """
+    """One reason why the inputs cannot be used."""
 
     code: str
     message: str

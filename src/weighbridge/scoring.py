@@ -98,24 +98,7 @@ class ImportanceWeightedScorer:
         self.weighting = weighting
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score a fitted estimator on labelled source rows.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-            What to score.
-        X : array-like of shape (n_samples, n_features)
-            Labelled source rows.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Own weights of the rows; they multiply the importance weights.
-
-        Returns
-        -------
-        float
-            The weighted score; higher is better, as always in scikit-learn.
-        """
+        """Score a fitted estimator on labelled source rows."""
         weighting = weighting_or_default(self.weighting)
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         log_ratio = mean_one_log_ratio(

@@ -16,11 +16,7 @@ def is_foreign(array: object) -> bool:
 
 
 def array_namespace(*arrays: object) -> Any:
-    """Return the array-API namespace that all `arrays` share.
-
-    Anything that is not an array of another library (numbers, lists, NumPy arrays, data frame
-    columns) belongs to NumPy, and mixes with any library only as a plain number.
-    """
+    """Return the array-API namespace that all `arrays` share."""
     foreign = [array for array in arrays if is_foreign(array)]
     if not foreign:
         return np

@@ -65,10 +65,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
 
 
 def is_frame(X: Any) -> bool:
-    """True for a data frame with named columns, of any library that narwhals knows.
-
-    Names that are not text count for nothing, as in scikit-learn: such a frame is an array.
-    """
+    """True for a data frame with named columns, of any library that narwhals knows."""
     if isinstance(X, np.ndarray | list | tuple):
         return False
     import narwhals as nw

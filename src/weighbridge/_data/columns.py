@@ -17,11 +17,7 @@ DAY = 86_400e6
 
 
 def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
-    """Return the columns of a table: float64 with NaN, or text (dtype object) with None.
-
-    Numbers, booleans and dates are numbers; the rest is text even if it looks like numbers.
-    `is_text` says what the columns were when they were first read.
-    """
+    """Return the columns of a table: float64 with NaN, or text (dtype object) with None."""
     if is_frame(X):
         columns = _frame_columns(X, is_text)
     else:
@@ -76,10 +72,7 @@ def unmasked(X: Any) -> np.ndarray:
 
 
 def distinct_values(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different values of a text column, and for each row the place of its own.
-
-    Values are few: what is done to each of them need not be done to each row.
-    """
+    """Return the different values of a text column, and for each row the place of its own."""
     values = column.tolist()
     place = {value: number for number, value in enumerate(dict.fromkeys(values))}
     distinct = np.empty(len(place), dtype=object)
@@ -125,10 +118,7 @@ def _floats(series: Any) -> np.ndarray:
 
 
 def _typed(column: np.ndarray, is_text: bool = False) -> np.ndarray:
-    """Return Python objects as numbers or text, whatever they look like if they are known as text.
-
-    Where only some rows of a column hold text, the others are written as they are there.
-    """
+    """Return Python objects as numbers, or as text where they are known to be text."""
     if is_text and column.dtype.kind == "O":
         return _as_text(column)
     if column.dtype.kind == "c":

@@ -28,15 +28,7 @@ _STEP, _FIRST, _SECOND = (
 
 
 class RowKeys:
-    """Keys of rows from their content.
-
-    Parameters
-    ----------
-    low, high : ndarray of shape (n_columns,)
-        Smallest and largest value of each column, in all rows of both samples.
-    seed : int
-        Another seed gives other keys.
-    """
+    """Keys of rows from their content."""
 
     def __init__(self, low: np.ndarray, high: np.ndarray, seed: int):
         width = high / 2 - low / 2  # no overflow
@@ -89,11 +81,7 @@ def _shifted(numbers: Any, bits: int) -> Any:
 
 
 def _curved(places: Any) -> Any:
-    """Return a polynomial of whole numbers, modulo 2^64.
-
-    Sums of it tell rows apart, and do not depend on the order of the columns, which named columns
-    need not share with others.
-    """
+    """Return a polynomial of whole numbers, modulo 2^64."""
     return places * (places * _FIRST + _SECOND)
 
 
@@ -107,21 +95,13 @@ MOST_KEYS = 100
 
 
 def shuffled(X: Any, codes: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, ...]:
-    """Return the positions of the source rows and of the target rows, each in a random order.
-
-    The samples can change places without a change of their order.
-    """
+    """Return the positions of the source rows and of the target rows, each in a random order."""
     order, seed = canonical_order(X), int(rng.randint(2**31 - 1))
     return shuffled_samples(order, codes, seed)
 
 
 def shuffled_samples(order: np.ndarray, codes: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
-    """Return the positions of source and target rows, shuffled from a given order.
-
-    Each sample has a shuffle of its own: with one for both, rows of equal rank would share a fold,
-    and training and held-out folds the same chance deviations. Which has which is decided by the
-    order of the rows, not by what the samples are called.
-    """
+    """Return the positions of source and target rows, shuffled from a given order."""
     in_order = codes[order]
     samples = [order[in_order == code] for code in (0, 1)]
     mean_place = [np.flatnonzero(in_order == code).mean() for code in (0, 1)]
@@ -133,12 +113,7 @@ def shuffled_samples(order: np.ndarray, codes: np.ndarray, seed: int) -> tuple[n
 
 
 def canonical_order(X: Any) -> np.ndarray:
-    """Return the positions of the rows, sorted by a generic projection of their columns.
-
-    Each column is scaled to [0, 1] and counts 1 plus its mean, which tells columns apart without
-    regard to their names and places. Rows with the same projection are sorted by their columns, in
-    the order of the names where these have any.
-    """
+    """Return the positions of the rows, sorted by a generic projection of their columns."""
     if sp.issparse(X):
         X = sp.csc_array(X, dtype=np.float64)
         largest = abs(X).max(axis=0).toarray().ravel()
@@ -207,13 +182,7 @@ _FAINT = 1e-10
 
 
 class RowScores:
-    """A number for each row seen once, found again by the row itself.
-
-    A row is first looked for exactly, and then, if its numbers have decimals, within a millionth of
-    each column's spread, where that cannot confuse it with another row. Equal rows share the mean
-    of their values. Text stays text even if it looks like numbers; a sparse matrix equals its dense
-    form, and is looked for exactly only.
-    """
+    """A number for each row seen once, found again by the row itself."""
 
     def __init__(self, X: Any):
         columns = None if sp.issparse(X) else read_columns(X)

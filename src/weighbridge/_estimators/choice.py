@@ -69,14 +69,7 @@ def form_answer(
     *,
     guarded: bool,
 ) -> Answer:
-    """Turn a search result into candidates and shares.
-
-    "argmin" is the candidate with the smallest loss, whatever it is. The two others fall back to
-    no weights unless their gain over it, paired row by row, is worth it: "guard" takes the same
-    candidate, "stack" averages a dozen with the shares that minimise the loss of the averaged
-    held-out predictions. Where it is `guarded`, few rows make the gain: it must be large, and the
-    `unweighted` model, fitted on all rows, must be too rigid to follow them.
-    """
+    """Turn a search result into candidates and shares."""
     if kind == "argmin":
         return Answer([result.best_index], np.ones(1), "the smallest loss, whatever it gains")
     none = result.index_of((0.0, 1.0))
@@ -125,11 +118,7 @@ def _obstacle(
 
 
 def _is_rigid(unweighted: Any, objective: CandidateObjective, held_out: float) -> bool:
-    """True where the unweighted model misses the rows near the target although it has seen them.
-
-    A flexible model follows them; what it loses on them when they are held out is for want of
-    rows, and no weights make more of those.
-    """
+    """True where the unweighted model misses the rows near the target although it has seen them."""
     loss = objective.row_loss
     if loss is None:  # a metric of whole folds: in other units than the loss of rows
         return True
@@ -174,11 +163,7 @@ def _without_small(shares: FloatArray) -> FloatArray:
 
 
 def stack_shares(predictions: FloatArray, truth: np.ndarray, weights: FloatArray) -> FloatArray:
-    """Shares, at least 0 and adding up to 1, of the average with the least squared error.
-
-    `predictions` has one row for each candidate; of classes, one more axis with their
-    probabilities, whose squared error is the Brier score.
-    """
+    """Shares, at least 0 and adding up to 1, of the average with the least squared error."""
     error = predictions - truth if predictions.ndim == 2 else predictions.copy()
     if predictions.ndim == 3:
         error[:, np.arange(truth.size), truth] -= 1
@@ -188,11 +173,7 @@ def stack_shares(predictions: FloatArray, truth: np.ndarray, weights: FloatArray
 
 
 def simplex_minimum(costs: FloatArray) -> FloatArray:
-    """Minimise ``shares' costs shares`` over shares that are at least 0 and add up to 1.
-
-    `costs` is positive semi-definite. Non-negative least squares with the sum as one more, heavy
-    equation.
-    """
+    """Minimise ``shares' costs shares`` over shares that are at least 0 and add up to 1."""
     size = len(costs)
     scale = np.trace(costs) / size
     if not scale > 0:  # all predictions are perfect
@@ -203,10 +184,7 @@ def simplex_minimum(costs: FloatArray) -> FloatArray:
 
 
 def finalists(result: SearchResult, none: int) -> list[int]:
-    """Pick candidates that span the family: no weights, other named ones, the best, and others.
-
-    Neighbours on a fine surface are one model for all purposes; a stack of all would be slow.
-    """
+    """Pick candidates that span the family: no weights, other named ones, the best, and others."""
     good = [index for index, value in enumerate(result.values) if np.isfinite(value)]
     chosen = list(dict.fromkeys([none, *good[:4], result.best_index]))  # named ones come first
     rest = [index for index in good if index not in chosen]
@@ -234,18 +212,7 @@ def _all_have(attribute: str) -> Any:
 
 
 class AverageModel:
-    """The average of fitted models of one kind, under given shares.
-
-    Regressors average their predictions; classifiers their probabilities, or what the selection
-    took for chances where they have none: margins of two classes, votes of more.
-
-    Parameters
-    ----------
-    models : list of fitted estimators
-        All fitted on the same columns, classifiers with the same classes.
-    shares : ndarray
-        Positive numbers that add up to 1.
-    """
+    """The average of fitted models of one kind, under given shares."""
 
     def __init__(self, models: list[Any], shares: np.ndarray) -> None:
         self.models = models
@@ -289,10 +256,7 @@ class AverageModel:
 
     @available_if(_all_have("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Average the decision functions; for machines without probabilities what decides.
-
-        That is the average of margins cut off at -1 and 1, or of votes for more than two classes.
-        """
+        """Average the decision functions; for machines without probabilities what decides."""
         if hasattr(self.models[0], "predict_proba"):
             return self._average("decision_function", X)
         chances = self._chances(X)

@@ -30,26 +30,7 @@ KEPT_ROWS = ("_fit_X", "X_train_", "support_vectors_")
 
 
 class FittedRows:
-    """The rows that a model was fitted to, remembered by two 64-bit keys each.
-
-    Rows are compared as they came, exactly; a sparse matrix equals its dense form, a data frame an
-    array of its values. Named columns may come in any order. A second key forgets what a float32
-    cannot hold, so that rows are known again after a trip through that type.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        The rows.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Own weights of the rows; one of weight 0 was not used.
-
-    Attributes
-    ----------
-    labels : list or None
-        Names of the columns, where they have any.
-    exact, coarse : KeySet
-        The keys of the rows as they are, and as float32.
-    """
+    """The rows that a model was fitted to, remembered by two 64-bit keys each."""
 
     def __init__(self, X: Any, sample_weight: np.ndarray | None = None) -> None:
         self.labels = column_names(X)
@@ -73,23 +54,7 @@ class FittedRows:
 
 
 class KeySet:
-    """Keys of rows, and how often they repeat each other.
-
-    Parameters
-    ----------
-    keys : ndarray of uint64
-        One for each row.
-
-    Attributes
-    ----------
-    keys : ndarray of uint64
-        The different keys, sorted.
-    n_rows : int
-        Number of rows.
-    n_alone, n_twice : int
-        Number of keys that occur once, and twice. ``1 - n_alone / n_rows`` estimates the share of
-        new rows of the same distribution that equal one of these by chance (Good 1953).
-    """
+    """Keys of rows, and how often they repeat each other."""
 
     def __init__(self, keys: np.ndarray) -> None:
         self.keys, counts = np.unique(keys, return_counts=True)
@@ -104,11 +69,7 @@ class KeySet:
         return self.keys[place] == keys
 
     def beyond_chance(self, keys: np.ndarray) -> int:
-        """Return how many keys are among them; 0 where chance explains the number.
-
-        New rows of the same distribution are among them as often as these repeat each other; the
-        error of that estimate and that of the share itself are allowed for.
-        """
+        """Return how many keys are among them; 0 where chance explains the number."""
         known = self.holds(keys)
         count, n_new, n = int(known.sum()), int(known.size), self.n_rows
         if not count:

@@ -17,26 +17,7 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Write a number with a few digits.
-
-    Parameters
-    ----------
-    value : float or None
-        The number; None and NaN are unknown.
-    digits : int, default=3
-        How many digits count; whole numbers below a million keep all of theirs.
-
-    Returns
-    -------
-    str
-        The number.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import number
-    >>> [number(value) for value in (0.65241, 12345.6, -2, 3.2e-9, None)]
-    ['0.652', '12,346', '−2', '3.2e−9', '–']
-    """
+    """Write a number with a few digits."""
     if value is None or math.isnan(value):
         return UNKNOWN
     if math.isinf(value):
@@ -52,26 +33,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def percent(share: float | None, digits: int | None = None) -> str:
-    """Write a share in per cent: whole, with one digit next to 0 and 1, which it is not called.
-
-    Parameters
-    ----------
-    share : float or None
-        The share; None and NaN are unknown.
-    digits : int, optional
-        Digits after the point.
-
-    Returns
-    -------
-    str
-        The share in per cent.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import percent
-    >>> percent(0.3533, 1), percent(0.152), percent(0.0001), percent(None)
-    ('35.3 %', '15 %', '< 0.1 %', '–')
-    """
+    """Write a share in per cent: whole, with one digit next to 0 and 1, which it is not called."""
     if share is None or math.isnan(share):
         return UNKNOWN
     if digits is None:
@@ -84,26 +46,7 @@ def percent(share: float | None, digits: int | None = None) -> str:
 
 
 def signed(value: float | None, digits: int = 1) -> str:
-    """Write a change with its sign.
-
-    Parameters
-    ----------
-    value : float or None
-        The change; None and NaN are unknown.
-    digits : int, default=1
-        Digits after the point.
-
-    Returns
-    -------
-    str
-        The change; one that rounds to 0 has no sign.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import signed
-    >>> signed(-4.83), signed(0.54), signed(-0.01)
-    ('−4.8', '+0.5', '0.0')
-    """
+    """Write a change with its sign."""
     if value is None or math.isnan(value):
         return UNKNOWN
     text = f"{abs(value):,.{digits}f}"
@@ -113,46 +56,12 @@ def signed(value: float | None, digits: int = 1) -> str:
 
 
 def count(value: float) -> str:
-    """Write a number of rows.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-
-    Returns
-    -------
-    str
-        Rounded, thousands apart.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import count
-    >>> count(1557.2)
-    '1,557'
-    """
+    """Write a number of rows."""
     return f"{value:,.0f}"
 
 
 def tick_labels(values: Sequence[float]) -> list[str]:
-    """Write the numbers of an axis alike, as short as they can be told apart.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Increasing.
-
-    Returns
-    -------
-    list of str
-        One label for each.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import tick_labels
-    >>> tick_labels([0, 0.25, 0.5]), tick_labels([0, 20_000, 40_000])
-    (['0', '0.25', '0.50'], ['0', '20k', '40k'])
-    """
+    """Write the numbers of an axis alike, as short as they can be told apart."""
     largest = max(map(abs, values), default=0.0)
     unit, letter = next(
         ((size, mark) for size, mark in _PREFIXES if largest >= (1e4 if size == 1e3 else size)),
@@ -165,46 +74,12 @@ def tick_labels(values: Sequence[float]) -> list[str]:
 
 
 def percent_labels(values: Sequence[float]) -> list[str]:
-    """Write shares of an axis in per cent.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Increasing.
-
-    Returns
-    -------
-    list of str
-        One label for each.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import percent_labels
-    >>> percent_labels([0.3, 0.35, 0.4])
-    ['30 %', '35 %', '40 %']
-    """
+    """Write shares of an axis in per cent."""
     return [f"{label} %" for label in tick_labels([100 * value for value in values])]
 
 
 def signed_labels(values: Sequence[float]) -> list[str]:
-    """Write changes of an axis with their signs.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Increasing.
-
-    Returns
-    -------
-    list of str
-        One label for each; 0 has no sign.
-
-    Examples
-    --------
-    >>> from weighbridge._findings import signed_labels
-    >>> signed_labels([-5, 0, 5])
-    ['−5', '0', '+5']
-    """
+    """Write changes of an axis with their signs."""
     labels = tick_labels(values)
     return [
         f"+{label}" if value > 0 else label for value, label in zip(values, labels, strict=True)
@@ -229,15 +104,7 @@ def _trimmed(text: str) -> str:
 
 
 class Numbers:
-    """Writes losses and changes of one measure with the same number of decimals.
-
-    Parameters
-    ----------
-    measure : str
-        What is measured; an "error" is written in per cent, its changes in points.
-    typical : float
-        A typical value, which gets three digits, or more in front of the point.
-    """
+    """Writes losses and changes of one measure with the same number of decimals."""
 
     def __init__(self, measure: str, typical: float):
         self.measure = measure

@@ -49,10 +49,7 @@ def scale(domain: Point, span: Point, *, log: bool = False) -> Scale:
 
 
 def ticks(low: float, high: float, n: int = 5) -> list[float]:
-    """Return at most `n` round numbers from `low` to `high`.
-
-    They are 1, 2 or 5 times a power of ten apart.
-    """
+    """Return at most `n` round numbers from `low` to `high`."""
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"Got low={low}, high={high}, but expected finite numbers, low <= high.")
     span = high / n - low / n
@@ -92,10 +89,7 @@ def bottom_axis(
     grid: float | None = None,
     width: float = WIDTH,
 ) -> str:
-    """Return an axis at height `y`: line, ticks, numbers that do not overlap, and a name below.
-
-    It needs 20 units below `y`, 36 with a name. With `grid`, lines rise from it to that height.
-    """
+    """Return an axis at height `y`: line, ticks, numbers that do not overlap, and a name below."""
     if labels is None:
         labels = _each if x.log else tick_labels
     lines, rising, numbers = [trace([(x.start, y), (x.end, y)])], [], []

@@ -96,10 +96,7 @@ def simplify(points: Sequence[Point], tolerance: float = 0.25) -> list[Point]:
 
 
 def element(tag: str, content: str = "", **attributes: object) -> str:
-    """Return an element; numbers are written short, ``class_`` is ``class`` and ``_`` is ``-``.
-
-    `content` is markup; attributes are escaped, and those that are None left out.
-    """
+    """Return an element; numbers are written short, ``class_`` is ``class`` and ``_`` is ``-``."""
     parts = []
     for name, value in attributes.items():
         if value is None or value == "":
@@ -208,10 +205,7 @@ def is_bold(cls: str) -> bool:
 
 @dataclass
 class Svg:
-    """A drawing with a title and a sentence on what it shows; ids start with `id`.
-
-    `data` are numbers for scripts, written as ``data-`` attributes.
-    """
+    """A drawing with a title and a sentence on what it shows; ids start with `id`."""
 
     id: str
     title: str

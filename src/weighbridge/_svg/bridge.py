@@ -51,12 +51,7 @@ _TITLE = "Map of all weightings"
 
 
 def bridge(surface: BridgeSurface, *, id: str) -> Chart:
-    """Draw the map; the rectangle where a map keeps too little, a sentence where all are alike.
-
-    The ``<svg>`` of a map has ``data-x0``, ``data-x1``, ``data-y0`` and ``data-y1``: a place (x, y)
-    is drawn at ``(x0 + x1 * x, y0 + y1 * y)``, where an element of class ``wb-cursor`` waits for a
-    script.
-    """
+    """Draw the map; the rectangle where a map keeps too little, a sentence where all are alike."""
     if are_alike(surface):
         return _nothing_to_map(surface, id)
     if surface.kept < _LEAST_KEPT:

@@ -217,10 +217,7 @@ def note_numbers(
 def read_text(
     cells: Sequence[str | None], start: int, tally: Tally, seen: dict[str, str], typed: bool = False
 ) -> np.ndarray:
-    """Return cells as text with None, and count them; equal texts are one object (`seen`).
-
-    In a `typed` column only None is missing, and nothing is a number.
-    """
+    """Return cells as text with None, and count them; equal texts are one object (`seen`)."""
     texts: dict[str | None, str | None] = {None: None}
     for cell, count in Counter(cells).items():
         kind = "missing" if cell is None else kind_of(cell)

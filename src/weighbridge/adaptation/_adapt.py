@@ -336,10 +336,7 @@ def _model(
 
 
 def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return the models that were named as ``module:object``.
-
-    An estimator that was passed fails in the hands of whoever passed it, and in its own words.
-    """
+    """Return the models that were named as ``module:object``."""
     named = {each for each in settings.models if isinstance(each, str) and each not in MODELS}
     return {name: base_of(each) for name, each in models.items() if name in named}
 

@@ -61,27 +61,7 @@ MODELS: dict[str, tuple[Callable[[int], Any], Callable[[int], Any]]] = {
 def make_model(
     model: Any, task: str, kinds: dict[str, str], *, seed: int, option: Option
 ) -> tuple[str, Any]:
-    """Return the name of a model and the estimator, which takes the table as it is.
-
-    Parameters
-    ----------
-    model : str or estimator
-        A name of `MODELS`, ``module:object``, or an estimator. A pipeline is taken as it is; any
-        other estimator gets the preparation of the linear model in front.
-    task : {"classification", "regression"}
-        What is predicted.
-    kinds : dict of str to {"numeric", "category"}
-        The features.
-    seed : int
-        Of learners that draw.
-    option : function
-        How a remedy is written.
-
-    Returns
-    -------
-    (str, estimator)
-        Name and estimator.
-    """
+    """Return the name of a model and the estimator, which takes the table as it is."""
     if isinstance(model, str) and model in MODELS:
         made = MODELS[model][task != CLASSIFICATION](seed)
         return model, Pipeline(
@@ -96,12 +76,7 @@ def make_model(
 
 
 def preparation(kinds: dict[str, str], *, linear: bool) -> ColumnTransformer:
-    """Return the transformer of the columns.
-
-    Categories get a column for each level, rare ones one together. Numbers are filled in by their
-    median and scaled for linear models, with a column that says where they were missing; trees
-    take them as they are.
-    """
+    """Return the transformer of the columns."""
     numbers = [name for name, kind in kinds.items() if kind == "numeric"]
     texts = [name for name, kind in kinds.items() if kind != "numeric"]
     as_numbers: Any = "passthrough"
@@ -238,17 +213,7 @@ def find_metric(metric: str | None, task: str, option: Option) -> tuple[str, str
 
 
 def find_ratio(ratio: Any, X: Any, X_target: Any, option: Option) -> tuple[str, Any, Any, Any]:
-    """Return the name of a ratio, the ratio, and both tables without the column that holds it.
-
-    Parameters
-    ----------
-    ratio : str or density ratio
-        A name of `RATIOS`, a column of both tables, or a ratio of your own.
-    X, X_target : pandas data frames
-        Training and deployment rows, whose index counts all of them.
-    option : function
-        How a remedy is written.
-    """
+    """Return the name of a ratio, the ratio, and both tables without the column that holds it."""
     if not isinstance(ratio, str):
         return type(ratio).__name__, ratio, X, X_target
     if ratio in RATIOS:

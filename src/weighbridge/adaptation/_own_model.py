@@ -26,19 +26,7 @@ _LONGEST = 300
 
 
 def call_own(name: str, doing: str, call: Callable[[], Any], option: Option) -> Any:
-    """Return what code of the user's own returns; whatever it raises is told as its own failure.
-
-    Parameters
-    ----------
-    name : str
-        The model, as it was named.
-    doing : str
-        When it fails, such as "when it is fitted".
-    call : function
-        Calls that code.
-    option : function
-        How a remedy is written.
-    """
+    """Return what code of the user's own returns; whatever it raises is told as its own failure."""
     try:
         return call()
     except (InputError, MemoryError):
@@ -49,21 +37,7 @@ def call_own(name: str, doing: str, call: Callable[[], Any], option: Option) -> 
 
 
 def try_model(name: str, model: Any, X: Any, y: Any, weight: Any, option: Option) -> None:
-    """Fit a model once and let it predict a few rows, before all the work that rests on it.
-
-    Parameters
-    ----------
-    name : str
-        The model, as it was named.
-    model : estimator
-        What it is, with the preparation in front; a copy is fitted.
-    X, y : data frame and ndarray
-        Training rows and labels.
-    weight : ndarray or None
-        Own weights of the rows.
-    option : function
-        How a remedy is written.
-    """
+    """Fit a model once and let it predict a few rows, before all the work that rests on it."""
     weights = check_sample_weight(weight, len(X))
     weights = np.ones(len(X)) if weights is None else weights
     tried = clone(model)
@@ -80,15 +54,7 @@ def try_model(name: str, model: Any, X: Any, y: Any, weight: Any, option: Option
 
 @contextmanager
 def blamed(models: Mapping[str, Any], option: Option) -> Iterator[None]:
-    """Tell a failure inside one of these models as its own; any other goes on as it is.
-
-    Parameters
-    ----------
-    models : mapping of str to estimator
-        Models of the user's own, by ``module:object``.
-    option : function
-        How a remedy is written.
-    """
+    """Tell a failure inside one of these models as its own; any other goes on as it is."""
     try:
         yield
     except (InputError, MemoryError):

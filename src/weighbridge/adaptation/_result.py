@@ -207,23 +207,7 @@ def sample_note(table: Table) -> Iterator[Finding]:
 def actual_errors(
     verdict: Verdict, X_target: Any, y_target: Any, scoring: str
 ) -> dict[str, float] | None:
-    """Return the loss of every candidate on the deployment rows whose label is known.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        With fitted candidates; it was made without these labels.
-    X_target, y_target : data frame and array, or None
-        Deployment rows and labels; a row without one, or with a class that no training row has,
-        does not count.
-    scoring : str
-        The loss, by its scorer.
-
-    Returns
-    -------
-    dict of str to float, or None
-        By candidate; None without labels.
-    """
+    """Return the loss of every candidate on the deployment rows whose label is known."""
     if y_target is None:
         return None
     measure = find_measure(scoring, None, verdict.model)
@@ -241,10 +225,7 @@ def actual_errors(
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels as numbers of their class, and which of them the model can know at all.
-
-    A class is known by how it is written, since a column with a single odd value is read as text.
-    """
+    """Return labels as numbers of their class, and which of them the model can know at all."""
     if classes is None:
         numbers = np.asarray(labels, dtype=np.float64)
         return numbers, np.isfinite(numbers)

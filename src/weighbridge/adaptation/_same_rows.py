@@ -16,17 +16,7 @@ from weighbridge.exceptions import InputError
 
 
 def check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Option) -> None:
-    """Refuse keys, and deployment rows that are part of the training; the same table twice may be.
-
-    Parameters
-    ----------
-    X, X_target : data frames
-        Features of both tables.
-    tables : (Table, Table)
-        What the tables are called.
-    option : function
-        How a remedy is written.
-    """
+    """Refuse keys, and deployment rows that are training rows; the same table twice is fine."""
     problems = [
         Problem(
             "WB111",

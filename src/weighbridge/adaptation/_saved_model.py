@@ -286,10 +286,7 @@ def _refused(code: str, message: str, evidence: tuple[str, ...], help: str) -> I
 
 
 def _reproducible(content: bytes) -> bytes:
-    """Return the same archive without dates and addresses: equal models are equal bytes.
-
-    skops names objects by where they happened to lie in memory; here they are counted instead.
-    """
+    """Return the same archive without dates and addresses: equal models are equal bytes."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     schema = json.loads(parts.pop("schema.json"))
@@ -304,11 +301,7 @@ def _reproducible(content: bytes) -> bytes:
 
 
 def _count_objects(schema: dict[str, Any]) -> dict[str, str]:
-    """Replace addresses by numbers, in the order of the schema; return the new names of files.
-
-    Numbers and texts are counted one by one: whether two equal ones are the same object depends on
-    the process that a model was fitted in.
-    """
+    """Replace addresses by numbers, in the order of the schema; return the new names of files."""
     numbers: dict[int, int] = {}
     names: dict[str, str] = {}
     count = itertools.count(1)

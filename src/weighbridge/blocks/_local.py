@@ -147,11 +147,7 @@ CACHED_NUMBERS = 2**18
 def row_blocks(
     n_rows: int, width: int, cached: bool = False, device: bool = False
 ) -> Iterator[slice]:
-    """Yield slices of rows whose `width` numbers each fit scikit-learn's ``working_memory``.
-
-    A sixteenth of it, to be exact: a step has a few temporary arrays of a block's size. `cached`
-    blocks stay in the cache of a CPU; a `device` is busy with blocks of a quarter.
-    """
+    """Yield slices of rows whose `width` numbers each fit scikit-learn's ``working_memory``."""
     numbers = get_config()["working_memory"] * 2**20 / 8 / (4 if device else 16)
     if cached:
         numbers = min(numbers, CACHED_NUMBERS)

@@ -121,12 +121,7 @@ def adapt(
     fail_if: tuple[str, ...],
     **settings: Any,
 ) -> int:
-    """Answer all five questions: shift, does it matter, overlap, does weighting help, what error.
-
-    TRAIN has rows with labels, DEPLOY rows from where the model is to be used: CSV (also .gz),
-    Parquet or a folder of Parquet files. Writes report.html, model.skops, weights.csv and
-    result.json.
-    """
+    """Answer all five questions: shift, whether it matters, overlap, weighting, what error."""
     job = Job(session, train, deploy, out, force=force, **settings)
     job.check()
     session.narration.say(f"weighbridge adapt: {train} and {deploy}")

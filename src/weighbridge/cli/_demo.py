@@ -48,11 +48,7 @@ def demo(
     force: bool,
     open_report: bool,
 ) -> int:
-    """See what weighbridge does, on data that it makes up.
-
-    Labelled visits to a clinic, and visits at other sites where its model is to be used. The two
-    files are written too, so that `weighbridge adapt` can be tried on them.
-    """
+    """See what weighbridge does, on data that it makes up."""
     train, deploy = out / "train.csv", out / "deploy.csv"
     check_outputs([out / name for name in RUN_FILES.values()], force=force)
     _check_tables((train, deploy), force=force)

@@ -65,10 +65,7 @@ def diagnose(
     fail_if: tuple[str, ...],
     **settings: Any,
 ) -> int:
-    """Say whether two files differ, in which features, and whether training covers deployment.
-
-    Columns that are in TRAIN alone, such as a label, are left out.
-    """
+    """Say whether two files differ, in which features, and whether training covers deployment."""
     check_there([train, deploy], EXAMPLE)
     if report is not None:
         check_outputs([report], force=force, inputs=[train, deploy], place="report")

@@ -58,11 +58,7 @@ def predict(
     out: Path,
     force: bool,
 ) -> int:
-    """Predict every row of DATA: one line each, with a probability for each class.
-
-    Columns are matched by name; those that the model does not know are left alone. Loading a model
-    runs nothing that is in the file.
-    """
+    """Predict every row of DATA: one line each, with a probability for each class."""
     check_there([model], EXAMPLE, (".skops",))
     check_there([data], EXAMPLE)
     check_suffix(out)

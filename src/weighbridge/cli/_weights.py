@@ -80,11 +80,7 @@ def weights(
     force: bool,
     **settings: Any,
 ) -> int:
-    """Write a weight for each training row, so that training resembles deployment.
-
-    Without labels there is nothing to tune; the default bounds every weight by 5 before they are
-    scaled to mean 1.
-    """
+    """Write a weight for each training row, so that training resembles deployment."""
     check_there([train, deploy], EXAMPLE)
     check_suffix(out)
     check_outputs([out], force=force, inputs=[train, deploy])

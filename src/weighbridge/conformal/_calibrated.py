@@ -86,10 +86,7 @@ def _refuse_gaps(labels: np.ndarray) -> None:
 def split(
     part: Part, calibration_size: Any, rng: np.random.RandomState, *, by_class: bool
 ) -> tuple[Part, Part]:
-    """Deal the rows at random, one part to fit to, one to calibrate on.
-
-    With `by_class` every class has the same share in both, and a row of each is fitted to.
-    """
+    """Deal the rows at random, one part to fit to, one to calibrate on."""
     n = part.n_rows
     wanted = _calibration_rows(calibration_size, n)
     order = rng.permutation(n)
@@ -128,22 +125,7 @@ def _calibration_rows(size: Any, n: int) -> int:
 
 
 def refuse_seen_rows(model: Any, X: Any, X_fit: Any) -> bool:
-    """Raise where more rows of `X` than chance explains were used to fit `model`.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        May remember its rows itself.
-    X : table
-        Calibration rows.
-    X_fit : table or None
-        The rows that the model was fitted to, where the caller has them.
-
-    Returns
-    -------
-    bool
-        Whether it could be checked: False where the model does not tell its rows, nor the caller.
-    """
+    """Raise where more rows of `X` than chance explains were used to fit `model`."""
     if X_fit is None:
         seen = rows_told(model, X)
     else:
@@ -375,10 +357,7 @@ class CalibratedEstimator(WeightedEstimator):
 
 
 def _masses(ratio: Any, part: Part) -> tuple[np.ndarray, float]:
-    """Return the weights of the calibration rows, with mean 1, and the log of their scale.
-
-    Own weights count relative to their mean, which is what a new row is taken to have.
-    """
+    """Return the weights of the calibration rows, with mean 1, and the log of their scale."""
     log_ratio = source_log_ratio(ratio, part.X, None)
     infinite = int(np.isposinf(log_ratio).sum())
     if infinite:

@@ -28,11 +28,7 @@ _REACH = 40.0
 
 @dataclass(frozen=True)
 class KnotMoments:
-    """Moments of a block: at the knots, and under validation weights, both for each fold.
-
-    Beside the rows are labels, log ratios, numbers of the folds (negative for rows that do not
-    count), validation weights and, if there are any, own weights.
-    """
+    """Moments of a block: at the knots, and under validation weights, both for each fold."""
 
     table: CentredTable
     knots: FloatArray
@@ -151,10 +147,7 @@ def _hats(xp: Any, knots: Any, log_ratio: Any) -> Any:
 
 @dataclass(frozen=True)
 class FoldMoments:
-    """Moments of a block for each fold, under weights of the rows.
-
-    Beside the rows are labels, numbers of the folds and the weights.
-    """
+    """Moments of a block for each fold, under weights of the rows."""
 
     table: CentredTable
     folds: int

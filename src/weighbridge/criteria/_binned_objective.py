@@ -49,10 +49,7 @@ _SMALLEST_BLOCK, _LARGEST_BLOCK = 80_000, 1_000_000
 
 @dataclass(frozen=True)
 class BinnedModel:
-    """A linear model with squared error on rows that come in blocks.
-
-    `strength` multiplies half the squared norm of the coefficients, without the intercept.
-    """
+    """A linear model with squared error on rows that come in blocks."""
 
     rows: Rows
     columns: Columns
@@ -63,11 +60,7 @@ class BinnedModel:
 def binnable_model(
     estimator: Any, rows: SourceRows, fold: npt.NDArray[np.int32] | None, scoring: Any
 ) -> BinnedModel | None:
-    """Read off a model of a table in memory that `BinnedObjective` takes, None if there is none.
-
-    It takes the squared error of linear and ridge regression with not too many columns, on many
-    rows in a partition.
-    """
+    """Read off a model of a table in memory that `BinnedObjective` takes, None if there is none."""
     n = rows.y.size
     if n < MANY_ROWS or fold is None or scoring != "neg_mean_squared_error":
         return None
@@ -115,19 +108,7 @@ def fold_numbers(splits: Sequence[Split], n: int) -> npt.NDArray[np.int32] | Non
 
 
 class BinnedObjective(CandidateObjective):
-    """Squared error of held-out folds from moments at knots of the log ratio.
-
-    Parameters
-    ----------
-    model : BinnedModel
-        Linear or ridge regression, see `binnable_model` and `binned_model`.
-    rows : SourceRows
-        The source rows.
-    fold : ndarray
-        Number of the fold that holds each row out.
-    identity : list
-        What else the values depend on.
-    """
+    """Squared error of held-out folds from moments at knots of the log ratio."""
 
     def __init__(
         self,

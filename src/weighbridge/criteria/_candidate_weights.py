@@ -24,12 +24,7 @@ def candidate_weights(
     points: Sequence[tuple[float, float]],
     sample_weight: FloatArray | None = None,
 ) -> FloatArray:
-    """Return one row of weights for each (lam, alpha), scaled to mean 1 under `sample_weight`.
-
-    Candidates of one alpha share ``expm1(k s)``, so that a candidate costs two elementary
-    functions a row; the kernel, exact to the last digit everywhere, costs ten times as much.
-    Beyond lam = 1/2 the swap ``w^(lam)(r) = r w^(1 - lam)(1/r)`` keeps the digits of small weights.
-    """
+    """Return one row of weights for each (lam, alpha), scaled to mean 1 under `sample_weight`."""
     weights = np.empty((len(points), log_ratio.size))
     by_alpha: dict[float, list[int]] = {}
     for index, (_, alpha) in enumerate(points):
@@ -92,18 +87,7 @@ class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.ess = ess
 
     def __call__(self, log_ratio: Any) -> np.ndarray:
-        """Return the log weights at the log ratios of the whole source sample.
-
-        Parameters
-        ----------
-        log_ratio : array of shape (n_samples,)
-            Log density ratios.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            ``q * log_ratio``.
-        """
+        """Return the log weights at the log ratios of the whole source sample."""
         if not self.ess >= 1:
             raise ValueError(f"Got ess={self.ess!r}, but a number of rows is 1 or more.")
         log_ratio = np.asarray(log_ratio, dtype=float)

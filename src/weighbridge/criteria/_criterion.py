@@ -26,24 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class HeldOutErrors:
-    """Held-out errors of linear candidates: their products, and the gain of an average.
-
-    No prediction is kept: products come from the validation moments, and the standard error of a
-    gain from one pass over the rows.
-
-    Parameters
-    ----------
-    rows : SourceRows
-        The source rows, in blocks.
-    table : CentredTable
-        Features, ones and labels.
-    fold : ndarray
-        Number of the fold of each row of the table; negative for rows that do not count.
-    errors : ndarray of shape (folds, candidates, size)
-        Coefficients of the prediction minus the label.
-    validation : ndarray of shape (folds, size, size)
-        Moments of the rows of each fold under their validation weights.
-    """
+    """Held-out errors of linear candidates: their products, and the gain of an average."""
 
     rows: SourceRows
     table: CentredTable
@@ -119,15 +102,7 @@ class Outcome(NamedTuple):
 
 
 class CandidateObjective(ABC):
-    """Scores weightings of fixed rows; what a search minimises.
-
-    Parameters
-    ----------
-    rows : SourceRows
-        The source rows.
-    identity : list
-        What else the values depend on: estimator, criterion, folds.
-    """
+    """Scores weightings of fixed rows; what a search minimises."""
 
     def __init__(self, rows: SourceRows, identity: list[Any]) -> None:
         self.rows = rows
@@ -305,26 +280,7 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         log_weight: Any,
         sample_weight: Any = None,
     ) -> Scores:
-        """Score one weighting.
-
-        Parameters
-        ----------
-        estimator : estimator
-            What is to be fitted; it stays as it is.
-        X, y : array-like
-            Labelled source rows.
-        log_ratio : array of shape (n_samples,)
-            Log density ratios at the rows, of which the validation weights are made.
-        log_weight : array of shape (n_samples,)
-            Log of the weights to fit with; their scale does not matter.
-        sample_weight : array of shape (n_samples,), optional
-            Own weights of the rows.
-
-        Returns
-        -------
-        Scores
-            One loss for each row or fold, what each counts, and their mean; lower is better.
-        """
+        """Score one weighting."""
         objective = self.objective(estimator, X, y, log_ratio, sample_weight)
         rows = objective.rows
         log_weight = np.array(log_weight, dtype=float)

@@ -35,11 +35,7 @@ _KEPT_NUMBERS = 60_000_000
 
 
 class Fold(NamedTuple):
-    """One split, ready to fit: rows to fit on and rows to score.
-
-    `is_kernel` says that `X` and `X_held` are kernels with the rows to fit on; `error` why there
-    is nothing to fit on.
-    """
+    """One split, ready to fit: rows to fit on and rows to score."""
 
     X: Any
     y: np.ndarray
@@ -71,23 +67,7 @@ class FoldResult(NamedTuple):
 
 
 class FoldObjective(CandidateObjective):
-    """Fits each candidate on the folds and scores it on the rows held out.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Any that takes weights.
-    rows : SourceRows
-        The source rows.
-    splits : list of (train, test) row numbers
-        The folds, the same for all candidates.
-    scoring : str or scorer
-        What to score by.
-    n_jobs : int or None
-        Fits in parallel, by joblib.
-    identity : list
-        What else the values depend on.
-    """
+    """Fits each candidate on the folds and scores it on the rows held out."""
 
     def __init__(
         self,
@@ -150,10 +130,7 @@ class FoldObjective(CandidateObjective):
             ) from error
 
     def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
-        """Held-out predictions, one row for each candidate; fitted again where they were lost.
-
-        A study that another process took part in remembers losses only.
-        """
+        """Held-out predictions, one row for each candidate; fitted again where they were lost."""
         lost = [each.point for each in evaluations if each.predictions is None]
         if self.loss is None or not lost:
             return super().predictions(evaluations)
@@ -230,10 +207,7 @@ class FoldObjective(CandidateObjective):
 
 
 def _transformed(transformers: list[Any], X: Any, X_held: Any) -> tuple[Any, Any, str | None]:
-    """Fit transformers to one table and apply them to both; or say why that fails.
-
-    They look at neither labels nor weights: every candidate would get the same tables.
-    """
+    """Fit transformers to one table and apply them to both; or say why that fails."""
     try:
         for step in transformers:
             fitted = clone(step)
@@ -252,12 +226,7 @@ def _size(X: Any) -> int:
 def fit_fold(
     estimator: Any, fold: Fold, weights: FloatArray, metric: Any, classes: np.ndarray | None
 ) -> FoldResult:
-    """Fit on one fold with weights of mean 1, and predict or score the rows held out.
-
-    Linear algebra runs on one thread: how many there are depends on the number of jobs, and the
-    last bits of a matrix product depend on the number of threads. Nor does a job start others: a
-    forest adds up its trees in the order in which its threads come back.
-    """
+    """Fit on one fold with weights of mean 1, and predict or score the rows held out."""
     if fold.error is not None:
         return FoldResult(error=fold.error)
     begun = time.perf_counter()

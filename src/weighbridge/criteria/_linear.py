@@ -31,11 +31,7 @@ _STEPS = 100
 
 @dataclass(frozen=True)
 class LinearFits:
-    """Fits of the candidates: one row each, one column for each source row.
-
-    `spread` is ``x' H^-1 x`` with ``H = sum w loss'' x x' + penalty``: times the weight and the
-    curvature it is the weighted leverage. `inverse` is ``H^-1``.
-    """
+    """Fits of the candidates: one row each, one column for each source row."""
 
     coef: FloatArray
     eta: FloatArray
@@ -44,11 +40,7 @@ class LinearFits:
 
 
 class CandidateSolver:
-    """Fits one design under any weights.
-
-    For small designs the products of all pairs of columns are formed once: then the Hessians of
-    all candidates are one matrix product of their weights with it, and their spreads another.
-    """
+    """Fits one design under any weights."""
 
     def __init__(self, design: LinearDesign) -> None:
         self.design = design
@@ -166,17 +158,7 @@ _OWN_ROW = 1e-9
 
 
 class LinearObjective(CandidateObjective):
-    """Fits all candidates of a linear model together and scores them by a formula.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A linear model, see `linear_model`.
-    rows : SourceRows
-        The source rows.
-    identity : list
-        What else the values depend on.
-    """
+    """Fits all candidates of a linear model together and scores them by a formula."""
 
     def __init__(self, estimator: Any, rows: SourceRows, identity: list[Any]) -> None:
         super().__init__(rows, [estimator, *identity])
@@ -216,19 +198,7 @@ class LinearObjective(CandidateObjective):
 
 
 class LeaveOneOutObjective(LinearObjective):
-    """Leave-one-out: exact for squared error, one Newton step for other families.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A linear model.
-    rows : SourceRows
-        The source rows.
-    loss : RowLoss
-        What a held-out prediction costs.
-    identity : list
-        What else the values depend on.
-    """
+    """Leave-one-out: exact for squared error, one Newton step for other families."""
 
     no_loss = (
         "a single row determines its own prediction under these weights, so that its held-out loss "
@@ -305,17 +275,7 @@ class LeaveOneOutObjective(LinearObjective):
 
 
 class InformationObjective(LinearObjective):
-    """The information criterion IC_GW, divided by twice the number of rows.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A linear model.
-    rows : SourceRows
-        The source rows; their validation weights must be the ratio itself.
-    identity : list
-        What else the values depend on.
-    """
+    """The information criterion IC_GW, divided by twice the number of rows."""
 
     no_loss = "the fit leaves no residuals under these weights, and a variance of 0 no likelihood"
 
@@ -329,11 +289,7 @@ class InformationObjective(LinearObjective):
         return family.loss(y, fits.eta) + weights * slope**2 * fits.spread
 
     def _normal(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
-        """The variance is a parameter too: ``g' H^-1 g`` with one more row and column in H.
-
-        H is ``[[A / s2, d], [d', c / (2 s2^2)]]``; d is 0 without a ridge penalty, and is taken
-        care of by a Schur complement with one.
-        """
+        """The variance is a parameter too: ``g' H^-1 g`` with one more row and column in H."""
         residual = self.design.model.y - fits.eta
         total = weights.sum(axis=1)
         s2 = np.einsum("kn,kn->k", weights, residual**2) / total

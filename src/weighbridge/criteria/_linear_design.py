@@ -124,11 +124,7 @@ CLOSED_FORMS = (
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A linear model read off an estimator: features as they are, family and penalty.
-
-    `strength` multiplies half the squared norm of the coefficients, without the intercept;
-    `per_weight` says that it is multiplied by the total weight as well.
-    """
+    """A linear model read off an estimator: features as they are, family and penalty."""
 
     features: FloatArray
     y: FloatArray
@@ -159,20 +155,7 @@ class LinearDesign:
 
 
 def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
-    """Read a linear model off an estimator, or say which estimators are ones.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted; transformers of a pipeline are fitted here, on all rows.
-    X, y : array-like
-        The source rows.
-
-    Returns
-    -------
-    LinearModel
-        Features after the transformers, labels as numbers.
-    """
+    """Read a linear model off an estimator, or say which estimators are ones."""
     *steps, last = _steps(estimator)
     family, strength, per_weight = _read(last)
     for step in steps:
@@ -196,22 +179,7 @@ def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
 def block_linear_model(
     estimator: Any, rows: Rows, used: npt.NDArray[np.bool_] | None
 ) -> tuple[Columns, float, bool]:
-    """Read linear or ridge regression off an estimator, for rows that come in blocks.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted; transformers of a pipeline are fitted here, block by block.
-    rows : Rows
-        The source rows.
-    used : ndarray or None
-        Which of them count; None for all.
-
-    Returns
-    -------
-    (Columns, float, bool)
-        What makes features of a block, the penalty, and whether there is an intercept.
-    """
+    """Read linear or ridge regression off an estimator, for rows that come in blocks."""
     *steps, last = block_steps(estimator)
     _, strength, _ = _read(last)
     return block_columns(steps, rows, used), strength, bool(last.fit_intercept)

@@ -16,11 +16,7 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class RowLoss:
-    """A loss of one row: how to predict, and what the prediction costs.
-
-    `response` is the method that predicts. Classifiers, which the losses `of_classes` are for,
-    predict one number for each class: its probability, or 1 for the class that ``predict`` names.
-    """
+    """A loss of one row: how to predict, and what the prediction costs."""
 
     scoring: str
     response: str
@@ -82,11 +78,7 @@ def row_loss(scoring: Any, estimator: Any) -> RowLoss | None:
 
 
 def default_scoring(estimator: Any) -> str:
-    """Return the loss to select by where the user names none.
-
-    Squared errors, of probabilities and margins too: they are bounded, so that no single row
-    decides, and they tell candidates apart that make the same errors.
-    """
+    """Return the loss to select by where the user names none."""
     if not is_classifier(estimator):
         return "neg_mean_squared_error"
     if hasattr(estimator, "predict_proba"):
@@ -95,10 +87,7 @@ def default_scoring(estimator: Any) -> str:
 
 
 def respond(estimator: Any, X: Any, response: str, classes: np.ndarray | None) -> np.ndarray:
-    """Predict: one number a row, or for classes one number a row and class.
-
-    A class that the estimator has never seen (it was missing in a fold) gets probability 0.
-    """
+    """Predict: one number a row, or for classes one number a row and class."""
     if classes is None:
         return np.asarray(getattr(estimator, response)(X)).astype(float)
     if response == "decision_function" and estimator.classes_.size > 2:

@@ -39,12 +39,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SourceRows:
-    """Labelled source rows that count, their log ratios and their weights in validation.
-
-    `codes` are the labels as numbers: places in `classes` for a classifier, else the labels.
-    `kept` has the numbers of the rows that count, None for all; rows in blocks are not cut down to
-    them, all else is.
-    """
+    """Labelled source rows that count, their log ratios and their weights in validation."""
 
     X: Any
     y: np.ndarray
@@ -111,29 +106,7 @@ def source_rows(
     *,
     on_blocks: bool = False,
 ) -> SourceRows:
-    """Check the rows and leave out those whose own weight is 0.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Tells a classifier from a regressor.
-    X, y : array-like
-        Labelled source rows.
-    log_ratio : array of shape (n_samples,)
-        Log density ratios; scaled here to mean 1.
-    sample_weight : array of shape (n_samples,) or None
-        Own weights of the rows.
-    validation : weighting or None
-        Which weights the losses are averaged with; default `RIWERM(0.9)`.
-    on_blocks : bool
-        Whether the caller can read rows in blocks. Labels, ratios and weights are computed to
-        memory: one number for each row.
-
-    Returns
-    -------
-    SourceRows
-        The rows that count.
-    """
+    """Check the rows and leave out those whose own weight is 0."""
     if on_blocks:
         X = as_rows(X)
         y, log_ratio, sample_weight = (in_memory(part) for part in (y, log_ratio, sample_weight))

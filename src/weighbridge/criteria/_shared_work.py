@@ -27,10 +27,7 @@ _KERNELS = {
 
 
 class Shared(NamedTuple):
-    """An estimator and rows that give (nearly) the same fits for less work.
-
-    `is_kernel` says that `X` is the kernel matrix of the rows.
-    """
+    """An estimator and rows that give (nearly) the same fits for less work."""
 
     estimator: Any
     X: Any
@@ -44,14 +41,7 @@ class Shared(NamedTuple):
 
 
 def share_work(estimator: Any, X: Any, log_ratio: np.ndarray) -> Shared:
-    """Do once what every fit would repeat.
-
-    Support vector machines and kernel ridge get a precomputed kernel (its ``gamma="scale"`` taken
-    from all rows, as in the final fit). Histogram boosting gets columns of at most `max_bins`
-    values: it would form the bins again for every fit, with weighted quantiles that take longer
-    than the trees. Half of the bins are equally many rows, half equally much of the target, so that
-    they suit all candidates from no weights to the full ratio.
-    """
+    """Do once what every fit would repeat."""
     if get_tags(estimator).input_tags.pairwise:
         return Shared(estimator, X, is_kernel=True)
     kernel = _with_kernel(estimator, X)
@@ -94,10 +84,7 @@ def _gamma(gamma: Any, X: np.ndarray) -> Any:
 
 
 def _binned(estimator: Any, X: Any, log_ratio: np.ndarray) -> Any:
-    """Replace the values of each column by the largest of their bin.
-
-    Only floating-point numbers; columns that have few values stay as they are.
-    """
+    """Replace the values of each column by the largest of their bin."""
     if log_ratio.size <= estimator.max_bins:
         return None
     if estimator.categorical_features not in (None, "from_dtype"):

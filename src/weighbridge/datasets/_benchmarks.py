@@ -44,11 +44,7 @@ class Benchmark:
 
 
 def content_sha256(X: np.ndarray, y: np.ndarray, decimals: int | None) -> str:
-    """SHA-256 of the numbers themselves, rows and columns included, not of the file they were in.
-
-    LIBSVM prints 40.33 as 40.330002, and scikit-learn's diabetes set is scaled on loading, which
-    leaves other last bits on other machines; hence they are rounded first.
-    """
+    """SHA-256 of the numbers themselves, rows and columns included, not of their file."""
     digest = hashlib.sha256(str(X.shape).encode())
     for start in range(0, len(X), BLOCK):
         block = X[start : start + BLOCK]

@@ -208,10 +208,7 @@ _VISIBLE = 0.1
 def balance_text(
     rows: Sequence[BalanceRow], *, most: int = 15, width: int = WIDTH, how: str = "largest({})"
 ) -> str:
-    """Return the first rows as lines with bars, and how many more there are, and `how` to see them.
-
-    The rows come with the largest differences first.
-    """
+    """Return the first rows as lines with bars, how many more there are, and `how` to see them."""
     if not rows:
         return "  no features to compare"
     rows, rest = rows[:most], rows[most:]

@@ -47,27 +47,7 @@ from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 
 class Diagnosis:
-    """Two samples and a fitted ratio, looked at once.
-
-    Parameters
-    ----------
-    ratio : fitted density ratio
-        The ratio.
-    X, X_target : tables
-        Source rows and target rows.
-    y : array-like or None
-        Labels of the source rows.
-    sample_weight : array-like or None
-        Own weights of the source rows; those of weight 0 are left out first. Domain classifier,
-        attribution and weights count them, as does what the balance shows after weighting; the
-        balance before, the tests, the support and the identities of the ratio do not.
-    n_parameters : int
-        Number of parameters of the model that is to be fitted.
-    confidence : float
-        Of the intervals.
-    random_state : int, RandomState instance or None
-        Draws rows of large samples, deals folds, shuffles.
-    """
+    """Two samples and a fitted ratio, looked at once."""
 
     def __init__(
         self,

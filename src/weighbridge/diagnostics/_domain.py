@@ -51,19 +51,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class FoldAuc:
-    """AUC over all pairs of a source and a target row that share a fold.
-
-    Scores of different folds come from different models and are never compared.
-
-    Parameters
-    ----------
-    value : float
-        The AUC; 1/2 where no fold has weight in both samples.
-    influence : array of shape (n_rows,)
-        First-order effect of each row; its squares add up to the variance.
-    standard_error : float
-        DeLong's standard error, for rows that have weights.
-    """
+    """AUC over all pairs of a source and a target row that share a fold."""
 
     value: float
     influence: Array
@@ -71,12 +59,7 @@ class FoldAuc:
 
 
 def fold_auc(scores: Array, codes: Array, weights: Array, tests: list[Array]) -> FoldAuc:
-    """Return the weighted AUC of held-out scores, from the placements of the rows.
-
-    The placement of a target row is the share of the source below it, that of a source row the
-    share of the target above it, ties counted by half (DeLong et al. 1988); one sort a fold. The
-    AUC is a mean of placements, and its variance that of two independent means.
-    """
+    """Return the weighted AUC of held-out scores, from the placements of the rows."""
     placement, share = np.zeros(codes.size), np.zeros(codes.size)
     total = 0.0
     for test in tests:
@@ -207,15 +190,7 @@ def domain_auc(
 
 
 class DomainRows:
-    """Rows of both samples, encoded and dealt into folds once, for any number of fits.
-
-    Parameters
-    ----------
-    X, X_target : array-like, sparse matrix or data frame
-        Source rows and target rows.
-    cv, max_rows, random_state
-        As in `domain_auc`.
-    """
+    """Rows of both samples, encoded and dealt into folds once, for any number of fits."""
 
     def __init__(
         self,
@@ -298,15 +273,7 @@ def mean_log_odds(linear: Array, trees: Array | None) -> Array:
 
 
 class CrossFittedDomain:
-    """Fold models that tell target from source, and the log odds of the rows they did not see.
-
-    Parameters
-    ----------
-    rows : DomainRows
-        Encoded rows and folds.
-    weights : array-like of shape (n_source,), optional
-        Of all source rows given to `rows`.
-    """
+    """Fold models that tell target from source, and the log odds of the rows they did not see."""
 
     def __init__(self, rows: DomainRows, weights: Any = None) -> None:
         self.rows = rows

@@ -197,10 +197,7 @@ def _compare_levels(source: np.ndarray, target: np.ndarray) -> tuple[float, str,
 
 
 def _pooled(counts: np.ndarray) -> np.ndarray:
-    """Pool levels that are too rare for the chi-squared law; at most two are left too rare.
-
-    What is pooled depends on both samples together only, so that the tests stay valid.
-    """
+    """Pool levels that are too rare for the chi-squared law; at most two are left too rare."""
     counts = counts[:, np.argsort(-counts.sum(axis=0), kind="stable")]
     expected = _fewest_expected(counts)
     n_kept = int(np.sum(expected >= ENOUGH_ROWS))
@@ -219,11 +216,7 @@ def _share_pooled(counts: np.ndarray) -> float:
 
 
 def _permutation_p_value(counts: np.ndarray) -> float:
-    """Return the share of permutations of the samples whose chi-squared statistic is as large.
-
-    The rows of each level that one sample gets are drawn at once, which is the same as permuting
-    the rows; levels in the order of their size, so that their names do not matter.
-    """
+    """Return the share of permutations of the samples whose chi-squared statistic is as large."""
     totals = np.sort(counts.sum(axis=0))[::-1]
     sizes = counts.sum(axis=1)
     smaller = int(np.argmin(sizes))

@@ -150,10 +150,7 @@ OFF_BY = (3.0, 0.1)
 
 
 def find_all(report: ShiftReport, *, estimated: bool, automatic: bool) -> Iterator[Finding]:
-    """Yield the findings of a diagnosis.
-
-    `estimated` says that the ratio is not known, `automatic` that it was chosen among several.
-    """
+    """Yield the findings of a diagnosis."""
     if report.shift == "none":
         yield _no_shift(report)
     yield from _of_labels(report)

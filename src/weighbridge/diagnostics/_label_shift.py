@@ -47,10 +47,7 @@ class ClassPosterior:
     def cross_fit(
         self, rows: np.ndarray, codes: np.ndarray, new: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return held-out probabilities at some rows, and the mean of the fold models' at others.
-
-        Those of several models are mixed; the shares maximise the likelihood of the held-out rows.
-        """
+        """Return held-out probabilities at some rows, the mean of the fold models at others."""
         folds = min(self.cv, int(np.bincount(codes).min()))
         splitter = StratifiedKFold(folds, shuffle=True, random_state=self.seed)
         split = list(splitter.split(np.zeros((rows.size, 1)), codes))
@@ -366,11 +363,7 @@ def _explained_at_both(
 
 
 def _captured(source: np.ndarray, target: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return what a ratio captures of the variance of the true relative one, on its best scale.
-
-    That is ``mean_t(f)**2 / mean_m(f**2) - 1``, with m the mixture of the samples that belongs to
-    the relative ratio. Beside it, to first order, what each source and target row adds to it.
-    """
+    """Return what a ratio captures of the variance of the true relative one, on its best scale."""
     source, target = _relative(source), _relative(target)
     first = float(target.mean())
     second = float((1 - RELATIVE) * np.mean(source**2) + RELATIVE * np.mean(target**2))

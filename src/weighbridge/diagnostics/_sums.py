@@ -56,19 +56,7 @@ class RowWeights:
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and variance of weighted numbers; those of two stretches of rows are added.
-
-    Parameters
-    ----------
-    total : float
-        Sum of the weights, or number of rows.
-    mean : float
-        Weighted mean.
-    square : float
-        Weighted mean of the squared deviations from it.
-    spread : float
-        Probability that two rows drawn by weight are not the same one.
-    """
+    """Mean and variance of weighted numbers; those of two stretches of rows are added."""
 
     total: float = 0.0
     mean: float = 0.0
@@ -159,27 +147,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class FeatureSums:
-    """What is known of one feature in some rows of a sample; it is added to that of others.
-
-    Parameters
-    ----------
-    name : str
-        Of the feature.
-    kind : {"numbers", "dates", "durations", "text"}
-        Dates and durations are numbers of days.
-    count : int
-        Rows with a value.
-    low, high : float
-        Smallest and largest number.
-    is_binary : bool
-        Whether all numbers are 0 or 1; their counts are then among the levels.
-    exponent : int
-        The moments are those of the numbers over ``2.0**exponent``.
-    plain, weighted : Tally
-        Rows counted, and by weight where there are weights.
-    is_mixed : bool
-        Whether there were stretches of several kinds; `kind` is the first.
-    """
+    """What is known of one feature in some rows of a sample; it is added to that of others."""
 
     name: str
     kind: str
@@ -303,20 +271,7 @@ def _sum(rows: np.ndarray, weights: RowWeights | None) -> float:
 
 @dataclass(frozen=True)
 class WeightSums:
-    """What is known of the weights of some rows; it is added to that of others.
-
-    The sums are those of ``v = w / 2**exponent``, which is exact and at most 1: squares neither
-    over- nor underflow.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of weights.
-    exponent : int
-        Power of 2 next to the largest weight.
-    total, squares, logs : float
-        Sums of ``v``, ``v**2`` and ``v * log(v)``.
-    """
+    """What is known of the weights of some rows; it is added to that of others."""
 
     n_rows: int
     exponent: int

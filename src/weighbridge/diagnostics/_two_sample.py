@@ -166,11 +166,7 @@ def two_sample_test(
 
 
 def _some_rows(X: Any, X_target: Any, max_rows: int, rng: Any) -> tuple[Any, Array]:
-    """Return the rows of both samples, in an order that depends on what they hold.
-
-    Rows are drawn by their place in the file, which knows nothing of what they hold: ranks drawn
-    with the same seed would be the same ranks in every data set.
-    """
+    """Return the rows of both samples, in an order that depends on what they hold."""
     stacked, codes = stacked_table(X, X_target)
     samples = [np.flatnonzero(codes == code) for code in (0, 1)]
     kept = [s if s.size <= max_rows else rng.permutation(s)[:max_rows] for s in samples]

@@ -80,11 +80,7 @@ def _first(values: Any, mask: Any) -> float:
 
 
 def elementwise(kernel: Kernel, log_ratio: Any, lam: Any, alpha: Any) -> Any:
-    """Apply `kernel(xp, s, lam, alpha)` with broadcasting, in float64, block by block.
-
-    The result is float32 where every array among the inputs is, else float64; the arithmetic in
-    between is always float64.
-    """
+    """Apply `kernel(xp, s, lam, alpha)` with broadcasting, in float64, block by block."""
     inputs = (log_ratio, lam, alpha)
     xp = array_namespace(*inputs)
     device = device_of(xp, *inputs)
@@ -138,20 +134,12 @@ def _in_blocks(kernel: Kernel, s: Any, lam: Any, alpha: Any, dtype: Any) -> Any:
 
 
 def into(out: Any, function: Callable[..., Any], *args: Any) -> Any:
-    """Return ``function(*args)``, written into the scratch array `out` where there is one.
-
-    A fresh array per operation costs NumPy more than the operation: its pages are handed out
-    and taken back by the system each time.
-    """
+    """Return ``function(*args)``, written into the scratch array `out` where there is one."""
     return function(*args) if out is None else function(*args, out=out)
 
 
 def overwrite(xp: Any, out: Any, mask: Any, function: Callable[..., Any], *args: Any) -> Any:
-    """Replace `out` by `function(xp, *args)` where `mask` holds.
-
-    NumPy evaluates only the rows concerned, usually none; other libraries evaluate all rows and
-    select, which is what their devices do best.
-    """
+    """Replace `out` by `function(xp, *args)` where `mask` holds."""
     if xp is not np:
         return xp.where(mask, function(xp, *args), out)
     if np.ndim(mask) == 0:

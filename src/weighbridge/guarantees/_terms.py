@@ -44,13 +44,7 @@ def check_log_ratio(log_ratio: Any) -> np.ndarray:
 
 
 def _warn_of_the_mean(log_ratio: np.ndarray) -> None:
-    """Warn if the ratios cannot well have the mean 1 that every bound takes for granted.
-
-    No test can refuse them: a ratio of 1000 with probability 1/1000 and near 0 elsewhere is one,
-    and most samples of it have a mean near 0 and a spread near 0. Nor may they be scaled here, for
-    that would change an exact ratio by its sampling error. With a mean too low, for whichever
-    reason, the bound is too low as well.
-    """
+    """Warn if the ratios cannot well have the mean 1 that every bound takes for granted."""
     log_scale = float(log_mean(log_ratio))
     spread = math.expm1(max(0.0, float(log_mean(2 * (log_ratio - log_scale)))))
     error = math.sqrt(spread / (log_ratio.size - 1))  # relative to the mean
@@ -171,10 +165,7 @@ def moment(log_weight: np.ndarray, log_losses: np.ndarray | None) -> float:
 def bias_term(
     log_ratio: np.ndarray, log_weight: np.ndarray, log_losses: np.ndarray | None
 ) -> float:
-    """``|mean((r - w) l)|``; without losses the largest one over all losses in [0, 1].
-
-    That one has ``l = 1`` where ``r > w`` and 0 elsewhere, or the other way round.
-    """
+    """``|mean((r - w) l)|``; without losses the largest one over all losses in [0, 1]."""
     top, low = np.maximum(log_ratio, log_weight), np.minimum(log_ratio, log_weight)
     apart = top > low
     # log |r - w| without a difference of exponentials

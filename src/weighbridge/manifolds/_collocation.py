@@ -52,11 +52,7 @@ def invert(coefficients: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def spread(speed: np.ndarray, degree: int) -> np.ndarray:
-    """Return points x that cut a curve with this speed at its nodes as nodes of `degree` would.
-
-    Only the smooth part of the logarithm of the speed counts: a rough change of variable would
-    cost the polynomials in it their fast convergence.
-    """
+    """Return points x that cut a curve with this speed at its nodes as nodes of `degree` would."""
     top = float(np.max(speed))
     if not 0 < top < np.inf:
         return nodes(degree)
@@ -270,10 +266,7 @@ def _solve(task: Task, start: np.ndarray, stop: np.ndarray) -> Curve | None:
 
 
 def _noise(family: ExponentialFamily, curve: Curve) -> float:
-    """Return the Fisher length of what double precision does to the polynomial, where it is worst.
-
-    Where theta is small and the metric large, the digits lost to a large theta elsewhere count.
-    """
+    """Return the largest error, as a Fisher length, that double precision leaves in a polynomial."""
     theta = chebyshev.chebval(nodes(16), curve.theta).T
     rounding = 2.0**-52 * np.abs(theta).max(axis=0)
     squares = [rounding**2 @ np.diag(family.metric(point)) for point in theta]

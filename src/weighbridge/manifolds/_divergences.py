@@ -219,12 +219,7 @@ def _difference(
 def _integral(
     family: ExponentialFamily, theta1: np.ndarray, theta2: np.ndarray, share: float
 ) -> float:
-    """Return the gap as an integral of the squared speed of the straight line.
-
-    A sum of positive terms for ``abs(alpha) <= 1``, where the difference would cancel. With
-    ``f(s) = psi(theta1 + s (theta2 - theta1))`` it is ``share`` times the integral of
-    ``v f''(share v)`` plus ``1 - share`` times that of ``v f''(1 - (1 - share) v)``, v in [0, 1].
-    """
+    """Return the gap as an integral of the squared speed of the straight line."""
     step = theta2 - theta1
 
     def square(base: np.ndarray, fraction: float) -> float:

@@ -116,12 +116,7 @@ def _arc(shift: float, sd1: float, sd2: float) -> float:
 
 
 def _multivariate_normal(family: MultivariateNormal, start: np.ndarray, stop: np.ndarray) -> float:
-    """In closed form where the two differ by independent coordinates, else by the solver.
-
-    In coordinates that make the start standard, let the shift of the mean be an eigenvector of the
-    other covariance. To turn round the coordinates across it is an isometry that keeps both ends,
-    hence the shortest curve: it is one of a normal along the shift and of a covariance across.
-    """
+    """In closed form where the two differ by independent coordinates, else by the solver."""
     (mean1, root1), (mean2, root2) = family._moments(start), family._moments(stop)
     shift = solve_triangular(root1, mean2 - mean1)
     half = solve_triangular(root1, root2)

@@ -206,11 +206,7 @@ class MultivariateNormal(ExponentialFamily):
         return self.check(np.concatenate([precision @ mean, triangle[_upper(self.d)]]))
 
     def _frame(self, theta: Any) -> np.ndarray:
-        """Matrix K with g = K K' and T = K K K applied to the standard normal's.
-
-        ``x = mean + C w`` with w standard normal, and F(x) is an affine map of F(w), whose
-        entries are uncorrelated.
-        """
+        """Matrix K with g = K K' and T = K K K applied to the standard normal's."""
         mean, root = self._moments(theta)
         i, j = _upper(self.d)
         # C_ik C_jl + C_il C_jk over the square root of its variance: 1 off, 2 on the diagonal

@@ -29,11 +29,7 @@ Nodes = tuple[np.ndarray, np.ndarray]
 
 
 def quadrature(family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, level: int) -> Nodes:
-    """Return points x and the logarithms of their weights; each level doubles their number.
-
-    Every f-interpolation lies between its two densities, so that nodes good for both are good for
-    all curves, up to the level at which the turn from one to the other is resolved.
-    """
+    """Return points x and the logarithms of their weights; each level doubles their number."""
     for kind, nodes in _NODES.items():
         if isinstance(family, kind):
             return nodes(family, start, stop, level)

@@ -75,11 +75,7 @@ class Arch(NamedTuple):
 
 
 class Plane:
-    """The plane that keeps most of the differences of some weightings.
-
-    The last two are no weights, at the origin, and the full ratio, on a level with it; the mean of
-    those that are `rising` lies above.
-    """
+    """The plane that keeps most of the differences of some weightings."""
 
     def __init__(self, roots: np.ndarray, rising: slice) -> None:
         self._mean = roots.mean(axis=0)

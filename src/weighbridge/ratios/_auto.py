@@ -277,10 +277,7 @@ def _first_rows(codes: np.ndarray, n: int) -> np.ndarray:
 
 
 def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
-    """Return slope and intercept that calibrate held-out log odds, where these are too sharp.
-
-    Odds that are not sharp enough stay as they are: sharper is not better for weights.
-    """
+    """Return slope and intercept that calibrate held-out log odds, where these are too sharp."""
     line = LogisticRegression(C=1e6).fit(log_odds[:, None], codes)
     slope = float(line.coef_[0, 0])
     if slope >= 1:

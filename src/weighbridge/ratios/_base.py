@@ -166,11 +166,7 @@ FEW_FOR_LARGEST = 30
 
 
 class Outside(NamedTuple):
-    """Shares of the target rows that lie outside the source, by two measures.
-
-    Their ratio is far larger than those of all source rows but the `most` extreme few, or of all
-    but a single one.
-    """
+    """Shares of the target rows that lie outside the source, by two measures."""
 
     of_most: float
     of_all: float
@@ -231,10 +227,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         return self
 
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Learn the ratio from samples in blocks: from some of their rows, unless told otherwise.
-
-        Returns its logarithm at rows of source and target drawn at random.
-        """
+        """Learn the ratio from samples in blocks, by default from some of their rows."""
         seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
         labels = source.names or [str(j) for j in range(source.n_columns)]
         encoder = encoder_of(source, target, labels)

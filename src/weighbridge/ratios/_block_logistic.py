@@ -33,29 +33,7 @@ MOST_PAIRS = 10
 
 
 class Descent:
-    """The way of one function to its minimum; others compute its values at the points it asks for.
-
-    A step is Newton's with second derivatives of any point near, corrected by the steps before it:
-    how the gradient changed along them is known (L-BFGS).
-
-    Parameters
-    ----------
-    start : ndarray
-        The first point.
-
-    Attributes
-    ----------
-    trial : ndarray
-        Where the function is to be computed next.
-    coef : ndarray
-        The best point so far.
-    decrement : float
-        The distance to the minimum, measured by the second derivatives.
-    left : float
-        Which share of the decrement the last step has left.
-    done : bool
-        Whether nothing but rounding is left.
-    """
+    """The descent of one function, whose values others compute at the points it asks for."""
 
     def __init__(self, start: np.ndarray):
         self.trial = self.coef = start
@@ -65,10 +43,7 @@ class Descent:
         self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=MOST_PAIRS)
 
     def look(self, value: float, gradient: np.ndarray, factor: Any = None) -> None:
-        """Take the value at the trial point: go there and choose the next, or halve the step.
-
-        `factor` is a Cholesky factor of the second derivatives, where new ones are known.
-        """
+        """Take the value at the trial point: go there and choose the next, or halve the step."""
         if self.done:
             return
         if not value <= self.value + NOISE * max(1.0, abs(self.value)):
@@ -151,11 +126,7 @@ def fold_sizes(stream: Stream, n_folds: int) -> np.ndarray:
 
 
 class Curvature(Enum):
-    """Second derivatives to be summed: none, of the mean of the models, or of each by itself.
-
-    Those of the mean take one matrix for a row, where each model would take its own; models of
-    folds differ so little that the steps are hardly worse, unless the samples hardly overlap.
-    """
+    """Second derivatives to be summed: none, of the mean of the models, or of each by itself."""
 
     NONE = 0
     MEAN = 1
@@ -172,10 +143,7 @@ class FoldSums(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockSums:
-    """What a block of rows of one sample adds to the sums; it travels to where the block is.
-
-    The model of a fold learns from the rows of all other folds.
-    """
+    """What a block of rows of one sample adds to the sums; it travels to where the block is."""
 
     quadratic: Quadratic | None
     coef: np.ndarray  # a row for each model, the intercept last
@@ -232,25 +200,7 @@ def _gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FoldRegressions:
-    """Penalised logistic regressions of source against target rows, one for each fold.
-
-    A model minimises the mean log loss of the rows of all other folds, plus
-    ``|coef|^2 / (2 C n)`` with n the number of these rows; the intercept is free. This is the
-    objective of `LogisticPath`.
-
-    Parameters
-    ----------
-    samples : two streams
-        Source and target rows.
-    sketch : two streams
-        Rows of them in memory, for the first second derivatives where features are many.
-    quadratic : Quadratic or None
-        The features; None for the numbers themselves.
-    sizes : ndarray of shape (n_folds,)
-        Number of rows that each model learns from.
-    C : float
-        Inverse penalty.
-    """
+    """Penalised logistic regressions of source against target rows, one for each fold."""
 
     samples: Sequence[Stream]
     sketch: Sequence[Stream]
@@ -259,13 +209,7 @@ class FoldRegressions:
     C: float
 
     def fit(self, start: np.ndarray) -> np.ndarray:
-        """Return the coefficients, a row for each fold, intercept last, exact up to rounding.
-
-        Every pass over the rows serves all folds. A step is Newton's, corrected by what the steps
-        before it have met (as in L-BFGS); one that raises the objective is halved. With more than
-        300 features second derivatives come from the sketch first, and from all rows only if steps
-        turn out poor.
-        """
+        """Return the coefficients, a row for each fold, intercept last, exact up to rounding."""
         descents = [Descent(coef) for coef in start]
         many = sketched = start.shape[1] > MOST_CURVED + 1
         curvature = Curvature.MEAN
@@ -336,19 +280,7 @@ SKETCH_WORK = 2e11
 
 @dataclass(frozen=True)
 class BlockLogistic:
-    """Log ratios by logistic regressions that were learnt from rows in blocks, one for each fold.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Makes standardised numbers of a table.
-    row_keys : RowKeys or None
-        Says in which fold a row is, by what it holds; None where many rows hold the same.
-    quadratic : Quadratic
-        The features.
-    models : list of LinearLogOdds
-        One for each fold; their log odds are those of as many source as target rows.
-    """
+    """Log ratios by logistic regressions learnt from rows in blocks, one for each fold."""
 
     encoder: TableEncoder
     row_keys: RowKeys | None
@@ -363,10 +295,7 @@ class BlockLogistic:
         return self.by_model(numbers, dealing_keys(keys))
 
     def by_model(self, numbers: np.ndarray, keys: np.ndarray | None) -> np.ndarray:
-        """Return the log ratio at some rows, each by the model that has not learnt from it.
-
-        Without keys nobody knows which that is, and a row gets the mean of all models.
-        """
+        """Return the log ratio at some rows, each by the model that has not learnt from it."""
         coef = np.array([np.append(model.coef, model.intercept) for model in self.models])
         if keys is None:
             coef = coef.mean(axis=0, keepdims=True)
@@ -413,11 +342,7 @@ class _OnDealingKeys:
 
 
 def dealing_keys(keys: np.ndarray) -> np.ndarray:
-    """Return keys in [0, 1) that have nothing to do with who is in memory.
-
-    Those are the rows with the smallest keys: they would all be in the first fold. The digits of a
-    key that come later are as random as the first.
-    """
+    """Return keys in [0, 1) that have nothing to do with who is in memory."""
     return (keys * 2.0**20) % 1.0
 
 
@@ -444,12 +369,7 @@ def streams(source: Rows, target: Rows, seed: int, most: int) -> Streams:
 
 
 def fit_block_logistic(given: Streams, n_folds: int) -> BlockLogistic:
-    """Fit the regressions of all folds to the rows of source and target.
-
-    The penalty is the one of the smallest held-out log loss on the sketch, some rows of either
-    sample in memory; the scales of squares and products come from there too. With this penalty the
-    coefficients are those of all rows.
-    """
+    """Fit the regressions of all folds to the rows of source and target."""
     sketch = given.sketch
     counts = np.array([fold_sizes(sample, n_folds) for sample in given.samples])
     learnt = counts.sum(axis=1, keepdims=True) - counts

@@ -78,12 +78,7 @@ def scored(
     codes: np.ndarray,
     seconds: float,
 ) -> Scored:
-    """Score held-out log ratios.
-
-    The score is the squared error of the relative ratio under the mixture of the samples, up to a
-    constant: the mean of q^2 / 2 over the mixture less the mean of q over the target, of the ratio
-    scaled to mean 1 over the source.
-    """
+    """Score held-out log ratios."""
     source, target = log_ratio[codes == 0], log_ratio[codes == 1]
     log_mean = logsumexp(source) - np.log(source.size)
     at_source = _relative(source - log_mean)
@@ -179,12 +174,7 @@ class CandidateTable:
 
 
 def choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
-    """Choose the smoothest candidate that is not worse than the best; the first is the constant.
-
-    Whether there is a shift at all is asked of the log loss, which few rows cannot dominate: the
-    score, which is about weights, has a wide margin where the samples are far apart. For the same
-    reason a candidate that contains another one must have the smaller log loss to count.
-    """
+    """Choose the smoothest candidate that is not worse than the best; the first is the constant."""
     constant, others = results[0], results[1:]
     found = any(_gain(constant, other) > TOWARD_CONSTANT for other in others)
     losses = {result.candidate.name: result.log_losses.mean() for result in results}

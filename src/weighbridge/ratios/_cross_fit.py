@@ -37,11 +37,7 @@ class LinearLogOdds:
 
 
 class LogisticPath:
-    """The family of logistic regressions over all penalties.
-
-    The objective, the solver and its tolerance are those of `LogisticRegression`; but a matrix of
-    features need only know its products with vectors (`QuadraticRows`).
-    """
+    """The family of logistic regressions over all penalties."""
 
     def fit_all(self, X: Any, codes: np.ndarray) -> list[LinearLogOdds]:
         """Return one model for each penalty."""
@@ -78,13 +74,7 @@ class _PenalisedLoss:
 
 
 def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Deal rows, in the order they come, into folds stratified by sample; groups stay together.
-
-    A group is a number from 0 on, the same for equal rows. Rows are repeated by a bootstrap, by
-    oversampling or as whole-number weights, and a model that has seen a row's copy has seen the
-    row. Values of categories are also equal rows, but many of them and in both samples: they are
-    dealt singly, or no model would know a held-out category.
-    """
+    """Deal rows, in the order they come, into folds stratified by sample; groups stay together."""
     group = in_order_of_appearance(group)
     has_source, has_target, size = _group_counts(group, codes)
     both = has_source & has_target
@@ -162,11 +152,7 @@ def cross_fit(
     folds: list[tuple[np.ndarray, np.ndarray]],
     n_jobs: int | None = None,
 ) -> tuple[list[FoldModel], np.ndarray, int]:
-    """Fit a family on each fold; keep the member with the smallest held-out log loss.
-
-    Returns its models, one per fold, its out-of-fold log odds, as if every training fold had the
-    sample sizes of the whole, and which member it is.
-    """
+    """Fit a family on each fold; keep the member with the smallest held-out log loss."""
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(_fit_fold)(family, X, codes, train, test) for train, test in folds
     )
@@ -199,17 +185,7 @@ def row_log_losses(log_odds: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 class FoldModel:
-    """A classifier fitted on one training fold, with odds as if fitted on all rows.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-        Trained on the rows of the fold.
-    codes : array of shape (n_samples,)
-        0 or 1 for all rows.
-    labels : array of shape (n_training,)
-        0 or 1 for the rows of the fold.
-    """
+    """A classifier fitted on one training fold, with odds as if fitted on all rows."""
 
     def __init__(self, estimator: Any, codes: np.ndarray, labels: np.ndarray):
         if hasattr(estimator, "best_estimator_"):  # a search may have chosen them

@@ -31,12 +31,7 @@ OTHERS = "\0others"
 
 @dataclass(frozen=True)
 class ColumnSums:
-    """What is known of the columns of some rows; it can be added to that of others.
-
-    Means and squares (sums of squared deviations from the mean) are those of the columns times
-    ``2.0**-exponent``, which brings them near 1: it is exact, and keeps squares of very large and
-    very small numbers from over- or underflowing.
-    """
+    """What is known of the columns of some rows; it can be added to that of others."""
 
     n: int
     known: np.ndarray
@@ -73,10 +68,7 @@ class ColumnSums:
 
 
 def _fewer(levels: Counter[Any]) -> Counter[Any]:
-    """Keep the more frequent half of too many levels; the others are counted together.
-
-    Only the most frequent few have a column of their own in the end.
-    """
+    """Keep the more frequent half of too many levels; the others are counted together."""
     if len(levels) <= MOST_LEVELS:
         return levels
     kept = Counter(dict(levels.most_common(MOST_LEVELS // 2)))
@@ -168,15 +160,7 @@ FEW_ROWS = 2000
 
 
 class TableEncoder:
-    """Numbers from a table, the same way at every call.
-
-    Numbers are centred, and scaled by their standard deviation (both samples count alike, however
-    many rows they have); a column without variation counts nothing. A missing number becomes the
-    mean and is marked in a column of its own. A category becomes one column of 0 and 1 for each of
-    its levels, which puts two levels as far apart as two typical numbers; levels with fewer than 5
-    rows, and those beyond the 50 most frequent, share one, and a level never seen in ``fit`` has
-    none. A sparse matrix is scaled and not centred, and may hold no missing values.
-    """
+    """Numbers from a table, the same way at every call."""
 
     def fit(self, X: Any, codes: np.ndarray) -> TableEncoder:
         """Learn scales and levels from the rows of both samples (codes 0 and 1)."""
@@ -250,10 +234,7 @@ class TableEncoder:
         return encoded if encoded.shape[1] else np.zeros((numbers.shape[0], 1))
 
     def for_trees(self, X: Any) -> np.ndarray:
-        """Return numbers as they are, with NaN, then a code for each category; trees take both.
-
-        In a column of hardly any value the missing ones are a number below all others.
-        """
+        """Return numbers as they are, with NaN, then a code for each category; trees take both."""
         numbers, texts = self.split(X)
         few = np.isfinite(self.gap_value)
         if few.any():
@@ -368,10 +349,7 @@ def _with_missing(text: np.ndarray) -> np.ndarray:
 
 
 def _level_codes(text: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return the number of each value's level; the level of the others, or NaN, where it has none.
-
-    NaN is what a category never seen gets where every level of ``fit`` has a column of its own.
-    """
+    """Return the number of each value's level, that of the others (or NaN) for unknown ones."""
     distinct, places = distinct_values(text)
     values = _with_missing(distinct)
     level = np.minimum(np.searchsorted(levels, values), levels.size - 1)

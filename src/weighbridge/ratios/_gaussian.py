@@ -129,12 +129,7 @@ def _normal(samples: Sequence[Sample], means: Sequence[np.ndarray], shares: list
 
 
 def _shrinkage(gram: np.ndarray, fourth: float, n: int, d: int) -> float:
-    """Return the amount of Ledoit and Wolf, from means over n centred rows of d columns.
-
-    It is the squared error of the covariance matrix, as the rows themselves show it, relative to
-    its squared distance from a multiple of the identity. The matrix of the rows' products will do
-    for that of the columns': sums of their squares are the same, and so are their traces.
-    """
+    """Return the amount of Ledoit and Wolf, from means over n centred rows of d columns."""
     square = float(np.einsum("ij,ij->", gram, gram))
     distance = square - float(np.trace(gram)) ** 2 / d
     error = max(fourth - square, 0.0) / n
@@ -142,17 +137,7 @@ def _shrinkage(gram: np.ndarray, fourth: float, n: int, d: int) -> float:
 
 
 class _Normal:
-    """A centred normal distribution with a shrunk covariance, by its principal axes.
-
-    Parameters
-    ----------
-    variances : ndarray of shape (n_axes,)
-        Variances along the axes, before they are shrunk.
-    axes : ndarray of shape (d, n_axes)
-        Axes of length 1; in all other directions rows do not vary.
-    shrinkage : float
-        How far the covariance is moved toward a multiple of the identity.
-    """
+    """A centred normal distribution with a shrunk covariance, by its principal axes."""
 
     def __init__(self, variances: np.ndarray, axes: np.ndarray, shrinkage: float):
         self.axes, self.shrinkage, d = axes, shrinkage, axes.shape[0]

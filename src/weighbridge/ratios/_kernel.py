@@ -20,10 +20,7 @@ WIDEST = 2.0
 
 
 def distinct_rows(rows: Any, n: int) -> tuple[Any, np.ndarray]:
-    """Return up to `n` different rows, the first of a sample in random order, and their places.
-
-    The same centre twice would only make a system of equations singular.
-    """
+    """Return up to `n` different rows, the first of a sample in random order, and their places."""
     xp = array_namespace(rows)
     first = rows[: min(4 * n, rows.shape[0]), :]
     if sp.issparse(first):
@@ -45,10 +42,7 @@ def squared_distances(rows: Any, centres: Any) -> Any:
 
 
 def exponents(rows: Any, centres: Any, bandwidth: float, out: Any = None) -> Any:
-    """Return -distance^2 / (2 bandwidth^2), shape (n_rows, n_centres), by one matrix product.
-
-    Dense NumPy rows may have it written into an array.
-    """
+    """Return -distance^2 / (2 bandwidth^2), shape (n_rows, n_centres), by one matrix product."""
     if sp.issparse(rows):
         return squared_distances(rows, centres) * (-0.5 / bandwidth**2)
     xp = array_namespace(rows, centres)
@@ -65,12 +59,7 @@ def exponents(rows: Any, centres: Any, bandwidth: float, out: Any = None) -> Any
 
 
 def kernels(exponent: Any, bandwidths: Any) -> Iterator[Any]:
-    """Yield exp(-distance^2 / (2 bandwidth^2)) for each bandwidth.
-
-    `exponent` is that of the first bandwidth, and is overwritten, as what is yielded is by the
-    next. A bandwidth smaller by sqrt(2) than the one before costs a squaring instead of an
-    exponential.
-    """
+    """Yield exp(-distance^2 / (2 bandwidth^2)) for each bandwidth."""
     xp = array_namespace(exponent)
     bandwidths = [float(bandwidth) for bandwidth in bandwidths]
     steps = [before / bandwidth for before, bandwidth in pairwise(bandwidths)]
@@ -97,10 +86,7 @@ def _is_root_two(step: float) -> bool:
 
 
 def kernel_blocks(rows: Any, centres: Any, bandwidths: Any) -> Iterator[tuple[int, Any]]:
-    """Yield number of the bandwidth and kernel for blocks of rows; the next overwrites it.
-
-    One array serves all blocks: to hand out the pages of a new one takes as long as to fill it.
-    """
+    """Yield number of the bandwidth and kernel for blocks of rows; the next overwrites it."""
     xp = array_namespace(rows, centres)
     work: Any = None
     for block in row_blocks(rows.shape[0], centres.shape[0], xp is np, xp is not np):
@@ -112,10 +98,7 @@ def kernel_blocks(rows: Any, centres: Any, bandwidths: Any) -> Iterator[tuple[in
 
 
 def kernel_sums(rows: Any, centres: Any, bandwidths: Any) -> Any:
-    """Return the column sums of the kernel, shape (n_bandwidths, n_centres).
-
-    One pass over the rows; sums over blocks are added up in float64, where the rows are.
-    """
+    """Return the column sums of the kernel, shape (n_bandwidths, n_centres)."""
     xp = array_namespace(rows, centres)
     return _summed(rows, centres, bandwidths, lambda kernel: xp.sum(kernel, axis=0))
 
@@ -163,11 +146,7 @@ class Eigen:
         self.g = self.vectors.T @ beside(xp, h, H)
 
     def coefficients(self, ridges: np.ndarray, iterations: int) -> Any:
-        """Return theta for each ridge (in columns).
-
-        (H + ridge) theta_(j+1) = h + ridge theta_j, started at 0, has the sum of a geometric
-        series as its solution in the coordinates of V.
-        """
+        """Return theta for each ridge (in columns)."""
         at = beside(array_namespace(self.values), ridges, self.values)
         damped = at / (self.values[:, None] + at)
         series = sum(damped**j for j in range(iterations))
@@ -175,10 +154,7 @@ class Eigen:
 
 
 def score(theta: Any, H: Any, h: np.ndarray) -> np.ndarray:
-    """Return theta'H theta / 2 - h'theta for each column of theta, smaller is better.
-
-    Up to a constant, half the mean squared error of the ratio on the rows of H and h.
-    """
+    """Return theta'H theta / 2 - h'theta for each column of theta, smaller is better."""
     xp = array_namespace(theta)
     return to_numpy(xp.sum(theta * (H @ theta), axis=0) / 2 - beside(xp, h, theta) @ theta)
 
@@ -191,11 +167,7 @@ def beside(xp: Any, values: np.ndarray, array: Any) -> Any:
 def leave_one_out_scores(
     kernel_source: np.ndarray, kernel_target: np.ndarray, ridges: np.ndarray
 ) -> np.ndarray:
-    """Return the leave-one-out score of each ridge for one bandwidth, in closed form.
-
-    Row i of the source and row i of the target are left out together, for the first
-    ``min(n_source, n_target)`` rows of each; the rows must be in random order.
-    """
+    """Return the leave-one-out score of each ridge for one bandwidth, in closed form."""
     n, m = kernel_source.shape[0], kernel_target.shape[0]
     pairs = min(n, m)
     eigen = Eigen(kernel_source.T @ kernel_source / n, kernel_target.mean(axis=0))
@@ -213,11 +185,7 @@ def leave_one_out_scores(
 
 @dataclass(frozen=True)
 class FoldSums:
-    """How kernels are summed up: centres, folds, and the share of the target in the denominator.
-
-    `places` are those of the centres among the first rows of the target: the kernel of a centre at
-    its own row is 1, which says nothing.
-    """
+    """How kernels are summed up: centres, folds, and the share of the target in the denominator."""
 
     centres: Any
     n_folds: int
@@ -323,9 +291,5 @@ def _in_order_of_folds(xp: Any, numbers: Any, keys: Any, n_folds: int) -> tuple[
 
 
 def without_itself(sums: np.ndarray, n_target: int) -> np.ndarray:
-    """Return what to add where a centre meets its own row, whose kernel is 1 and says nothing.
-
-    In its place comes the mean over the other rows. With the 1 left in, ever narrower kernels look
-    ever better, as long as they know their own rows.
-    """
+    """Return what to add where a centre meets its own row, whose kernel is 1 and says nothing."""
     return (sums - 1) / (n_target - 1) - 1

@@ -179,11 +179,7 @@ class KLIEP(TwoSampleRatio):
 
 
 class _Likelihood:
-    """Mean log of a mixture of kernels, each scaled to mean 1 over the source, at target rows.
-
-    The kernels of all rows are kept where they fit the working memory, and made anew in blocks at
-    each step where they do not.
-    """
+    """Mean log of a mixture of kernels, each scaled to mean 1 over the source, at target rows."""
 
     def __init__(
         self,
@@ -233,12 +229,7 @@ class _Likelihood:
 
 
 def _maximise(likelihood: _Likelihood, tol: float, max_iter: int) -> tuple[np.ndarray, float, int]:
-    """Maximise the mean log ratio over mixtures; return them, the duality gap, and the steps.
-
-    Newton steps, each a least squares problem with coefficients >= 0, shortened until the mean log
-    ratio rises. At mixture weights t with gradient g no other mixture is better by more than
-    max(g) - 1, which is the stopping test.
-    """
+    """Maximise the mean log ratio over mixtures; return them, the duality gap, and the steps."""
     mixture = np.full(likelihood.means.size, 1 / likelihood.means.size)
     value = likelihood.log_ratio(mixture).mean()
     for step in range(max_iter):

@@ -73,12 +73,7 @@ def solve_by_gradient(
     tol: float,
     max_iter: int,
 ) -> Solution:
-    """Minimise |Z'w / n - m|^2 / 2 + ridge |w|^2 / (2 n) over the box.
-
-    Accelerated projected gradient, restarted whenever a step goes uphill; ``product(v)`` is Z v,
-    ``transposed(w)`` is Z'w / n, and `largest` bounds the eigenvalues of Z'Z / n. Stops when a step
-    of full length moves no weight by more than `tol` times their mean.
-    """
+    """Minimise |Z'w / n - m|^2 / 2 + ridge |w|^2 / (2 n) over the box."""
     step = 1 / (largest + ridge)
     weights = momentum = np.ones(n)
     inertia, error = 1.0, np.inf

@@ -127,11 +127,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
         return neighbours, distances
 
     def _log_odds(self, counts: np.ndarray, distances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return log odds for each size, from counts (n_rows, n_neighbours, 2) in order.
-
-        All neighbours as far as the last one that is needed count: rounding decides which comes
-        first.
-        """
+        """Return log odds for each size, from counts (n_rows, n_neighbours, 2) in order."""
         sums = np.cumsum(counts, axis=1)
         total = sums.sum(axis=2)
         last_column = counts.shape[1] - 1

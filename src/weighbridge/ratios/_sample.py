@@ -28,32 +28,7 @@ Encoder = TableEncoder | ArrayEncoder
 
 
 class Sample:
-    """The rows of one sample in a random order, which is the same for the same rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        The table.
-    encoder : encoder
-        Fitted to both samples.
-    table : table
-        The first rows in random order, as they came.
-    keys : ndarray, optional
-        Their keys, in (0, 1); default: their ranks, for a sample of which all rows are here.
-    key_of : callable, optional
-        Keys of any block of rows, where not all are here.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    first : array of shape (n_first, width)
-        The first rows as standardised numbers.
-    complete : bool
-        Whether these are all rows.
-    by_content : bool
-        Whether keys come from what rows hold, so that a row has the same key wherever it is met.
-    """
+    """The rows of one sample in a random order, which is the same for the same rows."""
 
     def __init__(
         self, rows: Rows, encoder: Encoder, table: Any, keys: Any = None, key_of: Any = None
@@ -100,13 +75,7 @@ def encoder_of(source: Rows, target: Rows, labels: list[str]) -> Encoder:
 def samples(
     encoder: Encoder, source: Rows, target: Rows, seed: int, most: int = MOST_FIRST
 ) -> tuple[Sample, Sample]:
-    """Return two samples as a fitted encoder sees them; they can change places.
-
-    Samples of at most `most` rows are taken into memory, and shuffled from an order of what rows
-    hold. Of larger ones so many rows are drawn, by keys made from what rows hold: equal rows stay
-    together. Where most rows occur more than once (categories, mostly), or a few rows so often that
-    they would all be drawn or none of them, keys are made from the numbers of the rows instead.
-    """
+    """Return two samples as a fitted encoder sees them; they can change places."""
     both = source, target
     tables = [rows.first(rows.n_rows) if rows.n_rows <= most else None for rows in both]
     if tables[0] is not None and tables[1] is not None:
@@ -247,13 +216,7 @@ def on_host(rows: Rows) -> Rows:
 
 
 class HostRows(LocalRows):
-    """Rows of an array of another library (torch, cupy), fetched block by block.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-        The rows where they live.
-    """
+    """Rows of an array of another library (torch, cupy), fetched block by block."""
 
     def __init__(self, rows: ArrayRows):
         self.rows, self.size, self.n_columns = rows, rows.size, rows.n_columns

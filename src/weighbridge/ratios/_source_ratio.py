@@ -12,10 +12,7 @@ from weighbridge.weighting import Geodesic, log_mean
 
 
 def source_log_ratio(ratio: Any, X: Any, sample_weight: np.ndarray | None) -> np.ndarray:
-    """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value.
-
-    Of rows in blocks it is computed to memory: one number for each row.
-    """
+    """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value."""
     # one that was not made for blocks scores them one by one
     alone = is_blocks(X) and not hasattr(ratio, "_fit_blocks")
     scores = as_rows(X).vector(ratio.score_samples) if alone else ratio.score_samples(X)

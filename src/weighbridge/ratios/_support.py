@@ -262,12 +262,7 @@ class _Ranges:
 
 
 def _distances(source: Any, target: Any) -> tuple[Array, Array, Array]:
-    """Return distances to the nearest source row, of target rows and of source rows.
-
-    Copies are one source row: the third array is the place of each source row in the second. The
-    neighbour is found by matrix products, in blocks, and its distance computed from the rows
-    themselves, so that equal rows have distance 0 whatever the rounding.
-    """
+    """Return distances to the nearest source row, of target rows and of source rows."""
     group = RowScores(source).group
     first = np.unique(group, return_index=True)[1]
     distinct = source[first]

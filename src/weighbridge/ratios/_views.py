@@ -18,13 +18,7 @@ MAX_SQUARES = 1000
 
 
 class Quadratic:
-    """Columns with their squares and products, standardised; squares only where these are many.
-
-    Parameters
-    ----------
-    products : bool, default=True
-        False leaves products out, however few they are.
-    """
+    """Columns with their squares and products, standardised; squares only where these are many."""
 
     def __init__(self, products: bool = True):
         self.products = products
@@ -56,10 +50,7 @@ class Quadratic:
         return features
 
     def _blocks(self, X: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the columns, then their products with the first of them, the second and so on.
-
-        All of them at once would take a copy of either factor, as large as the features.
-        """
+        """Yield the columns, then their products with the first of them, the second and so on."""
         yield X
         if not self.products:
             yield X**2
@@ -69,19 +60,7 @@ class Quadratic:
 
 
 class QuadraticRows:
-    """The quadratic features of some rows, as a matrix that is multiplied without being made.
-
-    A row x of d numbers has about d^2 / 2 features, and their product with coefficients is
-    ``x'Ax + b'x + c``: hardly more than the numbers are read, where the features would not fit the
-    cache. Rows are taken as of an array.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n_rows, d)
-        The columns.
-    quadratic : Quadratic
-        Their features, fitted.
-    """
+    """The quadratic features of some rows, as a matrix that is multiplied without being made."""
 
     def __init__(self, numbers: np.ndarray, quadratic: Quadratic):
         self.numbers, self.quadratic = numbers, quadratic

@@ -258,12 +258,7 @@ def plain_coordinates(points: Sequence[Point], bounds: Bounds) -> FloatArray:
 
 
 def hellinger_coordinates(points: Sequence[Point], log_ratio: FloatArray) -> FloatArray:
-    """Principal components of the root weights: near points are near models.
-
-    Each candidate is the unit vector ``sqrt(w / sum(w))`` of its weights; distances between these
-    are Hellinger distances. The first three principal components are kept, in units of the largest
-    spread.
-    """
+    """Principal components of the root weights: near points are near models."""
     centre, count = groups(log_ratio)
     lam, alpha = np.array(points).T
     log_mass = log_weight(centre, lam[:, None], alpha[:, None]) + np.log(count)
@@ -279,11 +274,7 @@ def hellinger_coordinates(points: Sequence[Point], log_ratio: FloatArray) -> Flo
 
 
 def groups(log_ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean log ratio and number of rows of at most `MOST_GROUPS` groups of similar rows.
-
-    A group holds few rows, and is narrow where weights can be large: the edges are quantiles, and
-    equally spaced values below the largest log ratio.
-    """
+    """Mean log ratio and number of rows of at most `MOST_GROUPS` groups of similar rows."""
     s = np.sort(log_ratio)
     if s.size <= MOST_GROUPS:
         return s, np.ones(s.size)

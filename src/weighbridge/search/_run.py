@@ -174,25 +174,7 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         journal: Journal | None = None,
         progress: Progress | None = None,
     ) -> SearchResult:
-        """Minimise the objective.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to minimise.
-        bounds : Bounds, default=Bounds()
-            Where.
-        journal : Journal, optional
-            Keeps finished evaluations, and spares those it already holds.
-        progress : callable, optional
-            Called after every evaluation with it, the number done, the number planned, and the
-            smallest value so far.
-
-        Returns
-        -------
-        SearchResult
-            All evaluations; of a shared study also those of other processes.
-        """
+        """Minimise the objective."""
         with self._surroundings():
             proposals, planned = self._plan(objective, bounds)
             return run(objective, proposals, planned, journal=journal, progress=progress)

@@ -46,10 +46,7 @@ _LARGEST = 1e70
 
 
 class Assessed(NamedTuple):
-    """The risk of one procedure, the influences behind it and its training loss, and its model.
-
-    `responses` are its probabilities where it gives any, else its predictions.
-    """
+    """The risk of one procedure, the influences behind it and its training loss, and its model."""
 
     risk: RiskEstimate
     influence: Influence | None = None
@@ -77,11 +74,7 @@ def assess_procedures(
     finals: list[Any] | None = None,
     step: Step | None = None,
 ) -> list[Assessed]:
-    """Assess several procedures on the same rows and folds.
-
-    `overlap` is judged here where it is not known yet, and `finals`, the procedures fitted to all
-    rows, are fitted here where they are not yet. `step` is called after every fit without a fold.
-    """
+    """Assess several procedures on the same rows and folds."""
     if overlap is None:
         outside = outside_support(problem.rows.X, problem.X_target).share
         overlap = judge_weights(problem.shares, outside)

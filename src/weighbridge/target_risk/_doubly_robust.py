@@ -14,27 +14,7 @@ from weighbridge.target_risk._labels import FloatArray, loss_by_chances
 def doubly_robust(
     parts: list[Losses], shares: FloatArray, ratio: RatioInfluence | None
 ) -> list[Influence]:
-    """Estimate mean losses on the target: modelled ones, corrected by weighted residuals.
-
-    ``mean_t m(x) + sum(shares * (l - m(x)))``. It is right if either the ratio or the loss model m
-    is, and linear in the losses and the loss model: differences of estimates are estimates of
-    differences. Models of folds have seen fewer rows than the one that will be used; what that
-    costs them, by the loss model, is taken off.
-
-    Parameters
-    ----------
-    parts : list of Losses
-        Losses of each procedure, found and expected.
-    shares : ndarray of shape (n_source,)
-        Importance weights that add up to 1.
-    ratio : RatioInfluence or None
-        The ratio's own error; None for a known ratio.
-
-    Returns
-    -------
-    list of Influence
-        One for each procedure.
-    """
+    """Estimate mean losses on the target: modelled ones, corrected by weighted residuals."""
     residuals = np.column_stack([part.held_out - part.expected for part in parts])
     expected = np.column_stack([part.expected_target for part in parts])
     correction = shares @ residuals
@@ -59,10 +39,7 @@ def doubly_robust(
 
 
 def weighted_mean(parts: list[Losses], shares: FloatArray) -> list[Influence]:
-    """Estimate mean losses on the target by self-normalised importance weighting alone.
-
-    The plain formula of the literature: losses and weights count as known, and nothing else.
-    """
+    """Estimate mean losses on the target by self-normalised importance weighting alone."""
     estimates = []
     for part in parts:
         value = float(shares @ part.held_out)
@@ -89,31 +66,7 @@ def calibrated_confidence(
     shares: FloatArray,
     ratio: RatioInfluence | None,
 ) -> Influence:
-    """Estimate the mean loss on the target from the probabilities that a classifier gives there.
-
-    What it expects to lose at a row by its own probabilities is brought in line with held-out
-    losses by isotonic regression with importance weights, then averaged over the target rows.
-
-    Parameters
-    ----------
-    loss : RowLoss
-        The loss.
-    part : Losses
-        Losses of the classifier.
-    responses : HeldOut
-        Its predictions.
-    chances : HeldOut
-        Its probabilities.
-    shares : ndarray of shape (n_source,)
-        Importance weights that add up to 1.
-    ratio : RatioInfluence or None
-        The ratio's own error; None for a known ratio.
-
-    Returns
-    -------
-    Influence
-        The estimate.
-    """
+    """Estimate the mean loss on the target from the probabilities that a classifier gives there."""
     own = loss_by_chances(loss, chances.at_source, responses.at_source)
     line = IsotonicRegression(out_of_bounds="clip")
     line.fit(own, part.held_out, sample_weight=shares * shares.size)

@@ -21,11 +21,7 @@ from weighbridge.target_risk._labels import FloatArray
 
 
 class FoldRows(NamedTuple):
-    """Rows to fit to, with what is known of them, and the tables to respond to.
-
-    `asked` are the rows held out and the target rows. `log_ratio` is that of the rows to fit to, by
-    the ratio of the whole problem; None where that is to be asked each time.
-    """
+    """Rows to fit to, with what is known of them, and the tables to respond to."""
 
     X: Any
     y: np.ndarray
@@ -82,12 +78,7 @@ class ScoredRatio(FrozenEstimator):  # type: ignore[misc, unused-ignore]
 
 
 def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], list[Any]]:
-    """Take off the transformers that the estimators have in common; they are fitted once a fold.
-
-    Only those of linear models whose transformers look at neither labels nor weights, and only
-    where the choice of a weighting fits them to all rows anyway. A ratio takes the rows as they
-    are: each must be the one whose values are known for all of them.
-    """
+    """Take off the transformers that the estimators have in common; they are fitted once a fold."""
     weighted = [each for each in estimators if isinstance(each, WeightedEstimator)]
     known = isinstance(ratio, FrozenEstimator) and all(each.ratio is ratio for each in weighted)
     if weighted and not known:
@@ -130,11 +121,7 @@ Step = Callable[[], object]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """One kind of response of one procedure: each source row's by the model that did not see it.
-
-    `at_target` holds the responses at the target rows, one array for each fold's model, and
-    `of_final` those of the model that was fitted to all rows.
-    """
+    """One kind of response of one procedure: each source row's by the model that did not see it."""
 
     at_source: np.ndarray
     at_target: list[np.ndarray]
@@ -181,28 +168,7 @@ def held_out(
     n_jobs: int | None,
     step: Step,
 ) -> list[Procedure]:
-    """Fit copies of the estimators without each fold; let them, and the final ones, respond.
-
-    Parameters
-    ----------
-    estimators : list of estimators
-        What to fit; a frozen one is taken as it is.
-    finals : list of estimators
-        The same, fitted to all rows.
-    rows : OuterRows
-        Labelled source rows with their folds, target rows.
-    responses : list of dict of name to function(model, X)
-        What to ask the fitted models of each estimator for.
-    n_jobs : int or None
-        Fits in parallel.
-    step : function
-        Called after every fit.
-
-    Returns
-    -------
-    list of Procedure
-        What they said, and the models of all rows.
-    """
+    """Fit copies of the estimators without each fold; let them, and the final ones, respond."""
     fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
     asked = [responses[j] for j in fresh]
     said: list[list[dict[str, tuple[np.ndarray, np.ndarray]]]] = [[] for _ in fresh]

@@ -19,24 +19,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Influence:
-    """An estimate with its sources of error.
-
-    Parameters
-    ----------
-    value : float
-        The estimate.
-    source, target : ndarray
-        What each row of the two samples contributes, the ratio's own error included.
-    residuals : ndarray of shape (n_source,)
-        Losses less what was expected of them: the target's labels, still unknown, are as noisy.
-    shares : ndarray of shape (n_source,)
-        Importance weights that add up to 1.
-    folds : ndarray of shape (n_folds,)
-        The same mean for the model of each outer fold, under plausible labels: they differ by what
-        was fitted and chosen.
-    plain : bool, default=False
-        Take the variance for known, as the formulas of the literature do.
-    """
+    """An estimate with its sources of error."""
 
     value: float
     source: FloatArray
@@ -48,11 +31,7 @@ class Influence:
 
     @cached_property
     def of_source(self) -> float:
-        """Variance that comes from the source rows: losses, weights and ratio.
-
-        Never less than if all rows were as noisy as the weighted ones are on average: a sample
-        may by chance have quiet rows where the weights are large.
-        """
+        """Variance that comes from the source rows: losses, weights and ratio."""
         alike = np.sum(self.shares**2) * (self.shares @ self.residuals**2)
         return float(max(np.sum(self.source**2), 0.0 if self.plain else alike))
 
@@ -118,10 +97,7 @@ class Influence:
         )
 
     def root(self) -> Influence:
-        """Return the square root of the mean, its errors by the delta method.
-
-        Near 0, where the root is steep, the slope is that at one standard error.
-        """
+        """Return the square root of the mean, its errors by the delta method."""
         value = float(np.sqrt(max(self.value, 0.0)))
         size = max(self.value, float(np.sqrt(self.variance)))
         slope = 0.5 / float(np.sqrt(size)) if size > 0 else 0.0
@@ -141,21 +117,7 @@ _INFORMATION_ROWS = 20_000
 
 
 class RatioInfluence:
-    """How the estimate of the ratio moves with the rows it was made from.
-
-    The ratio counts as a logistic model of the two samples in `features`: its log ratio at x moves
-    by ``phi(x)' H^-1 phi_i (d_i - p_i)`` with row i, d being 1 for target rows, p their fitted
-    chance, H the information. Nothing is fitted anew.
-
-    Parameters
-    ----------
-    features : Features
-        What the ratio is taken to depend on.
-    X, X_target : tables
-        The two samples.
-    log_ratio, log_ratio_target : ndarray
-        The estimated log ratio at their rows.
-    """
+    """How the estimate of the ratio moves with the rows it was made from."""
 
     def __init__(
         self,
@@ -180,10 +142,7 @@ class RatioInfluence:
         self.information = information
 
     def of(self, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what the ratio's own error adds to weighted means, row by row of both samples.
-
-        `contributions` are the weighted, centred terms of the means, one column for each.
-        """
+        """Return what the ratio's own error adds to weighted means, row by row of both samples."""
         gradient = self.features.moments(self.X, contributions)
         coefficients = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
         return (
@@ -192,10 +151,7 @@ class RatioInfluence:
         )
 
     def moved(self, source: FloatArray, target: FloatArray) -> FloatArray:
-        """Return by how much the log ratio at the source rows moves if rows count so much more.
-
-        One column for each way of counting.
-        """
+        """Return by how much the log ratio at the source rows moves if rows count so much more."""
         total = self.features.moments(self.X, source * self.scores[0][:, None])
         total += self.features.moments(self.X_target, target * self.scores[1][:, None])
         moved = np.asarray(np.linalg.solve(self.information, total), dtype=np.float64)
@@ -203,11 +159,7 @@ class RatioInfluence:
 
 
 class Losses(NamedTuple):
-    """Losses of one procedure: held out, expected there, and expected at the target.
-
-    `of_folds` are the mean expected losses on the target of the model of each fold, `of_final` that
-    of the model fitted to all rows.
-    """
+    """Losses of one procedure: held out, expected there, and expected at the target."""
 
     held_out: FloatArray
     expected: FloatArray

@@ -29,13 +29,7 @@ Block = tuple[slice, FloatArray]
 
 
 class Features:
-    """A constant, standardised numbers, and as many of their squares and products as rows allow.
-
-    Parameters
-    ----------
-    X, X_target : tables
-        The two samples, which both count alike for the scales.
-    """
+    """A constant, standardised numbers, and as many of their squares and products as rows allow."""
 
     def __init__(self, X: Any, X_target: Any):
         stacked, codes = stack_samples(X, X_target)
@@ -60,10 +54,7 @@ class Features:
         return self._made(X, found)
 
     def _found(self, X: Any) -> list[Block] | FloatArray | None:
-        """Return what is kept of a table: its features, the numbers they are made of, or nothing.
-
-        To read a table again takes longer than to multiply its numbers.
-        """
+        """Return what is kept of a table: its features, the numbers behind them, or nothing."""
         for table, found in self._kept:
             if table is X:
                 return found
@@ -149,26 +140,7 @@ def smooth(
     weights: FloatArray,
     fold: npt.NDArray[np.intp],
 ) -> Smoothed:
-    """Regress `values` on the features of the source rows, leaving each row's fold out.
-
-    Parameters
-    ----------
-    features : Features
-        What to regress on.
-    X, X_target : tables
-        The two samples.
-    values : ndarray of shape (n_source, n_values)
-        What to smooth.
-    weights : ndarray of shape (n_source,)
-        Weights of the source rows.
-    fold : ndarray of shape (n_source,)
-        Number of the fold that each row is held out in.
-
-    Returns
-    -------
-    Smoothed
-        Values for all rows, each from models that did not see the row.
-    """
+    """Regress `values` on the features of the source rows, leaving each row's fold out."""
     n_folds = int(fold.max()) + 1
     grams = np.zeros((n_folds, features.width, features.width))
     moments = np.zeros((n_folds, features.width, values.shape[1]))
@@ -209,23 +181,7 @@ _QUANTILES = 21
 
 
 class PlausibleLabels:
-    """A model of the labels, cross-fitted: chances of classes, or a mean, a scale and residuals.
-
-    Parameters
-    ----------
-    features : Features
-        What the labels are smoothed by.
-    X, X_target : tables
-        The two samples.
-    codes : ndarray of shape (n_source,)
-        Labels, places among the classes for a classifier.
-    n_classes : int or None
-        Number of classes; None for numbers.
-    weights : ndarray of shape (n_source,)
-        Weights of the source rows.
-    fold : ndarray of shape (n_source,)
-        Number of the fold that each row is held out in.
-    """
+    """A model of the labels, cross-fitted: chances of classes, or a mean, a scale and residuals."""
 
     def __init__(
         self,
@@ -264,10 +220,7 @@ class PlausibleLabels:
         self.target = np.hstack([centre + unit * mean.at_target, unit * scale_target])
 
     def expected_loss(self, loss: RowLoss, model: FloatArray, response: FloatArray) -> FloatArray:
-        """Return the loss of predictions, averaged over the labels that are plausible at each row.
-
-        `model` is `source` or `target`.
-        """
+        """Return the loss of predictions, averaged over the plausible labels of each row."""
         if self.n_classes is None:
             mean, scale = model.T
             labels = (np.maximum(mean + scale * each, self.lowest) for each in self.residuals)

@@ -43,11 +43,7 @@ _AT_MOST_ONE = (
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of how well a model does.
-
-    `row_loss` is the loss of a row where the measure is a mean of such, or the square root of a
-    mean (`root`); else `scorer` takes the rows as a whole, and more is better.
-    """
+    """A measure of how well a model does."""
 
     name: str
     row_loss: RowLoss | None
@@ -65,10 +61,7 @@ class Measure:
 
 
 def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
-    """Return the measure of a name or a scorer, or of a function ``loss(y, prediction)`` of rows.
-
-    The default is the share of errors of a classifier, the root mean squared error of a regressor.
-    """
+    """Return the measure of a name, a scorer, or a function ``loss(y, prediction)`` of rows."""
     classifier = is_classifier(estimator)
     if loss_of_rows is not None:
         return _own_measure(scoring, loss_of_rows, classifier)

@@ -41,25 +41,7 @@ from weighbridge.target_risk._labels import Features, FloatArray, PlausibleLabel
 
 
 class RiskProblem:
-    """Two samples, a fitted ratio, outer folds and a model of the labels, shared by all models.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Tells a classifier from a regressor, and may bring a ratio.
-    X, y, X_target : tables and labels
-        Labelled source rows, target rows.
-    ratio : density ratio or None
-        Fitted or not; default that of the estimator, else `AutoRatio()`.
-    sample_weight : array of shape (n_samples,) or None
-        Own weights of the source rows.
-    cv : int
-        Number of outer folds.
-    n_jobs : int or None
-        Folds fitted in parallel.
-    random_state : int, RandomState instance or None
-        Deals the folds.
-    """
+    """Two samples, a fitted ratio, outer folds and a model of the labels, shared by all models."""
 
     def __init__(
         self,
@@ -113,10 +95,7 @@ class RiskProblem:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Importance weights of the source rows, the full ratio, adding up to 1.
-
-        Own weights are for fitting: the ratio and the target rows know nothing of them.
-        """
+        """Importance weights of the source rows, the full ratio, adding up to 1."""
         weights = np.exp(self.rows.log_ratio - self.rows.log_ratio.max())
         return np.asarray(weights / weights.sum())
 

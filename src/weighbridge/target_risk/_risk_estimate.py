@@ -179,24 +179,7 @@ _SLIGHT = 0.7
 def why_rough(
     influence: Influence, problem: RiskProblem, overlap: OverlapJudgement, lowest: float
 ) -> str:
-    """Return in a few words why an interval is a rough figure; nothing where it is good.
-
-    Parameters
-    ----------
-    influence : Influence
-        The estimate and its sources of error.
-    problem : RiskProblem
-        The samples.
-    overlap : OverlapJudgement
-        How far they overlap.
-    lowest : float
-        Smallest possible value of the estimate.
-
-    Returns
-    -------
-    str
-        The first reason that applies.
-    """
+    """Return in a few words why an interval is a rough figure; nothing where it is good."""
     return (
         why_few(problem, overlap)
         or _of_method(influence, problem)

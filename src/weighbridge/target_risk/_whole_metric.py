@@ -82,33 +82,7 @@ def weighted_metric(
     bounds: tuple[float, float],
     toward_target: bool = True,
 ) -> Estimate:
-    """Estimate a metric on the target by weights, with the interval of a Bayesian bootstrap.
-
-    Every draw weights all rows at random, the source rows in the metric and both samples in the
-    ratio. The share that the target's own labels will add is in proportion to their number.
-
-    Parameters
-    ----------
-    scorer : scorer of scikit-learn
-        Its metric must take weights.
-    problem : RiskProblem
-        The samples.
-    said : dict of HeldOut
-        Held-out responses.
-    confidence : float
-        Of the interval.
-    seed : int
-        Of the draws.
-    bounds : (float, float)
-        Smallest and largest value of the metric.
-    toward_target : bool, default=True
-        False: the metric on the source rows as they are.
-
-    Returns
-    -------
-    Estimate
-        The metric.
-    """
+    """Estimate a metric on the target by weights, with the interval of a Bayesian bootstrap."""
     kind = _ReplayRegressor if problem.rows.classes is None else _ReplayClassifier
     replay = kind({name: part.at_source for name, part in said.items()}, problem.rows.classes)
     rows = np.arange(problem.rows.y.size)

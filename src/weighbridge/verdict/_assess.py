@@ -92,11 +92,7 @@ def assess_models(
     journal: Any = None,
     progress: Progress | None = None,
 ) -> dict[str, Verdict]:
-    """Assess several models of one kind, by name, with one ratio, one diagnosis, the same folds.
-
-    The arguments are those of `assess`; a ratio that is not given is that of the first model. A
-    listener that wants news hears what is left to do before models that are fitted one by one.
-    """
+    """Assess several models of one kind, by name, with one ratio, one diagnosis, the same folds."""
     stages = told_progress(progress)
     models = {
         name: _model(each, y, scoring, loss, candidates, confidence)
@@ -227,11 +223,7 @@ def _assessed(
 
 
 def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
-    """Return the word for the shift; a small group that costs much is a shift, if a slight one.
-
-    The AUC hardly sees it. It counts if the two-sample test finds a difference and the unweighted
-    model will be worse beyond doubt.
-    """
+    """Return the word for the shift; a small group that costs much is a shift, if a slight one."""
     word = shift_word(diagnosis.auc)
     worse = worse_in_deployment(none, _BEYOND_DOUBT)
     matters = worse is not None and worse.low > 0

@@ -47,11 +47,7 @@ COSTLY = ("none", "full", "tuned")
 def make_candidates(
     estimator: Any, names: tuple[str, ...], n_jobs: int | None, seed: int
 ) -> list[Any]:
-    """Return the procedures behind the names.
-
-    An estimator that weights its rows already is "tuned" as it is, and its inner one the base of
-    the others.
-    """
+    """Return the procedures behind the names."""
     weighted = isinstance(estimator, WeightedEstimator)
     base = estimator.estimator if weighted else estimator
     options: dict[str, Any] = {"n_jobs": n_jobs, "random_state": seed, "verbose": 0}
@@ -109,11 +105,7 @@ class Workload:
     n_folds: int
 
     def duration(self, jobs: int) -> float:
-        """Return about how long so many jobs take, in seconds.
-
-        A search is a chain, whose next step needs the one before: jobs share the searches without
-        each fold, and that on all rows is one for itself.
-        """
+        """Return about how long so many jobs take, in seconds."""
         rounds = 1 + ceil(self.n_folds / min(jobs, self.n_folds))
         return self.seconds * rounds / (1 + self.n_folds)
 
@@ -158,15 +150,7 @@ def _n_fits(candidate: Any) -> int:
 
 
 class Journals:
-    """Gives a journal to candidates that search, and takes it from their fitted models again.
-
-    Parameters
-    ----------
-    folder : path or None
-        Where the journals are kept; made if it is missing.
-    seed : int
-        Of searches that have none: the next run must deal the same folds.
-    """
+    """Gives a journal to candidates that search, and takes it from their fitted models again."""
 
     def __init__(self, folder: Any, seed: int):
         self.folder = None if folder is None else Path(folder)

@@ -15,12 +15,7 @@ HELPS, NO_GAIN, UNKNOWN = "helps", "no gain", "unknown"
 
 @dataclass(frozen=True)
 class Judgement:
-    """The words of a verdict.
-
-    `worse` is the change of the unweighted model's loss from training to deployment, `change` that
-    of the loss in deployment from no weights to tuned ones; None where they are withheld.
-    `weighted` is what the weighted candidate is called.
-    """
+    """The words of a verdict."""
 
     shift: str
     overlap: str
