@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weighbridge._svg import Chart, forest, style_sheet
-from weighbridge._svg import feature as features
-from weighbridge._svg import love as loves
-from weighbridge._svg import overlap as overlaps
-from weighbridge._svg import weights as weightings
+from weighbridge._svg import Chart, style_sheet
+from weighbridge._svg import _feature as features
+from weighbridge._svg import _forest as forest
+from weighbridge._svg import _love as loves
+from weighbridge._svg import _overlap as overlaps
+from weighbridge._svg import _weights as weightings
 from weighbridge._svg._draw import is_bold
 from weighbridge._svg._width import text_width
 from weighbridge.pictures import (

@@ -1,19 +1,15 @@
-"""Charts as SVG: the numbers of a picture in, one ``<svg>`` with words and a table out.
-
-Each chart has a module of its own: `bridge`, `curves`, `feature`, `forest`, `love`, `overlap`,
-`weights`.
-"""
+"""Charts as SVG: the numbers of a picture in, one ``<svg>`` with words and a table out."""
 
 from weighbridge._svg._bands import LossSteps
+from weighbridge._svg._bridge import bridge, rectangle
+from weighbridge._svg._curves import loss_along_curves, search_path
 from weighbridge._svg._draw import Chart, style_sheet
+from weighbridge._svg._feature import feature, feature_key
+from weighbridge._svg._forest import expected_error, paired_change
+from weighbridge._svg._love import love
 from weighbridge._svg._map import are_alike, colour_steps, frame
-from weighbridge._svg.bridge import bridge, rectangle
-from weighbridge._svg.curves import loss_along_curves, search_path
-from weighbridge._svg.feature import feature, feature_key
-from weighbridge._svg.forest import expected_error, paired_change
-from weighbridge._svg.love import love
-from weighbridge._svg.overlap import overlap, reliability
-from weighbridge._svg.weights import concentration, weights, worth
+from weighbridge._svg._overlap import overlap, reliability
+from weighbridge._svg._weights import concentration, weights, worth
 
 __all__ = [
     "Chart",

@@ -266,7 +266,7 @@ def _solve(task: Task, start: np.ndarray, stop: np.ndarray) -> Curve | None:
 
 
 def _noise(family: ExponentialFamily, curve: Curve) -> float:
-    """Return the largest error, as a Fisher length, that double precision leaves in a polynomial."""
+    """Return the largest error, as a Fisher length, that double precision leaves in a curve."""
     theta = chebyshev.chebval(nodes(16), curve.theta).T
     rounding = 2.0**-52 * np.abs(theta).max(axis=0)
     squares = [rounding**2 @ np.diag(family.metric(point)) for point in theta]

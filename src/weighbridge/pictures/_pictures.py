@@ -147,6 +147,7 @@ def compute_shift_pictures(
 
 
 def _weighting(candidate: Candidate) -> Geodesic:
+    assert candidate.lam is not None  # models that bring a weighting of their own are refused
     return Geodesic(candidate.lam, 1.0 if candidate.alpha is None else candidate.alpha)
 
 
