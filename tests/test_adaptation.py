@@ -16,11 +16,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from weighbridge import ImportanceWeighted, adapt
-from weighbridge.adaptation import Settings, load_model
-from weighbridge.adaptation._adapt import run
+from weighbridge._findings import Stages
+from weighbridge.adaptation import Settings, load_model, run
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
+from weighbridge.verdict import assess_models
 from weighbridge.verdict._assess import assess_models
 
 SCHEMA = json.loads(
@@ -482,15 +483,24 @@ class Counted(GaussianNB):
         return super().fit(X, y, sample_weight)
 
 
+class Listener(Stages):
+    """Keeps the news of a job, with the number of fits before them."""
+
+    wants_news = True
+
+    def __init__(self):
+        super().__init__()
+        self.news = []
+
+    def heard(self, topic, news):
+        self.news.append((topic, news, Counted.n_fits))
+
+
 def test_what_is_announced_is_about_what_a_slow_model_does():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 1))
     y = rng.random(120) < 1 / (1 + np.exp(-3 * np.sin(2 * x[:, 0])))
-    announced = []
-
-    def announce(work):
-        announced.append((work, Counted.n_fits))
-
+    listener = Listener()
     assess_models(
         {"counted": Counted()},
         x,
@@ -499,9 +509,10 @@ def test_what_is_announced_is_about_what_a_slow_model_does():
         ratio=GaussianRatio(),
         cv=2,
         random_state=0,
-        announce=announce,
+        progress=listener,
     )
-    ((work, before),) = announced
+    ((topic, work, before),) = listener.news
+    assert topic == "work"
     assert work.names == ("counted",)
     # 15 evaluations of 5 folds and the full ratio, on all rows and without each of two folds
     assert work.n_fits == 3 * (15 * 5 + 1)
@@ -513,9 +524,9 @@ def test_what_is_announced_is_about_what_a_slow_model_does():
 
 def test_nothing_is_announced_of_models_that_are_solved_at_once():
     train, deploy, _ = clinic(200, 100)
-    announced = []
-    run(train, deploy, Settings(label="readmitted"), announce=announced.append)
-    assert announced == []
+    listener = Listener()
+    run(train, deploy, Settings(label="readmitted"), progress=listener)
+    assert [topic for topic, _, _ in listener.news] == ["read"]
 
 
 def test_an_estimator_that_was_passed_fails_in_its_own_words():

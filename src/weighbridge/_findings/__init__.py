@@ -35,8 +35,6 @@ from weighbridge._findings.progress import (
     SearchProgress,
     Stage,
     Stages,
-    Step,
-    check_progress,
     told_progress,
 )
 
@@ -91,9 +89,7 @@ __all__ = [
     "SearchProgress",
     "Stage",
     "Stages",
-    "Step",
     "argument",
-    "check_progress",
     "choice_of",
     "cli_option",
     "count",

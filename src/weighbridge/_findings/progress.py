@@ -14,7 +14,7 @@ _QUIET_SECONDS = 2.0
 _PAUSE = 0.1
 
 
-class Step(NamedTuple):
+class Moment(NamedTuple):
     """The last thing that was heard: so much of a stage is done, at that time."""
 
     stage: str
@@ -36,7 +36,7 @@ class Stages:
         self, progress: Progress | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.seconds: dict[str, float] = {}
-        self.last: Step | None = None
+        self.last: Moment | None = None
         self.begun = 0.0
         self._progress, self._clock = progress, clock
 
@@ -51,7 +51,7 @@ class Stages:
             self.end()
             self.begun = self._clock()
             self.began(stage)
-        self.last = Step(stage, done, total, self._clock())
+        self.last = Moment(stage, done, total, self._clock())
         if self._progress is not None:
             self._progress(stage, done, total)
 
@@ -79,17 +79,12 @@ class Stages:
 
 
 def told_progress(progress: Any) -> Stages:
-    """Return who is told, after a check: the listener itself, or one around a user's function."""
-    check_progress(progress)
-    return progress if isinstance(progress, Stages) else Stages(progress)
-
-
-def check_progress(progress: Any) -> None:
-    """Refuse what cannot be told anything, before any work."""
+    """Return who is told: the listener itself, or one around the function of a user."""
     if progress is not None and not callable(progress):
         raise TypeError(
             f"Got progress={progress!r}, but expected a function progress(stage, done, total)."
         )
+    return progress if isinstance(progress, Stages) else Stages(progress)
 
 
 class Stage:
