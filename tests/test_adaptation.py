@@ -22,7 +22,6 @@ from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
 from weighbridge.verdict import assess_models
-from weighbridge.verdict._assess import assess_models
 
 SCHEMA = json.loads(
     files("weighbridge.adaptation").joinpath("result.schema.json").read_text(encoding="utf-8")
