@@ -444,12 +444,19 @@ def _overlap(
     if X_target is not None:
         with suppress(TypeError, ValueError):  # a table that only a pipeline of the ratio can read
             outside = share_outside(X, X_target, sample_weight)
-    shape = (0, X.n_columns) if is_blocks(X) else np.shape(X)
-    n_columns = shape[1] if len(shape) > 1 else 1
     weights = mean_one(log_ratio, sample_weight)
     if sample_weight is not None:
-        weights = (sample_weight * weights)[sample_weight > 0]
-    return judge_weights(weights, outside, count_parameters(unweighted, n_columns))
+        used = sample_weight > 0
+        sample_weight, weights = sample_weight[used], (sample_weight * weights)[used]
+    n_parameters = count_parameters(unweighted, _n_columns(X))
+    return judge_weights(weights, outside, n_parameters, sample_weight)
+
+
+def _n_columns(X: Any) -> int:
+    if is_blocks(X):
+        return int(X.n_columns)
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    return int(shape[1]) if len(shape) > 1 else 1
 
 
 def _is_constant(log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> bool:

@@ -186,12 +186,19 @@ def has_heavy_tail(n_rows: int, tail_index: float) -> bool:
     return n_rows >= FEW_FOR_TAIL and tail_index > LARGEST_TAIL_INDEX
 
 
-def judge_weights(weights: np.ndarray, outside: float, n_parameters: int = 1) -> OverlapJudgement:
-    """Judge by the weights of the full ratio, times own ones, at the rows that count."""
+def judge_weights(
+    weights: np.ndarray,
+    outside: float,
+    n_parameters: int = 1,
+    sample_weight: np.ndarray | None = None,
+) -> OverlapJudgement:
+    """Judge by the weights of the full ratio, times `sample_weight`, at the rows that count."""
+    # row weights of the user may be uneven without any lack of overlap
+    n_rows = weights.size if sample_weight is None else round(effective_sample_size(sample_weight))
     # a power of 2 is exact, and squares neither over- nor underflow
     weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     return judge_overlap(
-        n_rows=weights.size,
+        n_rows=n_rows,
         worth=effective_sample_size(weights),
         tail_index=pareto_k(weights),
         outside=outside,

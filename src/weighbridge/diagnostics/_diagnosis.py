@@ -95,7 +95,8 @@ class Diagnosis:
         self.full = summarize_weights(self.weights_of(None))
 
     def _judged(self, n_parameters: int) -> OverlapJudgement:
-        return judge_weights(self.weights_of(None), self.support.share, n_parameters)
+        weights, share = self.weights_of(None), self.support.share
+        return judge_weights(weights, share, n_parameters, self.sample_weight)
 
     def for_parameters(self, n_parameters: int) -> Diagnosis:
         """Return the same diagnosis for a model of so many parameters."""
