@@ -2,14 +2,14 @@
 A straight line for another distribution
 ========================================
 
-The paper's illustrative example: ``y = x**2`` plus noise, a straight line to fit it with, and rows
-that will come from somewhere else. No straight line is right everywhere; which one is best depends
-on where it is used.
+The paper's illustrative example: a straight line fitted to ``y = x**2`` plus noise, and used on
+rows from somewhere else. No straight line is right everywhere; which one is best depends on where
+it is used.
 """
 
 # %%
-# The simulator knows the true ratio and the true error of any line, so nothing here is estimated
-# but the lines themselves.
+# The simulator knows the true ratio and the true error of any line, so only the lines themselves
+# are estimated.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ def target_mse(lam, alpha):
     weighting = Geodesic(lam, alpha)
     model = ImportanceWeighted(LinearRegression(), data.ratio, weighting=weighting)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverlapWarning)  # the full ratio is worth 32 rows here
+        warnings.simplefilter("ignore", OverlapWarning)  # full ratio: 32 effective rows (Kish)
         return data.problem.mse(model.fit(data.X, data.y).estimator_)
 
 
@@ -37,8 +37,8 @@ errors = {alpha: [target_mse(lam, alpha) for lam in lams] for alpha in (0, 1, 2,
 
 # %%
 # The error on the target falls by a factor of 80 between no weights and the full ratio. At
-# ``alpha >= 1`` most of it is gained on the first steps; ``alpha = 0`` needs nearly all of ``lam``.
-# Dashed: what the same weighting tends to with endless rows.
+# ``alpha >= 1`` the first steps gain most of it; ``alpha = 0`` needs nearly all of ``lam``. Dashed:
+# the limit of the same weighting with infinitely many rows.
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
 floor = data.problem.limit(lam=1)
 for alpha, marker in zip(errors, "osD^", strict=True):
@@ -49,7 +49,7 @@ for alpha, marker in zip(errors, "osD^", strict=True):
 axes.axhline(floor, color="0.6", linewidth=0.8)
 axes.annotate("no line can do better", (0.02, 0.93 * floor), va="top", color="0.4")
 axes.set(xlabel="lam", ylabel="target MSE", yscale="log", ylim=(4, 700))
-axes.plot([], [], "--", color="0.3", linewidth=1, label="with endless rows")
+axes.plot([], [], "--", color="0.3", linewidth=1, label="with infinitely many rows")
 axes.legend(frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
