@@ -3,12 +3,12 @@ The weight family in one picture
 ================================
 
 Every weight is a function of one number, the density ratio r. ``lam`` says how far to go from no
-weights to the full ratio, ``alpha`` by which way.
+weights to the full ratio, ``alpha`` along which curve.
 """
 
 # %%
-# One sample of N(0, 1) and its log ratios to N(1, 1), with mean-one ratio. The weights of the whole
-# grid of candidates are one call.
+# One sample of N(0, 1) and its log ratios to N(1, 1), with the ratio scaled to mean 1. One call
+# gives the weights of the whole grid of candidates.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -24,8 +24,8 @@ print(weights.shape)
 
 # %%
 # Each weighting is a point: the square roots of its shares of the total weight. Two coordinates are
-# drawn, the direction from "none" to "full" and the most important one across it. Equal distance
-# then means equally different weights.
+# drawn, the direction from "none" to "full" and the most important one across it. Equal distances
+# then mean equally different weights.
 points = np.sqrt(weights / weights.sum(axis=-1, keepdims=True))
 none, full = points[0, 0], points[0, -1]
 deck = (full - none) / np.linalg.norm(full - none)
@@ -44,7 +44,7 @@ print(f"two coordinates keep {share:.1%} of the squared distances")
 #
 # **Right**: the bridge. All of ``lam = 0`` is one point (no weights), all of ``lam = 1`` another
 # (the full ratio). The curves of constant alpha are arches between them, and ``alpha = 0`` is the
-# shortest way.
+# shortest.
 names = {-1: ", mixture", 0: ", shortest", 1: ", power (AIWERM)", 3: ", relative (RIWERM)"}
 styles = [":", "--", "-.", "-", (0, (5, 1)), (0, (3, 1, 1, 1))]
 colours = plt.colormaps["viridis"](np.linspace(0.0, 0.8, alphas.size))

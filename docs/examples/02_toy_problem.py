@@ -2,14 +2,14 @@
 A straight line for another distribution
 ========================================
 
-The paper's illustrative example: ``y = x**2`` plus noise, a straight line to fit it with, and rows
-that will come from somewhere else. No straight line is right everywhere; which one is best depends
-on where it is used.
+The paper's illustrative example: a straight line fitted to ``y = x**2`` plus noise, and used on
+rows from somewhere else. No straight line is right everywhere; which one is best depends on where
+it is used.
 """
 
 # %%
-# The simulator knows the true ratio and the true error of any line, so nothing here is estimated
-# but the lines themselves.
+# The simulator knows the true ratio and the true error of any line, so only the lines themselves
+# are estimated.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -82,7 +82,7 @@ for alpha, marker in zip(errors, "osD^", strict=True):
 axes.axhline(floor, color="0.6", linewidth=0.8)
 axes.annotate("no line can do better", (0.02, 0.93 * floor), va="top", color="0.4")
 axes.set(xlabel="lam", ylabel="target MSE", yscale="log", ylim=(4, 700))
-axes.plot([], [], "--", color="0.3", linewidth=1, label="with endless rows")
+axes.plot([], [], "--", color="0.3", linewidth=1, label="with infinitely many rows")
 axes.legend(frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -2,8 +2,8 @@
 Choosing lam inside a grid search
 =================================
 
-With a frozen ratio an importance-weighted model is an ordinary scikit-learn estimator. Here
-``lam`` is searched together with a parameter of the model, by a score that stands for the target.
+With a frozen ratio an importance-weighted model is an ordinary scikit-learn estimator. Here ``lam``
+is searched together with a parameter of the model, by a score that estimates the one on the target.
 """
 
 # %%
@@ -40,7 +40,7 @@ search = GridSearchCV(
 print(search.best_params_)
 
 # %%
-# The labels of the target, never used so far, say how it went.
+# The target labels, not used so far, show how well it did.
 unweighted = LogisticRegression().fit(X, y)
 chosen = search.best_estimator_
 for name, fitted in (("unweighted", unweighted), ("chosen", chosen)):

@@ -2,7 +2,7 @@
 Estimating a density ratio
 ==========================
 
-Two samples of one column whose ratio is known: every estimate can be seen next to the truth.
+Two samples of one column whose ratio is known, so every estimate can be compared with the truth.
 """
 
 # %%
@@ -30,7 +30,7 @@ bumps = norm(-1.2, 0.4).pdf(x[:, 0]) / 2 + norm(1.2, 0.4).pdf(x[:, 0]) / 2
 true = bumps / norm(0, 1.5).pdf(x[:, 0])
 
 # %%
-# The default compares a few candidates on held-out rows and says why it chose which.
+# The default compares a few candidates on held-out rows and says which it chose and why.
 auto = fit_ratio(X, X_target)
 print(auto.table_)
 
@@ -62,6 +62,6 @@ figure.supylabel("ratio")
 plt.show()
 
 # %%
-# The last two cannot do better: a parabola in log space has one bump. The relative ratio aims at
-# another curve, bounded by 2, the weight of ``Geodesic(lam=0.5, alpha=3)``. The two curves of ULSIF
-# differ because their kernels sit at other target rows, drawn with another seed.
+# The last two cannot do better: a parabola in log space has one bump. The relative ratio estimates
+# another curve, bounded by 2, which is the weight of ``Geodesic(lam=0.5, alpha=3)``. The two ULSIF
+# curves differ because their kernels sit at different target rows, drawn with another seed.

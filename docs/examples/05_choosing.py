@@ -2,12 +2,12 @@
 Choosing the weighting
 ======================
 
-A straight line for a parabola: how lam and alpha are chosen, what the choice looks like, and when
-the answer is not to weight.
+A straight line fitted to a parabola: how lam and alpha are chosen, what the choice looks like, and
+when the answer is not to weight.
 """
 
 # %%
-# The paper's toy problem. All candidates are solved together, so the whole surface is there.
+# The paper's toy problem. All candidates are solved together, so the whole surface is available.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -35,15 +35,15 @@ BridgeDisplay.from_estimator(model, chart="rectangle")
 plt.show()
 
 # %%
-# The bridge shows the same candidates where their weights are: equal distance is equally different
-# weights. No weights are the left end, the full ratio is the right end.
+# The bridge places the same candidates by their weights: equal distances mean equally different
+# weights. The left end is no weights, the right end the full ratio.
 BridgeDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# A support vector machine takes a search: 15 evaluations, the named points first, then where a
-# Gaussian process expects the largest improvement. It bends by itself, so weights have little to
-# gain, and ``reason_`` says whether that is enough.
+# A support vector machine needs a search: 15 evaluations, the named points first, then where a
+# Gaussian process expects the largest improvement. It is flexible, so weights have little to gain,
+# and ``reason_`` says whether that is enough.
 machine = ImportanceWeightedCV(SVR(C=10), random_state=0)
 machine.fit(data.X[:400], data.y[:400], X_target=data.X_target)
 BridgeDisplay.from_estimator(machine, path=True)

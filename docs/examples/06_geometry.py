@@ -7,8 +7,8 @@ about a weighting.
 """
 
 # %%
-# A pair of normal distributions. For ``alpha`` other than 1 the weighted density is not normal; the
-# curve is drawn through the normal distributions with the same mean and variance.
+# Two normal distributions. For ``alpha`` other than 1 the weighted density is not normal; the curve
+# is drawn through the normal distributions with the same mean and variance.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
@@ -51,7 +51,7 @@ distance = fisher_rao_distance(family, source, target)
 print("Fisher-Rao distance within the family:", round(distance, 4))
 
 # %%
-# The paper's two biases at ``lam = 0.5``: what is left to go along the curve, and the curvature of
+# The paper's two biases at ``lam = 0.5``: the distance left along the curve, and the curvature of
 # the alpha-connection, which vanishes for AIWERM and for the mixture.
 for alpha in (-1, 0, 1, 3):
     bias = geometric_bias(family, source, target, 0.5, alpha)
@@ -75,8 +75,8 @@ three = Categorical(3)
 print(round(three.scalar_curvature(three.theta([0.2, 0.3, 0.5]), 0), 9))
 
 # %%
-# From a sample only log ratios are needed. The longer a curve beyond the shortest one, the more of
-# the way is spent on distributions that are neither source nor target.
+# For a sample, log ratios are enough. The more a curve exceeds the shortest one, the more of it
+# passes through distributions that are neither source nor target.
 data = make_gaussian_shift(2000, 2000, random_state=0)
 alphas = np.linspace(-3, 5, 33)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")

@@ -1,14 +1,14 @@
 """
-What a learning guarantee is worth
+How tight is a learning guarantee?
 ==================================
 
-Bounds on the gap between the risk on the target and the weighted risk on the source, beside the gap
-itself.
+Bounds on the gap between the risk on the target and the weighted risk on the source, compared with
+the gap itself.
 """
 
 # %%
-# Source N(0, 1), target N(1, 1). Some model errs at rows above 1.5, where the target has more of
-# them. Its risk on the target is known, and so is the ratio.
+# Source N(0, 1), target N(1, 1). Some model errs on rows above 1.5, and the target has more of
+# those. Its risk on the target is known, and so is the ratio.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm

@@ -2,8 +2,8 @@
 A shift that weighting fixes
 ============================
 
-A clinic's model moves to other sites with older patients. Is there shift, does weighting help, what
-error will there be, and was that right?
+A clinic's model moves to other sites with older patients. Is there shift? Does weighting help? What
+error should you expect? And was that right?
 """
 
 # %%
@@ -32,7 +32,7 @@ columns = make_column_transformer(
 model = make_pipeline(columns, LogisticRegression())
 
 # %%
-# One call answers five questions. It has not seen a label of the other sites.
+# One call answers five questions. It has not seen any label from the other sites.
 verdict = assess(model, X, y, X_target, random_state=0)
 print(verdict)
 
@@ -43,14 +43,14 @@ RiskDisplay.from_verdict(verdict).plot()
 plt.show()
 
 # %%
-# Where the tables differ, and what is left of it after weighting. Below 0.1 a difference is usually
-# called balanced.
+# Where the tables differ, and what is left of the differences after weighting. A difference below
+# 0.1 usually counts as balanced.
 BalanceDisplay.from_report(verdict.report).plot()
 plt.show()
 
 # %%
 # The same for single features: weighted training rows should follow deployment. They do so for age,
-# for the sites, and for blood pressure, which only follows age.
+# for the sites, and for blood pressure, which merely follows age.
 weights = verdict.model.weights_
 ShiftDisplay.from_samples(X, X_target, weights, features=["age", "site", "sys_bp"]).plot()
 plt.show()
@@ -64,7 +64,7 @@ display.plot("lorenz", ax=axes[1])
 plt.show()
 
 # %%
-# Was it right? Here the labels of deployment are known.
+# Was it right? Here the deployment labels are known.
 plain = (model.fit(X, y).predict(X_target) != data.y_target).mean()
 actual = (verdict.model.predict(X_target) != data.y_target).mean()
 for name, error in (("none", plain), (verdict.use, actual)):
@@ -73,6 +73,6 @@ for name, error in (("none", plain), (verdict.use, actual)):
     print(f"{name}: actual error {error:.1%}, the interval {low:.1%} to {high:.1%} {inside}")
 
 # %%
-# One data set proves little about an interval; how often it holds the actual error over many is in
-# :doc:`/guide/target_risk`. And had the relation between features and label changed on the way to
-# the other sites, nothing above would have shown it: label a few rows there to check.
+# One data set proves little about an interval; :doc:`/guide/target_risk` says how often it holds
+# over many. And if the relation between features and label were different at the other sites,
+# nothing above would have shown it: label a few rows there to check.

@@ -2,14 +2,14 @@
 Where weighting cannot help
 ===========================
 
-Two cases where the right answer is not to weight: samples that are apart because of one column, and
-a model that needs no weights.
+Two cases where the right answer is not to weight: samples that do not overlap because of one
+column, and a model that needs no weights.
 """
 
 # %%
-# **Samples that are apart.** The other sites have newer devices, and somebody put the version of
-# the software into the table. No training row has version 3, so no training row is like a row of
-# deployment.
+# **Samples that do not overlap.** The other sites have newer devices, and somebody put the software
+# version into the table. No training row has version 3, so no training row is like a deployment
+# row.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -38,15 +38,15 @@ apart = assess(model, X, data.y, X_target, random_state=0)
 print(apart)
 
 # %%
-# No number is made up. The finding names the column, and the picture shows it: the arrow stands for
-# a difference without end, a level that only one table has.
+# No number is made up. The finding names the column, and the picture shows it: the arrow marks an
+# infinite difference, a level that only one table has.
 BalanceDisplay.from_samples(X, X_target, max_rows=8).plot()
 plt.show()
 
 # %%
-# Is the version a property of the patients? No: the software does not make anybody ill. It goes out
-# of both tables, and the question can be answered.
-mended = assess(
+# Does the version describe the patients? No: the software does not make anybody ill. Drop it from
+# both tables, and the question can be answered.
+fixed = assess(
     model,
     X.drop(columns="device"),
     data.y,
@@ -54,11 +54,11 @@ mended = assess(
     candidates=["none", "full", "tuned"],
     random_state=0,
 )
-print(mended.sentence)
+print(fixed.sentence)
 
 # %%
-# Had it been a property of the cases, say a new kind of patient, leaving it out would only have
-# hidden the problem. Then labels of deployment are the only way.
+# If it did describe the patients, say a new kind of patient, dropping it would only hide the
+# problem. Then you need deployment labels.
 #
 # **A model that needs no weights.** The response is a straight line, and so is the model. All
 # features move by half a standard deviation, yet the line is right wherever it is used.
@@ -69,10 +69,10 @@ right = assess(LinearRegression(), X, y, X_target, random_state=0)
 print(right)
 
 # %%
-# The full ratio throws rows away and gains nothing. The tuned weighting has noticed, and stays
-# without weights.
+# The full ratio throws rows away and gains nothing. The tuned weighting notices this, and stays
+# unweighted.
 RiskDisplay.from_verdict(right).plot()
 plt.show()
 
 # %%
-# A shift is no reason to weight; a model that is wrong where it will be used is.
+# A shift alone is no reason to weight; a model that is wrong where it will be used is one.

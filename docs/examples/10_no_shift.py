@@ -7,7 +7,7 @@ means.
 """
 
 # %%
-# One table, dealt into two at random. Whatever differs between the halves differs by chance.
+# One table, split into two at random. Whatever differs between the halves differs by chance.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -43,14 +43,15 @@ expect = verdict.expect
 print(f"actual error {actual:.1%}, expected between {expect.low:.1%} and {expect.high:.1%}")
 
 # %%
-# The features differ a little, as any two samples do; all of them within the grey band.
+# The features differ a little, as in any two samples, but all within the grey band.
 BalanceDisplay.from_samples(X, X_target).plot()
 plt.show()
 
 # %%
-# The two-sample test asks how unusual the difference is. It deals the rows into two tables again,
-# 199 times, and counts how often the difference is as large as the one given. Without shift all
-# p-values are equally likely: 5 in 100 are 0.05 or less although there is nothing to find.
+# The two-sample test asks how unusual the difference is. It splits the rows into two tables at
+# random, 199 times, and counts how often the difference is as large as the observed one. Without
+# shift all p-values are equally likely: 5 in 100 are 0.05 or less although there is nothing to
+# find.
 rng = np.random.default_rng(1)
 p_values = []
 for _ in range(60):
@@ -60,8 +61,8 @@ for _ in range(60):
 print(f"{np.mean(np.array(p_values) <= 0.05):.0%} of 60 random splits have p <= 0.05")
 
 # %%
-# With a real shift they pile up at the smallest possible value, 1/200: other patients, 300 rows
-# each.
+# With a real shift (other patients, 300 rows each) they pile up at the smallest possible value,
+# 1/200.
 shifted = []
 for _ in range(20):
     source, target = rng.permutation(2000)[:300], rng.permutation(1000)[:300]
@@ -78,5 +79,5 @@ plt.show()
 
 # %%
 # A small p-value says that two tables differ, not that it matters: with many rows every difference
-# is found. So the verdict goes by the size of the difference, and "no shift found" is an answer you
-# can act on: do nothing.
+# is found. So the verdict depends on the size of the difference, and "no shift found" is an answer
+# you can act on: do nothing.

@@ -2,8 +2,8 @@
 Intervals that hold on the target
 =================================
 
-A straight line for a parabola, used where it errs more than where it was fitted. Conformal
-intervals know that, if they are told the ratio.
+A straight line fitted to a parabola, used where its errors are larger than where it was fitted.
+Conformal intervals take that into account if they know the ratio.
 """
 
 # %%
@@ -41,8 +41,8 @@ models = {
 }
 
 # %%
-# What they promise, and what they hold. The calibration rows are the same; with weights they are
-# worth fewer.
+# What they promise, and what they hold. The calibration rows are the same; weights leave fewer
+# effective rows (Kish's effective sample size).
 for name, model in models.items():
     low, high = model.predict_interval(X_target).T
     print(f"{name}: {np.mean((low <= y_target) & (y_target <= high)):.1%} of the labels held")
@@ -50,8 +50,9 @@ for name, model in models.items():
 
 # %%
 # The intervals at 0.9 coverage. Without weights they fit the source, in grey, and miss the target.
-# With weights they are as wide as the target needs, infinite far to the right, where calibration
-# rows cannot tell. A model of the size of the errors makes them wide only where the line is wrong.
+# With weights they are as wide as the target needs, and infinite far to the right, where the
+# calibration rows cannot tell. A model of the error size makes them wide only where the line is
+# wrong.
 grid = np.linspace(-3, 4.5, 400)[:, None]
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), sharey=True, layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):

@@ -2,9 +2,9 @@
 12. The whole job: from two tables to a report
 ==============================================
 
-Two tables, one call. What comes back answers five questions, and holds the model, a weight for each
-row, and a page to send around. At the command line the same is ``weighbridge adapt train.csv
-deploy.csv --label readmitted``.
+Two tables, one call. The result answers five questions, and contains the model, a weight for each
+row and a report to share. The same at the command line is
+``weighbridge adapt train.csv deploy.csv --label readmitted``.
 """
 
 # %%
@@ -23,16 +23,16 @@ train, deploy = data.X.assign(readmitted=data.y), data.X_target
 print(train.head())
 
 # %%
-# Nothing needs to be cleaned: categories and gaps are taken care of, the task is guessed, and what
-# is left out is said.
+# Nothing needs to be cleaned: categories and gaps are handled, the task is guessed, and the result
+# says what was left out.
 result = adapt(train, deploy, label="readmitted")
 print(result)
 
 # %%
-# The verdict rests on the paired change, judged on folds that the choice never saw. Every candidate
-# is there, also those that are not used.
+# The verdict rests on the paired change, measured on folds that the choice never saw. Every
+# candidate is listed, even if not used, with its effective rows (Kish's effective sample size).
 for candidate in result.verdict.candidates:
-    print(f"{candidate.name:<9} {candidate.risk.estimate}  worth {candidate.worth:,.0f} rows")
+    print(f"{candidate.name:<9} {candidate.risk.estimate}  {candidate.worth:,.0f} effective rows")
 
 # %%
 # This simulator knows what happened at the other sites. Did the interval hold?

@@ -2,14 +2,14 @@
 Rows that do not fit into memory
 ================================
 
-A ratio, weights, diagnostics and a tuned model from two folders of Parquet files, of which a few
-blocks are in memory at a time. The tables of this page would fit; with ten million rows each the
-lines are the same (:doc:`/guide/blocks`).
+A ratio, weights, diagnostics and a tuned model from two folders of Parquet files, with only a few
+blocks in memory at a time. The tables on this page would fit into memory; with ten million rows
+each, the code is the same (:doc:`/guide/blocks`).
 """
 
 # %%
-# Patients of a clinic in three files, those of other sites in three more: they are older and
-# another mix. Numbers and a category, 120,000 rows in each folder.
+# Patients of a clinic in three files, and those of other sites, who are older and a different mix,
+# in three more. Numbers and a category, 120,000 rows in each folder.
 import tempfile
 import time
 from pathlib import Path
@@ -48,8 +48,8 @@ for name, mean_age, shares in (("train", 45, [0.5, 0.3, 0.2]), ("deploy", 51, [0
         write_part(folder / name / f"part-{part}.parquet", mean_age, shares)
 
 # %%
-# A folder is one table, here in blocks of 10,000 rows. Nothing has been read yet but the number of
-# rows and the columns.
+# A folder is one table, here in blocks of 10,000 rows. So far only the number of rows and the
+# columns have been read.
 features = ["age", "pressure", "visits", "site"]
 rows = from_parquet(folder / "train", columns=features, size=10_000)
 rows_target = from_parquet(folder / "deploy", columns=features, size=10_000)
@@ -70,12 +70,13 @@ print(f"in memory {time.perf_counter() - start:.1f} s")
 print(f"largest difference of the ratios {abs(np.exp(log_ratio) - np.exp(in_memory)).max():.0e}")
 
 # %%
-# Weights are one number for each row. What they balance is a sum over blocks again: the love plot
-# shows each difference before and after weighting.
+# Weights are one number for each row. The balance is again a sum over blocks, and so are the
+# effective rows (Kish's effective sample size). The love plot shows each difference before and
+# after weighting.
 weights = RIWERM(0.8).weights(log_ratio)
 balance = balance_table(rows, rows_target, weights)
 print(balance)
-print(f"worth {effective_sample_size(weights):,.0f} of {rows.n_rows:,} rows")
+print(f"{effective_sample_size(weights):,.0f} effective rows of {rows.n_rows:,}")
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 BalanceDisplay(compute_love(balance), weighting="relative, lam 0.8").plot(ax=axes[0])
@@ -83,8 +84,8 @@ WeightDisplay.from_weights(weights).plot(ax=axes[1])
 plt.show()
 
 # %%
-# A ridge regression of the numbers, its weighting chosen for it: every candidate and fold is scored
-# from the sums of a few passes. The ratio is that of these columns.
+# A ridge regression on the numbers, with its weighting chosen automatically: every candidate and
+# fold is scored from the sums of a few passes. The ratio is that of these columns.
 numbers, numbers_target = (part.select(features[:3]) for part in (rows, rows_target))
 cost = from_parquet(folder / "train", columns=["cost"])
 model = ImportanceWeightedCV(Ridge(), ULSIF(), random_state=0)
@@ -92,7 +93,7 @@ model.fit(numbers, cost, X_target=numbers_target)
 print(f"{model.best_weighting_}: {model.reason_}")
 
 # %%
-# Deployment has its labels here. The model predicts block by block.
+# Here the deployment labels are known. The model predicts block by block.
 actual = from_parquet(folder / "deploy", columns=["cost"]).first(rows_target.n_rows)[:, 0]
 plain = Ridge().fit(X[features[:3]], cost.first(rows.n_rows)[:, 0])
 for name, found in (
@@ -102,7 +103,7 @@ for name, found in (
     print(f"{name:<11} mean squared error in deployment {np.mean((actual - found) ** 2):.1f}")
 
 # %%
-# And the weights go back to disk beside their rows, one block after the other.
+# Finally, the weights are written to disk with their rows, block by block.
 columns = ["age", "visits"]
 schema = pa.schema([("age", pa.float64()), ("visits", pa.float64()), ("weight", pa.float64())])
 
