@@ -36,8 +36,8 @@ test: $(VENV)/.test ## install what is needed, run the tests (4 minutes on two c
 	$(BIN)/python $(PYTEST) -m "$(TESTS)"
 	@echo "there are more: make test-all, and Monte Carlo by make test-slow"
 
-test-more: $(VENV)/.test ## what make test leaves out: more examples of each law, more estimators and sources
-	$(BIN)/python $(PYTEST) -m "$(MORE)" --hypothesis-profile=more tests
+test-more: $(VENV)/.test ## what make test leaves out: more examples of each law, more estimators and sources, the pages
+	$(BIN)/python $(PYTEST) -m "$(MORE)" --hypothesis-profile=more tests docs
 
 test-all: test test-more test-browser test-torch ## all tests but make test-slow and make test-oldest
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,21 +12,31 @@ settings.register_profile("weighbridge", deadline=None, derandomize=True, max_ex
 settings.register_profile("more", settings.get_profile("weighbridge"), max_examples=300)
 settings.load_profile("weighbridge")
 
+DOCS = Path(__file__).parent.parent / "docs"
 APART = {"more", "slow", "torch", "browser"}
 FEW = 8  # so many combinations of parameters are all run by `make test`
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark as `more` what a test with several lists of parameters does not need to cover them."""
+    """Leave to `make test-more` what adds nothing new, and keep costly fixtures in one process."""
     tests = defaultdict(list)
     for item in items:
+        if item.path.is_relative_to(DOCS):
+            item.add_marker("more")
+        if _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         if hasattr(item, "callspec") and not APART & {mark.name for mark in item.iter_markers()}:
             tests[item.parent.nodeid, item.originalname].append(item)
     for cases in tests.values():
         if len(cases) > FEW and len(_values(cases[0])) > 1:
             for item in set(cases) - _covering(cases):
                 item.add_marker("more")
+
+
+def _shares_a_fixture(item):
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    return any(each[-1].scope == "module" for each in fixtures if each)
 
 
 def _covering(items):

@@ -71,7 +71,7 @@ def test_sharper_is_not_better_on_nearly_separable_samples():
     assert losses["auto"] < 1.3 * losses["true"]
 
 
-@pytest.mark.parametrize(("n", "d"), [(100, 3), (500, 1)])
+@pytest.mark.parametrize(("n", "d"), [(100, 3), pytest.param(500, 1, marks=pytest.mark.more)])
 def test_no_shift_is_said_when_there_is_none(n, d):
     # in one column folds that were not dealt independently would share their chance deviations
     found = []

@@ -1,6 +1,6 @@
 """A cluster of dask gives the numbers of one process, also when a worker dies in the middle.
 
-All tests that need a cluster are here, in one group, so that a run of the tests starts one.
+All tests that need a cluster are here and share it, so that a run of the tests starts one.
 """
 
 import os
@@ -28,8 +28,6 @@ distributed = pytest.importorskip("distributed")
 dask_cluster = pytest.importorskip("dask_cluster")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
-
-pytestmark = pytest.mark.xdist_group("cluster")
 
 CLOSE = 1e-10
 N, N_TARGET, CHUNK = 4_000, 3_000, 400
@@ -95,11 +93,11 @@ def assert_alike(ratio, expected):
     ("source", "variant"),
     [
         (array, "plain"),
-        (array, "relative"),
         (persisted, "by content"),
-        (unknown, "plain"),
         (frame, "relative"),
-        (frame, "by content"),
+        pytest.param(array, "relative", marks=pytest.mark.more),
+        pytest.param(unknown, "plain", marks=pytest.mark.more),
+        pytest.param(frame, "by content", marks=pytest.mark.more),
     ],
 )
 def test_a_fit_on_a_cluster_is_that_of_one_process(source, variant, client):
@@ -197,6 +195,7 @@ def searched(data):
     return model.fit(data.X, data.y, X_target=data.X_target)
 
 
+@pytest.mark.more
 def test_a_search_over_joblibs_backend_is_that_of_one_process_bit_for_bit(client):
     data = make_gaussian_shift(200, 200, n_features=3, random_state=0)
     here = searched(data)
@@ -254,7 +253,7 @@ def slow(table, folder):
 PER_PASS = N // CHUNK + -(-N_TARGET // CHUNK)
 
 
-@pytest.mark.parametrize("after", [1, PER_PASS + 5])
+@pytest.mark.parametrize("after", [pytest.param(1, marks=pytest.mark.more), PER_PASS + 5])
 def test_a_worker_that_dies_in_the_middle_of_a_fit_changes_no_number(
     after, cluster, client, tmp_path
 ):
@@ -274,6 +273,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_fit_changes_no_number(
     assert_alike(found, expected)
 
 
+@pytest.mark.more
 def test_a_worker_that_dies_takes_no_rows_with_it(cluster, client, tmp_path):
     # half of the rows were kept by the worker that dies; they are made again
     expected = fit_ratio(X, X_TARGET, VARIANTS["plain"])

@@ -43,6 +43,7 @@ def test_length_at_alpha_one_is_known_for_every_lam():
     np.testing.assert_allclose(remaining_length(s, lam, 1.0, weight), 1 - lam, atol=1e-9)
 
 
+@pytest.mark.more
 def test_lengths_from_samples_within_three_standard_errors():
     # The standard error is the spread over 20 independent samples over sqrt(20). A sample's length
     # is off by a bias of order 1/n as well, about a tenth of that here.

@@ -454,6 +454,7 @@ def test_more_columns_than_rows(ratio):
         check_weights(scores(ratio, X, X_target))
 
 
+@pytest.mark.more
 @own_columns
 def test_ten_thousand_columns(ratio):
     rng = np.random.default_rng(0)
