@@ -37,7 +37,7 @@ test: $(VENV)/.test ## install what is needed, run the tests (4 minutes on two c
 	@echo "there are more: make test-all, and Monte Carlo by make test-slow"
 
 test-more: $(VENV)/.test ## what make test leaves out: more examples of each law, more estimators and sources, the pages
-	$(BIN)/python $(PYTEST) -m "$(MORE)" --hypothesis-profile=more tests docs
+	$(BIN)/python $(PYTEST) -m "$(MORE)" --hypothesis-profile=more tests docs README.md
 
 test-all: test test-more test-browser test-torch ## all tests but make test-slow and make test-oldest
 

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -12,7 +11,7 @@ settings.register_profile("weighbridge", deadline=None, derandomize=True, max_ex
 settings.register_profile("more", settings.get_profile("weighbridge"), max_examples=300)
 settings.load_profile("weighbridge")
 
-DOCS = Path(__file__).parent.parent / "docs"
+PAGES = {".md", ".rst"}
 APART = {"more", "slow", "torch", "browser"}
 FEW = 8  # so many combinations of parameters are all run by `make test`
 
@@ -22,7 +21,7 @@ def pytest_collection_modifyitems(items):
     """Leave to `make test-more` what adds nothing new, and keep costly fixtures in one process."""
     tests = defaultdict(list)
     for item in items:
-        if item.path.is_relative_to(DOCS):
+        if item.path.suffix in PAGES:
             item.add_marker("more")
         if _shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

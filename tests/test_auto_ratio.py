@@ -225,6 +225,7 @@ def test_categories_that_only_the_target_has():
     assert log_ratio[X["city"] == "oslo"].mean() > log_ratio[X["city"] == "lima"].mean() + 1
 
 
+@pytest.mark.more
 def test_large_samples_are_compared_by_some_rows_and_fitted_to_all():
     """The choice sees 20,000 rows of each sample, the ratio that is kept all of them."""
     X, X_target, true = mean_shift(24_000, d=2, norm=1.0)

@@ -50,8 +50,8 @@ class GentleSelection(GentleLogRatio):
 REGRESSOR, CLASSIFIER = Ridge(), LogisticRegression()
 OTHERS = [
     SVC(),
-    RandomForestClassifier(n_estimators=10, random_state=0),
-    RandomForestRegressor(n_estimators=10, random_state=0),
+    RandomForestClassifier(n_estimators=3, random_state=0),
+    RandomForestRegressor(n_estimators=3, random_state=0),
     make_pipeline(StandardScaler(), LogisticRegression()),
     make_pipeline(StandardScaler(), Ridge()),
 ]
@@ -156,7 +156,7 @@ def test_ratios(estimator, check):
     [
         KnownRatio(selection=GentleSelection(), share=0.5),
         ClassifierRatio(LogisticRegression(), calibration="sigmoid"),
-        ClassifierRatio(RandomForestClassifier(n_estimators=20, random_state=0), cv=3),
+        ClassifierRatio(RandomForestClassifier(n_estimators=5, random_state=0), cv=3),
         ULSIF(relative=0.2, iterations=3),
         KLIEP(),
         KMM(solver="gradient"),

@@ -230,6 +230,7 @@ def test_own_weights_through_cross_validation(data):
     assert np.isfinite(scores["test_score"]).all()
 
 
+@pytest.mark.more
 def test_cross_val_predict_and_parallel_jobs(data):
     model = ImportanceWeighted(LogisticRegression(), data.frozen)
     one = cross_val_predict(model, data.X, data.label, cv=3)

@@ -58,6 +58,7 @@ def test_names():
     assert sorted(benchmark_names()) == sorted(FACTS)
 
 
+@pytest.mark.more
 @needs_copies
 @pytest.mark.parametrize("name", FACTS)
 def test_copies_hold_what_the_publishers_say(name):
@@ -82,6 +83,7 @@ def test_copies_hold_what_the_publishers_say(name):
         assert dict(zip(labels.tolist(), found.tolist(), strict=True)) == counts
 
 
+@pytest.mark.more
 @needs_copies
 def test_known_moments():
     # of the publishers' documentation: boston's mean price, the variance of scikit-learn's
@@ -202,6 +204,7 @@ def no_copies(monkeypatch):
     monkeypatch.delenv("WEIGHBRIDGE_DATA", raising=False)
 
 
+@pytest.mark.more
 @needs_copies
 @pytest.mark.parametrize("name", LIBSVM_SETS)
 def test_libsvm_files_give_the_same_numbers(name, serve, tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ from experiments._scale import FULL, REDUCED  # noqa: E402
 from experiments._split_table import split_cells, split_tables, split_values  # noqa: E402
 from experiments._warnings import explanation  # noqa: E402
 
+pytestmark = pytest.mark.more  # the paper's experiments, not the library
 TOY = {"do": "toy_search", "reading": "all_sd", "trial": 0, "evaluations": 4}
 IRIS = {
     "do": "split_trial", "reading": "honest", "name": "iris", "model": "Naive Bayes", "trial": 3,

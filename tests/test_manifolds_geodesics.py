@@ -357,6 +357,7 @@ def test_the_closed_form_and_the_solver_meet(tilt):
     assert fisher_rao_distance(PLANE, *ends) == pytest.approx(want, rel=1e-8)
 
 
+@pytest.mark.more
 def test_a_hopeless_distance_is_given_up_after_a_bounded_amount_of_work():
     class Counting(MultivariateNormal):
         calls = 0

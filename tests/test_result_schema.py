@@ -75,6 +75,7 @@ def test_regression_keeps_the_schema(clinic):
     assert _problems(result) == []
 
 
+@pytest.mark.more
 def test_withheld_figures_are_null_and_keep_the_schema(clinic):
     train, deploy, _ = clinic
     result = adapt(train, deploy.assign(age=deploy["age"] + 200), label="readmitted").to_dict()

@@ -194,6 +194,7 @@ class Line:
         return (search(self).best_so_far[-1] - low) / (high - low)
 
 
+@pytest.mark.more
 @pytest.mark.filterwarnings("ignore:Polyfit may be poorly conditioned")
 def test_eight_evaluations_come_within_the_bar():
     # mean normalised regret of at most .006; benchmarks/search_regret.py has more problems

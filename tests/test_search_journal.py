@@ -115,6 +115,7 @@ BayesianSearch(9)(Killed(), journal=Journal({path!r}))
 """
 
 
+@pytest.mark.more
 @pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
 def test_what_was_finished_survives_kill_9(path):
     code = KILLED.format(here=str(HERE), path=str(path))

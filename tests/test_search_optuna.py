@@ -80,6 +80,7 @@ OptunaSearch(6, random_state=0, storage={storage!r}, study_name="bowl")(Killed()
 """
 
 
+@pytest.mark.more
 @pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
 def test_the_named_point_of_a_process_that_was_killed_is_evaluated(stored):
     code = KILLED.format(here=str(HERE), storage=stored["storage"])
@@ -108,6 +109,7 @@ assert result.difference(0, 1).standard_error > 0
 """
 
 
+@pytest.mark.more
 def test_processes_share_a_study(stored):
     # tables and named points first: processes that start together may both try one of these
     OptunaSearch(4, random_state=0, **stored)(Bowl())

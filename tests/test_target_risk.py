@@ -67,6 +67,7 @@ def share(values):
     return sum(values) / len(values)
 
 
+@pytest.mark.more
 def test_doubly_robust_intervals_hold_where_plain_ones_do_not():
     """At nominal 95 %: more than 88 % of 100 (3 standard errors below 95), plain fewer than 85."""
     found = repetitions(100)
@@ -298,6 +299,7 @@ def test_own_weights_are_for_fitting():
     assert fewer.n_rows == 150
 
 
+@pytest.mark.more
 def test_parallel_folds_give_the_same_numbers():
     data = classes(300)
     one, two = (
