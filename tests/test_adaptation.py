@@ -47,6 +47,17 @@ def lines():
     return train, pd.DataFrame({"x": data.X_target[:, 0], "y": data.y_target}), data
 
 
+@pytest.fixture(scope="module")
+def blind(lines):
+    return adapt(lines[0], lines[1][["x"]], label="y")
+
+
+@pytest.fixture(scope="module")
+def seeing(lines):
+    """The same with the labels of the deployment."""
+    return adapt(*lines[:2], label="y")
+
+
 def more(value):
     return pytest.param(value, marks=pytest.mark.more)
 
@@ -108,9 +119,8 @@ def test_same_tables_and_seed_give_the_same_result(result, monkeypatch):
     assert again == {**result.to_dict(), "date": "1970-01-01", "timing": {}}
 
 
-def test_labels_of_the_deployment_change_nothing_but_the_actual_error(lines):
-    train, deploy, _ = lines
-    blind, seeing = (adapt(train, each, label="y") for each in (deploy[["x"]], deploy))
+def test_labels_of_the_deployment_change_nothing_but_the_actual_error(lines, blind, seeing):
+    _, deploy, _ = lines
     assert blind.actual is None
     assert "WB116" in [finding.code for finding in seeing.findings]
     assert str(blind.verdict) == str(seeing.verdict)
@@ -141,23 +151,21 @@ def test_an_actual_error_of_one_class_alone():
     assert only.actual is not None
 
 
-def test_an_actual_error_outside_its_interval_is_a_finding(lines):
+def test_an_actual_error_outside_its_interval_is_a_finding(lines, seeing):
     train, deploy, _ = lines
     found = adapt(train, deploy.assign(y=deploy["y"] + 1000), label="y")
     assert "WB604" in [finding.code for finding in found.findings]
-    assert "WB604" not in [each.code for each in adapt(train, deploy, label="y").findings]
+    assert "WB604" not in [finding.code for finding in seeing.findings]
 
 
-def test_regression_by_its_root_mean_squared_error(lines):
-    train, deploy, data = lines
-    found = adapt(train, deploy[["x"]], label="y")
-    assert found.task == "regression"
-    assert found.metric == "rmse"
-    assert "RMSE" in found.verdict.answers[-1].evidence
-    assert found.verdict.weighting == "helps"
-    assert data.problem.limit(0) > 10 * np.mean(
-        (deploy["y"] - found.model.predict(deploy[["x"]])) ** 2
-    )
+def test_regression_by_its_root_mean_squared_error(lines, blind):
+    _, deploy, data = lines
+    assert blind.task == "regression"
+    assert blind.metric == "rmse"
+    assert "RMSE" in blind.verdict.answers[-1].evidence
+    assert blind.verdict.weighting == "helps"
+    error = deploy["y"] - blind.model.predict(deploy[["x"]])
+    assert data.problem.limit(0) > 10 * np.mean(error**2)
 
 
 def test_text_labels_of_three_classes():
@@ -506,6 +514,7 @@ class Listener(Stages):
         self.news.append((topic, news, Counted.n_fits))
 
 
+@pytest.mark.more
 def test_what_is_announced_is_about_what_a_slow_model_does():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 1))

@@ -27,7 +27,7 @@ def category(rng, n):
 
 
 @pytest.mark.parametrize("draw", [number, counts, category])
-@pytest.mark.parametrize("sizes", [(120, 150), (600, 350)])
+@pytest.mark.parametrize("sizes", [(120, 150), pytest.param((600, 350), marks=pytest.mark.more)])
 def test_p_values_are_uniform_without_shift(draw, sizes):
     p_values = []
     for seed in range(400):
@@ -48,6 +48,7 @@ def test_ties_make_the_test_careful_and_never_careless():
     assert np.mean(rejected) < 0.05 + 2 * math.sqrt(0.05 * 0.95 / 300)
 
 
+@pytest.mark.more
 def test_any_feature_is_named_wrongly_as_rarely_as_the_correction_says():
     wrong = []
     for seed in range(200):

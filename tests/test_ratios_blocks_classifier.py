@@ -454,11 +454,16 @@ def test_a_ratio_of_blocks_survives_pickle_and_a_fit_in_memory():
     "ratio",
     [
         ClassifierRatio(LogisticRegression()),
-        ClassifierRatio(HistGradientBoostingClassifier(max_iter=20), calibration="sigmoid"),
-        AutoRatio(),
-        KLIEP(),
-        KMM(),
         NearestNeighbourRatio(),
+        *(
+            pytest.param(ratio, marks=pytest.mark.more)
+            for ratio in (
+                ClassifierRatio(HistGradientBoostingClassifier(max_iter=20), calibration="sigmoid"),
+                AutoRatio(),
+                KLIEP(),
+                KMM(),
+            )
+        ),
     ],
     ids=lambda ratio: type(ratio).__name__,
 )
