@@ -180,7 +180,6 @@ def pages(folder):
 
 def reading(folder):
     """CPU seconds to read a table, checks included, and of pandas alone; the fastest of five."""
-    from weighbridge._findings.problems import argument
     from weighbridge._tables import read_table
 
     path = folder / "a.csv"
@@ -191,7 +190,7 @@ def reading(folder):
         read()
         return time.process_time() - start
 
-    readers = {"weighbridge": lambda: read_table(path, option=argument)}
+    readers = {"weighbridge": lambda: read_table(path)}
     readers["pandas"] = lambda: pd.read_csv(path)
     fastest = {name: min(seconds(read) for _ in range(5)) for name, read in readers.items()}
     return [{name: round(value, 3) for name, value in fastest.items()}]

@@ -7,7 +7,6 @@ import zipfile
 
 import pytest
 
-from weighbridge._findings.problems import cli_option
 from weighbridge._tables import read_blocks, read_table
 from weighbridge.exceptions import InputError
 
@@ -81,7 +80,7 @@ def test_file_that_is_no_table_is_named(name, content, code, words, tmp_path):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        read_table(str(path), option=cli_option)
+        read_table(str(path))
     error = caught.value
     assert [problem.code for problem in error.problems] == [code]
     assert error.exit_code == 3
@@ -95,7 +94,7 @@ def test_blocks_meet_the_same_problems_as_the_whole(name, content, code, words, 
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        list(read_blocks(str(path), {"site": "category"}, option=cli_option))
+        list(read_blocks(str(path), {"site": "category"}))
     assert caught.value.problems[0].code == code
 
 
@@ -104,7 +103,7 @@ def test_missing_file_comes_with_the_nearest_names(tmp_path, monkeypatch):
     (tmp_path / "other.txt").write_bytes(GOOD)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
-        read_table("trian.csv", option=cli_option)
+        read_table("trian.csv")
     assert str(caught.value) == (
         'error WB101: there is no file "trian.csv".\n'
         "  in this folder: train.csv\n  help: is it train.csv?"
@@ -117,7 +116,7 @@ def test_path_that_leads_nowhere_is_a_usage_error(path, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_bytes(GOOD)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
-        read_table(path, option=cli_option)
+        read_table(path)
     assert caught.value.exit_code == 2
     assert caught.value.problems[0].code in ("WB101", "WB118")
     assert "\0" not in str(caught.value)
@@ -126,19 +125,19 @@ def test_path_that_leads_nowhere_is_a_usage_error(path, tmp_path, monkeypatch):
 def test_folder_shows_its_tables(tmp_path):
     (tmp_path / "train.csv").write_bytes(GOOD)
     with pytest.raises(InputError, match=r"is a folder; one file is needed\.\n  in it: train.csv"):
-        read_table(tmp_path, option=cli_option)
+        read_table(tmp_path)
 
 
 def test_pipe_is_refused_and_never_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(InputError, match=r"WB118: .*pipe.csv is a pipe or a device"):
-        read_table(tmp_path / "pipe.csv", option=cli_option)
+        read_table(tmp_path / "pipe.csv")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no devices here")
 def test_device_is_refused():
     with pytest.raises(InputError, match=r"WB118: /dev/null is a pipe or a device"):
-        read_table("/dev/null", option=cli_option)
+        read_table("/dev/null")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -147,28 +146,28 @@ def test_file_without_permission_is_named(tmp_path):
     path.write_bytes(GOOD)
     path.chmod(0)
     with pytest.raises(InputError, match=r"WB118: .*permission denied"):
-        read_table(path, option=cli_option)
+        read_table(path)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs a file that fails")
 def test_file_that_fails_while_it_is_read_is_named():
     """The first page of a process' memory is a regular file that cannot be read."""
     with pytest.raises(InputError, match=r"WB118: /proc/self/mem cannot be read"):
-        read_table("/proc/self/mem", option=cli_option)
+        read_table("/proc/self/mem")
 
 
 def test_circle_of_links_is_named(tmp_path):
     (tmp_path / "a.csv").symlink_to("b.csv")
     (tmp_path / "b.csv").symlink_to("a.csv")
     with pytest.raises(InputError, match=r"WB118: .*a.csv cannot be read"):
-        read_table(tmp_path / "a.csv", option=cli_option)
+        read_table(tmp_path / "a.csv")
 
 
 def test_names_with_control_characters_are_shown_escaped(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b'"a\x1b[31m\ngo","a\x1b[31m\ngo"\n1,2\n')
     with pytest.raises(InputError) as caught:
-        read_table(path, option=cli_option)
+        read_table(path)
     assert '"a\\x1b[31m\\ngo"' in str(caught.value)
     assert "\x1b" not in str(caught.value)
 
@@ -177,7 +176,7 @@ def test_long_cells_and_names_are_cut(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"<" + b"x" * 5000 + b"\n1\n")
     with pytest.raises(InputError) as caught:
-        read_table(path, option=cli_option)
+        read_table(path)
     assert '"<' + "x" * 58 + '…"' in str(caught.value)
 
 
@@ -189,5 +188,5 @@ def test_no_reader_for_parquet_is_a_usage_error(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1" + b"x" * 100)
     with pytest.raises(InputError, match=r'pip install "weighbridge\[parquet\]"') as caught:
-        read_table(path, option=cli_option)
+        read_table(path)
     assert (caught.value.problems[0].code, caught.value.exit_code) == ("WB124", 2)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from cli_runs import run, write_clinic
-from weighbridge._findings.problems import argument
 from weighbridge._tables import open_source, read_blocks, read_table
 from weighbridge.blocks import parquet_files
 from weighbridge.exceptions import InputError
@@ -34,11 +33,11 @@ def test_parts_are_one_table_in_the_order_of_their_numbers(tmp_path, table):
     (tmp_path / "parts" / "_metadata.parquet").write_text("of whoever wrote them")
     (tmp_path / "parts" / "notes.txt").write_text("")
     assert len(parquet_files(str(tmp_path / "parts"))) == 12
-    found = read_table(tmp_path / "parts", option=argument)
+    found = read_table(tmp_path / "parts")
     assert found.frame["row"].tolist() == list(range(130))
     assert found.frame["site"].tolist() == table["site"].tolist()
     kinds = {"row": "numeric", "site": "category"}
-    blocks = list(read_blocks(tmp_path / "parts", kinds, option=argument, rows=50))
+    blocks = list(read_blocks(tmp_path / "parts", kinds, rows=50))
     assert [len(block) for block in blocks] == [50, 50, 30]
     assert pd.concat(blocks)["row"].tolist() == list(range(130))
 
@@ -47,10 +46,10 @@ def test_columns_of_parts_may_be_in_any_order_but_must_be_the_same(tmp_path, tab
     write_parts(tmp_path / "parts", table, 2)
     last = tmp_path / "parts" / "part.1.parquet"
     pd.read_parquet(last)[["row", "site", "age"]].to_parquet(last, index=False)
-    assert read_table(tmp_path / "parts", option=argument).frame["row"].tolist()[-1] == 129
+    assert read_table(tmp_path / "parts").frame["row"].tolist()[-1] == 129
     pd.read_parquet(last).drop(columns="age").to_parquet(last, index=False)
     with pytest.raises(InputError, match=r'part.1.parquet and part.0.parquet differ in "age"'):
-        read_table(tmp_path / "parts", option=argument)
+        read_table(tmp_path / "parts")
 
 
 def test_a_row_is_found_in_its_part(tmp_path, table):
@@ -63,7 +62,7 @@ def test_a_row_is_found_in_its_part(tmp_path, table):
 
 def test_a_folder_without_parquet_is_no_table(tmp_path):
     with pytest.raises(InputError, match="is a folder; one file is needed"):
-        read_table(tmp_path, option=argument)
+        read_table(tmp_path)
 
 
 def test_weights_and_predictions_take_folders_and_write_what_they_write_for_files(

@@ -268,7 +268,7 @@ def test_rows_of_a_frame_are_counted_from_0():
 
 
 def test_task_that_is_none_is_refused():
-    table = table_of(pd.DataFrame({"x": range(N)}), "train", option=argument)
+    table = table_of(pd.DataFrame({"x": range(N)}), "train")
     with pytest.raises(ValueError, match="Got task='guess', but expected one of auto,"):
         check_pair(table, table, task="guess", option=argument)
 

@@ -19,8 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from weighbridge._findings.problems import argument
-from weighbridge._tables import _csv, _regular_csv, guess_task, read_blocks, read_table, table_of
+from weighbridge._tables import _csv, guess_task, read_blocks, read_table, table_of
 from weighbridge._tables._read import RowPool
 from weighbridge._tables._table import MISSING, kind_of
 from weighbridge.exceptions import InputError
@@ -28,7 +27,7 @@ from weighbridge.exceptions import InputError
 
 def read(path, content, **settings):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_table(path, option=argument, **settings)
+    return read_table(path, **settings)
 
 
 def kinds(table):
@@ -129,7 +128,7 @@ def any_csv(rng):
 def outcome(path, **settings):
     """Return all that reading gives, ready to be compared; of an error its words."""
     try:
-        table = read_table(path, option=argument, **settings)
+        table = read_table(path, **settings)
     except InputError as error:
         return str(error)
     columns = {name: repr(table.frame[name].tolist()) for name in table.names}
@@ -146,15 +145,15 @@ def test_what_pandas_reads_is_what_the_walk_reads(seed, tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(any_csv(rng))
     settings = {"max_rows": rng.choice([None, 5])}
-    monkeypatch.setattr(_regular_csv, "FIRST_BYTES", rng.choice([20, 100, 1 << 16]))
-    monkeypatch.setattr(_regular_csv, "BLOCK", rng.choice([10, 50, 1 << 20]))
+    monkeypatch.setattr(_csv, "FIRST_BYTES", rng.choice([20, 100, 1 << 16]))
+    monkeypatch.setattr(_csv, "BLOCK", rng.choice([10, 50, 1 << 20]))
     fast = outcome(path, **settings)
     monkeypatch.setattr(_csv.CsvSource, "_regular_blocks", refuse)
     assert outcome(path, **settings) == fast
 
 
 def refuse(source, columns, text):
-    raise _csv.IrregularError
+    raise _csv._IrregularError
 
 
 def test_a_regular_file_is_never_walked(tmp_path, monkeypatch):
@@ -268,7 +267,7 @@ def test_sampled_table_knows_its_rows_and_judges_columns_by_all_of_them(tmp_path
     assert (table.rows, table.sampled, len(table.frame)) == (5_001, 50, 50)
     assert table.column("x").kind == "category"
     assert table.frame["x"].tolist() == [str(i) for i in table.positions]
-    again = read_table(tmp_path / "a.csv", option=argument, max_rows=50, seed=1)
+    again = read_table(tmp_path / "a.csv", max_rows=50, seed=1)
     assert again.positions.tolist() == table.positions.tolist()
 
 
@@ -290,9 +289,7 @@ def test_blocks_put_together_are_the_table(n, rows):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.csv"
         path.write_text("x,y,z\n" + "".join(f"{i},{i % 3},z\n" for i in range(n)))
-        blocks = list(
-            read_blocks(path, {"y": "category", "x": "numeric"}, option=argument, rows=rows)
-        )
+        blocks = list(read_blocks(path, {"y": "category", "x": "numeric"}, rows=rows))
     assert all(len(block) == rows for block in blocks[:-1])
     whole = pd.concat(blocks)
     assert list(whole.columns) == ["y", "x"]
@@ -306,21 +303,21 @@ def test_blocks_of_parquet_are_those_of_csv(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet", index=False)
     features = {"x": "numeric", "y": "category"}
     files = (tmp_path / "a.csv", tmp_path / "a.parquet")
-    one, two = (list(read_blocks(f, features, option=argument, rows=4)) for f in files)
+    one, two = (list(read_blocks(f, features, rows=4)) for f in files)
     for a, b in zip(one, two, strict=True):
         pd.testing.assert_frame_equal(a, b)
 
 
 def test_numbers_in_parquet_are_levels_where_training_had_text(tmp_path):
     pd.DataFrame({"x": [1.0, 2.0, None], "z": 0}).to_parquet(tmp_path / "a.parquet", index=False)
-    blocks = read_blocks(tmp_path / "a.parquet", {"x": "category"}, option=argument)
-    assert next(blocks)["x"].tolist() == ["1", "2", None]
+    blocks = read_blocks(tmp_path / "a.parquet", {"x": "category"})
+    assert next(iter(blocks))["x"].tolist() == ["1", "2", None]
 
 
 def test_blocks_say_how_far_they_are(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n" + f"1,{'a' * 40}\n" * 100_000)
-    blocks = read_blocks(path, {"x": "numeric"}, option=argument, rows=10_000)
+    blocks = read_blocks(path, {"x": "numeric"}, rows=10_000)
     shares = [blocks.share_read for _ in blocks]
     assert shares == sorted(shares)
     assert 0 < shares[0] < 1
@@ -337,7 +334,7 @@ def test_blocks_take_the_memory_of_a_block_not_of_the_file(tmp_path):
         path = tmp_path / f"{n}.csv"
         path.write_text(header + row * n)
         tracemalloc.start()
-        for block in read_blocks(path, features, option=argument, rows=1_000):
+        for block in read_blocks(path, features, rows=1_000):
             del block
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
@@ -348,7 +345,7 @@ def test_blocks_take_the_memory_of_a_block_not_of_the_file(tmp_path):
 def test_bad_value_in_a_block_is_counted_to_the_end(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n" + "1,2\n" * 9_000 + "one,2\n" + "1,2\n" * 9_000 + "two,inf\n")
-    blocks = read_blocks(path, {"x": "numeric", "y": "numeric"}, option=argument, rows=1_000)
+    blocks = read_blocks(path, {"x": "numeric", "y": "numeric"}, rows=1_000)
     with pytest.raises(InputError) as caught:
         list(blocks)
     text = str(caught.value)
@@ -361,13 +358,13 @@ def test_blocks_name_columns_that_are_not_there(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("Age,y\n1,2\n")
     with pytest.raises(InputError, match='no column "age", which training had') as caught:
-        read_blocks(path, {"age": "numeric"}, option=argument)
+        read_blocks(path, {"age": "numeric"})
     assert 'nearest: "Age"' in str(caught.value)
 
 
 def test_block_without_rows_is_refused(tmp_path):
     with pytest.raises(ValueError, match="Got rows=0"):
-        read_blocks(tmp_path / "a.csv", {}, option=argument, rows=0)
+        read_blocks(tmp_path / "a.csv", {}, rows=0)
 
 
 # ---------------------------------------------------------------- frames and Parquet
@@ -403,15 +400,15 @@ def check_typed(table):
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_frames_of_every_library_give_the_same_table(library):
-    table = table_of(library(TYPED), "train", option=argument)
+    table = table_of(library(TYPED), "train")
     check_typed(table)
     assert table.place(2) == "row 2"
-    assert table.sha256 == table_of(pl.DataFrame(TYPED), "other", option=argument).sha256
+    assert table.sha256 == table_of(pl.DataFrame(TYPED), "other").sha256
 
 
 def test_parquet_gives_the_table_of_the_frame(tmp_path):
     pq.write_table(pa.table(TYPED), tmp_path / "a.parquet")
-    check_typed(read_table(tmp_path / "a.parquet", option=argument))
+    check_typed(read_table(tmp_path / "a.parquet"))
 
 
 def test_categories_and_times_of_a_frame(tmp_path):
@@ -421,8 +418,8 @@ def test_categories_and_times_of_a_frame(tmp_path):
     )
     frame.to_parquet(tmp_path / "a.parquet", index=False)
     for table in (
-        table_of(frame, "train", option=argument),
-        read_table(tmp_path / "a.parquet", option=argument),
+        table_of(frame, "train"),
+        read_table(tmp_path / "a.parquet"),
     ):
         assert table.frame["level"].tolist() == ["a", None, "b"]
         assert table.frame["when"].tolist()[::2] == [DAYS + 0.5, DAYS + 0.5]
@@ -432,7 +429,7 @@ def test_levels_that_are_numbers_are_the_same_text_with_and_without_missing_valu
     """Otherwise a level of deployment would be one that training has never seen."""
     for levels in ([1, 2, 1], [1, 2, None]):
         frame = pd.DataFrame({"level": pd.Categorical(levels), "x": 0.5})
-        table = table_of(frame, "train", option=argument)
+        table = table_of(frame, "train")
         assert table.frame["level"].tolist()[:2] == ["1", "2"]
 
 
@@ -443,12 +440,12 @@ def test_hash_of_a_frame_changes_with_every_value():
         pd.DataFrame({"x": [1.0, np.nan], "y": ["a", None]}),
         pd.DataFrame({"x": [1.0, np.nan], "z": ["a", "b"]}),
     ]
-    hashes = {table_of(frame, "train", option=argument).sha256 for frame in frames}
+    hashes = {table_of(frame, "train").sha256 for frame in frames}
     assert len(hashes) == len(frames)
 
 
 def test_names_that_are_numbers_become_text():
-    assert table_of(pd.DataFrame([[1, 2]]), "train", option=argument).names == ["0", "1"]
+    assert table_of(pd.DataFrame([[1, 2]]), "train").names == ["0", "1"]
 
 
 @pytest.mark.parametrize(
@@ -467,26 +464,26 @@ def test_names_that_are_numbers_become_text():
 )
 def test_frame_that_is_no_table_is_named(data, code):
     with pytest.raises(InputError) as caught:
-        table_of(data, "train", option=argument)
+        table_of(data, "train")
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
 @pytest.mark.parametrize("data", [np.eye(3), [[1, 2]], 7])
 def test_only_frames_and_paths_are_tables(data):
     with pytest.raises(TypeError, match="expected a data frame or the path of a file"):
-        table_of(data, "train", option=argument)
+        table_of(data, "train")
 
 
 def test_nested_columns_of_parquet_are_named(tmp_path):
     pq.write_table(pa.table({"x": [1, 2], "tags": [["a"], []]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r'WB130: "tags" in .* more than one value in a cell'):
-        read_table(tmp_path / "a.parquet", option=argument)
+        read_table(tmp_path / "a.parquet")
 
 
 def test_row_labels_without_a_name_are_named(tmp_path):
     pd.DataFrame({"x": [1, 2]}, index=["a", "b"]).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"WB129: .* column without a name: number 2 of 2"):
-        read_table(tmp_path / "a.parquet", option=argument)
+        read_table(tmp_path / "a.parquet")
 
 
 def test_parquet_whose_pages_are_damaged_is_named(tmp_path):
@@ -496,7 +493,7 @@ def test_parquet_whose_pages_are_damaged_is_named(tmp_path):
     content[100:400] = b"\xff" * 300
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"WB123: .* damaged Parquet"):
-        read_table(path, option=argument)
+        read_table(path)
 
 
 # ---------------------------------------------------------------- tasks

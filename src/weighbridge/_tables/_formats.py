@@ -21,18 +21,19 @@ BLOCK = 1 << 20
 LONGEST_LINE = 16 << 20
 TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
 TEXTS = (".csv", ".tsv", ".txt")
-PARQUET_MARK = b"PAR1"
+PARQUET_MARK, GZIP_MARK = b"PAR1", b"\x1f\x8b"
+EXCEL = "an Excel workbook", "save the sheet as CSV (UTF-8)"
 
 # First bytes of files that are often taken for tables: what they are, and what to do.
 KNOWN = (
     (b"PK\x03\x04", "a ZIP archive", "unpack it, and name the table inside"),
     (b"PK\x05\x06", "an empty ZIP archive", "name the table itself"),
-    (b"\xd0\xcf\x11\xe0", "an Excel workbook", "save the sheet as CSV (UTF-8)"),
+    (b"\xd0\xcf\x11\xe0", *EXCEL),
     (b"BZh", "packed with bzip2", "unpack it, or pack it with gzip"),
     (b"\xfd7zXZ\x00", "packed with xz", "unpack it, or pack it with gzip"),
     (b"\x28\xb5\x2f\xfd", "packed with zstd", "unpack it, or pack it with gzip"),
     (b"7z\xbc\xaf", "a 7z archive", "unpack it, and name the table inside"),
-    (b"\x1f\x8b", "packed with gzip twice", "unpack it once"),
+    (GZIP_MARK, "packed with gzip twice", "unpack it once"),
     (b"ARROW1", "a Feather file", "save it as CSV or Parquet"),
     (b"ORC", "an ORC file", "save it as CSV or Parquet"),
     (b"SQLite format 3", "an SQLite database", "export the table as CSV"),
@@ -52,58 +53,46 @@ WIDE = (
 CONTROL = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r"))
 
 
-def _file_problem(path: str) -> Problem | None:
-    """Return why there is no file to read, if so."""
+def _check_file(path: str) -> None:
+    """Refuse what is no file, or cannot be looked at."""
     name = shown_file(path)
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        return _no_file(path)
+        raise _no_file(path) from None
     except OSError as error:
-        return _unreadable(name, error)
+        raise _unreadable(name, error) from None
     if stat.S_ISDIR(mode):
         inside = _tables_in(path)
-        return Problem(
-            "WB118",
-            f"{name} is a folder; one file is needed.",
-            (f"in it: {', '.join(inside)}",) if inside else (),
-            f"name a file in it: {os.path.join(path, inside[0])}" if inside else "name a file",
-            "usage",
+        evidence = (f"in it: {', '.join(inside)}",) if inside else ()
+        help = f"name a file in it: {os.path.join(path, inside[0])}" if inside else "name a file"
+        raise _refused("WB118", f"{name} is a folder; one file is needed.", help, *evidence)
+    if not stat.S_ISREG(mode):
+        message = f"{name} is a pipe or a device; a file on disk is needed."
+        raise _refused(
+            "WB118", message, "write it to a file first", "a table is read more than once"
         )
-    if stat.S_ISREG(mode):
-        return None
-    return Problem(
-        "WB118",
-        f"{name} is a pipe or a device; a file on disk is needed.",
-        ("a table is read more than once",),
-        "write it to a file first",
-        "usage",
-    )
 
 
-def _unreadable(name: str, error: OSError) -> Problem:
-    """Return the problem of a file that is there and cannot be read."""
-    return Problem(
-        "WB118",
-        f"{name} cannot be read: {(error.strerror or str(error)).lower()}.",
-        (),
-        "check who may read it, and whether the disk is there",
-        "usage",
-    )
+def _refused(code: str, message: str, help: str, *evidence: str) -> InputError:
+    """Return the error of a file; two codes say that another one should have been named."""
+    kind = "usage" if code in ("WB101", "WB118") else "data"
+    return InputError([Problem(code, message, evidence, help, kind)])
 
 
-def _no_file(path: str) -> Problem:
+def _unreadable(name: str, error: OSError) -> InputError:
+    message = f"{name} cannot be read: {(error.strerror or str(error)).lower()}."
+    return _refused("WB118", message, "check who may read it, and whether the disk is there")
+
+
+def _no_file(path: str) -> InputError:
     folder = os.path.dirname(path) or "."
     names = _tables_in(folder)
     close = nearest(os.path.basename(path), names) or names[:5]
     where = "in this folder" if folder == "." else f"in {shown_file(folder)}"
-    return Problem(
-        "WB101",
-        f"there is no file {shown(path)}.",
-        (f"{where}: {', '.join(shown_file(n) for n in close)}",) if close else (),
-        "check the name and the folder" if not close else f"is it {shown_file(close[0])}?",
-        "usage",
-    )
+    evidence = (f"{where}: {', '.join(shown_file(n) for n in close)}",) if close else ()
+    help = f"is it {shown_file(close[0])}?" if close else "check the name and the folder"
+    return _refused("WB101", f"there is no file {shown(path)}.", help, *evidence)
 
 
 def _tables_in(folder: str) -> list[str]:
@@ -114,118 +103,53 @@ def _tables_in(folder: str) -> list[str]:
         return []
 
 
-class HashedReader(io.RawIOBase):
-    """The bytes of a file, hashed and counted as they pass."""
-
-    def __init__(self, file: IO[bytes]):
-        self._file = file
-        self._hash = hashlib.sha256()
-        self.position = 0
-
-    def readable(self) -> bool:
-        """Return True: this is for reading."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, and return how many bytes there were."""
-        block = self._file.read(len(buffer))
-        self._hash.update(block)
-        self.position += len(block)
-        buffer[: len(block)] = block
-        return len(block)
-
-    @property
-    def sha256(self) -> str:
-        """Of the bytes so far."""
-        return self._hash.hexdigest()
-
-
-class TextBytes(io.RawIOBase):
-    """Bytes that can be lines of text: no NUL, and a line end now and then."""
-
-    def __init__(self, file: IO[bytes], name: str):
-        self._file = file
-        self._name = name
-        self._lines = 0
-        self._since = 0
-
-    def readable(self) -> bool:
-        """Return True: this is for reading."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, and return how many bytes there were."""
-        block = self._file.read(len(buffer))
-        if b"\0" in block:
-            raise InputError([self._nul(block)])
-        end = max(block.rfind(b"\n"), block.rfind(b"\r"))
-        self._since = self._since + len(block) if end < 0 else len(block) - end
-        if self._since > LONGEST_LINE:
-            raise InputError([self._long_line()])
-        self._lines += block.count(b"\n")
-        buffer[: len(block)] = block
-        return len(block)
-
-    def _nul(self, block: bytes) -> Problem:
-        at = block.index(b"\0")
-        line = self._lines + block.count(b"\n", 0, at) + 1
-        # text of two bytes a letter has a NUL beside every letter of the header
-        wide = block[:200].count(b"\0") > len(block[:200]) // 3
-        return Problem(
-            "WB125",
-            f"{self._name} has a NUL byte (first on line {line:,}), so it is no text in UTF-8.",
-            ("it looks like UTF-16",) if wide else (),
-            "save it as UTF-8" if wide else "check the export; the file is damaged or no table",
-        )
-
-    def _long_line(self) -> Problem:
-        return Problem(
-            "WB126",
-            f"{self._name} has no line end in {self._since >> 20} MB after line {self._lines:,}.",
-            (),
-            "a table has one line for each row; check the export",
-        )
-
-
 @contextmanager
-def open_bytes(path: str) -> Iterator[tuple[io.BufferedReader, HashedReader]]:
-    """Open a table: its bytes unpacked and the reader underneath; all that fails is a problem."""
-    problem = _file_problem(path)
-    if problem is not None:
-        raise InputError([problem])
+def open_bytes(path: str) -> Iterator[tuple[io.BufferedReader, IO[bytes]]]:
+    """Open a table: its bytes unpacked, and the file itself; all that fails is a problem."""
+    _check_file(path)
     name = shown_file(path)
     try:
-        with open(path, "rb") as file:
-            hashed = HashedReader(file)
-            packed = io.BufferedReader(hashed, BLOCK)
-            start = packed.peek(4)
-            plain: Any = packed
-            if start[:2] == b"\x1f\x8b":
-                plain = io.BufferedReader(gzip.GzipFile(fileobj=packed), BLOCK)
-            problem = _content_problem(plain.peek(4096)[:4096], path, packed=plain is not packed)
-            if problem is not None:
-                raise InputError([problem])
-            yield plain, hashed
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        ends = isinstance(error, EOFError)
-        message = f"{name} is a damaged gzip file"
-        message += ": it ends too early." if ends else " and cannot be unpacked."
-        help = "copy or download it again" if ends else "pack it again, or give it unpacked"
-        raise InputError([Problem("WB122", message, (), help)]) from None
+        with open(path, "rb", BLOCK) as file:
+            plain: Any = file
+            if plain.peek(2)[:2] == GZIP_MARK:
+                plain = io.BufferedReader(gzip.GzipFile(fileobj=file), BLOCK)
+            _check_content(plain.peek(4096)[:4096], path, packed=plain is not file)
+            yield plain, file
+    except EOFError:
+        message = f"{name} is a damaged gzip file: it ends too early."
+        raise _refused("WB122", message, "copy or download it again") from None
+    except (zlib.error, gzip.BadGzipFile):
+        message = f"{name} is a damaged gzip file and cannot be unpacked."
+        raise _refused("WB122", message, "pack it again, or give it unpacked") from None
     except OSError as error:
-        raise InputError([_unreadable(name, error)]) from None
+        raise _unreadable(name, error) from None
 
 
 @contextmanager
-def open_text(path: str) -> Iterator[tuple[io.TextIOWrapper, HashedReader]]:
-    """Open a file of text: its lines with their ends, and the reader underneath."""
-    with open_bytes(path) as (plain, hashed):
-        checked = io.BufferedReader(TextBytes(plain, shown_file(path)), BLOCK)
-        with io.TextIOWrapper(checked, encoding="utf-8-sig", newline="") as lines:
-            try:
-                yield lines, hashed
-            except UnicodeDecodeError:
-                raise InputError([_not_utf8(path)]) from None
+def open_text(path: str) -> Iterator[tuple[Iterator[str], IO[bytes]]]:
+    """Open a file of text: its lines with their ends, and the file itself."""
+    with (
+        open_bytes(path) as (plain, file),
+        io.TextIOWrapper(plain, "utf-8-sig", newline="") as text,
+    ):
+        try:
+            yield _checked_lines(text, path), file
+        except UnicodeDecodeError:
+            raise _not_text(path) from None
+
+
+def _checked_lines(text: io.TextIOWrapper, path: str) -> Iterator[str]:
+    """Yield lines that can be those of a table."""
+    number = 0
+    while line := text.readline(LONGEST_LINE):
+        if "\0" in line:
+            raise _not_text(path)
+        if len(line) == LONGEST_LINE:
+            message = f"{shown_file(path)} has no line end in {LONGEST_LINE >> 20} MB after line "
+            help = "a table has one line for each row; check the export"
+            raise _refused("WB126", f"{message}{number:,}.", help)
+        number += 1
+        yield line
 
 
 def holds_parquet(path: str) -> bool:
@@ -240,64 +164,64 @@ def hash_file(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _not_utf8(path: str) -> Problem:
+def _not_text(path: str) -> InputError:
     """Say where a file leaves UTF-8; this reads it a second time."""
-    number, line = 0, b""
+    name, number, near = shown_file(path), 0, ""
     with open_bytes(path) as (plain, _):
-        for number, line in enumerate(plain, start=1):  # noqa: B007
+        for number, line in enumerate(plain, start=1):
+            if b"\0" in line:
+                return _nul(name, number, line)
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 near = line[max(0, error.start - 20) : error.start + 20].decode("cp1252", "replace")
                 break
-        else:
-            near = ""
-    name = shown_file(path)
-    return Problem(
-        "WB125",
-        f"{name} is not written in UTF-8 (first at line {number:,}).",
-        (f"read as Latin-1 it says {shown(near.strip())}",) if near else (),
-        _save_as_utf8(path, "latin1"),
-    )
+    message = f"{name} is not written in UTF-8 (first at line {number:,})."
+    evidence = f"read as Latin-1 it says {shown(near.strip())}"
+    return _refused("WB125", message, _save_as_utf8(path, "latin1"), evidence)
 
 
-def _content_problem(start: bytes, path: str, packed: bool) -> Problem | None:
-    """Return why a file is no table, told from its first bytes and compared with its name."""
-    name = shown_file(path)
+def _nul(name: str, number: int, line: bytes) -> InputError:
+    message = f"{name} has a NUL byte (first on line {number:,}), so it is no text in UTF-8."
+    # text of two bytes a letter has a NUL beside every letter of the header
+    if line[:200].count(b"\0") > len(line[:200]) // 3:
+        return _refused("WB125", message, "save it as UTF-8", "it looks like UTF-16")
+    return _refused("WB125", message, "check the export; the file is damaged or no table")
+
+
+def _check_content(start: bytes, path: str, packed: bool) -> None:
+    """Refuse what is no table, told from its first bytes and compared with its name."""
+    name, lower = shown_file(path), path.lower()
     if start[:4] == PARQUET_MARK:
-        return _hidden_parquet(name, path, packed)
-    if path.lower().endswith((".parquet", ".pq")):
-        return Problem(
-            "WB121",
-            f"{name} is not a Parquet file, although its name says so.",
-            ("it is empty" if not start else f"it starts with {start[:8]!r}",),
-            "write it again as Parquet, or give CSV its own name",
-        )
+        if packed or lower.endswith((*TEXTS, *(f"{end}.gz" for end in TEXTS))):
+            message = f"{name} is a Parquet file{' inside gzip' if packed else ''}, not CSV."
+            help = "unpack it" if packed else "give it a name that ends with .parquet"
+            raise _refused("WB121", message, help)
+        return
+    if lower.endswith((".parquet", ".pq")):
+        message = f"{name} is not a Parquet file, although its name says so."
+        evidence = f"it starts with {start[:8]!r}" if start else "it is empty"
+        help = "write it again as Parquet, or give CSV its own name"
+        raise _refused("WB121", message, help, evidence)
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-        return Problem("WB119", f"{name} is empty.", (), "check the export; a header is needed")
-    return _other_format(start, name) or _encoding(start, name, path) or _binary(start, name)
-
-
-def _hidden_parquet(name: str, path: str, packed: bool) -> Problem | None:
-    """Return the problem of Parquet in a file of another name, or packed."""
-    if not packed and not path.lower().endswith((*TEXTS, *(f"{end}.gz" for end in TEXTS))):
-        return None
-    return Problem(
-        "WB121",
-        f"{name} is a Parquet file{' inside gzip' if packed else ''}, not CSV.",
-        (),
-        "unpack it" if packed else "give it a name that ends with .parquet",
-    )
-
-
-def _other_format(start: bytes, name: str) -> Problem | None:
+        raise _refused("WB119", f"{name} is empty.", "check the export; a header is needed")
     for mark, what, remedy in KNOWN:
         if start.startswith(mark):
             if mark.startswith(b"PK") and (b"xl/" in start or b"[Content_Types]" in start):
-                what, remedy = "an Excel workbook", "save the sheet as CSV (UTF-8)"
-            message = f"{name} is {what}, not a table in CSV or Parquet."
-            return Problem("WB121", message, (), remedy)
-    return None
+                what, remedy = EXCEL
+            raise _refused("WB121", f"{name} is {what}, not a table in CSV or Parquet.", remedy)
+    _check_encoding(start, name, path)
+    if _is_binary(start):
+        message = f"{name} is a binary file, not a table in CSV or Parquet."
+        help = "name the table itself, or save it as CSV"
+        raise _refused("WB121", message, help, f"it starts with {start[:8]!r}")
+
+
+def _check_encoding(start: bytes, name: str, path: str) -> None:
+    for mark, encoding in WIDE:
+        if start.startswith(mark):
+            message = f"{name} is written in {encoding}; UTF-8 is needed."
+            raise _refused("WB125", message, _save_as_utf8(path, encoding.lower()))
 
 
 def _save_as_utf8(path: str, encoding: str) -> str:
@@ -309,28 +233,9 @@ def _save_as_utf8(path: str, encoding: str) -> str:
     return f"save it as UTF-8: iconv -f {encoding} -t utf-8 {file} > {other}"
 
 
-def _encoding(start: bytes, name: str, path: str) -> Problem | None:
-    for mark, encoding in WIDE:
-        if start.startswith(mark):
-            return Problem(
-                "WB125",
-                f"{name} is written in {encoding}; UTF-8 is needed.",
-                (),
-                _save_as_utf8(path, encoding.lower()),
-            )
-    return None
-
-
-def _binary(start: bytes, name: str) -> Problem | None:
-    """A problem where bytes are no text: some cannot be decoded, and controls are among them."""
-    few = len(start) - len(start.translate(None, CONTROL)) <= max(4, len(start) // 50)
+def _is_binary(start: bytes) -> bool:
+    """True where bytes are no text: some cannot be decoded, and controls are among them."""
+    if len(start) - len(start.translate(None, CONTROL)) <= max(4, len(start) // 50):
+        return False
     # the last letter may be cut
-    decodes = "\ufffd" not in start.decode("utf-8", "replace")[:-3]
-    if few or (decodes and b"\0" not in start):
-        return None
-    return Problem(
-        "WB121",
-        f"{name} is a binary file, not a table in CSV or Parquet.",
-        (f"it starts with {start[:8]!r}",),
-        "name the table itself, or save it as CSV",
-    )
+    return b"\0" in start or "\ufffd" in start.decode("utf-8", "replace")[:-3]

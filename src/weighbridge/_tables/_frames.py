@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from weighbridge._data import is_frame
-from weighbridge._findings import Problem, listed, nearest, shown, shown_file
-from weighbridge._tables._csv import header_problem
+from weighbridge._findings import Problem, listed, shown, shown_file
+from weighbridge._tables._csv import check_header
 from weighbridge._tables._formats import hash_file
-from weighbridge._tables._table import Cells, as_word, to_frame
+from weighbridge._tables._table import Cells, as_objects, as_word
 from weighbridge.exceptions import BlockError, InputError
 
 # Rows of a Parquet file that are read at a time.
 STEP = 50_000
 # The name under which pandas stores row labels that have none.
 INDEX = "__index_level_"
+CONTAINERS = (list, dict, tuple, set, np.ndarray)
 
 
 class FrameSource:
@@ -32,18 +35,23 @@ class FrameSource:
     share_read = 1.0
 
     def __init__(self, data: Any, name: str):
-        self._frame = _named_frame(data, name)
+        self.frame = _named_frame(data, name)
         self._name = name
-        self.names = list(self._frame.columns)
-        self.sha256 = ""
+        self.names = list(self.frame.columns)
+
+    @cached_property
+    def _columns(self) -> list[np.ndarray]:
+        return _typed_columns(self.frame, self._name)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the content: the same for the same values, wherever they come from."""
+        return _digest(self.names, self._columns)
 
     def blocks(self, columns: Sequence[int], text: Sequence[int]) -> Iterator[list[Cells]]:
         """Yield columns, as float64 or as text, whichever they are."""
         del text
-        every = _typed_columns(self._frame, self._name)
-        self.sha256 = _digest(self.names, every)
-        if len(every[0]):
-            yield [every[column] for column in columns]
+        yield [self._columns[column] for column in columns]
 
     def place(self, row: int) -> str:
         """Return where a row is; rows of a frame are counted from 0."""
@@ -58,7 +66,7 @@ class ParquetSource:
     def __init__(self, path: str, files: list[str] | None = None):
         self._files = files or [path]
         self._in_folder = files is not None
-        digests, names, counts = zip(*map(_described, self._files), strict=True)
+        names, counts = zip(*map(_described, self._files), strict=True)
         self.names: list[str] = names[0]
         problems = [
             _other_columns(path, self._files[0], file, differing)
@@ -67,10 +75,16 @@ class ParquetSource:
         ]
         if problems:
             raise InputError(problems)
-        together = hashlib.sha256("".join(digests).encode()).hexdigest()
-        self.sha256 = together if self._in_folder else digests[0]
         self._ends = list(accumulate(counts))
         self._done = 0
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the file, or of the hashes of all files of a folder."""
+        digests = [hash_file(file) for file in self._files]
+        if not self._in_folder:
+            return digests[0]
+        return hashlib.sha256("".join(digests).encode()).hexdigest()
 
     @property
     def share_read(self) -> float:
@@ -106,11 +120,11 @@ class ParquetSource:
         return f"{name} row {row - before:,}" if self._in_folder else f"row {row:,}"
 
 
-def _described(file: str) -> tuple[str, list[str], int]:
-    """Return the sha256, the names of the columns and the number of rows of a Parquet file."""
+def _described(file: str) -> tuple[list[str], int]:
+    """Return the names of the columns and the number of rows of a Parquet file."""
     from weighbridge.blocks import parquet_schema
 
-    name, digest = shown_file(file), hash_file(file)
+    name = shown_file(file)
     try:
         schema, n_rows = parquet_schema(file)
     except ModuleNotFoundError:
@@ -120,10 +134,8 @@ def _described(file: str) -> tuple[str, list[str], int]:
     except BlockError:
         raise InputError([_damaged(file)]) from None
     names = _column_names(schema)
-    problem = header_problem(name, names)
-    if problem is not None:
-        raise InputError([problem])
-    return digest, names, n_rows
+    check_header(name, names)
+    return names, n_rows
 
 
 def _column_names(schema: Any) -> list[str]:
@@ -160,12 +172,15 @@ def _typed_columns(frame: Any, name: str) -> list[np.ndarray]:
     except TypeError as error:
         raise InputError([Problem("WB130", f"{name}: {error}", (), "leave them out")]) from None
     for i, series in enumerate(frame.iter_columns()):
-        if series.dtype == nw.Boolean or _holds_booleans(series):
-            columns[i] = _texts(None if v != v else str(bool(v)) for v in columns[i].tolist())
+        values = _objects(series)
+        are_booleans = bool(values) and all(isinstance(v, bool | np.bool_) for v in values)
+        if series.dtype == nw.Boolean or are_booleans:
+            truths = (None if v != v else str(bool(v)) for v in columns[i].tolist())
+            columns[i] = as_objects(truths, columns[i].size)
         elif series.dtype in (nw.Categorical, nw.Enum):
             # with a missing value among them, pandas writes the level 1 as 1.0
-            columns[i] = _texts(as_word(value) for value in series.to_list())
-        elif columns[i].dtype == object and _holds_containers(series):
+            columns[i] = as_objects(map(as_word, series.to_list()), len(series))
+        elif columns[i].dtype == object and any(isinstance(v, CONTAINERS) for v in values):
             raise InputError([_nested(name, series.name, "lists or records")])
     return columns
 
@@ -177,9 +192,7 @@ def _named_frame(data: Any, name: str) -> Any:
     # pandas allows any name; as text they can be looked for and written
     if nw.dependencies.is_pandas_dataframe(data):
         data = data.set_axis([str(column) for column in data.columns], axis=1)
-        problem = header_problem(name, list(data.columns))
-        if problem is not None:
-            raise InputError([problem])
+        check_header(name, list(data.columns))
     if not is_frame(data):
         raise TypeError(
             f"Got {name} of type {type(data).__name__}, but expected a data frame or the path of a "
@@ -191,59 +204,14 @@ def _named_frame(data: Any, name: str) -> Any:
     return frame
 
 
-def features_of(data: Any, features: Mapping[str, str]) -> Any:
-    """Return the columns that a model takes, typed as they were when it was fitted."""
-    frame = _named_frame(data, "X")
-    missing = [name for name in features if name not in frame.columns]
-    if missing:
-        near = nearest(missing[0], frame.columns)
-        hint = f" Is {shown(missing[0])} called {shown(near[0])} there?" if near else ""
-        raise ValueError(
-            f"Got a table without {listed(missing)}, which the model was fitted with.{hint}"
-        )
-    columns = _typed_columns(frame.select(list(features)), "X")
-    pairs = zip(features.items(), columns, strict=True)
-    return to_frame({name: _as_kind(name, kind, column) for (name, kind), column in pairs})
-
-
-def _as_kind(name: str, kind: str, column: np.ndarray) -> np.ndarray:
-    if kind == "numeric":
-        present = [value for value in column.tolist() if value is not None]
-        if column.dtype == object and present:
-            raise ValueError(
-                f"Got text ({shown(present[0])}) in {shown(name)}, which held numbers when the "
-                "model was fitted; convert it."
-            )
-        return column.astype(np.float64)
-    if column.dtype == object:
-        return column
-    words = np.empty(column.size, dtype=object)
-    words[:] = [as_word(value) for value in column.tolist()]
-    return words
-
-
-def _holds_booleans(series: Any) -> bool:
+def _objects(series: Any) -> list[Any]:
+    """Return the values that are there of a column that holds objects."""
     import narwhals as nw
 
     if series.dtype != nw.Object:
-        return False
-    present = [value for value in series.to_list() if value is not None and value == value]
-    return bool(present) and all(isinstance(value, bool | np.bool_) for value in present)
-
-
-def _holds_containers(series: Any) -> bool:
-    import narwhals as nw
-
-    if series.dtype != nw.Object:
-        return False
-    return any(isinstance(v, list | dict | tuple | set | np.ndarray) for v in series.to_list())
-
-
-def _texts(words: Iterable[str | None]) -> np.ndarray:
-    listed = list(words)
-    texts = np.empty(len(listed), dtype=object)
-    texts[:] = listed
-    return texts
+        return []
+    values = series.to_list()
+    return [v for v in values if v is not None and not (isinstance(v, float) and math.isnan(v))]
 
 
 def _nested(name: str, column: str, what: str) -> Problem:
@@ -256,19 +224,14 @@ def _nested(name: str, column: str, what: str) -> Problem:
 
 
 def _digest(names: list[str], columns: list[np.ndarray]) -> str:
-    """Return the sha256 of a content: the same for the same values, wherever they come from."""
     digest = hashlib.sha256(json.dumps(names).encode())
     for column in columns:
         # an empty column has no type of its own
         if column.dtype == object and any(value is not None for value in column):
             digest.update(json.dumps(column.tolist()).encode())
         else:
-            digest.update(_numbers(column).tobytes())
+            # numbers in one byte order, with one bit pattern for NaN
+            values = column.astype("<f8")
+            values[np.isnan(values)] = np.nan
+            digest.update(values.tobytes())
     return digest.hexdigest()
-
-
-def _numbers(column: np.ndarray) -> np.ndarray:
-    """Return numbers in one byte order, with one bit pattern for NaN."""
-    values = column.astype("<f8")
-    values[np.isnan(values)] = np.nan
-    return values

@@ -3,48 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from weighbridge._findings import Option, Problem, listed, nearest, shown, shown_file
+from weighbridge._findings import Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._csv import CsvSource
 from weighbridge._tables._features import not_finite
 from weighbridge._tables._formats import holds_parquet
 from weighbridge._tables._frames import FrameSource, ParquetSource
-from weighbridge._tables._table import (
-    Cells,
-    Column,
-    Table,
-    Tally,
-    as_word,
-    note_numbers,
-    read_numbers,
-    read_text,
-    to_frame,
-)
+from weighbridge._tables._table import Cells, Column, ColumnReader, Table, Tally, to_frame
 from weighbridge.exceptions import InputError
 
+# Where a table comes from: its names, its rows in blocks, and where each of them is.
+Source = CsvSource | FrameSource | ParquetSource
+# Positions, drawn numbers and columns of some rows.
 Block = tuple[np.ndarray, np.ndarray, list[np.ndarray]]
-
-
-class Source(Protocol):
-    """Where a table comes from: its names, its rows in blocks, and where each of them is."""
-
-    names: list[str]
-    typed: bool
-    sha256: str
-
-    @property
-    def share_read(self) -> float:
-        """The share of the file that has been read."""
-
-    def blocks(self, columns: Sequence[int], text: Sequence[int]) -> Iterator[list[Cells]]:
-        """Yield columns of some rows at a time: cells (of those in `text` always), or arrays."""
-
-    def place(self, row: int) -> str:
-        """Return where a row is found, for a message."""
 
 
 def open_source(path: str) -> Source:
@@ -60,16 +35,47 @@ def open_source(path: str) -> Source:
 
 
 def read_table(
-    path: str | os.PathLike[str], *, option: Option, max_rows: int | None = None, seed: int = 0
+    path: str | os.PathLike[str], *, max_rows: int | None = None, seed: int = 0
 ) -> Table:
     """Read CSV with a header, gzip of it, or Parquet; `max_rows` keeps a random sample of rows."""
     name = os.fspath(path)
     return _collect(open_source(name), name, max_rows, seed)
 
 
-def table_of(data: Any, name: str, *, option: Option) -> Table:
+def table_of(data: Any, name: str) -> Table:
     """Return the table of a data frame in memory, of any library that narwhals knows."""
     return _collect(FrameSource(data, name), name, None, 0)
+
+
+def features_of(data: Any, features: Mapping[str, str]) -> Any:
+    """Return the columns that a model takes, typed as they were when it was fitted."""
+    frame = FrameSource(data, "X").frame
+    missing = [name for name in features if name not in frame.columns]
+    if missing:
+        near = nearest(missing[0], frame.columns)
+        hint = f" Is {shown(missing[0])} called {shown(near[0])} there?" if near else ""
+        raise ValueError(
+            f"Got a table without {listed(missing)}, which the model was fitted with.{hint}"
+        )
+    source = FrameSource(frame.select(list(features)).to_native(), "X")
+    (block,) = source.blocks(range(len(features)), ())
+    return to_frame(
+        {n: _as_kind(n, k, cells) for (n, k), cells in zip(features.items(), block, strict=True)}
+    )
+
+
+def _as_kind(name: str, kind: str, cells: Cells) -> np.ndarray:
+    reader = ColumnReader(True, kind != "numeric")
+    column = reader.read(cells, 0)
+    if kind != "numeric":
+        return column
+    if reader.tally.not_numbers:
+        text = shown(reader.tally.first_text[1])
+        raise ValueError(
+            f"Got text ({text}) in {shown(name)}, which held numbers when the model was fitted; "
+            "convert it."
+        )
+    return column.astype(np.float64)
 
 
 def _collect(source: Source, name: str, max_rows: int | None, seed: int) -> Table:
@@ -120,34 +126,6 @@ def _read_all(
     return pool, [reader.tally for reader in readers], late
 
 
-class ColumnReader:
-    """Turns the cells of one column into numbers as long as all are, and into text from then on."""
-
-    def __init__(self, typed: bool, is_text: bool = False):
-        self.tally = Tally()
-        self.late = False
-        self._typed = typed
-        self._is_text = is_text
-        self._rows = 0
-        self._seen: dict[str, str] = {}
-
-    def read(self, cells: Cells, start: int) -> np.ndarray:
-        """Return the next cells, which start at row `start`, as float64 or as object."""
-        if isinstance(cells, np.ndarray) and cells.dtype != object:
-            note_numbers(cells, start, self.tally)
-            self._rows += len(cells)
-            return cells
-        if not self._is_text and not isinstance(cells, np.ndarray):
-            values = read_numbers(cells, start, self.tally)
-            if values is not None:
-                self._rows += len(values)
-                return values
-            self._is_text = True
-            self.late = self._rows > 0
-        listed = cells.tolist() if isinstance(cells, np.ndarray) else cells
-        return read_text(listed, start, self.tally, self._seen, self._typed)
-
-
 class RowPool:
     """Rows of columns, collected block by block: all, or a simple random sample of `max_rows`."""
 
@@ -157,7 +135,7 @@ class RowPool:
         # every row draws a number, and the rows with the smallest stay, whatever the blocks
         self._rng = np.random.default_rng(seed)
         self._bound = np.inf
-        # positions, drawn numbers and columns of the rows that may stay
+        # of the rows that may stay
         self._blocks: list[Block] = []
         self._held = 0
 
@@ -207,28 +185,58 @@ def _joined(blocks: list[Block]) -> Block:
     return np.concatenate(positions), np.concatenate(drawn), joined
 
 
-class Blocks(Iterator[Any]):
+class Blocks:
     """Frames of the rows of a file, in order; `names` are those of all its columns."""
 
     def __init__(self, path: str, source: Source, features: Mapping[str, str], rows: int):
-        self._source, self.names = source, source.names
-        self._frames = _frames(path, source, features, rows)
-
-    def __next__(self) -> Any:
-        return next(self._frames)
+        self._path, self._source, self._features, self._rows = path, source, features, rows
+        self.names = source.names
 
     @property
     def share_read(self) -> float:
         """The share of the file that has been read, from 0 to 1."""
         return self._source.share_read
 
+    def __iter__(self) -> Iterator[Any]:
+        tallies = {name: Tally() for name in self._features}
+        waiting: list[dict[str, np.ndarray]] = []
+        held = 0
+        for block in self._typed_blocks(tallies):
+            waiting.append(block)
+            held += len(next(iter(block.values())))
+            while held >= self._rows:
+                frame, waiting = _cut(waiting, self._rows)
+                held -= self._rows
+                yield to_frame(frame)
+        if not any(tally.counts for tally in tallies.values()):
+            raise InputError([_no_rows(self._path, "check the export")])
+        if held:
+            yield to_frame(_cut(waiting, held)[0])
+
+    def _typed_blocks(self, tallies: dict[str, Tally]) -> Iterator[dict[str, np.ndarray]]:
+        """Yield columns as their kinds say, up to the first bad value."""
+        source, features, start = self._source, self._features, 0
+        columns = [source.names.index(name) for name in features]
+        is_text = {name: kind != "numeric" for name, kind in features.items()}
+        text = [column for column, name in zip(columns, features, strict=True) if is_text[name]]
+        bad: list[str] = []
+        for block in source.blocks(columns, text):
+            typed = {
+                name: ColumnReader(source.typed, is_text[name], tallies[name]).read(cells, start)
+                for name, cells in zip(features, block, strict=True)
+            }
+            start += len(block[0])
+            bad = [name for name in features if not is_text[name] and _is_bad(tallies[name])]
+            # after the first bad value the rest is only counted, so that the message is complete
+            if not bad:
+                yield typed
+        if bad:
+            problems = [_bad_values(self._path, name, tallies[name], source) for name in bad]
+            raise InputError([problem for each in problems for problem in each])
+
 
 def read_blocks(
-    path: str | os.PathLike[str],
-    features: Mapping[str, str],
-    *,
-    option: Option,
-    rows: int = 50_000,
+    path: str | os.PathLike[str], features: Mapping[str, str], *, rows: int = 50_000
 ) -> Blocks:
     """Read columns of known kinds block by block; a bad value is told after the last good block."""
     if rows < 1:
@@ -241,56 +249,9 @@ def read_blocks(
     return Blocks(name, source, features, rows)
 
 
-def _frames(path: str, source: Source, features: Mapping[str, str], rows: int) -> Iterator[Any]:
-    tallies = {name: Tally() for name in features}
-    columns = [source.names.index(name) for name in features]
-    text = [i for i, kind in zip(columns, features.values(), strict=True) if kind != "numeric"]
-    waiting: list[dict[str, np.ndarray]] = []
-    held = start = 0
-    for block in source.blocks(columns, text):
-        typed = {
-            name: _typed(cells, kind, start, tallies[name], source.typed)
-            for cells, (name, kind) in zip(block, features.items(), strict=True)
-        }
-        start += len(block[0])
-        # after the first bad value the rest is only counted, so that the message is complete
-        if _bad(features, tallies):
-            waiting, held = [], 0
-            continue
-        waiting.append(typed)
-        held += len(block[0])
-        while held >= rows:
-            frame, waiting = _cut(waiting, rows)
-            held -= rows
-            yield to_frame(frame)
-    bad = _bad(features, tallies)
-    if bad:
-        raise InputError([p for n in bad for p in _bad_values(path, n, tallies[n], source)])
-    if not start:
-        raise InputError([_no_rows(path, "check the export")])
-    if held:
-        yield to_frame(_cut(waiting, held)[0])
-
-
-def _typed(cells: Cells, kind: str, start: int, tally: Tally, typed: bool) -> np.ndarray:
-    """Return cells as the kind of their column says; text among numbers is counted."""
-    if isinstance(cells, np.ndarray):
-        if kind == "numeric" and cells.dtype != object:
-            note_numbers(cells, start, tally)
-            return cells
-        return read_text([as_word(cell) for cell in cells.tolist()], start, tally, {}, typed)
-    values = read_numbers(cells, start, tally) if kind == "numeric" else None
-    return read_text(cells, start, tally, {}) if values is None else values
-
-
-def _bad(features: Mapping[str, str], tallies: dict[str, Tally]) -> list[str]:
-    """Return the columns of numbers that hold text or infinite values."""
-    return [
-        name
-        for name, kind in features.items()
-        if kind == "numeric"
-        and (t := tallies[name]).not_numbers + t.counts["infinite"] + t.counts["beyond"]
-    ]
+def _is_bad(tally: Tally) -> bool:
+    """True for numbers with text or infinite values among them."""
+    return bool(tally.not_numbers + tally.counts["infinite"] + tally.counts["beyond"])
 
 
 def _cut(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -214,21 +214,51 @@ def note_numbers(
         tally.note("beyond" if kind_of(cell) == "number" else "infinite", 1, start + i, cell)
 
 
-def read_text(
-    cells: Sequence[str | None], start: int, tally: Tally, seen: dict[str, str], typed: bool = False
-) -> np.ndarray:
-    """Return cells as text with None, and count them; equal texts are one object (`seen`)."""
-    texts: dict[str | None, str | None] = {None: None}
-    for cell, count in Counter(cells).items():
-        kind = "missing" if cell is None else kind_of(cell)
-        if typed and cell is not None and kind in NUMERIC:
-            kind = "text"
-        row = start + cells.index(cell) if kind not in tally.first else 0
-        tally.note(kind, count, row, cell or "")
-        if cell is not None and kind != "missing":
-            texts[cell] = seen.setdefault(cell, cell)
+class ColumnReader:
+    """Turns the cells of one column into numbers as long as all are, and into text from then on."""
+
+    def __init__(self, typed: bool, is_text: bool = False, tally: Tally | None = None):
+        self.tally = Tally() if tally is None else tally
+        # whether it turned out to be text after some numbers
+        self.late = False
+        self._typed = typed
+        self._is_text = is_text
+        # equal texts are one object
+        self._texts: dict[str | None, str | None] = {None: None}
+
+    def read(self, cells: Cells, start: int) -> np.ndarray:
+        """Return the next cells, which start at row `start`, as float64 or as object."""
+        words: Sequence[str | None]
+        if isinstance(cells, np.ndarray):
+            if cells.dtype != object and not self._is_text:
+                note_numbers(cells, start, self.tally)
+                return cells
+            words = cells.tolist() if cells.dtype == object else as_words(cells).tolist()
         else:
-            texts[cell] = None
-    values = np.empty(len(cells), dtype=object)
-    values[:] = list(map(texts.__getitem__, cells))
-    return values
+            words = cells
+            values = None if self._is_text else read_numbers(cells, start, self.tally)
+            if values is not None:
+                return values
+            self.late = self.late or (not self._is_text and start > 0)
+            self._is_text = True
+        return self._read_text(words, start)
+
+    def _read_text(self, words: Sequence[str | None], start: int) -> np.ndarray:
+        for word, count in Counter(words).items():
+            kind = "missing" if word is None else kind_of(word)
+            if self._typed and word is not None and kind in NUMERIC:
+                kind = "text"
+            row = start + words.index(word) if kind not in self.tally.first else 0
+            self.tally.note(kind, count, row, word or "")
+            self._texts.setdefault(word, None if kind == "missing" else word)
+        return as_objects(map(self._texts.__getitem__, words), len(words))
+
+
+def as_words(values: np.ndarray) -> np.ndarray:
+    """Return the values of a typed column as text with None."""
+    return as_objects(map(as_word, values.tolist()), values.size)
+
+
+def as_objects(values: Iterable[Any], size: int) -> np.ndarray:
+    """Return values as an array of objects, whatever they are."""
+    return np.fromiter(values, dtype=object, count=size)

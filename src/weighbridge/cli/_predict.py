@@ -100,7 +100,7 @@ def _write(
         write_whole(out) as temporary,
         TableWriter(temporary, names) as table,
     ):
-        blocks = read_blocks(data, saved.features, option=cli_option, rows=rows)
+        blocks = read_blocks(data, saved.features, rows=rows)
         for block in blocks:
             table.write([np.arange(done + 1, done + len(block) + 1), *_predicted(saved, block)])
             done += len(block)

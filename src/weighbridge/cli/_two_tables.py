@@ -77,7 +77,7 @@ class TwoTables:
         rows = block_rows(len(kinds), working_memory)
         known = self.ratio_name in kinds  # a column of the table holds the ratio
         if table.sampled < table.rows:
-            for block in read_blocks(path, kinds, option=cli_option, rows=rows):
+            for block in read_blocks(path, kinds, rows=rows):
                 if known:
                     yield _logarithm(block[self.ratio_name].to_numpy())
                 else:
@@ -116,7 +116,7 @@ def _read(
     problems: list[Problem] = []
     for path, most in zip((train, deploy), max_rows, strict=True):
         try:
-            tables.append(read_table(path, option=cli_option, max_rows=most, seed=seed))
+            tables.append(read_table(path, max_rows=most, seed=seed))
         except InputError as error:
             problems += error.problems
     if problems:
