@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from weighbridge import fit_ratio
 from weighbridge.blocks import ArrayRows, as_rows, from_array, from_dask, from_parquet
-from weighbridge.blocks._parquet import ParquetRows
+from weighbridge.blocks._sources import ParquetRows
 from weighbridge.exceptions import BlockError
 from weighbridge.ratios import KLIEP, ULSIF, AutoRatio, ClassifierRatio, GaussianRatio
 

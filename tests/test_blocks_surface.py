@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVR
 
 from weighbridge import Geodesic
-from weighbridge._data.arrays import to_numpy
+from weighbridge._data.columns import to_numpy
 from weighbridge._estimators.choice import simplex_minimum, stack_shares
 from weighbridge.blocks import Block, Columns, from_array, from_dask, from_parquet
 from weighbridge.criteria import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
-from weighbridge._data.arrays import to_numpy
+from weighbridge._data.columns import to_numpy
 from weighbridge.geodesic import log_weight
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, Geodesic, log_mean, mean_one
 

@@ -1,6 +1,5 @@
 """How rows are read: arrays of any library, columns, keys of rows; checks of arguments."""
 
-from weighbridge._data.arrays import array_namespace, device_of, is_foreign, to_numpy
 from weighbridge._data.checks import (
     FEWEST_ROWS,
     as_floats,
@@ -9,20 +8,23 @@ from weighbridge._data.checks import (
     check_positive_grid,
     check_sample_weight,
     check_stretch,
-    is_frame,
     one_number,
     refuse_all_zero,
     refuse_bad,
 )
 from weighbridge._data.columns import (
     DAY,
+    array_namespace,
     column_labels,
+    device_of,
     distinct_values,
     gap_name,
-    holds_text,
+    is_foreign,
+    is_frame,
     is_numeric_array,
     read_columns,
     take_rows,
+    to_numpy,
     unmasked,
 )
 from weighbridge._data.row_keys import (
@@ -56,7 +58,6 @@ __all__ = [
     "distinct_values",
     "exact_keys",
     "gap_name",
-    "holds_text",
     "is_foreign",
     "is_frame",
     "is_numeric_array",

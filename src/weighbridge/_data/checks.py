@@ -64,26 +64,6 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
     return weight
 
 
-def is_frame(X: Any) -> bool:
-    """True for a data frame with named columns, of any library that narwhals knows."""
-    if isinstance(X, np.ndarray | list | tuple):
-        return False
-    import narwhals as nw
-
-    if nw.dependencies.is_polars_lazyframe(X):
-        raise TypeError("Got a polars LazyFrame, whose rows are not there yet; call .collect().")
-    if not nw.dependencies.is_into_dataframe(X):
-        return False
-    try:
-        names = nw.from_native(X, eager_only=True).columns
-    except nw.exceptions.DuplicateError:
-        raise ValueError(
-            f"Got a data frame with repeated column names: {sorted(map(str, X.columns))}; rename "
-            "them, so that columns can be matched by name."
-        ) from None
-    return all(isinstance(name, str) for name in names)
-
-
 # Squares of smaller numbers underflow.
 SMALLEST = 1e-100
 

@@ -1,4 +1,4 @@
-"""Columns and rows of any table: arrays, sparse matrices, and data frames of every library."""
+"""Tables of any kind: arrays of every library, sparse matrices, data frames; columns and rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,80 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._data.checks import is_frame
-
 # Dates and durations are counted in days, of so many microseconds.
 DAY = 86_400e6
+
+
+def is_foreign(array: object) -> bool:
+    """True for arrays of another library that computes on its own (torch, cupy, ...)."""
+    if isinstance(array, np.ndarray | np.generic):
+        return False
+    library = type(array).__module__.partition(".")[0]
+    return library in {"torch", "cupy"} or hasattr(array, "__array_namespace__")
+
+
+def array_namespace(*arrays: object) -> Any:
+    """Return the array-API namespace that all `arrays` share."""
+    foreign = [array for array in arrays if is_foreign(array)]
+    if not foreign:
+        return np
+    clash = [type(array).__name__ for array in arrays if isinstance(array, np.ndarray)]
+    if clash:
+        raise TypeError(
+            f"Got a NumPy array beside a {type(foreign[0]).__name__}; arrays of two libraries are "
+            "not mixed. Convert one of them, or pass plain numbers."
+        )
+    try:
+        import array_api_compat
+    except ImportError:
+        own = getattr(foreign[0], "__array_namespace__", None)
+        if own is not None:
+            return own()
+        raise ImportError(
+            f"Arrays of type {type(foreign[0]).__name__} need the package array-api-compat: "
+            'pip install "weighbridge[gpu]"'
+        ) from None
+    return array_api_compat.array_namespace(*foreign)
+
+
+def device_of(xp: Any, *arrays: object) -> Any:
+    """Return the device on which the first array of the namespace `xp` lives; None for NumPy."""
+    if xp is np:
+        return None
+    array = next(array for array in arrays if is_foreign(array))
+    return array.device  # type: ignore[attr-defined]
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """Return an array of any library, on any device, as a NumPy array."""
+    if not is_foreign(array):
+        return np.asarray(array)
+    for method in ("cpu", "get"):  # torch, cupy
+        if hasattr(array, method):
+            return np.asarray(getattr(array, method)())
+    namespace = array.__array_namespace__()
+    home = namespace.__array_namespace_info__().default_device()
+    return np.asarray(array.to_device(home))
+
+
+def is_frame(X: Any) -> bool:
+    """True for a data frame with named columns, of any library that narwhals knows."""
+    if isinstance(X, np.ndarray | list | tuple):
+        return False
+    import narwhals as nw
+
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("Got a polars LazyFrame, whose rows are not there yet; call .collect().")
+    if not nw.dependencies.is_into_dataframe(X):
+        return False
+    try:
+        names = nw.from_native(X, eager_only=True).columns
+    except nw.exceptions.DuplicateError:
+        raise ValueError(
+            f"Got a data frame with repeated column names: {sorted(map(str, X.columns))}; rename "
+            "them, so that columns can be matched by name."
+        ) from None
+    return all(isinstance(name, str) for name in names)
 
 
 def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
@@ -45,6 +115,11 @@ def column_labels(X: Any) -> list[str]:
 
 def take_rows(X: Any, rows: Any) -> Any:
     """Return some rows of a table (a slice or positions), in its own container."""
+    if is_foreign(X):
+        if isinstance(rows, slice):
+            return X[slice(*rows.indices(X.shape[0])), :]
+        xp = array_namespace(X)
+        return xp.take(X, xp.asarray(rows, device=X.device), axis=0)
     if not is_frame(X):
         return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
     import narwhals as nw
@@ -56,14 +131,6 @@ def take_rows(X: Any, rows: Any) -> Any:
 def is_numeric_array(X: Any) -> bool:
     """True for a dense array of numbers, which needs no look at single columns."""
     return not sp.issparse(X) and not is_frame(X) and np.asarray(X).dtype.kind in "biuf"
-
-
-def holds_text(X: Any) -> bool:
-    """True for an array with text in it, whose columns are looked at one by one."""
-    if sp.issparse(X) or is_frame(X):
-        return False
-    kind = np.asarray(X).dtype.kind
-    return kind in "US" or (kind == "O" and any(isinstance(v, str) for v in np.asarray(X).flat))
 
 
 def unmasked(X: Any) -> np.ndarray:

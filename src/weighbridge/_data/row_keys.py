@@ -13,9 +13,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._data.arrays import array_namespace
-from weighbridge._data.checks import is_frame
-from weighbridge._data.columns import column_labels, distinct_values, is_numeric_array, read_columns
+from weighbridge._data.columns import (
+    array_namespace,
+    column_labels,
+    distinct_values,
+    is_frame,
+    is_numeric_array,
+    read_columns,
+)
 
 # Values of a column count as equal within this share of its range.
 _RESOLUTION = 2.0**-30

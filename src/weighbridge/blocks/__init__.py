@@ -4,8 +4,6 @@ Every algorithm of the library that is a sum over rows runs on them: density rat
 a ridge regression, diagnostics of weights.
 """
 
-from weighbridge.blocks._array import ArrayRows, as_numbers, from_array
-from weighbridge.blocks._as_rows import as_rows, is_blocks
 from weighbridge.blocks._columns import (
     ON_BLOCKS,
     CentredTable,
@@ -19,9 +17,16 @@ from weighbridge.blocks._columns import (
 )
 from weighbridge.blocks._dask import DaskRows, from_dask
 from weighbridge.blocks._linear import BlockModel, in_memory, predict_by_blocks
-from weighbridge.blocks._local import LocalRows, row_blocks
-from weighbridge.blocks._parquet import from_parquet, parquet_batches, parquet_files, parquet_schema
+from weighbridge.blocks._local import ArrayRows, LocalRows, as_numbers, from_array, row_blocks
 from weighbridge.blocks._rows import Block, Rows, check_columns, joined_tables
+from weighbridge.blocks._sources import (
+    as_rows,
+    from_parquet,
+    is_blocks,
+    parquet_batches,
+    parquet_files,
+    parquet_schema,
+)
 
 # Public names; the others serve the packages above.
 __all__ = ["Block", "Rows", "as_rows", "from_array", "from_dask", "from_parquet", "is_blocks"]

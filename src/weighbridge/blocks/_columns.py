@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, StandardScaler
 
-from weighbridge._data import array_namespace, is_foreign, to_numpy
+from weighbridge._data import array_namespace, is_foreign, take_rows, to_numpy
 from weighbridge.blocks._rows import Block, Rows
 
 FloatArray = npt.NDArray[np.float64]
@@ -132,12 +132,9 @@ def used_part(block: Block, used: npt.NDArray[np.bool_]) -> Block | None:
     rows = np.flatnonzero(used)
     if not rows.size:
         return None
-    if is_foreign(block.table):
-        xp = array_namespace(block.table)
-        table = xp.take(block.table, xp.asarray(rows, device=block.table.device), axis=0)
-    else:
-        table = block.table.iloc[rows] if hasattr(block.table, "iloc") else block.table[rows]
-    return Block(table, block.start, tuple(part[rows] for part in block.beside))
+    return Block(
+        take_rows(block.table, rows), block.start, tuple(part[rows] for part in block.beside)
+    )
 
 
 def column_scale(features: FloatArray, centred: bool) -> FloatArray:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._data import take_rows
 from weighbridge.blocks._rows import (
     Block,
     Head,
@@ -22,7 +23,6 @@ from weighbridge.blocks._rows import (
     check_n,
     joined_tables,
     run_on_block,
-    stretch,
 )
 
 # Blocks whose results are asked for at a time, where they are put together here.
@@ -125,7 +125,7 @@ class DaskRows(Rows):
         ends = np.cumsum([size for size in self.sizes if size])
         needed = 1 + int(np.searchsorted(ends, n))
         tables = _computed(self._tasks(Head(n), ())[:needed])
-        return stretch(joined_tables(list(tables)), 0, n)
+        return take_rows(joined_tables(list(tables)), slice(n))
 
     def sum(self, function: Callable[[Block], Any], *beside: Any) -> Any:
         """Add up what a function returns, where the blocks are; see `Rows.sum`."""
@@ -255,7 +255,7 @@ class _InPieces:
         for start in range(0, max(block.n_rows, 1), self.size):
             stop = start + self.size
             beside = tuple(part[start:stop] for part in block.beside)
-            piece = Block(stretch(block.table, start, stop), block.start + start, beside)
+            piece = Block(take_rows(block.table, slice(start, stop)), block.start + start, beside)
             result = self.function(piece)
             total = result if total is None else add(total, result)
         return total
@@ -278,7 +278,7 @@ class _FirstEntry(_Entries):
     def __call__(self, block: Block) -> np.ndarray:
         """Apply it to no more than that row."""
         beside = tuple(part[:1] for part in block.beside)
-        return super().__call__(Block(stretch(block.table, 0, 1), block.start, beside))
+        return super().__call__(Block(take_rows(block.table, slice(1)), block.start, beside))
 
 
 def _cut(start: int, size: int, *parts: Any) -> np.ndarray:

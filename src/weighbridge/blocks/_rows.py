@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
-from weighbridge._data import array_namespace, is_foreign
+from weighbridge._data import array_namespace, is_foreign, take_rows
 from weighbridge.exceptions import BlockError
 
 # Rows of a block, unless they are wide.
@@ -179,7 +179,7 @@ class Rows(ABC):
         check_n(n)
         parts, missing = [], n
         for table in self.map(Head(n)):
-            parts.append(stretch(table, 0, missing))
+            parts.append(take_rows(table, slice(missing)))
             missing -= parts[-1].shape[0]
             if missing <= 0:
                 break
@@ -222,12 +222,7 @@ class Chosen:
         """Take them out."""
         ends = np.searchsorted(self.numbers, [block.start, block.start + block.n_rows])
         places = self.numbers[slice(*ends)] - block.start
-        if hasattr(block.table, "iloc"):
-            return block.table.iloc[places]
-        if is_foreign(block.table):
-            xp = array_namespace(block.table)
-            return xp.take(block.table, xp.asarray(places, device=block.table.device), axis=0)
-        return block.table[places]
+        return take_rows(block.table, places)
 
 
 @dataclass(frozen=True)
@@ -256,7 +251,7 @@ class Head:
 
     def __call__(self, block: Block) -> Any:
         """Cut them off."""
-        return stretch(block.table, 0, self.n)
+        return take_rows(block.table, slice(self.n))
 
 
 def add(left: Any, right: Any) -> Any:
@@ -269,13 +264,6 @@ def add(left: Any, right: Any) -> Any:
     if isinstance(left, tuple | list):
         return type(left)(add(a, b) for a, b in zip(left, right, strict=True))
     return left + right
-
-
-def stretch(table: Any, start: int, stop: int) -> Any:
-    """Return some rows of a table of any kind."""
-    if hasattr(table, "iloc"):
-        return table.iloc[start:stop]
-    return table[start:stop, :] if is_foreign(table) else table[start:stop]
 
 
 def joined_tables(parts: list[Any]) -> Any:

@@ -27,7 +27,6 @@ from sklearn.utils.validation import (
 from weighbridge._data import (
     array_namespace,
     column_labels,
-    holds_text,
     is_foreign,
     is_frame,
     take_rows,
@@ -37,7 +36,7 @@ from weighbridge._data import (
 from weighbridge._findings import APART, outside_share, warn_if_apart, warn_if_outside
 from weighbridge.blocks import ArrayRows, Rows, as_rows, is_blocks, joined_tables, row_blocks
 from weighbridge.ratios._cross_fit import log_prior_odds
-from weighbridge.ratios._encoder import TableEncoder, checked_array, take
+from weighbridge.ratios._encoder import TableEncoder, checked_array
 from weighbridge.ratios._sample import MOST_FIRST, Sample, encoder_of, on_host, samples
 
 
@@ -65,6 +64,14 @@ def columns_of_fit(ratio: Any, rows: Rows) -> Rows:
             f"{n_columns} features as input."
         )
     return rows
+
+
+def _holds_text(X: Any) -> bool:
+    """True for an array with text in it, whose columns are looked at one by one."""
+    if sp.issparse(X) or is_frame(X):
+        return False
+    kind = np.asarray(X).dtype.kind
+    return kind in "US" or (kind == "O" and any(isinstance(v, str) for v in np.asarray(X).flat))
 
 
 class DensityRatioMixin(ClassifierMixin, ABC):
@@ -130,7 +137,7 @@ class DensityRatioMixin(ClassifierMixin, ABC):
         """Check rows and columns of a table that may hold text."""
         if isinstance(X, np.ma.MaskedArray):
             X = unmasked(X)
-        if holds_text(X):
+        if _holds_text(X):
             return self._validate(X, y, reset=reset, dtype=None, ensure_all_finite=False)
         return self._validate(
             X, y, reset=reset, dtype="numeric", ensure_all_finite=ensure_all_finite
@@ -293,11 +300,10 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
     def _in_blocks(self, X: Any, function: Any) -> Any:
         """Apply a function to blocks of rows and put the results together."""
         xp = array_namespace(X)
-        cut = take_rows if xp is np else (lambda X, block: X[block, :])
         if X.shape[0] == 0:
             return xp.zeros(0)
         blocks = row_blocks(X.shape[0], max(2 * X.shape[1], self._width))
-        return xp.concat([function(cut(X, block)) for block in blocks])
+        return xp.concat([function(take_rows(X, block)) for block in blocks])
 
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         """Warn when the log ratio just estimated says that the samples hardly overlap."""
@@ -338,9 +344,8 @@ class TwoSampleRatio(EstimatedRatio):
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
         self._keep_domains(classes, codes)
-        cut = take if is_foreign(X) else take_rows
         source, target = (
-            ArrayRows(cut(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
+            ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
         )
         if sp.issparse(X):
             encoder: Any = TableEncoder().fit(X, codes)

@@ -13,7 +13,6 @@ from weighbridge._data import (
     RowKeys,
     array_namespace,
     column_labels,
-    device_of,
     distinct_values,
     is_numeric_array,
     read_columns,
@@ -450,11 +449,3 @@ def checked_array(X: Any, name: str) -> Any:
             "NumPy arrays and data frames only."
         )
     return X
-
-
-def take(X: Any, rows: np.ndarray) -> Any:
-    """Return some rows of an array of any library."""
-    xp = array_namespace(X)
-    if xp is np:
-        return X[rows]
-    return xp.take(X, xp.asarray(rows, device=device_of(xp, X)), axis=0)

@@ -19,7 +19,7 @@ from weighbridge._data import (
     to_numpy,
 )
 from weighbridge.blocks import ArrayRows, Block, LocalRows, Rows, check_columns, joined_tables
-from weighbridge.ratios._encoder import ArrayEncoder, TableEncoder, take
+from weighbridge.ratios._encoder import ArrayEncoder, TableEncoder
 
 # So many rows of a sample, drawn at random, are in memory; of smaller samples all.
 MOST_FIRST = 100_000
@@ -90,7 +90,7 @@ def samples(
         else:
             order = canonical_order(_plain(table))
             order = order[np.random.RandomState(own_seed).permutation(order.size)]
-            found.append(Sample(rows, encoder, _cut(table, order)))
+            found.append(Sample(rows, encoder, take_rows(table, order)))
     return found[0], found[1]
 
 
@@ -101,7 +101,7 @@ def _shuffled_together(
     codes = np.repeat([0, 1], [rows.n_rows for rows in both])
     places = shuffled_samples(canonical_order(_plain(stacked)), codes, seed)
     source, target = (
-        Sample(rows, encoder, _cut(stacked, place))
+        Sample(rows, encoder, take_rows(stacked, place))
         for rows, place in zip(both, places, strict=True)
     )
     return source, target
@@ -125,11 +125,7 @@ def _drawn_sample(encoder: Encoder, rows: Rows, seed: int, own_seed: int, most: 
 def _smallest(table: Any, keys: np.ndarray, most: int) -> tuple[Any, np.ndarray]:
     """Return the rows with the smallest keys and these, in order; of equal ones the first."""
     order = np.argsort(keys, kind="stable")[:most]
-    return _cut(table, order), keys[order]
-
-
-def _cut(table: Any, places: np.ndarray) -> Any:
-    return (take if is_foreign(table) else take_rows)(table, places)
+    return take_rows(table, order), keys[order]
 
 
 def _plain(table: Any) -> Any:
@@ -204,7 +200,7 @@ class _Draw:
         keys = to_numpy(self.keys(block)[1])
         small = np.flatnonzero(keys < self.share)
         keys = keys[small]
-        table, kept = _smallest(_cut(block.table, small), keys, self.most)
+        table, kept = _smallest(take_rows(block.table, small), keys, self.most)
         return _Drawn(table, kept, small.size, np.unique(keys), self.most)
 
 

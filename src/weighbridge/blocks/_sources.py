@@ -1,4 +1,4 @@
-"""Rows of Parquet files: which they are, what they hold, and their rows in blocks."""
+"""Where rows come from: Parquet files, read in blocks, or anything else that holds rows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import os
 import re
 from collections.abc import Iterator
 from glob import glob
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from weighbridge.blocks._local import LocalRows
-from weighbridge.blocks._rows import block_size, check_columns, joined_tables
+from weighbridge.blocks._dask import from_dask, is_dask
+from weighbridge.blocks._local import ArrayRows, LocalRows
+from weighbridge.blocks._rows import Rows, block_size, check_columns, joined_tables
 from weighbridge.exceptions import BlockError
 
 
@@ -234,3 +236,54 @@ def _is_number(kind: Any) -> bool:
 
 def _first_line(error: BaseException) -> str:
     return str(error).splitlines()[0].strip().rstrip(".") if str(error) else type(error).__name__
+
+
+def is_blocks(X: Any) -> bool:
+    """Tell whether a table comes in blocks: rows of this module, or a dask collection.
+
+    Parameters
+    ----------
+    X : object
+        Any table.
+
+    Returns
+    -------
+    bool
+        False for tables in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.blocks import from_array, is_blocks
+    >>> X = np.zeros((3, 2))
+    >>> is_blocks(X), is_blocks(from_array(X))
+    (False, True)
+    """
+    return isinstance(X, Rows) or is_dask(X)
+
+
+def as_rows(X: Any) -> Rows:
+    """Return any table as rows in blocks.
+
+    Parameters
+    ----------
+    X : Rows, dask array or data frame, array, memory map, pandas data frame, path
+        Rows are returned as they are; a path leads to Parquet files, see `from_parquet`.
+
+    Returns
+    -------
+    Rows
+        The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.blocks import as_rows
+    >>> as_rows(np.zeros((3, 2))).shape
+    (3, 2)
+    """
+    if isinstance(X, Rows):
+        return X
+    if isinstance(X, str | PathLike):
+        return from_parquet(X)
+    return from_dask(X) if is_dask(X) else ArrayRows(X)
