@@ -19,7 +19,7 @@ from weighbridge.blocks._columns import (
 )
 from weighbridge.blocks._dask import DaskRows, from_dask
 from weighbridge.blocks._linear import BlockModel, in_memory, predict_by_blocks
-from weighbridge.blocks._local import LocalRows, row_blocks
+from weighbridge.blocks._local import LocalRows, one_blas_thread, one_thread, row_blocks
 from weighbridge.blocks._parquet import from_parquet, parquet_batches, parquet_files, parquet_schema
 from weighbridge.blocks._rows import Block, Rows, check_columns, joined_tables
 

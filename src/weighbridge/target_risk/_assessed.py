@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._findings import (
     BROKEN,
@@ -17,6 +16,7 @@ from weighbridge._findings import (
     judge_weights,
     pareto_threshold,
 )
+from weighbridge.blocks import one_thread
 from weighbridge.criteria import respond
 from weighbridge.diagnostics import check_confidence
 from weighbridge.ratios import outside_support
@@ -82,8 +82,7 @@ def assess_procedures(
         responses = [raw_responses(each) for each in estimators]
     else:
         responses = [_responses(each, measure, problem) for each in estimators]
-    # small fits: on a busy machine threads would wait for each other
-    with ThreadpoolController().limit(limits=1):
+    with one_thread():
         found = problem.held_out(estimators, responses, finals=finals, step=step)
         if measure.row_loss is None:
             return [_of_whole(each, problem, measure, confidence, overlap) for each in found]

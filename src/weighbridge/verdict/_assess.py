@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _num_samples
-from threadpoolctl import ThreadpoolController
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
 from weighbridge._findings import BROKEN, Progress, Stage, Stages, count_parameters, told_progress
 from weighbridge._pass_weights import weight_parameter
+from weighbridge.blocks import one_thread
 from weighbridge.diagnostics import Diagnosis, shift_word
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.ratios import weighting_or_default
@@ -101,8 +101,7 @@ def assess_models(
     _check_kinds(list(estimators.values()))
     check_folds(cv, _num_samples(X))
     check_journal(journal, random_state)
-    # small fits: on a busy machine threads would wait for each other
-    with warnings.catch_warnings(), ThreadpoolController().limit(limits=1):
+    with warnings.catch_warnings(), one_thread():
         # what they say about overlap is among the findings
         warnings.simplefilter("ignore", OverlapWarning)
         # an interruption goes on to the caller
