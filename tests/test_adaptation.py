@@ -16,12 +16,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from weighbridge import ImportanceWeighted, adapt
+from weighbridge._findings import Stages
 from weighbridge.adaptation import Settings, load_model
 from weighbridge.adaptation._adapt import run
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
-from weighbridge.verdict._assess import assess_models
+from weighbridge.target_risk import Question
+from weighbridge.verdict import assess_models
 
 SCHEMA = json.loads(
     files("weighbridge.adaptation").joinpath("result.schema.json").read_text(encoding="utf-8")
@@ -488,18 +490,18 @@ def test_what_is_announced_is_about_what_a_slow_model_does():
     y = rng.random(120) < 1 / (1 + np.exp(-3 * np.sin(2 * x[:, 0])))
     announced = []
 
-    def announce(work):
-        announced.append((work, Counted.n_fits))
+    class Listener(Stages):
+        wants_news = True
+
+        def heard(self, topic, news):
+            announced.append((news, Counted.n_fits))
 
     assess_models(
         {"counted": Counted()},
         x,
         y,
         rng.normal(0.8, 0.8, (100, 1)),
-        ratio=GaussianRatio(),
-        cv=2,
-        random_state=0,
-        announce=announce,
+        question=Question(ratio=GaussianRatio(), cv=2, random_state=0, progress=Listener()),
     )
     ((work, before),) = announced
     assert work.names == ("counted",)
@@ -514,8 +516,15 @@ def test_what_is_announced_is_about_what_a_slow_model_does():
 def test_nothing_is_announced_of_models_that_are_solved_at_once():
     train, deploy, _ = clinic(200, 100)
     announced = []
-    run(train, deploy, Settings(label="readmitted"), announce=announced.append)
-    assert announced == []
+
+    class Listener(Stages):
+        wants_news = True
+
+        def heard(self, topic, news):
+            announced.append(topic)
+
+    run(train, deploy, Settings(label="readmitted"), progress=Listener())
+    assert announced == ["read"]
 
 
 def test_an_estimator_that_was_passed_fails_in_its_own_words():

@@ -33,7 +33,7 @@ def verdict_of(
     """Judge the numbers and put the verdict together; `weighted` is the candidate in question."""
     none, confidence = assessed["none"], diagnosis.confidence
     changes = {
-        name: None if name == "none" else paired_change(each, none, confidence)
+        name: None if name == "none" else paired_change(each, none)
         for name, each in assessed.items()
     }
     judgement = Judgement(
@@ -79,7 +79,7 @@ def _of_choice(
         for name, each in assessed.items()
         # that none may be as good is what "probably" says
         if name not in (judgement.use, "none")
-        and (change := paired_change(each, used, confidence)) is not None
+        and (change := paired_change(each, used)) is not None
         and contains_zero(change)
     ]
     by_other_loss = _chosen_by_other_loss(used.model, used.risk.measure)
