@@ -35,8 +35,8 @@ from weighbridge.verdict._candidates import (
     make_candidates,
     weighted_name,
 )
+from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
 from weighbridge.verdict._verdict import Verdict
-from weighbridge.verdict._verdict_of import verdict_of, worse_in_deployment
 
 # Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
 _FOUND = 0.05
