@@ -35,10 +35,14 @@ from weighbridge import ImportanceWeighted, assess, fit_ratio
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.diagnostics import label_shift
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.target_risk import estimate_risk
-from weighbridge.target_risk._assessed import assess_procedures, paired_change
-from weighbridge.target_risk._measure import find_measure
-from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.target_risk import (
+    Question,
+    RiskProblem,
+    assess_procedures,
+    estimate_risk,
+    find_measure,
+    paired_change,
+)
 from weighbridge.verdict._candidates import CHEAP, make_candidates
 
 RUNS = RESULTS / "verdict_runs.jsonl"
@@ -87,11 +91,11 @@ def clinic(seed):
     """Expected and actual error of every weighting, as a verdict finds them."""
     data = make_clinic(random_state=seed)
     base = clinic_model()
-    problem = RiskProblem(base, data.X, data.y, data.X_target, random_state=seed)
+    problem = RiskProblem(base, data.X, data.y, data.X_target, question=Question(random_state=seed))
     measure = find_measure(None, None, base)
     procedures = make_candidates(base, CHEAP, None, problem.seed)
     assessed = dict(zip(CHEAP, assess_procedures(procedures, problem, measure), strict=True))
-    change = paired_change(assessed["tuned"], assessed["none"], 0.95)
+    change = paired_change(assessed["tuned"], assessed["none"])
     found = {"helps": change.value < -change.standard_error, "surely": change.high < 0}
     for name, each in assessed.items():
         actual = np.mean(each.model.predict(data.X_target) != data.y_target)

@@ -21,6 +21,7 @@ from weighbridge.adaptation import Settings, load_model, run
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
+from weighbridge.target_risk import Question
 from weighbridge.verdict import assess_models
 
 SCHEMA = json.loads(
@@ -525,10 +526,7 @@ def test_what_is_announced_is_about_what_a_slow_model_does():
         x,
         y,
         rng.normal(0.8, 0.8, (100, 1)),
-        ratio=GaussianRatio(),
-        cv=2,
-        random_state=0,
-        progress=listener,
+        question=Question(ratio=GaussianRatio(), cv=2, random_state=0, progress=listener),
     )
     ((topic, work, before),) = listener.news
     assert topic == "work"

@@ -21,7 +21,7 @@ from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.datasets import make_clinic, make_gaussian_shift
 from weighbridge.ratios import KnownRatio
 from weighbridge.target_risk import compare_risks, estimate_risk
-from weighbridge.target_risk._assessed import METHODS
+from weighbridge.target_risk._question import METHODS
 
 
 def line(intercept=0.5, slope=1.0):

@@ -6,8 +6,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from weighbridge.criteria._row_loss import ROW_LOSSES
 from weighbridge.datasets import make_gaussian_shift
-from weighbridge.target_risk._doubly_robust import doubly_robust, weighted_mean
-from weighbridge.target_risk._influence import Influence, Losses, RatioInfluence
+from weighbridge.target_risk._influence import (
+    Influence,
+    Losses,
+    RatioInfluence,
+    doubly_robust,
+    weighted_mean,
+)
 from weighbridge.target_risk._labels import PENALTIES, Features, PlausibleLabels, smooth
 
 SQUARED = ROW_LOSSES["neg_mean_squared_error"]

@@ -23,7 +23,8 @@ from weighbridge.ratios import KnownRatio
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict import assess
 from weighbridge.verdict._candidates import candidate_names
-from weighbridge.verdict._words import Judgement, top_sentence
+from weighbridge.verdict._judgement import Judgement
+from weighbridge.verdict._words import top_sentence
 from weighbridge.weighting import RIWERM
 
 SQUARED = "neg_mean_squared_error"

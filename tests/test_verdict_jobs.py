@@ -16,8 +16,8 @@ from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.criteria import LeaveOneOut
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.search import GridSearch
-from weighbridge.verdict import assess
-from weighbridge.verdict._assess import assess_models
+from weighbridge.target_risk import Question
+from weighbridge.verdict import assess, assess_models
 from weighbridge.weighting import Geodesic
 
 DATA = make_quadratic(random_state=0)
@@ -211,7 +211,11 @@ def test_models_assessed_together_get_the_verdicts_they_get_alone(toy):
     estimators = {"line": LinearRegression(), "tree": few}
     options = {"random_state": 0, "cv": 2}  # one ratio is estimated, and shared
     told = []
-    together = assess_models(estimators, *toy, progress=lambda *each: told.append(each), **options)
+    together = assess_models(
+        estimators,
+        *toy,
+        question=Question(progress=lambda *each: told.append(each), **options),
+    )
     for name, estimator in estimators.items():
         alone = assess(estimator, *toy, **options)
         assert together[name].to_dict() == alone.to_dict()
@@ -235,7 +239,8 @@ def test_journals_of_several_models_have_names_of_their_own(toy, tmp_path):
         "a:b": ImportanceWeightedCV(forest, search=GridSearch(lam=2, alpha=1), random_state=0),
         "c": ImportanceWeightedCV(forest, search=GridSearch(lam=2, alpha=1)),
     }
-    assess_models(own, *toy, journal=tmp_path, candidates=["none", "tuned"], **TWO)
+    question = Question(journal=tmp_path, candidates=["none", "tuned"], **TWO)
+    assess_models(own, *toy, question=question)
     assert {path.name for path in tmp_path.iterdir()} == {
         f"{name}-tuned{part}.jsonl" for name in ("a-b", "c") for part in ("", "-fold1", "-fold2")
     }

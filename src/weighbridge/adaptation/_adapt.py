@@ -29,7 +29,7 @@ from weighbridge.adaptation._same_rows import check_rows
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
-from weighbridge.target_risk import base_of
+from weighbridge.target_risk import Question, base_of
 from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
 
@@ -219,14 +219,16 @@ def run(
             asked.X,
             asked.pair.y,
             asked.X_target,
-            ratio=asked.ratio,
-            scoring=asked.scoring,
-            confidence=settings.confidence,
-            sample_weight=asked.pair.weight,
-            n_jobs=settings.n_jobs,
-            random_state=settings.seed,
-            journal=journal,
-            progress=stages,
+            asked.pair.weight,
+            Question(
+                ratio=asked.ratio,
+                scoring=asked.scoring,
+                confidence=settings.confidence,
+                n_jobs=settings.n_jobs,
+                random_state=settings.seed,
+                journal=journal,
+                progress=stages,
+            ),
         )
         return _adaptation(verdicts, asked, settings, command, stages)
 

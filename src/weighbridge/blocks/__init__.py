@@ -17,7 +17,15 @@ from weighbridge.blocks._columns import (
 )
 from weighbridge.blocks._dask import DaskRows, from_dask
 from weighbridge.blocks._linear import BlockModel, in_memory, predict_by_blocks
-from weighbridge.blocks._local import ArrayRows, LocalRows, as_numbers, from_array, row_blocks
+from weighbridge.blocks._local import (
+    ArrayRows,
+    LocalRows,
+    as_numbers,
+    from_array,
+    one_blas_thread,
+    one_thread,
+    row_blocks,
+)
 from weighbridge.blocks._rows import Block, Rows, check_columns, joined_tables
 from weighbridge.blocks._sources import (
     as_rows,

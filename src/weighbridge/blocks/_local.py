@@ -141,6 +141,16 @@ def blas_threads() -> int:
     return max((int(pool["num_threads"]) for pool in pools), default=1)
 
 
+def one_thread() -> Any:
+    """Hold the libraries to one thread: on a busy machine those of small fits would wait."""
+    return ThreadpoolController().limit(limits=1)
+
+
+def one_blas_thread() -> Any:
+    """Hold linear algebra to one thread; quick enough to be asked for around every small fit."""
+    return _libraries().limit(limits=1, user_api="blas")
+
+
 @cache
 def _libraries() -> ThreadpoolController:
     """Return the thread pools of this process; to look for them takes milliseconds."""

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
@@ -17,9 +16,9 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._pass_weights import fit_with_weights
+from weighbridge.blocks import one_blas_thread
 from weighbridge.criteria._criterion import CandidateObjective, Outcome
 from weighbridge.criteria._linear_design import fixed_steps
 from weighbridge.criteria._row_loss import RowLoss, respond, row_loss
@@ -151,7 +150,7 @@ class FoldObjective(CandidateObjective):
             for number in range(len(self.splits))
         )
         # here for this process and its threads, in `fit_fold` for other processes
-        with one_thread():
+        with one_blas_thread():
             results = iter(Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs))
             for _ in weights:
                 yield self._joined([next(results) for _ in self.splits])
@@ -256,19 +255,8 @@ def is_worker() -> bool:
 @contextmanager
 def alone() -> Iterator[None]:
     """Work in one thread, whatever the estimator's own number of jobs is."""
-    with one_thread(), parallel_config(backend="sequential"):
+    with one_blas_thread(), parallel_config(backend="sequential"):
         yield
-
-
-def one_thread() -> Any:
-    """Limit linear algebra to one thread, and give the others back afterwards."""
-    return _libraries().limit(limits=1, user_api="blas")
-
-
-@cache
-def _libraries() -> Any:
-    """Look for the linear algebra libraries once a process: it takes longer than a small fit."""
-    return ThreadpoolController()
 
 
 def _fit_fold(

@@ -23,6 +23,13 @@ class RowLoss:
     loss: Callable[[np.ndarray, np.ndarray], np.ndarray]
     of_classes: bool = False
 
+    def expected(self, chances: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        """Return the loss of predictions, averaged over the classes with their chances."""
+        total = np.zeros(len(chances))
+        for code, chance in enumerate(chances.T):
+            total += chance * self.loss(np.full(len(chances), code), prediction)
+        return total
+
 
 def _squared(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     return np.asarray(np.square(y - prediction))

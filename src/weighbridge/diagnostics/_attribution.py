@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._data import check_count, distinct_values
+from weighbridge.blocks import one_thread
 from weighbridge.diagnostics._domain import (
     CrossFittedDomain,
     DomainModel,
@@ -132,8 +132,7 @@ def attributed(domain: CrossFittedDomain, n_shuffles: int = 3) -> tuple[FeatureA
     """Return the attribution for a domain classifier that is fitted already."""
     check_count("n_shuffles", n_shuffles, 1)
     alone = _alone(domain)
-    # the calls are many and small: threads would wait for each other
-    with ThreadpoolController().limit(limits=1):
+    with one_thread():
         falls = _falls(domain, n_shuffles)
     found = [
         FeatureAttribution(name, *fall, by_itself)

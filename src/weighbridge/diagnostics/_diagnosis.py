@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from threadpoolctl import ThreadpoolController
 
 from weighbridge._data import to_numpy
 from weighbridge._estimators import WeightedEstimator, is_estimated
 from weighbridge._findings import Finding, OverlapJudgement, count_parameters, judge_weights
+from weighbridge.blocks import one_thread
 from weighbridge.diagnostics._attribution import attributed
 from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._calibration import calibration
@@ -70,8 +70,7 @@ class Diagnosis:
         )
         self.ratio = ratio
         self.estimated, self.automatic = is_estimated(ratio), _is_automatic(ratio)
-        # small fits: on a busy machine threads would wait for each other
-        with ThreadpoolController().limit(limits=1):
+        with one_thread():
             self._look(ratio, samples, random_state)
         self.overlap = self._judged(n_parameters)
 

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController
 
 from weighbridge._data import (
     RowScores,
@@ -22,6 +21,7 @@ from weighbridge._data import (
     take_rows,
 )
 from weighbridge._findings import Estimate
+from weighbridge.blocks import one_thread
 from weighbridge.ratios import TableEncoder, deal, stacked_table
 
 
@@ -278,8 +278,7 @@ class CrossFittedDomain:
     def __init__(self, rows: DomainRows, weights: Any = None) -> None:
         self.rows = rows
         self.weights = rows.of_source(weights)
-        # small fits: on a busy machine threads would wait for each other
-        with ThreadpoolController().limit(limits=1):
+        with one_thread():
             self.models = [self._fit(train) for train, _ in rows.folds]
         self.log_odds = np.empty(rows.codes.size)
         for model, test in zip(self.models, rows.tests, strict=True):

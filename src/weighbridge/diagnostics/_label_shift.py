@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController
 
 from weighbridge._data import check_count, take_rows
+from weighbridge.blocks import one_thread
 from weighbridge.diagnostics._domain import small_trees
 from weighbridge.diagnostics._samples import coded_classes
 from weighbridge.ratios import (
@@ -51,8 +51,7 @@ class ClassPosterior:
         folds = min(self.cv, int(np.bincount(codes).min()))
         splitter = StratifiedKFold(folds, shuffle=True, random_state=self.seed)
         split = list(splitter.split(np.zeros((rows.size, 1)), codes))
-        # small fits: on a busy machine threads would wait for each other
-        with ThreadpoolController().limit(limits=1):
+        with one_thread():
             fitted = [
                 self._fit_folds(model, view, rows, codes, new, split)
                 for model, view in self._models(rows, codes)

@@ -25,6 +25,7 @@ from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._source_ratio import (
+    ScoredRatio,
     mean_one_log_ratio,
     source_log_ratio,
     source_log_weight,

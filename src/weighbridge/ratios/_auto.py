@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._data import RowScores, check_count, is_foreign, shuffled, take_rows, to_numpy
+from weighbridge.blocks import one_thread
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._candidates import (
     Candidate,
@@ -142,8 +142,7 @@ class AutoRatio(EstimatedRatio):
         X_few, codes_few = (take_rows(X, few), codes[few]) if some else (X, codes)
         rows = RowScores(X_few)
         folds = deal(rows.group, codes_few, int(self.cv))
-        # small fits: on a busy machine threads would wait for each other
-        with ThreadpoolController().limit(limits=1):
+        with one_thread():
             results = [
                 self._cross_fitted(candidate, X_few, codes_few, folds)
                 for candidate in self._candidates(X_few, codes_few, seed)

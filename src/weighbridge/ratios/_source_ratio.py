@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.weighting import Geodesic, log_mean
@@ -25,6 +26,19 @@ def source_log_ratio(ratio: Any, X: Any, sample_weight: np.ndarray | None) -> np
             "rows; look for NaN in X or in the densities there."
         )
     return log_ratio
+
+
+class ScoredRatio(FrozenEstimator):  # type: ignore[misc, unused-ignore]
+    """A fitted ratio that knows its values at one table, and is asked for those of any other."""
+
+    def __init__(self, estimator: Any, table: Any, log_ratio: np.ndarray):
+        super().__init__(estimator)
+        self.table = table
+        self.log_ratio = log_ratio
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log ratio at the rows of `X`."""
+        return self.log_ratio if X is self.table else self.estimator.score_samples(X)
 
 
 def mean_one_log_ratio(log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:

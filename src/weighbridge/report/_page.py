@@ -18,7 +18,7 @@ from weighbridge.report._figures import (
     trust_figures,
 )
 from weighbridge.report._read import Facts
-from weighbridge.report._words import (
+from weighbridge.verdict import (
     actual_words,
     cards,
     choice_words,
@@ -115,7 +115,7 @@ def _sections(facts: Facts) -> list[Section]:
             "shift",
             "Shift",
             "Where do the files differ, and does weighting remove it?",
-            shift_words(facts),
+            shift_words(facts, facts.balance, facts.shown),
             advice("shift"),
             shift_figures(facts),
         ),
@@ -148,7 +148,14 @@ def _expect_section(facts: Facts, advice: list[str]) -> Section:
 
 def _choice_section(facts: Facts) -> Section:
     drawn = choice_figures(facts)
-    return Section("choice", "Choice", "Why this weighting?", choice_words(facts), [], drawn)
+    return Section(
+        "choice",
+        "Choice",
+        "Why this weighting?",
+        choice_words(facts, facts.pictures.bridge),
+        [],
+        drawn,
+    )
 
 
 def _head(facts: Facts) -> dict[str, Any]:

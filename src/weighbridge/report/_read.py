@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Estimate, Numbers
 from weighbridge.pictures import FeatureDifference, Forest, Pictures, read_forest
+from weighbridge.verdict import StoredResult
 
 _BLOCK = re.compile(r'<script type="application/json" id="result">(.*?)</script>', re.DOTALL)
-# AUC of a feature that tells the files apart by itself, and how many such are named.
-_TELLING = 0.52
-_NAMED = 3
 # Commands whose results have a page.
 _DRAWN = ("adapt", "demo", "diagnose")
 
@@ -89,21 +85,8 @@ def _checked(result: Any, path: str | PathLike[str]) -> dict[str, Any]:
     return result
 
 
-class Facts:
-    """A result, with names for what is asked of it more than once; what is not there is empty."""
-
-    def __init__(self, result: dict[str, Any]) -> None:
-        self.result = result
-        self.verdict: dict[str, Any] = result["verdict"]
-        self.use: str | None = self.verdict.get("use")
-        self.answers = {each["question"]: each for each in result.get("answers") or []}
-        self.findings: list[dict[str, Any]] = result.get("findings") or []
-        self.inputs: dict[str, Any] = result.get("inputs") or {}
-        self.settings: dict[str, Any] = result.get("settings") or {}
-        self.shift: dict[str, Any] = result.get("shift") or {}
-        self.overlap: dict[str, Any] = result.get("overlap") or {}
-        self.expect: dict[str, Any] = result.get("expect") or {}
-        self.candidates: list[dict[str, Any]] = self.expect.get("candidates") or []
+class Facts(StoredResult):
+    """A result by name, with the numbers of its pictures."""
 
     @cached_property
     def pictures(self) -> Pictures:
@@ -127,11 +110,6 @@ class Facts:
             FeatureDifference.from_dict({**row, "after": {used: row.get("after")}}) for row in rows
         ]
 
-    @property
-    def used(self) -> dict[str, Any] | None:
-        """The candidate of the model that was kept."""
-        return self.candidate(self.use)
-
     @cached_property
     def shown(self) -> str | None:
         """The weighting whose weights are drawn: the one used, else what could have been."""
@@ -144,49 +122,6 @@ class Facts:
     def drawn(self) -> list[str]:
         """The weightings that the pictures know, those of the reader's own choice first."""
         return sorted(self.pictures.weights, key=lambda name: name not in ("tuned", "given"))
-
-    def is_none(self, name: str) -> bool:
-        """Whether a weighting turned out to be none at all."""
-        candidate = self.candidate(name) or {}
-        return candidate.get("lam") == 0 and len(candidate.get("mixture") or []) < 2
-
-    @property
-    def is_withheld(self) -> bool:
-        """Whether no figure is given because the files hardly overlap."""
-        return bool(self.expect.get("withheld"))
-
-    @cached_property
-    def numbers(self) -> Numbers:
-        """How errors and changes are written; only where something was expected."""
-        none = self.candidate("none") or {}
-        error = none.get("error")
-        typical = self.expect.get("training") if error is None else error["value"]
-        return Numbers(self.expect["measure"], 0.0 if typical is None else typical)
-
-    @property
-    def confidence(self) -> str:
-        """The confidence of the intervals."""
-        value = self.expect.get("confidence", self.settings.get("confidence", 0.95))
-        return f"{100 * value:g} %"
-
-    @property
-    def moved(self) -> list[dict[str, Any]]:
-        """The features that tell the files apart by themselves, the most telling first."""
-        telling = [each for each in self.shift.get("attribution") or [] if each["alone"] > _TELLING]
-        return sorted(telling, key=lambda each: -each["alone"])[:_NAMED]
-
-    def candidate(self, name: str | None) -> dict[str, Any] | None:
-        """Return a candidate by name."""
-        return next((each for each in self.candidates if each["name"] == name), None)
-
-    @property
-    def mixture(self) -> list[list[float]]:
-        """What the tuned model is an average of: lam, alpha and share of each part."""
-        return (self.candidate("tuned") or {}).get("mixture") or []
-
-    def finding(self, code: str) -> dict[str, Any] | None:
-        """Return the first finding of a code."""
-        return next((each for each in self.findings if each["code"] == code), None)
 
 
 def facts_of(result: dict[str, Any]) -> Facts:
@@ -203,8 +138,3 @@ def facts_of(result: dict[str, Any]) -> Facts:
             "said and run the command again."
         )
     return Facts(result)
-
-
-def estimate(numbers: dict[str, float]) -> Estimate:
-    """Return a number with its interval as it was before it became JSON."""
-    return Estimate(numbers["value"], math.nan, numbers["low"], numbers["high"])

@@ -17,7 +17,7 @@ from weighbridge.report._figures import expect_figures
 from weighbridge.report._page import page_content
 from weighbridge.report._read import facts_of
 from weighbridge.report._tables import MOST_ROWS
-from weighbridge.report._words import cards, expect_words
+from weighbridge.verdict import cards, expect_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment

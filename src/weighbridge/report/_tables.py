@@ -9,8 +9,8 @@ from typing import Any
 
 from weighbridge._findings import number, percent, signed
 from weighbridge.pictures import FeatureDifference, WeightedFeature
-from weighbridge.report._read import Facts, estimate
-from weighbridge.report._words import is_inside
+from weighbridge.report._read import Facts
+from weighbridge.verdict import stored_estimate
 
 # Rows of a table; the rest are counted.
 MOST_ROWS = 400
@@ -61,11 +61,11 @@ def _candidate(facts: Facts, each: dict[str, Any]) -> list[str]:
     if error is None:
         cells += ["withheld", _DASH]
     else:
-        cells += [numbers.value(error["value"]), numbers.span(estimate(error))]
+        cells += [numbers.value(error["value"]), numbers.span(stored_estimate(error))]
     if change is None:
         cells += [_DASH, _DASH]
     else:
-        cells += [numbers.change(change["value"]), numbers.change_span(estimate(change))]
+        cells += [numbers.change(change["value"]), numbers.change_span(stored_estimate(change))]
     return [*cells, _DASH if each["worth"] is None else f"{each['worth']:,.0f}"]
 
 
@@ -73,7 +73,7 @@ def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
     if not known:
         return []
     value = facts.expect["actual"].get(each["name"])
-    inside = is_inside(facts, each["name"])
+    inside = facts.is_inside(each["name"])
     shown = _DASH if value is None else facts.numbers.value(value)
     return [shown, _DASH if inside is None else "yes" if inside else "no"]
 
@@ -111,7 +111,7 @@ def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> li
     training = numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
     shown = ["withheld", _DASH]
     if error is not None:
-        shown = [numbers.value(error["value"]), numbers.span(estimate(error))]
+        shown = [numbers.value(error["value"]), numbers.span(stored_estimate(error))]
     return [f"{candidate['name']}{used}", training, *shown]
 
 

@@ -1,15 +1,15 @@
 """What a model will lose on the target, estimated without target labels."""
 
-from weighbridge.target_risk._assessed import (
-    DOUBLY_ROBUST,
-    Assessed,
-    assess_procedures,
-    check_options,
-    paired_change,
-)
+from weighbridge.target_risk._assessed import Assessed, assess_procedures, paired_change
 from weighbridge.target_risk._held_out import base_of
-from weighbridge.target_risk._measure import NAMES, Measure, find_measure
-from weighbridge.target_risk._problem import RiskProblem, check_arguments, check_folds
+from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.target_risk._question import (
+    NAMES,
+    Measure,
+    Question,
+    check_arguments,
+    find_measure,
+)
 from weighbridge.target_risk._risk_estimate import RiskComparison, RiskEstimate
 from weighbridge.target_risk._risks import compare_risks, estimate_risk
 

@@ -4,45 +4,57 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
+from weighbridge._estimators import is_estimated
 from weighbridge._findings import (
     BROKEN,
+    ENOUGH,
     Estimate,
     Finding,
     OverlapJudgement,
     judge_weights,
     pareto_threshold,
 )
+from weighbridge.blocks import one_thread
 from weighbridge.criteria import respond
-from weighbridge.diagnostics import check_confidence
 from weighbridge.ratios import outside_support
-from weighbridge.target_risk._doubly_robust import (
+from weighbridge.target_risk._influence import (
+    Influence,
     calibrated_confidence,
     doubly_robust,
     weighted_mean,
 )
-from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
-from weighbridge.target_risk._influence import Influence
-from weighbridge.target_risk._measure import Measure
-from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.target_risk._question import (
+    CONFIDENCE,
+    DOUBLY_ROBUST,
+    WEIGHTED,
+    Measure,
+    has_chances,
+    raw_responses,
+    weighted_metric,
+)
 from weighbridge.target_risk._risk_estimate import (
     FLAGGED,
     GOOD,
     WITHHELD,
     RiskEstimate,
-    why_few,
-    why_rough,
 )
-from weighbridge.target_risk._whole_metric import has_chances, raw_responses, weighted_metric
 
-DOUBLY_ROBUST, WEIGHTED, CONFIDENCE = "doubly robust", "weighted", "confidence"
-METHODS = (DOUBLY_ROBUST, WEIGHTED, CONFIDENCE)
+if TYPE_CHECKING:
+    from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
+    from weighbridge.target_risk._problem import RiskProblem
+
 # Losses beyond this have squares of squares beyond a double.
 _LARGEST = 1e70
+# Fewer rows of a sample, or effective ones, make every interval rough.
+_FEW_ROWS, _FEW_EFFECTIVE = 50, 30
+# Share of the variance that must come from the weighted rows for their tail to matter.
+_CARRIED = 0.5
+# Share of the rows that the ratio may cost before the model of the labels has to bend.
+_SLIGHT = 0.7
 
 
 class Assessed(NamedTuple):
@@ -55,12 +67,12 @@ class Assessed(NamedTuple):
     responses: HeldOut | None = None
 
 
-def paired_change(other: Assessed, baseline: Assessed, confidence: float) -> Estimate | None:
+def paired_change(other: Assessed, baseline: Assessed) -> Estimate | None:
     """Return the paired change from one procedure to another; None where it is withheld."""
     withheld = WITHHELD in (other.risk.state, baseline.risk.state)
     if withheld or other.influence is None or baseline.influence is None:
         return None
-    return other.influence.minus(baseline.influence).estimate(confidence)
+    return other.influence.minus(baseline.influence).estimate(baseline.risk.confidence)
 
 
 def assess_procedures(
@@ -68,8 +80,6 @@ def assess_procedures(
     problem: RiskProblem,
     measure: Measure,
     *,
-    method: str = DOUBLY_ROBUST,
-    confidence: float = 0.95,
     overlap: OverlapJudgement | None = None,
     finals: list[Any] | None = None,
     step: Step | None = None,
@@ -82,24 +92,11 @@ def assess_procedures(
         responses = [raw_responses(each) for each in estimators]
     else:
         responses = [_responses(each, measure, problem) for each in estimators]
-    # small fits: on a busy machine threads would wait for each other
-    with ThreadpoolController().limit(limits=1):
+    with one_thread():
         found = problem.held_out(estimators, responses, finals=finals, step=step)
         if measure.row_loss is None:
-            return [_of_whole(each, problem, measure, confidence, overlap) for each in found]
-        return _of_rows(found, problem, measure, method, confidence, overlap)
-
-
-def check_options(method: str, confidence: float, measure: Measure, estimators: list[Any]) -> None:
-    """Refuse options that make no sense, before any work."""
-    if method not in METHODS:
-        raise ValueError(f"Got method={method!r}, but expected one of {', '.join(METHODS)}.")
-    check_confidence(confidence)
-    if method == CONFIDENCE and not (measure.row_loss and all(map(has_chances, estimators))):
-        raise ValueError(
-            "Got method='confidence', which needs a classifier with predict_proba and a loss that "
-            f"is a mean over rows; use {DOUBLY_ROBUST!r}."
-        )
+            return [_of_whole(each, problem, measure, overlap) for each in found]
+        return _of_rows(found, problem, measure, overlap)
 
 
 def _responses(estimator: Any, measure: Measure, problem: RiskProblem) -> dict[str, Response]:
@@ -116,8 +113,6 @@ def _of_rows(
     procedures: list[Procedure],
     problem: RiskProblem,
     measure: Measure,
-    method: str,
-    confidence: float,
     overlap: OverlapJudgement,
 ) -> list[Assessed]:
     loss = measure.row_loss
@@ -142,7 +137,7 @@ def _of_rows(
         if measure.root:
             named = {name: influence.root() for name, influence in named.items()}
         training = _training(parts[number].held_out, problem, measure)
-        assembled = _assembled(named, training, problem, measure, method, confidence, overlap)
+        assembled = _assembled(named, training, problem, measure, overlap)
         said, final = procedures[number]
         responses = said.get("chances", said["main"])
         assessed.append(assembled._replace(model=final, responses=responses))
@@ -167,36 +162,50 @@ def _assembled(
     training: Influence,
     problem: RiskProblem,
     measure: Measure,
-    method: str,
-    confidence: float,
     overlap: OverlapJudgement,
 ) -> Assessed:
-    estimates = {
-        name: influence.estimate(confidence, measure.bounds) for name, influence in named.items()
-    }
-    lowest = measure.bounds[0]
+    confidence, bounds = problem.question.confidence, measure.bounds
+    estimates = {name: each.estimate(confidence, bounds) for name, each in named.items()}
     reasons = {
-        name: why_rough(influence, problem, overlap, lowest) for name, influence in named.items()
+        name: _why_few(problem, overlap)
+        or _of_method(each, problem)
+        or _of_few_rows(each, problem, bounds[0])
+        for name, each in named.items()
     }
+    method = problem.question.method
+    of_training = training.estimate(confidence, bounds)
+    risk = _risk(problem, measure, method, estimates, reasons, of_training, overlap)
+    return Assessed(risk, named[method], training)
+
+
+def _risk(
+    problem: RiskProblem,
+    measure: Measure,
+    method: str,
+    estimates: dict[str, Estimate],
+    reasons: dict[str, str],
+    training: Estimate,
+    overlap: OverlapJudgement,
+) -> RiskEstimate:
+    """Put an estimate together; `reasons` say why each method is rough, or nothing."""
     disagreement = _disagreement(estimates, method)
     states = {name: FLAGGED if reason else GOOD for name, reason in reasons.items()}
     if disagreement:
         states[method] = FLAGGED
     withheld = overlap.word == BROKEN
-    risk = RiskEstimate(
+    return RiskEstimate(
         measure=measure.name,
         method=method,
         state=WITHHELD if withheld else states[method],
         estimate=None if withheld else estimates[method],
-        training=training.estimate(confidence, measure.bounds),
+        training=training,
         by_method={} if withheld else estimates,
         state_by_method={} if withheld else states,
-        confidence=confidence,
+        confidence=problem.question.confidence,
         worth=problem.ess,
         n_rows=problem.rows.y.size,
         findings=_findings(overlap, reasons[method], disagreement),
     )
-    return Assessed(risk, named[method], training)
 
 
 def _findings(
@@ -255,41 +264,47 @@ def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Inf
 
 
 def _of_whole(
-    procedure: Procedure,
-    problem: RiskProblem,
-    measure: Measure,
-    confidence: float,
-    overlap: OverlapJudgement,
+    procedure: Procedure, problem: RiskProblem, measure: Measure, overlap: OverlapJudgement
 ) -> Assessed:
     said, final = procedure
-    seed = 0  # of the bootstrap: the same draws for every model
     estimate, training = (
-        weighted_metric(
-            measure.scorer,
-            problem,
-            said,
-            confidence,
-            seed,
-            bounds=measure.bounds,
-            toward_target=toward_target,
-        )
+        weighted_metric(measure, problem, said, toward_target=toward_target)
         for toward_target in (True, False)
     )
-    withheld = overlap.word == BROKEN
     heavy = problem.tail_index > pareto_threshold(problem.rows.y.size)
-    reason = why_few(problem, overlap) or ("the weights have a heavy tail" if heavy else "")
-    state = FLAGGED if reason else GOOD
-    risk = RiskEstimate(
-        measure=measure.name,
-        method=WEIGHTED,
-        state=WITHHELD if withheld else state,
-        estimate=None if withheld else estimate,
-        training=training,
-        by_method={} if withheld else {WEIGHTED: estimate},
-        state_by_method={} if withheld else {WEIGHTED: state},
-        confidence=confidence,
-        worth=problem.ess,
-        n_rows=problem.rows.y.size,
-        findings=_findings(overlap, reason, []),
-    )
+    reason = _why_few(problem, overlap) or ("the weights have a heavy tail" if heavy else "")
+    estimates, reasons = {WEIGHTED: estimate}, {WEIGHTED: reason}
+    risk = _risk(problem, measure, WEIGHTED, estimates, reasons, training, overlap)
     return Assessed(risk, model=final)
+
+
+def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:
+    """Return why there are too few rows for any method; nothing where there are enough."""
+    if overlap.word != ENOUGH:
+        return overlap.reason
+    fewest = min(problem.rows.y.size, problem.n_target)
+    if fewest < _FEW_ROWS:
+        return f"one of the samples has {fewest} rows only"
+    if problem.ess < _FEW_EFFECTIVE:
+        return f"the full ratio is worth {problem.ess:.0f} rows only"
+    return ""
+
+
+def _of_method(influence: Influence, problem: RiskProblem) -> str:
+    if influence.plain:
+        return "it takes the ratio for known" if is_estimated(problem.ratio) else ""
+    if problem.features.quadratic is None and problem.ess < _SLIGHT * problem.rows.y.size:
+        return "there are too few rows for a model of the labels that bends"
+    return ""
+
+
+def _of_few_rows(influence: Influence, problem: RiskProblem, lowest: float) -> str:
+    if influence.value <= lowest:
+        return "the estimate cannot be told from the smallest value there is"
+    if influence.of_source < _CARRIED * influence.variance or influence.variance == 0:
+        return ""
+    limit, tail = pareto_threshold(problem.rows.y.size), influence.tail_index
+    if math.isnan(tail) or tail <= limit:
+        return ""
+    worth = f"worth {problem.ess:.0f} of {problem.rows.y.size:,} rows"
+    return f"a few rows decide it (tail index {tail:.2f}, {worth})"

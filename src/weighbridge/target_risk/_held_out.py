@@ -12,12 +12,13 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.criteria import closed_form_family, fixed_steps, table_rows
-from weighbridge.target_risk._labels import FloatArray
+from weighbridge.ratios import ScoredRatio
+
+FloatArray = npt.NDArray[np.float64]
 
 
 class FoldRows(NamedTuple):
@@ -62,19 +63,6 @@ class OuterRows:
             self.log_ratio[kept] if isinstance(self.ratio, FrozenEstimator) else None,
             (X_held, X_target),
         )
-
-
-class ScoredRatio(FrozenEstimator):  # type: ignore[misc, unused-ignore]
-    """A fitted ratio that knows its values at one table, and is asked for those of any other."""
-
-    def __init__(self, estimator: Any, table: Any, log_ratio: FloatArray):
-        super().__init__(estimator)
-        self.table = table
-        self.log_ratio = log_ratio
-
-    def score_samples(self, X: Any) -> Any:
-        """Return the log ratio at the rows of `X`."""
-        return self.log_ratio if X is self.table else self.estimator.score_samples(X)
 
 
 def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], list[Any]]:
@@ -133,17 +121,6 @@ class Procedure(NamedTuple):
 
     said: dict[str, HeldOut]
     final: Any
-
-
-def fold_of_rows(
-    y: np.ndarray, n_folds: int, seed: int, *, stratified: bool
-) -> npt.NDArray[np.intp]:
-    """Deal the rows into folds; the number of each row's fold."""
-    fold = np.zeros(y.size, dtype=np.intp)
-    kind = StratifiedKFold if stratified else KFold
-    for k, (_, test) in enumerate(kind(n_folds, shuffle=True, random_state=seed).split(y, y)):
-        fold[test] = k
-    return fold
 
 
 def fit_finals(

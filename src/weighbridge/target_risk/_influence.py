@@ -1,17 +1,25 @@
-"""An estimated mean on the target, and what every row and fold contributes to its error."""
+"""Means on the target, by three methods, and what every row and fold adds to their errors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit, stdtrit
+from sklearn.isotonic import IsotonicRegression
 
 from weighbridge._data import take_rows
 from weighbridge._findings import Estimate, pareto_k
-from weighbridge.target_risk._labels import Features, FloatArray
+
+if TYPE_CHECKING:
+    from weighbridge.criteria import RowLoss
+    from weighbridge.target_risk._held_out import HeldOut
+    from weighbridge.target_risk._labels import Features
+
+FloatArray = npt.NDArray[np.float64]
 
 # Means that differ by less, relative to their size, are equal but for the order of their sums.
 _ROUNDING = 1e-12
@@ -166,3 +174,85 @@ class Losses(NamedTuple):
     expected_target: FloatArray
     of_folds: FloatArray
     of_final: float
+
+
+def doubly_robust(
+    parts: list[Losses], shares: FloatArray, ratio: RatioInfluence | None
+) -> list[Influence]:
+    """Estimate mean losses on the target: modelled ones, corrected by weighted residuals."""
+    residuals = np.column_stack([part.held_out - part.expected for part in parts])
+    expected = np.column_stack([part.expected_target for part in parts])
+    correction = shares @ residuals
+    off = residuals - correction
+    source = shares[:, None] * off
+    centre = expected.mean(axis=0)
+    target = (expected - centre) / len(expected)
+    if ratio is not None:
+        moved_source, moved_target = ratio.of(source)
+        source, target = source + moved_source, target + moved_target
+    return [
+        Influence(
+            float(centre[j] + correction[j] + part.of_final - part.of_folds.mean()),
+            source[:, j],
+            target[:, j],
+            off[:, j],
+            shares,
+            part.of_folds,
+        )
+        for j, part in enumerate(parts)
+    ]
+
+
+def weighted_mean(parts: list[Losses], shares: FloatArray) -> list[Influence]:
+    """Estimate mean losses on the target by self-normalised importance weighting alone."""
+    estimates = []
+    for part in parts:
+        value = float(shares @ part.held_out)
+        off = part.held_out - value
+        estimates.append(
+            Influence(
+                value,
+                shares * off,
+                np.zeros(1),
+                np.zeros_like(off),
+                shares,
+                np.zeros(1),
+                plain=True,
+            )
+        )
+    return estimates
+
+
+def calibrated_confidence(
+    loss: RowLoss,
+    part: Losses,
+    responses: HeldOut,
+    chances: HeldOut,
+    shares: FloatArray,
+    ratio: RatioInfluence | None,
+) -> Influence:
+    """Estimate the mean loss on the target from the probabilities that a classifier gives there."""
+    own = loss.expected(chances.at_source, responses.at_source)
+    line = IsotonicRegression(out_of_bounds="clip")
+    line.fit(own, part.held_out, sample_weight=shares * shares.size)
+    residuals = part.held_out - line.predict(own)
+    at_target = np.mean(
+        [
+            line.predict(loss.expected(chance, response))
+            for chance, response in zip(chances.at_target, responses.at_target, strict=True)
+        ],
+        axis=0,
+    )
+    value = float(at_target.mean())
+    source, target = shares * residuals, (at_target - value) / at_target.size
+    if ratio is not None:
+        moved_source, moved_target = ratio.of(source[:, None])
+        source, target = source + moved_source[:, 0], target + moved_target[:, 0]
+    return Influence(
+        value,
+        source,
+        target,
+        residuals,
+        shares,
+        part.of_folds,
+    )

@@ -225,15 +225,7 @@ class PlausibleLabels:
             mean, scale = model.T
             labels = (np.maximum(mean + scale * each, self.lowest) for each in self.residuals)
             return np.asarray(np.mean([loss.loss(each, response) for each in labels], axis=0))
-        return loss_by_chances(loss, model, response)
-
-
-def loss_by_chances(loss: RowLoss, chances: FloatArray, response: FloatArray) -> FloatArray:
-    """Return the loss of predictions, averaged over the classes with their chances."""
-    total = np.zeros(len(chances))
-    for code, chance in enumerate(chances.T):
-        total += chance * loss.loss(np.full(len(chances), code), response)
-    return total
+        return loss.expected(model, response)
 
 
 def _chances(smoothed: FloatArray) -> FloatArray:

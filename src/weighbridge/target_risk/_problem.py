@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
@@ -22,7 +23,6 @@ from weighbridge.ratios import (
     check_ratio,
     fit_ratio,
     is_fitted,
-    refuse_no_table,
     source_log_ratio,
     target_like_source,
 )
@@ -33,11 +33,11 @@ from weighbridge.target_risk._held_out import (
     Response,
     Step,
     fit_finals,
-    fold_of_rows,
     held_out,
 )
 from weighbridge.target_risk._influence import Losses, RatioInfluence
 from weighbridge.target_risk._labels import Features, FloatArray, PlausibleLabels
+from weighbridge.target_risk._question import Question
 
 
 class RiskProblem:
@@ -49,33 +49,33 @@ class RiskProblem:
         X: Any,
         y: Any,
         X_target: Any,
-        *,
-        ratio: Any = None,
         sample_weight: Any = None,
-        cv: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
+        question: Question | None = None,
     ):
+        self.question = question = question or Question()
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
+        random_state = question.random_state
         if isinstance(random_state, np.random.Generator):
             random_state = int(random_state.integers(2**31 - 1))
         self.random_state = random_state
         self.seed = int(check_random_state(random_state).randint(2**31 - 1))
         X, X_target = _as_table(X), target_like_source(_as_table(X), _as_table(X_target))
-        self.X_target, self.n_jobs = X_target, n_jobs
-        self.n_target = _num_samples(X_target)
+        self.X_target, self.n_target = X_target, _num_samples(X_target)
         _check_size(
             _num_samples(X) if sample_weight is None else int(np.count_nonzero(sample_weight)),
             self.n_target,
         )
-        check_folds(cv, _num_samples(X))
-        self.ratio = _frozen_ratio(estimator, X, X_target, ratio)
+        question.check_folds(_num_samples(X))
+        self.ratio = _frozen_ratio(estimator, X, X_target, question.ratio)
         log_ratio = source_log_ratio(self.ratio, X, sample_weight)
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, None)
         # as the ratio gives it; that of `rows` has mean 1
         self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
-        self._check_classes(cv)
-        self.fold = fold_of_rows(self.rows.y, cv, self.seed, stratified=is_classifier(estimator))
+        self._check_classes(question.cv)
+        kind = StratifiedKFold if is_classifier(estimator) else KFold
+        self.fold = _fold_of_rows(
+            self.rows.y, kind(question.cv, shuffle=True, random_state=self.seed)
+        )
 
     def _check_classes(self, cv: int) -> None:
         if self.rows.classes is None:
@@ -158,7 +158,7 @@ class RiskProblem:
     def fit_finals(self, estimators: Sequence[Any], step: Step | None = None) -> list[Any]:
         """Fit procedures to all rows; one that has no fitted ratio gets this one."""
         ready = [self._ready(each) for each in estimators]
-        return fit_finals(ready, self.outer, n_jobs=self.n_jobs, step=step or _nothing)
+        return fit_finals(ready, self.outer, n_jobs=self.question.n_jobs, step=step or _nothing)
 
     def held_out(
         self,
@@ -169,7 +169,7 @@ class RiskProblem:
         step: Step | None = None,
     ) -> list[Procedure]:
         """Fit procedures without each fold, and to all rows if that is not done yet."""
-        options: dict[str, Any] = {"n_jobs": self.n_jobs, "step": step or _nothing}
+        options: dict[str, Any] = {"n_jobs": self.question.n_jobs, "step": step or _nothing}
         ready = [self._ready(each) for each in estimators]
         if finals is None:
             finals = fit_finals(ready, self.outer, **options)
@@ -206,31 +206,16 @@ class RiskProblem:
         )
 
 
+def _fold_of_rows(y: np.ndarray, splitter: Any) -> npt.NDArray[np.intp]:
+    """Return the number of each row's fold."""
+    fold = np.zeros(y.size, dtype=np.intp)
+    for k, (_, test) in enumerate(splitter.split(y, y)):
+        fold[test] = k
+    return fold
+
+
 def _nothing() -> None:
     """Take a step that nobody watches."""
-
-
-def check_arguments(estimator: Any, y: Any) -> None:
-    """Refuse what is no estimator, and labels that are none, before any work."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise TypeError(
-            f"Got estimator={estimator!r}, but expected an estimator of scikit-learn, e.g. "
-            "LogisticRegression()."
-        )
-    if y is not None:
-        refuse_no_table("y", y)
-    labels = np.asarray(y)
-    if labels.ndim != 1 and not (labels.ndim == 2 and labels.shape[1] == 1):
-        raise ValueError(
-            f"Got y of shape {labels.shape}, but expected one label for each row of X. The order "
-            "is estimator, X, y, X_target."
-        )
-    missing = sum(value is None or value != value for value in labels.ravel().tolist())
-    if missing:
-        raise ValueError(
-            f"Got {missing} of {labels.size} labels that are missing; leave these rows out: "
-            "without a label they cannot be judged by."
-        )
 
 
 def _check_size(n_source: int, n_target: int) -> None:
@@ -247,14 +232,6 @@ def _as_table(X: Any) -> Any:
     if isinstance(X, list | tuple):
         return np.asarray(X)
     return X.tocsr() if issparse(X) else X
-
-
-def check_folds(cv: Any, n_rows: int) -> None:
-    whole = isinstance(cv, Integral) and not isinstance(cv, bool)
-    if not whole or not 2 <= int(cv) <= n_rows:
-        raise ValueError(
-            f"Got cv={cv!r}, but expected a whole number of folds from 2 to the {n_rows} rows of X."
-        )
 
 
 def _has_ratio(estimator: Any) -> bool:

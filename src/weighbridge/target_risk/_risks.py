@@ -7,14 +7,9 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from weighbridge._estimators import WeightedEstimator
-from weighbridge.target_risk._assessed import (
-    DOUBLY_ROBUST,
-    assess_procedures,
-    check_options,
-    paired_change,
-)
-from weighbridge.target_risk._measure import find_measure
-from weighbridge.target_risk._problem import RiskProblem, check_arguments
+from weighbridge.target_risk._assessed import assess_procedures, paired_change
+from weighbridge.target_risk._problem import RiskProblem
+from weighbridge.target_risk._question import DOUBLY_ROBUST, Question, check_arguments
 from weighbridge.target_risk._risk_estimate import RiskComparison, RiskEstimate
 
 
@@ -106,23 +101,20 @@ def estimate_risk(
     >>> bool(risk.interval[0] < actual < risk.interval[1])
     True
     """
-    check_arguments(estimator, y)
-    measure = find_measure(scoring, loss, estimator)
-    check_options(method, confidence, measure, [estimator])
-    problem = RiskProblem(
-        estimator,
-        X,
-        y,
-        X_target,
+    question = Question(
         ratio=ratio,
-        sample_weight=sample_weight,
+        scoring=scoring,
+        loss=loss,
+        method=method,
+        confidence=confidence,
         cv=cv,
         n_jobs=n_jobs,
         random_state=random_state,
     )
-    (assessed,) = assess_procedures(
-        [estimator], problem, measure, method=method, confidence=confidence
-    )
+    check_arguments(estimator, y)
+    measure = question.measure_of(estimator)
+    problem = RiskProblem(estimator, X, y, X_target, sample_weight, question)
+    (assessed,) = assess_procedures([estimator], problem, measure)
     return assessed.risk
 
 
@@ -194,6 +186,16 @@ def compare_risks(
     >>> abs(both.other.value - both.baseline.value - both.change.value) < 1e-9
     True
     """
+    question = Question(
+        ratio=ratio,
+        scoring=scoring,
+        loss=loss,
+        method=method,
+        confidence=confidence,
+        cv=cv,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
     for each in (baseline, other):
         check_arguments(each, y)
     if is_classifier(baseline) != is_classifier(other):
@@ -201,26 +203,15 @@ def compare_risks(
             f"Got {type(baseline).__name__} and {type(other).__name__}, a classifier and a "
             "regressor; two models of one kind can be compared."
         )
-    measure = find_measure(scoring, loss, baseline)
+    measure, _ = (question.measure_of(each) for each in (baseline, other))
     if measure.row_loss is None:
         raise ValueError(
             f"Got scoring={scoring!r}, a metric of the rows as a whole, which cannot be compared "
             "row by row; choose a loss that is a mean over rows, or estimate_risk for each model."
         )
-    check_options(method, confidence, measure, [baseline, other])
     brings = [each for each in (other, baseline) if isinstance(each, WeightedEstimator)]
     problem = RiskProblem(
-        brings[0] if brings else baseline,
-        X,
-        y,
-        X_target,
-        ratio=ratio,
-        sample_weight=sample_weight,
-        cv=cv,
-        n_jobs=n_jobs,
-        random_state=random_state,
+        brings[0] if brings else baseline, X, y, X_target, sample_weight, question
     )
-    pair = assess_procedures(
-        [baseline, other], problem, measure, method=method, confidence=confidence
-    )
-    return RiskComparison(pair[0].risk, pair[1].risk, paired_change(pair[1], pair[0], confidence))
+    pair = assess_procedures([baseline, other], problem, measure)
+    return RiskComparison(pair[0].risk, pair[1].risk, paired_change(pair[1], pair[0]))

@@ -2,7 +2,18 @@
 
 from weighbridge.verdict._assess import assess, assess_models
 from weighbridge.verdict._candidates import Workload
-from weighbridge.verdict._verdict import Answer, Candidate, Verdict, verdict_parts
+from weighbridge.verdict._page_words import (
+    StoredResult,
+    actual_words,
+    cards,
+    choice_words,
+    expect_words,
+    overlap_words,
+    shift_words,
+    stored_estimate,
+)
+from weighbridge.verdict._verdict import Candidate, Verdict, verdict_parts
+from weighbridge.verdict._words import Answer
 
 # Public names; the others serve the packages above.
 __all__ = ["Answer", "Candidate", "Verdict", "assess"]

@@ -9,26 +9,23 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _num_samples
-from threadpoolctl import ThreadpoolController
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
-from weighbridge._findings import BROKEN, Progress, Stage, Stages, count_parameters, told_progress
+from weighbridge._findings import BROKEN, Stage, Stages, count_parameters, told_progress
 from weighbridge._pass_weights import weight_parameter
+from weighbridge.blocks import one_thread
 from weighbridge.diagnostics import Diagnosis, shift_word
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.ratios import weighting_or_default
 from weighbridge.search import Bounds
 from weighbridge.target_risk import (
-    DOUBLY_ROBUST,
     Assessed,
     Measure,
+    Question,
     RiskProblem,
     assess_procedures,
     base_of,
     check_arguments,
-    check_folds,
-    check_options,
-    find_measure,
 )
 from weighbridge.verdict._candidates import (
     Journals,
@@ -38,8 +35,8 @@ from weighbridge.verdict._candidates import (
     make_candidates,
     weighted_name,
 )
+from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
 from weighbridge.verdict._verdict import Verdict
-from weighbridge.verdict._verdict_of import verdict_of, worse_in_deployment
 
 # Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
 _FOUND = 0.05
@@ -79,49 +76,27 @@ def assess_models(
     X: Any,
     y: Any,
     X_target: Any,
-    *,
-    ratio: Any = None,
-    scoring: Any = None,
-    loss: Any = None,
-    candidates: Any = None,
-    confidence: float = 0.95,
     sample_weight: Any = None,
-    cv: int = 5,
-    n_jobs: int | None = None,
-    random_state: Any = None,
-    journal: Any = None,
-    progress: Progress | None = None,
+    question: Question | None = None,
 ) -> dict[str, Verdict]:
     """Assess several models of one kind, by name, with one ratio, one diagnosis, the same folds."""
-    stages = told_progress(progress)
-    models = {
-        name: _model(each, y, scoring, loss, candidates, confidence)
-        for name, each in estimators.items()
-    }
+    question = question or Question()
+    stages = told_progress(question.progress)
+    models = {name: _model(each, y, question) for name, each in estimators.items()}
     _check_kinds(list(estimators.values()))
-    check_folds(cv, _num_samples(X))
-    check_journal(journal, random_state)
-    # small fits: on a busy machine threads would wait for each other
-    with warnings.catch_warnings(), ThreadpoolController().limit(limits=1):
+    question.check_folds(_num_samples(X))
+    check_journal(question.journal, question.random_state)
+    with warnings.catch_warnings(), one_thread():
         # what they say about overlap is among the findings
         warnings.simplefilter("ignore", OverlapWarning)
         # an interruption goes on to the caller
         warnings.filterwarnings("ignore", "The search was interrupted", SearchWarning)
-        stage = Stage(stages, "shift", 2 + len(models) * (1 + int(cv)))
-        problem = RiskProblem(
-            next(iter(estimators.values())),
-            X,
-            y,
-            X_target,
-            ratio=ratio,
-            sample_weight=sample_weight,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        stage = Stage(stages, "shift", 2 + len(models) * (1 + int(question.cv)))
+        first = next(iter(estimators.values()))
+        problem = RiskProblem(first, X, y, X_target, sample_weight, question)
         stage.step()
-        _unweighted(models, problem, confidence, stage)
-        _weighted(models, problem, Journals(journal, problem.seed), stages)
+        _unweighted(models, problem, stage)
+        _weighted(models, problem, stages)
         return {
             name: verdict_of(
                 problem, each.diagnosis, each.shift, each.assessed, weighted_name(each.estimator)
@@ -130,24 +105,22 @@ def assess_models(
         }
 
 
-def _model(
-    estimator: Any, y: Any, scoring: Any, loss: Any, candidates: Any, confidence: float
-) -> _Model:
+def _model(estimator: Any, y: Any, question: Question) -> _Model:
     """Check what is asked of one model, before any work."""
     check_arguments(estimator, y)
-    measure = find_measure(scoring, loss, estimator)
+    measure = question.measure_of(estimator)
     if measure.row_loss is None:
         raise ValueError(
-            f"Got scoring={scoring!r}, a metric of the rows as a whole; a verdict compares models "
-            "row by row. Choose a loss that is a mean over rows, and estimate_risk for this metric."
+            f"Got scoring={question.scoring!r}, a metric of the rows as a whole; a verdict "
+            "compares models row by row. Choose a loss that is a mean over rows, and "
+            "estimate_risk for this metric."
         )
-    check_options(DOUBLY_ROBUST, confidence, measure, [estimator])
     if isinstance(estimator, ImportanceWeighted):
         weighting_or_default(estimator.weighting)
     if isinstance(estimator, ImportanceWeightedCV):
         bounds = Bounds(estimator.lam_bounds, estimator.alpha_bounds)
         check_answer(estimator.answer, bounds.lam)
-    names = candidate_names(candidates, estimator, np.asarray(y))
+    names = candidate_names(question.candidates, estimator, np.asarray(y))
     weight_parameter(clone(base_of(estimator)))  # fail before the work, not after it
     return _Model(estimator, measure, names)
 
@@ -161,18 +134,18 @@ def _check_kinds(estimators: list[Any]) -> None:
         )
 
 
-def _unweighted(
-    models: dict[str, _Model], problem: RiskProblem, confidence: float, stage: Stage
-) -> None:
+def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -> None:
     """Diagnose the samples, and assess every model without weights."""
     for each in models.values():
-        each.candidates = make_candidates(each.estimator, each.names, problem.n_jobs, problem.seed)
+        each.candidates = make_candidates(
+            each.estimator, each.names, problem.question.n_jobs, problem.seed
+        )
         each.finals = problem.fit_finals(each.candidates[:1], stage.step)
     diagnosis: Diagnosis | None = None
     for each in models.values():
         each.n_parameters = count_parameters(each.finals[0], problem.rows.X.shape[1])
         if diagnosis is None:
-            diagnosis = _diagnosed(problem, each.base, each.n_parameters, confidence)
+            diagnosis = _diagnosed(problem, each.base, each.n_parameters)
             stage.step()
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
         (none,) = _assessed(each, each.candidates[:1], each.finals, problem, stage)
@@ -180,13 +153,9 @@ def _unweighted(
         each.shift = _shift(each.diagnosis, none)
 
 
-def _weighted(
-    models: dict[str, _Model],
-    problem: RiskProblem,
-    journals: Journals,
-    stages: Stages,
-) -> None:
+def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -> None:
     """Fit and assess all other candidates, where there is anything to weight for."""
+    journals = Journals(problem.question.journal, problem.seed)
     pending = {name: each for name, each in models.items() if not each.is_settled}
     n_fits = sum(len(each.others) for each in pending.values())
     if not n_fits:
@@ -215,7 +184,6 @@ def _assessed(
         candidates,
         problem,
         model.measure,
-        confidence=model.diagnosis.confidence,
         overlap=model.diagnosis.overlap,
         finals=finals,
         step=stage.step,
@@ -232,7 +200,7 @@ def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
     return word
 
 
-def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int, confidence: float) -> Diagnosis:
+def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int) -> Diagnosis:
     """Diagnose the rows that count."""
     rows = problem.rows
     return Diagnosis(
@@ -242,7 +210,7 @@ def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int, confidence: f
         y=rows.y if is_classifier(base) else None,
         sample_weight=rows.sample_weight,
         n_parameters=n_parameters,
-        confidence=confidence,
+        confidence=problem.question.confidence,
         random_state=problem.random_state,
     )
 
@@ -336,21 +304,17 @@ def assess(
     >>> verdict.model.predict(data.X_target).shape
     (300,)
     """
-    (verdict,) = assess_models(
-        {"": estimator},
-        X,
-        y,
-        X_target,
+    question = Question(
         ratio=ratio,
         scoring=scoring,
         loss=loss,
         candidates=candidates,
         confidence=confidence,
-        sample_weight=sample_weight,
         cv=cv,
         n_jobs=n_jobs,
         random_state=random_state,
         journal=journal,
         progress=progress,
-    ).values()
+    )
+    (verdict,) = assess_models({"": estimator}, X, y, X_target, sample_weight, question).values()
     return verdict

@@ -5,26 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, Estimate, Finding, Numbers
 from weighbridge.diagnostics import ShiftReport, notebook_card
 from weighbridge.target_risk import RiskEstimate
 
+if TYPE_CHECKING:
+    from weighbridge.verdict._words import Answer
+
 _DASH = "–"
-# The role of a word as an answer to its question; what is not here is neutral.
-_ROLES = {
-    ("matters", "no"): "good",
-    ("matters", "yes"): "caution",
-    ("matters", "unknown"): "stop",
-    ("overlap", "enough"): "good",
-    ("overlap", "thin"): "caution",
-    ("overlap", "broken"): "stop",
-    ("weighting", "helps"): "good",
-    ("weighting", "no gain"): "caution",
-    ("weighting", "unknown"): "stop",
-    ("expect", "unknown"): "stop",
-}
 
 
 class AnswerParts(NamedTuple):
@@ -55,8 +45,9 @@ def verdict_parts(verdict: Verdict) -> VerdictParts:
 def _answer_parts(answer: Answer, width: int) -> AnswerParts:
     evidence = fill(answer.evidence, 78 - 13 - width) if answer.evidence else ""
     after = " " * (width - len(answer.word)) + evidence.replace("\n", "\n" + " " * (13 + width))
-    role = _ROLES.get((answer.question, answer.word))
-    return AnswerParts(f"  {answer.question.capitalize():<11}", answer.word, after.rstrip(), role)
+    return AnswerParts(
+        f"  {answer.question.capitalize():<11}", answer.word, after.rstrip(), answer._role
+    )
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -116,45 +107,6 @@ def verdict_html(verdict: Verdict) -> str:
     )
     body = f"<table>{cards}</table><pre>{escape(verdict_parts(verdict).comparison)}</pre>"
     return notebook_card(verdict.sentence, body, verdict.findings)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer to one question.
-
-    Parameters
-    ----------
-    question : {"shift", "matters", "overlap", "weighting", "expect"}
-        Which of the five.
-    word : str
-        The answer in a word; for "expect" the number.
-    evidence : str
-        The numbers behind it.
-    advice : str
-        One sentence on what to do.
-
-    Examples
-    --------
-    >>> from weighbridge.verdict import Answer
-    >>> answer = Answer("overlap", "enough", "full ratio worth 712 of 4,000 rows", "Go on.")
-    >>> answer.word
-    'enough'
-    """
-
-    question: str
-    word: str
-    evidence: str
-    advice: str
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            ``question``, ``word``, ``evidence``, ``advice``.
-        """
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)

@@ -2,59 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers
-from weighbridge.diagnostics import ShiftReport
-from weighbridge.target_risk import RiskEstimate
-from weighbridge.verdict._verdict import Answer
+from weighbridge._findings import BROKEN, Estimate, Finding, Numbers
+
+if TYPE_CHECKING:
+    from weighbridge.diagnostics import ShiftReport
+    from weighbridge.target_risk import RiskEstimate
+    from weighbridge.verdict._judgement import Judgement
 
 HELPS, NO_GAIN, UNKNOWN = "helps", "no gain", "unknown"
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """The words of a verdict."""
+class Answer:
+    """The answer to one question.
 
-    shift: str
-    overlap: str
-    worse: Estimate | None
-    change: Estimate | None
-    weighted: str = "tuned"
+    Parameters
+    ----------
+    question : {"shift", "matters", "overlap", "weighting", "expect"}
+        Which of the five.
+    word : str
+        The answer in a word; for "expect" the number.
+    evidence : str
+        The numbers behind it.
+    advice : str
+        One sentence on what to do.
+
+    Examples
+    --------
+    >>> from weighbridge.verdict import Answer
+    >>> answer = Answer("overlap", "enough", "full ratio worth 712 of 4,000 rows", "Go on.")
+    >>> answer.word
+    'enough'
+    """
+
+    question: str
+    word: str
+    evidence: str
+    advice: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``question``, ``word``, ``evidence``, ``advice``.
+        """
+        return dict(vars(self))
 
     @property
-    def matters(self) -> str:
-        """Yes where the unweighted model will be worse by more than one standard error."""
-        if self.worse is None:
-            return UNKNOWN
-        return "yes" if self.worse.value > self.worse.standard_error else "no"
-
-    @property
-    def weighting(self) -> str:
-        """Helps where the paired change is better than zero by more than one standard error."""
-        if self.overlap == BROKEN:
-            return UNKNOWN
-        if self.shift == "none" or self.change is None:
-            return NO_GAIN
-        return HELPS if self.change.value < -self.change.standard_error else NO_GAIN
-
-    @property
-    def is_sure(self) -> bool:
-        """True where the whole interval of the change is better than zero."""
-        return self.change is not None and self.change.high < 0
-
-    @property
-    def use(self) -> str:
-        """The candidate to use."""
-        return self.weighted if self.weighting == HELPS else "none"
-
-    @property
-    def is_thin(self) -> bool:
-        """True where figures for the deployment are rough."""
-        return self.overlap == THIN
+    def _role(self) -> str | None:
+        return ROLES.get((self.question, self.word))
 
 
+# The role of a word as an answer to its question; what is not here is neutral.
+ROLES = {
+    ("matters", "no"): "good",
+    ("matters", "yes"): "caution",
+    ("matters", "unknown"): "stop",
+    ("overlap", "enough"): "good",
+    ("overlap", "thin"): "caution",
+    ("overlap", "broken"): "stop",
+    ("weighting", "helps"): "good",
+    ("weighting", "no gain"): "caution",
+    ("weighting", "unknown"): "stop",
+    ("expect", "unknown"): "stop",
+}
 # Features named in the answer, and the finding that says why nothing is estimated.
 _MOVED = 3
 WITHHELD = "withheld (WB302)"
@@ -106,18 +123,21 @@ def five_answers(
 
 
 def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
-    auc = f"AUC {report.auc.value:.2f} [{report.auc.low:.2f}, {report.auc.high:.2f}]"
     moved = report.moved[:_MOVED]
     if judgement.shift == "none":
         advice = "Nothing needs to be done; look again when new rows come."
         if report.too_few:
             advice = "These are too few rows to tell; collect more of both before relying on it."
-        return Answer("shift", "none", auc, advice)
-    evidence = f"{auc}; most in {', '.join(moved)}" if moved else auc
+        return Answer("shift", "none", shift_evidence(report.auc, ()), advice)
     where = moved[0] if moved else "the features"
-    return Answer(
-        "shift", judgement.shift, evidence, f"Look at {where} first: is its change expected?"
-    )
+    advice = f"Look at {where} first: is its change expected?"
+    return Answer("shift", judgement.shift, shift_evidence(report.auc, moved), advice)
+
+
+def shift_evidence(auc: Estimate, moved: Sequence[str]) -> str:
+    """Return how well a classifier tells the files apart, and by which features."""
+    told = f"AUC {auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
+    return f"{told}; most in {', '.join(moved)}" if moved else told
 
 
 def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answer:
@@ -136,14 +156,18 @@ def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answ
 
 
 def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
-    worth = f"full ratio worth {report.full.ess:,.0f} of {report.n_source:,} rows"
     advice = {
         "enough": "The training rows can stand for the deployment.",
         "thin": "Take all figures for the deployment as rough, and collect rows where it lies.",
         "broken": "Find what tells the files apart; else label some deployment rows.",
     }
-    evidence = report.overlap_judgement.reason or worth
+    evidence = overlap_evidence(report.overlap_judgement.reason, report.full.ess, report.n_source)
     return Answer("overlap", judgement.overlap, evidence, advice[judgement.overlap])
+
+
+def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
+    """Return what is wrong with the overlap, or how many rows the full ratio leaves."""
+    return reason or f"full ratio worth {effective:,.0f} of {n_rows:,} rows"
 
 
 def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
@@ -212,8 +236,3 @@ def choice_findings(
             "labels.",
             "Label a few deployment rows to check.",
         )
-
-
-def contains_zero(change: Estimate) -> bool:
-    """True where two candidates cannot be told apart."""
-    return change.low <= 0 <= change.high

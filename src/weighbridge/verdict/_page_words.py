@@ -1,19 +1,21 @@
-"""What the page says: the answers on its cards, and a sentence or two before each section."""
+"""A stored result by name, and what its page says: cards, and the sentences of each section."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from weighbridge._findings import percent, signed
-from weighbridge.pictures import BridgeSurface, FeatureDifference
-from weighbridge.report._read import Facts, estimate
+from weighbridge._findings import Estimate, Numbers, percent, signed
+from weighbridge.verdict._words import ROLES, overlap_evidence, shift_evidence
 
 # Differences below this are of no concern, and the features that a sentence names.
 _BALANCED = 0.1
 _NAMED = 3
+# AUC of a feature that tells the files apart by itself.
+_TELLING = 0.52
 # Questions as people ask them, and the section that holds the evidence.
 _QUESTIONS = {
     "shift": ("Is there shift?", "shift"),
@@ -22,8 +24,6 @@ _QUESTIONS = {
     "weighting": ("Does weighting help?", "expect"),
     "expect": ("What to expect?", "expect"),
 }
-_GOOD = {"matters": "no", "overlap": "enough", "weighting": "helps"}
-_CAUTION = {"matters": "yes", "overlap": "thin", "weighting": "no gain"}
 # Sign and spoken word of each state.
 _SIGNS = {
     "neutral": ("i", "for your information"),
@@ -31,6 +31,84 @@ _SIGNS = {
     "caution": ("!", "caution"),
     "stop": ("✕", "stop"),
 }
+
+
+class StoredResult:
+    """A result, with names for what is asked of it more than once; what is not there is empty."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        self.result = result
+        self.verdict: dict[str, Any] = result["verdict"]
+        self.use: str | None = self.verdict.get("use")
+        self.answers = {each["question"]: each for each in result.get("answers") or []}
+        self.findings: list[dict[str, Any]] = result.get("findings") or []
+        self.inputs: dict[str, Any] = result.get("inputs") or {}
+        self.settings: dict[str, Any] = result.get("settings") or {}
+        self.shift: dict[str, Any] = result.get("shift") or {}
+        self.overlap: dict[str, Any] = result.get("overlap") or {}
+        self.expect: dict[str, Any] = result.get("expect") or {}
+        self.candidates: list[dict[str, Any]] = self.expect.get("candidates") or []
+
+    @property
+    def used(self) -> dict[str, Any] | None:
+        """The candidate of the model that was kept."""
+        return self.candidate(self.use)
+
+    def is_none(self, name: str) -> bool:
+        """Whether a weighting turned out to be none at all."""
+        candidate = self.candidate(name) or {}
+        return candidate.get("lam") == 0 and len(candidate.get("mixture") or []) < 2
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether no figure is given because the files hardly overlap."""
+        return bool(self.expect.get("withheld"))
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """How errors and changes are written; only where something was expected."""
+        none = self.candidate("none") or {}
+        error = none.get("error")
+        typical = self.expect.get("training") if error is None else error["value"]
+        return Numbers(self.expect["measure"], 0.0 if typical is None else typical)
+
+    @property
+    def confidence(self) -> str:
+        """The confidence of the intervals."""
+        value = self.expect.get("confidence", self.settings.get("confidence", 0.95))
+        return f"{100 * value:g} %"
+
+    @property
+    def moved(self) -> list[dict[str, Any]]:
+        """The features that tell the files apart by themselves, the most telling first."""
+        telling = [each for each in self.shift.get("attribution") or [] if each["alone"] > _TELLING]
+        return sorted(telling, key=lambda each: -each["alone"])[:_NAMED]
+
+    def candidate(self, name: str | None) -> dict[str, Any] | None:
+        """Return a candidate by name."""
+        return next((each for each in self.candidates if each["name"] == name), None)
+
+    @property
+    def mixture(self) -> list[list[float]]:
+        """What the tuned model is an average of: lam, alpha and share of each part."""
+        return (self.candidate("tuned") or {}).get("mixture") or []
+
+    def finding(self, code: str) -> dict[str, Any] | None:
+        """Return the first finding of a code."""
+        return next((each for each in self.findings if each["code"] == code), None)
+
+    def is_inside(self, name: str) -> bool | None:
+        """Whether an actual error lies in its interval; None where there is no interval."""
+        candidate = self.candidate(name) or {}
+        error, actual = candidate.get("error"), (self.expect.get("actual") or {}).get(name)
+        if error is None or actual is None:
+            return None
+        return bool(error["low"] <= actual <= error["high"])
+
+
+def stored_estimate(numbers: dict[str, float]) -> Estimate:
+    """Return a number with its interval as it was before it became JSON."""
+    return Estimate(numbers["value"], math.nan, numbers["low"], numbers["high"])
 
 
 @dataclass(frozen=True)
@@ -47,7 +125,7 @@ class Card:
     spoken: str
 
 
-def cards(facts: Facts) -> list[Card]:
+def cards(facts: StoredResult) -> list[Card]:
     """Return the cards of the questions that were answered, in their order."""
     found = []
     answers = facts.answers or _without_label(facts)
@@ -61,40 +139,36 @@ def cards(facts: Facts) -> list[Card]:
     return found
 
 
-def _without_label(facts: Facts) -> dict[str, dict[str, str]]:
+def _without_label(facts: StoredResult) -> dict[str, dict[str, str]]:
     """Return the two answers of a diagnosis, which stores words and numbers only."""
     found, auc, overlap = {}, facts.shift.get("auc"), facts.overlap
     if auc is not None:
-        evidence = f"AUC {auc['value']:.2f} [{auc['low']:.2f}, {auc['high']:.2f}]"
-        moved = [each["name"] for each in facts.moved]
-        if moved and facts.shift["word"] != "none":
-            evidence += f"; most in {', '.join(moved)}"
-        found["shift"] = {"word": facts.shift["word"], "evidence": evidence, "advice": ""}
+        word = facts.shift["word"]
+        moved = [] if word == "none" else [each["name"] for each in facts.moved]
+        evidence = shift_evidence(stored_estimate(auc), moved)
+        found["shift"] = {"word": word, "evidence": evidence, "advice": ""}
     if overlap:
-        worth = f"full ratio worth {overlap['worth_full']:,.0f} of {overlap['n_source']:,} rows"
-        evidence = overlap.get("reason") or worth
+        worth, n_rows = overlap["worth_full"], overlap["n_source"]
+        evidence = overlap_evidence(overlap.get("reason"), worth, n_rows)
         found["overlap"] = {"word": overlap["word"], "evidence": evidence, "advice": ""}
     return found
 
 
-def _state(question: str, word: str, facts: Facts) -> str:
-    if word in ("broken", "unknown"):
-        return "stop"
-    if question == "expect":
+def _state(question: str, word: str, facts: StoredResult) -> str:
+    role = ROLES.get((question, word))
+    if question == "expect" and role is None:
         used = facts.used or {}
         return "caution" if used.get("state") == "flagged" and not _no_shift(facts) else "neutral"
-    if question == "weighting" and _no_shift(facts):
+    if question == "weighting" and role != "stop" and _no_shift(facts):
         return "neutral"  # there was nothing to gain, so that no gain is no disappointment
-    if word == _GOOD.get(question):
-        return "good"
-    return "caution" if word == _CAUTION.get(question) else "neutral"
+    return role or "neutral"
 
 
-def _no_shift(facts: Facts) -> bool:
+def _no_shift(facts: StoredResult) -> bool:
     return facts.shift.get("word") == "none"
 
 
-def expect_words(facts: Facts) -> list[str]:
+def expect_words(facts: StoredResult) -> list[str]:
     """Return what error to expect, and what weighting changes."""
     if facts.is_withheld or facts.used is None or facts.used["error"] is None:
         return [_withheld(facts)]
@@ -107,7 +181,7 @@ def expect_words(facts: Facts) -> list[str]:
     return [each for each in words if each]
 
 
-def _withheld(facts: Facts) -> str:
+def _withheld(facts: StoredResult) -> str:
     code = facts.expect.get("withheld") or "WB302"
     return (
         "No error is given for the deployment: too few training rows are like the deployment rows "
@@ -116,16 +190,16 @@ def _withheld(facts: Facts) -> str:
     )
 
 
-def _training(facts: Facts) -> str:
+def _training(facts: StoredResult) -> str:
     numbers = facts.numbers
     named = "an error of" if numbers.is_share else f"an error ({numbers.measure}) of"
     return f"{named} {numbers.value(facts.expect['training'])}"
 
 
-def _expected(facts: Facts) -> str:
+def _expected(facts: StoredResult) -> str:
     used, numbers = facts.used, facts.numbers
     assert used is not None
-    found = estimate(used["error"])
+    found = stored_estimate(used["error"])
     return (
         f"{_with(used['name']).capitalize()} the {numbers.noun} in deployment is "
         f"{numbers.value(found.value)}; the {facts.confidence} interval runs from "
@@ -137,7 +211,7 @@ def _with(name: str) -> str:
     return "without weights" if name == "none" else f"with the {name} weighting"
 
 
-def _changed(facts: Facts) -> str:
+def _changed(facts: StoredResult) -> str:
     none, numbers = facts.candidate("none"), facts.numbers
     weighted = facts.used if facts.use != "none" else facts.candidate("tuned")
     if weighted is None and len(facts.candidates) > 1:
@@ -146,7 +220,7 @@ def _changed(facts: Facts) -> str:
         return ""
     if facts.use == "none" and facts.is_none(weighted["name"]):
         return "The search for a weighting chose no weights either."
-    change = estimate(weighted["change"])
+    change = stored_estimate(weighted["change"])
     size = f"{numbers.change(change.value)}{numbers.unit}"
     span = f"({numbers.change(change.low)} to {numbers.change(change.high)})"
     if facts.use == "none":
@@ -163,28 +237,28 @@ def _changed(facts: Facts) -> str:
     )
 
 
-def _roughly(facts: Facts) -> list[str]:
+def _roughly(facts: StoredResult) -> list[str]:
     used = facts.used or {}
     if used.get("state") != "flagged":
         return []
     return ["Take these as rough figures: the overlap is thin, and intervals may be too short."]
 
 
-def _close(facts: Facts) -> list[str]:
+def _close(facts: StoredResult) -> list[str]:
     finding = facts.finding("WB501")
     if finding is None:
         return []
     return [f"{finding['message'][:1].upper()}{finding['message'][1:]} {finding['help']}"]
 
 
-def actual_words(facts: Facts) -> str:
+def actual_words(facts: StoredResult) -> str:
     """Return whether the intervals held, where the deployment labels are known."""
     actual = facts.expect.get("actual")
     if not actual:
         return ""
     numbers = facts.numbers
     listed = ", ".join(f"{name} {numbers.value(value)}" for name, value in actual.items())
-    inside = [is_inside(facts, name) for name in actual]
+    inside = [facts.is_inside(name) for name in actual]
     known = [each for each in inside if each is not None]
     held = f"{sum(known)} of {len(known)} lie inside their intervals" if known else ""
     if known and all(known):
@@ -195,16 +269,7 @@ def actual_words(facts: Facts) -> str:
     )
 
 
-def is_inside(facts: Facts, name: str) -> bool | None:
-    """Whether an actual error lies in its interval; None where there is no interval."""
-    candidate = facts.candidate(name) or {}
-    error, actual = candidate.get("error"), (facts.expect.get("actual") or {}).get(name)
-    if error is None or actual is None:
-        return None
-    return bool(error["low"] <= actual <= error["high"])
-
-
-def shift_words(facts: Facts) -> list[str]:
+def shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) -> list[str]:
     """Return the features that moved most, and what is left after weighting."""
     auc = facts.shift.get("auc")
     words = []
@@ -214,13 +279,12 @@ def shift_words(facts: Facts) -> list[str]:
             f"{auc['value']:.2f} ({auc['low']:.2f} to {auc['high']:.2f}); 0.50 is chance, 1.00 is "
             "complete separation."
         )
-    if facts.balance:
-        words.append(_moved(facts.balance))
-        words += _left(facts, facts.balance)
+    if rows:
+        words += [_moved(rows), *_left(facts, rows, shown)]
     return words
 
 
-def _moved(rows: Sequence[FeatureDifference]) -> str:
+def _moved(rows: Sequence[Any]) -> str:
     moved = [row for row in rows[:_NAMED] if abs(row.before) >= _BALANCED]
     if not moved:
         return "No feature differs by more than a tenth of its standard deviation."
@@ -229,8 +293,7 @@ def _moved(rows: Sequence[FeatureDifference]) -> str:
     return f"The largest differences of means, in standard deviations: {listed}."
 
 
-def _left(facts: Facts, rows: Sequence[FeatureDifference]) -> list[str]:
-    name = facts.shown
+def _left(facts: StoredResult, rows: Sequence[Any], name: str | None) -> list[str]:
     if facts.overlap.get("word") == "broken":
         return [
             "Where the files hardly overlap, weights mean nothing: look at the differences before "
@@ -250,7 +313,7 @@ def _left(facts: Facts, rows: Sequence[FeatureDifference]) -> list[str]:
     ]
 
 
-def overlap_words(facts: Facts) -> list[str]:
+def overlap_words(facts: StoredResult) -> list[str]:
     """Return what the training rows are worth, and how many deployment rows they miss."""
     overlap = facts.overlap
     if not overlap:
@@ -276,9 +339,8 @@ def _rows(overlap: dict[str, Any], name: str) -> str:
     return "an unknown number" if value is None else f"{value:,.0f}"
 
 
-def choice_words(facts: Facts) -> list[str]:
+def choice_words(facts: StoredResult, surface: Any) -> list[str]:
     """Return the chosen weighting, how flat the choice is, or why nothing was chosen."""
-    surface = facts.pictures.bridge
     if surface is None:
         return [_nothing_drawn(facts)]
     words = [_chosen(facts, surface) + _flat(surface)]
@@ -289,7 +351,7 @@ def choice_words(facts: Facts) -> list[str]:
     return words
 
 
-def _nothing_drawn(facts: Facts) -> str:
+def _nothing_drawn(facts: StoredResult) -> str:
     if facts.shift.get("word") == "none":
         return "No shift was found, so no weighting was searched for; the unweighted model is kept."
     if facts.is_withheld:
@@ -302,7 +364,7 @@ def _nothing_drawn(facts: Facts) -> str:
     return "The weighting was given and not searched for, so there is no map of other choices."
 
 
-def _chosen(facts: Facts, surface: BridgeSurface) -> str:
+def _chosen(facts: StoredResult, surface: Any) -> str:
     how = "tried one after another" if surface.searched else "tried"
     tried = f"Of {surface.lam.size:,} weightings {how}, "
     left_out = "on rows left out of the fit"
@@ -317,7 +379,7 @@ def _chosen(facts: Facts, surface: BridgeSurface) -> str:
     )
 
 
-def _point(surface: BridgeSurface) -> str:
+def _point(surface: Any) -> str:
     lam, alpha = surface.chosen
     if lam == 0:
         return "no weighting (lam 0)"
@@ -326,7 +388,7 @@ def _point(surface: BridgeSurface) -> str:
     return f"lam {lam:.2f} with alpha {alpha:.2f}"
 
 
-def _flat(surface: BridgeSurface) -> str:
+def _flat(surface: Any) -> str:
     """Say how many weightings do as well as the best one, within its standard error."""
     known = [
         (loss, error)

@@ -3,24 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import is_classifier
 
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
-from weighbridge._findings import ENOUGH, Estimate, Finding, Numbers, effective_sample_size
+from weighbridge._findings import (
+    BROKEN,
+    ENOUGH,
+    THIN,
+    Estimate,
+    Finding,
+    Numbers,
+    effective_sample_size,
+)
 from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
 from weighbridge.target_risk import Assessed, RiskProblem, paired_change
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import (
-    Judgement,
+    HELPS,
+    NO_GAIN,
+    UNKNOWN,
     choice_findings,
-    contains_zero,
     five_answers,
     top_sentence,
 )
 from weighbridge.weighting import Geodesic
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The words of a verdict."""
+
+    shift: str
+    overlap: str
+    worse: Estimate | None
+    change: Estimate | None
+    weighted: str = "tuned"
+
+    @property
+    def matters(self) -> str:
+        """Yes where the unweighted model will be worse by more than one standard error."""
+        if self.worse is None:
+            return UNKNOWN
+        return "yes" if self.worse.value > self.worse.standard_error else "no"
+
+    @property
+    def weighting(self) -> str:
+        """Helps where the paired change is better than zero by more than one standard error."""
+        if self.overlap == BROKEN:
+            return UNKNOWN
+        if self.shift == "none" or self.change is None:
+            return NO_GAIN
+        return HELPS if self.change.value < -self.change.standard_error else NO_GAIN
+
+    @property
+    def is_sure(self) -> bool:
+        """True where the whole interval of the change is better than zero."""
+        return self.change is not None and self.change.high < 0
+
+    @property
+    def use(self) -> str:
+        """The candidate to use."""
+        return self.weighted if self.weighting == HELPS else "none"
+
+    @property
+    def is_thin(self) -> bool:
+        """True where figures for the deployment are rough."""
+        return self.overlap == THIN
 
 
 def verdict_of(
@@ -33,7 +85,7 @@ def verdict_of(
     """Judge the numbers and put the verdict together; `weighted` is the candidate in question."""
     none, confidence = assessed["none"], diagnosis.confidence
     changes = {
-        name: None if name == "none" else paired_change(each, none, confidence)
+        name: None if name == "none" else paired_change(each, none)
         for name, each in assessed.items()
     }
     judgement = Judgement(
@@ -79,8 +131,8 @@ def _of_choice(
         for name, each in assessed.items()
         # that none may be as good is what "probably" says
         if name not in (judgement.use, "none")
-        and (change := paired_change(each, used, confidence)) is not None
-        and contains_zero(change)
+        and (change := paired_change(each, used)) is not None
+        and _contains_zero(change)
     ]
     by_other_loss = _chosen_by_other_loss(used.model, used.risk.measure)
     yield from choice_findings(judgement, judgement.use, close, by_other_loss=by_other_loss)
@@ -141,3 +193,8 @@ def _chosen_by_other_loss(model: Any, measure: str) -> bool:
     """True where a classifier is shown by its errors and tuned by squared errors."""
     tuned = isinstance(model, ImportanceWeightedCV) and model.criterion is None
     return tuned and is_classifier(model) and measure != "Brier score"
+
+
+def _contains_zero(change: Estimate) -> bool:
+    """True where two candidates cannot be told apart."""
+    return change.low <= 0 <= change.high
