@@ -72,19 +72,22 @@ def left_out(
 
 
 def extra_columns(
-    train: Table, deploy: Table, aside: set[str], training_too: bool
+    train: Table, deploy: Table, left: set[str], training_too: bool
 ) -> tuple[list[Finding], list[Dropped]]:
     """Return notes about columns that only one table has, and that nobody asked for."""
     notes: list[Finding] = []
     dropped: list[Dropped] = []
-    for table, other in ((deploy, train), (train, deploy))[: 1 + training_too]:
-        extra = [name for name in table.names if name not in other.names and name not in aside]
+    for table, other, remedy in (
+        (deploy, train, "Nothing to do, unless a name is misspelt in one of the files."),
+        # with a label, what training has alone is a problem
+        (train, deploy, "Nothing to do for a label; otherwise check the names."),
+    )[: 1 + training_too]:
+        extra = [name for name in table.names if name not in other.names and name not in left]
         if not extra:
             continue
         here, there = shown_file(table.name), shown_file(other.name)
         what = "it is" if len(extra) == 1 else "they are"
         message = f"{here} also has {listed(extra)}, which {there} has not; {what} ignored."
-        remedy = "Nothing to do, unless a name is misspelt in one of the files."
         notes.append(Finding("WB138", "note", message, remedy))
         dropped += [Dropped(name, "WB138", f"{there} does not have it") for name in extra]
     return notes, dropped

@@ -168,9 +168,10 @@ def _not_text(path: str) -> InputError:
     """Say where a file leaves UTF-8; this reads it a second time."""
     name, number, near = shown_file(path), 0, ""
     with open_bytes(path) as (plain, _):
+        start = plain.peek(200)[:200]
         for number, line in enumerate(plain, start=1):
             if b"\0" in line:
-                return _nul(name, number, line)
+                return _nul(name, number, start)
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -181,10 +182,10 @@ def _not_text(path: str) -> InputError:
     return _refused("WB125", message, _save_as_utf8(path, "latin1"), evidence)
 
 
-def _nul(name: str, number: int, line: bytes) -> InputError:
+def _nul(name: str, number: int, start: bytes) -> InputError:
     message = f"{name} has a NUL byte (first on line {number:,}), so it is no text in UTF-8."
     # text of two bytes a letter has a NUL beside every letter of the header
-    if line[:200].count(b"\0") > len(line[:200]) // 3:
+    if start.count(b"\0") > len(start) // 3:
         return _refused("WB125", message, "save it as UTF-8", "it looks like UTF-16")
     return _refused("WB125", message, "check the export; the file is damaged or no table")
 

@@ -11,7 +11,6 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._findings import (
-    Finding,
     Option,
     Problem,
     Progress,
@@ -20,21 +19,18 @@ from weighbridge._findings import (
     shown,
     told_progress,
 )
-from weighbridge._tables import TASKS, Pair, Table, read_pair
+from weighbridge._tables import TASKS
 from weighbridge.adaptation._adaptation import Adaptation
-from weighbridge.adaptation._models import MODELS, find_metric, find_ratio, make_model
+from weighbridge.adaptation._inputs import Inputs, read_inputs
+from weighbridge.adaptation._models import MODELS, find_metric, make_model
 from weighbridge.adaptation._own_model import blamed, try_model
-from weighbridge.adaptation._result import actual_errors, sample_note
-from weighbridge.adaptation._same_rows import check_rows
+from weighbridge.adaptation._result import actual_errors
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge.target_risk import base_of
 from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
-
-# Deployment rows beyond this are represented by so many of them, drawn at random, and that is said.
-MOST_DEPLOYMENT_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -205,7 +201,8 @@ def run(
     stages("read", 0, 1)
     asked = _read(train, deploy, settings, option)
     stages("read", 1, 1)
-    stages.heard("read", asked)
+    inputs, pair = asked.inputs, asked.inputs.pair
+    stages.heard("read", inputs)
     stages("shift", 0, 1)
     imported = _imported(asked.models, settings)
     with (
@@ -213,16 +210,16 @@ def run(
         threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
     ):
         for name, each in imported.items():
-            try_model(name, each, asked.X, asked.pair.y, asked.pair.weight, option)
+            try_model(name, each, inputs.X, pair.y, pair.weight, option)
         verdicts = assess_models(
             asked.models,
-            asked.X,
-            asked.pair.y,
-            asked.X_target,
-            ratio=asked.ratio,
+            inputs.X,
+            pair.y,
+            inputs.X_target,
+            ratio=inputs.ratio,
             scoring=asked.scoring,
             confidence=settings.confidence,
-            sample_weight=asked.pair.weight,
+            sample_weight=pair.weight,
             n_jobs=settings.n_jobs,
             random_state=settings.seed,
             journal=journal,
@@ -234,54 +231,36 @@ def run(
 class _Asked(NamedTuple):
     """What was read, and what is to be done with it."""
 
-    tables: tuple[Table, Table]
-    pair: Pair
-    X: Any
-    X_target: Any
+    inputs: Inputs
     kinds: dict[str, str]
     models: dict[str, Any]
     metric: str
     scoring: str
-    ratio_name: str
-    ratio: Any
-    notes: tuple[Finding, ...]
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
     """Read both tables and refuse what cannot be done, before any work."""
     settings.check(option)
-    here, there, pair = read_pair(
-        train,
-        deploy,
-        label=settings.label,
-        weight=settings.weight,
-        drop=settings.drop,
-        keep=settings.keep,
-        task=settings.task,
-        max_rows=(None, MOST_DEPLOYMENT_ROWS),
-        seed=settings.seed,
-        option=option,
-    )
-    task = str(pair.task)
+    names = ("label", "weight", "drop", "keep", "task", "seed", "ratio")
+    roles = {name: getattr(settings, name) for name in names}
+    inputs = read_inputs(train, deploy, option=option, **roles)
+    task = str(inputs.pair.task)
     metric, scoring = find_metric(settings.metric, task, option)
-    named, ratio, X, X_target = find_ratio(settings.ratio, *_numbered(pair), option)
-    kinds = {each.name: each.kind for each, _ in pair.features if each.name in X.columns}
+    features, columns = inputs.pair.features, inputs.X.columns
+    kinds = {each.name: each.kind for each, _ in features if each.name in columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
-    tables = (here, there)
-    check_rows(X, X_target, tables, option)
-    notes = (*pair.notes, *sample_note(there))
-    return _Asked(tables, pair, X, X_target, kinds, models, metric, scoring, named, ratio, notes)
+    return _Asked(inputs, kinds, models, metric, scoring)
 
 
 def _adaptation(
     verdicts: dict[str, Verdict], asked: _Asked, settings: Settings, command: str, stages: Stages
 ) -> Adaptation:
     """Put together what was found."""
-    verdict = next(iter(verdicts.values()))
-    diagnosis = verdict._diagnosis
-    weights, log_ratio = _weights(verdict, diagnosis.ratio, asked.X, asked.pair.weight)
+    verdict, inputs = next(iter(verdicts.values())), asked.inputs
+    pair, diagnosis = inputs.pair, verdict._diagnosis
+    weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
     drawn = compute_pictures(verdict, diagnosis)
-    actual = actual_errors(verdict, asked.X_target, asked.pair.y_target, asked.scoring)
+    actual = actual_errors(verdict, inputs.X_target, pair.y_target, asked.scoring)
     stages.end()
     return Adaptation(
         verdict=verdict,
@@ -289,15 +268,15 @@ def _adaptation(
         weights=weights,
         log_ratio=log_ratio,
         actual=actual,
-        notes=asked.notes,
+        notes=inputs.notes,
         command=command,
-        tables=asked.tables,
-        pair=asked.pair,
+        tables=inputs.tables,
+        pair=pair,
         kinds=asked.kinds,
-        task=str(asked.pair.task),
+        task=str(pair.task),
         settings=settings,
         metric=asked.metric,
-        ratio=asked.ratio_name,
+        ratio=inputs.ratio_name,
         pictures=drawn,
         timing=stages.timing(),
     )
@@ -305,12 +284,6 @@ def _adaptation(
 
 def _names(names: Any) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _numbered(pair: Pair) -> tuple[Any, Any]:
-    """Return both tables with rows that are known by a number of their own."""
-    n, m = len(pair.X), len(pair.X_target)
-    return pair.X.set_axis(range(n)), pair.X_target.set_axis(range(n, n + m))
 
 
 def _model(

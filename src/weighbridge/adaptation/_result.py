@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Iterator
 from copy import deepcopy
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +16,7 @@ from sklearn.base import is_classifier
 from weighbridge import __version__
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Finding, shown_file
+from weighbridge._findings import Finding
 from weighbridge._tables import Pair, Table, as_word
 from weighbridge.criteria import default_scoring, respond
 from weighbridge.target_risk import NAMES, find_measure
@@ -190,18 +189,6 @@ def _date() -> str:
     epoch = os.environ.get(_EPOCH)
     moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     return moment.date().isoformat()
-
-
-def sample_note(table: Table) -> Iterator[Finding]:
-    """Yield a finding where not all rows of a table were looked at."""
-    if table.sampled < table.rows:
-        yield Finding(
-            "WB139",
-            "note",
-            f"{table.sampled:,} of the {table.rows:,} rows of {shown_file(table.name)}, drawn at "
-            "random, stand for all of them.",
-            "More would hardly change what is shown; weights and predictions are for every row.",
-        )
 
 
 def actual_errors(
