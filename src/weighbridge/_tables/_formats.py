@@ -152,12 +152,6 @@ def _checked_lines(text: io.TextIOWrapper, path: str) -> Iterator[str]:
         yield line
 
 
-def holds_parquet(path: str) -> bool:
-    """True for a Parquet file, False for text; an error where it is neither."""
-    with open_bytes(path) as (plain, _):
-        return plain.peek(4)[:4] == PARQUET_MARK
-
-
 def hash_file(path: str) -> str:
     """Return the sha256 of a file as it lies on disk."""
     with open(path, "rb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,14 +17,14 @@ from weighbridge._findings import (
     Progress,
     Stages,
     argument,
+    nearest,
     shown,
     told_progress,
 )
 from weighbridge._tables import TASKS
 from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._inputs import Inputs, read_inputs
-from weighbridge.adaptation._models import MODELS, find_metric, make_model
-from weighbridge.adaptation._own_model import blamed, try_model
+from weighbridge.adaptation._models import CLASSIFICATION, MODELS, blamed, make_model, try_model
 from weighbridge.adaptation._result import actual_errors
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
@@ -31,6 +32,20 @@ from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_
 from weighbridge.target_risk import base_of
 from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
+
+# name: scorer of scikit-learn
+METRICS = {
+    CLASSIFICATION: {
+        "error": "accuracy",
+        "log_loss": "neg_log_loss",
+        "brier": "neg_brier_score",
+    },
+    "regression": {
+        "rmse": "neg_root_mean_squared_error",
+        "mse": "neg_mean_squared_error",
+        "mae": "neg_mean_absolute_error",
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -53,39 +68,28 @@ class Settings:
 
     def check(self, option: Option) -> None:
         """Refuse settings that make no sense, all of them together, before any work."""
-        found = []
-        if self.task not in TASKS:
-            found.append(_problem(f"task {shown(self.task)}", TASKS, option("task", "auto")))
-        if self.lam is not None and not 0 <= self.lam <= 1:
-            found.append(
-                _problem(
-                    f"lam {self.lam:g}",
-                    ("0 (no weights) to 1 (the full ratio)",),
-                    option("lam", "0.8"),
-                )
-            )
-        if self.alpha is not None and not abs(self.alpha) < float("inf"):
-            found.append(
-                _problem(f"alpha {self.alpha:g}", ("a finite number",), option("alpha", "3"))
-            )
-        if not 0 < self.confidence < 1:
-            found.append(
-                _problem(
-                    f"a confidence of {self.confidence:g}",
-                    ("between 0 and 1",),
-                    option("confidence", "0.95"),
-                )
-            )
-        if self.n_jobs == 0:
-            found.append(
-                _problem("0 jobs", ("a number of cores, or -1 for all",), option("jobs", "1"))
-            )
-        if found:
-            raise InputError(found)
-
-
-def _problem(got: str, expected: tuple[str, ...], help: str) -> Problem:
-    return Problem("WB705", f"got {got}.", (f"expected: {', '.join(expected)}",), help, "usage")
+        # None, for what is to be tuned, is as good as any number
+        lam, alpha = self.lam or 0.0, self.alpha or 0.0
+        checks = (
+            (self.task in TASKS, f"task {shown(self.task)}", ", ".join(TASKS), "task", "auto"),
+            (0 <= lam <= 1, f"lam {lam:g}", "0 (no weights) to 1 (the full ratio)", "lam", "0.8"),
+            (math.isfinite(alpha), f"alpha {alpha:g}", "a finite number", "alpha", "3"),
+            (
+                0 < self.confidence < 1,
+                f"a confidence of {self.confidence:g}",
+                "between 0 and 1",
+                "confidence",
+                "0.95",
+            ),
+            (self.n_jobs != 0, "0 jobs", "a number of cores, or -1 for all", "jobs", "1"),
+        )
+        problems = [
+            Problem("WB705", f"got {got}.", (f"expected: {expected}",), option(*advice), "usage")
+            for is_right, got, expected, *advice in checks
+            if not is_right
+        ]
+        if problems:
+            raise InputError(problems)
 
 
 def adapt(
@@ -245,7 +249,7 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
     roles = {name: getattr(settings, name) for name in names}
     inputs = read_inputs(train, deploy, option=option, **roles)
     task = str(inputs.pair.task)
-    metric, scoring = find_metric(settings.metric, task, option)
+    metric, scoring = _find_metric(settings.metric, task, option)
     features, columns = inputs.pair.features, inputs.X.columns
     kinds = {each.name: each.kind for each, _ in features if each.name in columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
@@ -306,6 +310,33 @@ def _model(
         estimator, n_jobs=settings.n_jobs, random_state=settings.seed, verbose=0, **bounds
     )
     return name, tuned
+
+
+def _find_metric(metric: str | None, task: str, option: Option) -> tuple[str, str]:
+    """Return the name of a metric and its scorer; by default errors, or the root mean square."""
+    known = METRICS[task]
+    if metric is None:
+        metric = next(iter(known))
+    if metric in known:
+        return metric, known[metric]
+    other = METRICS["regression" if task == CLASSIFICATION else CLASSIFICATION]
+    why = (
+        f"{shown(metric)} is not a metric of {task}."
+        if metric in other
+        else (f"there is no metric {shown(metric)} that is a mean over rows.")
+    )
+    near = nearest(str(metric), known)
+    raise InputError(
+        [
+            Problem(
+                "WB703",
+                why,
+                (f"metrics: {', '.join(known)}",),
+                option("metric", near[0] if near else next(iter(known))),
+                "usage",
+            )
+        ]
+    )
 
 
 def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:

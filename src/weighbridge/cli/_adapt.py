@@ -89,26 +89,10 @@ _FILES = {
 @options.seed_option
 @options.jobs_option
 @options.memory_option("For tables that scikit-learn makes in between.")
-@options.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    default=Path("weighbridge-out"),
-    show_default=True,
-    group="output",
-    help="Folder of the files.",
-)
+@options.out_option("weighbridge-out", "DIR", "Folder of the files.")
 @options.force_option
 @options.open_option
-@options.option(
-    "--fail-if",
-    type=options.Condition(options.OF_ALL),
-    metavar="CONDITION",
-    multiple=True,
-    group="output",
-    help="Exit with 1 when true: shift (moderate or more), thin-overlap, no-gain, 'error>0.12' (in "
-    "quotes), warnings. May be repeated.",
-)
+@options.fail_option(options.OF_ALL, "no-gain, 'error>0.12' (in quotes), ")
 @options.screen_options
 @click.pass_obj
 def adapt(

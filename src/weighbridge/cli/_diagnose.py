@@ -26,9 +26,7 @@ _ROLES = {"enough": "good", "thin": "caution", "broken": "stop"}
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
 @options.pair_arguments
-@options.option(
-    "--label", metavar="NAME", group="what", help="Column of TRAIN to set aside, if it has labels."
-)
+@options.aside_option
 @options.feature_options
 @options.ratio_option
 @options.confidence_option
@@ -44,15 +42,7 @@ _ROLES = {"enough": "good", "thin": "caution", "broken": "stop"}
     help="Write the page, for example report.html.",
 )
 @options.force_option
-@options.option(
-    "--fail-if",
-    type=options.Condition(options.OF_SHIFT),
-    metavar="CONDITION",
-    multiple=True,
-    group="output",
-    help="Exit with 1 when true: shift (moderate or more), thin-overlap, warnings. May be "
-    "repeated.",
-)
+@options.fail_option(options.OF_SHIFT)
 @options.screen_options
 @click.pass_obj
 def diagnose(

@@ -208,6 +208,37 @@ def memory_option(use: str) -> Decorator[Any]:
     )
 
 
+aside_option = option(
+    "--label", metavar="NAME", group="what", help="Column of TRAIN to set aside, if it has labels."
+)
+
+
+def out_option(default: str | None, metavar: str, help: str) -> Decorator[Any]:
+    """Declare where the output goes."""
+    return option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar=metavar,
+        default=default,
+        show_default=default is not None,
+        group="output",
+        help=help,
+    )
+
+
+def fail_option(known: tuple[str, ...], error: str = "") -> Decorator[Any]:
+    """Declare the conditions of a pipeline, out of those that the command can check."""
+    return option(
+        "--fail-if",
+        type=Condition(known),
+        metavar="CONDITION",
+        multiple=True,
+        group="output",
+        help=f"Exit with 1 when true: shift (moderate or more), thin-overlap, {error}warnings. May "
+        "be repeated.",
+    )
+
+
 force_option = option(
     "--force",
     is_flag=True,

@@ -33,9 +33,7 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
 @options.pair_arguments
-@options.option(
-    "--label", metavar="NAME", group="what", help="Column of TRAIN to set aside, if it has labels."
-)
+@options.aside_option
 @options.feature_options
 @options.ratio_option
 @options.option(
@@ -60,15 +58,7 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
     "For blocks of rows that are weighted at once, and for tables that scikit-learn makes in "
     "between."
 )
-@options.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    default=Path("weights.csv"),
-    show_default=True,
-    group="output",
-    help="The table, .csv or .parquet.",
-)
+@options.out_option("weights.csv", "FILE", "The table, .csv or .parquet.")
 @options.force_option
 @options.screen_options
 @click.pass_obj
