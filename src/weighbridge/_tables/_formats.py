@@ -177,11 +177,11 @@ def _not_text(path: str) -> InputError:
 
 
 def _nul(name: str, number: int, start: bytes) -> InputError:
-    message = f"{name} has a NUL byte (first on line {number:,}), so it is no text in UTF-8."
-    # text of two bytes a letter has a NUL beside every letter of the header
+    message = f"{name} has a NUL byte (first on line {number:,}), so it is not text in UTF-8."
+    # text of two bytes a letter has a NUL next to every letter of the header
     if start.count(b"\0") > len(start) // 3:
         return _refused("WB125", message, "save it as UTF-8", "it looks like UTF-16")
-    return _refused("WB125", message, "check the export; the file is damaged or no table")
+    return _refused("WB125", message, "check the export; the file is damaged, or not a table")
 
 
 def _check_content(start: bytes, path: str, packed: bool) -> None:

@@ -13,8 +13,7 @@ from weighbridge._data import FEWEST_ROWS
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._features import (
     extra_columns,
-    feature_problems,
-    left_out,
+    judge_features,
     missing_columns,
     mixed_values,
     value_problems,
@@ -90,10 +89,10 @@ def check_pair(
     if label is not None or keep is not None:
         problems += missing_columns(train, deploy, names, option)
     names = [name for name in names if name in deploy.names]
-    notes, dropped = left_out(train, deploy, names, option)
+    notes, dropped, wrong = judge_features(train, deploy, names, option)
+    problems += wrong
     gone = {column.name for column in dropped}
     names = [name for name in names if name not in gone]
-    problems += feature_problems(train, deploy, names, option)
     if not names and not any(p.code in ("WB103", "WB105", "WB133") for p in problems):
         problems.append(_none_left(sorted(gone), option))
     if problems:
@@ -399,7 +398,10 @@ def _deployment_labels(
         reason = "its values are not like those of training"
     if reason:
         return None, Finding(
-            "WB116", "note", f"{note} and not used: {reason}.", "Nothing to do; it is no feature."
+            "WB116",
+            "note",
+            f"{note} and not used: {reason}.",
+            "Nothing to do; it is not a feature.",
         )
     y_target = _read_labels(deploy, label, task)
     if y_target.dtype.kind != _read_labels(train, label, task).dtype.kind:

@@ -119,8 +119,8 @@ def adapt(
     train : data frame or path
         Rows with labels; a data frame, or a CSV or Parquet file.
     deploy : data frame or path
-        Rows from where the model is to be used. Labels there are set aside, and used for nothing
-        but the actual error at the end.
+        Rows from where the model will be used. Labels there are set aside, and used only for the
+        actual error at the end.
     label : str
         The column to predict.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -128,7 +128,7 @@ def adapt(
     drop, keep : sequence of str, optional
         Features to leave out, or to use; by default all columns that both tables have.
     weight : str, optional
-        Column of `train` with own weights of the rows.
+        Column of `train` with row weights.
     model : {"linear", "boosting", "forest", "svm"}, "module:object", estimator, or a list of them
         What to fit. Of several the first is used, and the others are compared with it.
     metric : str, optional
@@ -146,7 +146,7 @@ def adapt(
     n_jobs : int, default=1
         Parallel fits; also caps the threads of the libraries underneath.
     journal : path, optional
-        Folder that keeps finished fits of a search, so that a run that was stopped goes on.
+        Folder that keeps finished fits of a search, so that a run that was stopped can go on.
     progress : function ``progress(stage, done, total)``, optional
         Is told how far the work is; stages are "read", "shift", "bridge" and "verify".
 

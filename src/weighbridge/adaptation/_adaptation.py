@@ -1,4 +1,4 @@
-"""What the job found, and how it is shown, stored and sent around."""
+"""What the job found, and how it is shown and stored."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ class Adaptation:
         Verdicts of further models, by name.
     weights : ndarray of shape (n_train,)
         Weight of each training row in the model that is used, mean 1; all 1 where that is the
-        unweighted one. Of an average of several weightings, those of the largest share. Own weights
-        of the rows multiply them in the fit, and the mean is taken under them.
+        unweighted one. Of an average of several weightings, those of the largest share. Row
+        weights you give multiply them in the fit, and the mean is taken under those.
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
     actual : dict of str to float, or None

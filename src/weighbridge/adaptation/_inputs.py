@@ -80,7 +80,7 @@ def _sample_note(table: Table) -> Iterator[Finding]:
             "WB139",
             "note",
             f"{table.sampled:,} of the {table.rows:,} rows of {shown_file(table.name)}, drawn at "
-            "random, stand for all of them.",
+            "random, represent all of them.",
             "More would hardly change what is shown; weights and predictions are for every row.",
         )
 
@@ -91,7 +91,7 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
         Problem(
             "WB111",
             f"{shown(name)} {why}.",
-            ("a running number or key is not a property of the cases",),
+            ("a running number or key does not describe the cases",),
             option("drop", name),
         )
         for name, why in _keys(X, X_target)
@@ -103,7 +103,7 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
             Problem(
                 "WB112",
                 f"{tables[1].name} contains {shared:,} of the {len(X):,} rows of {tables[0].name}.",
-                ("the training rows cannot also stand for deployment",),
+                ("the training rows cannot also represent deployment",),
                 "remove the shared rows from one of the files",
             )
         )
@@ -159,7 +159,7 @@ def _find_ratio(ratio: Any, X: Any, X_target: Any, option: Option) -> tuple[str,
     numbers = values.dtype.kind == "f"
     if not numbers or not (np.isfinite(values) & (values >= 0)).all():
         raise _no_ratio(
-            f"{shown(ratio)} is no density ratio: it must be 0 or a positive number in every row.",
+            f"{shown(ratio)} is not a density ratio: every row needs 0 or a positive number.",
             "a ratio is how much likelier a row is in deployment than in training",
             f"correct the column, or estimate the ratio: {option('ratio', 'auto')}",
         )

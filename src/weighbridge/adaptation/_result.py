@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     pass
 
 
-EPOCH = "SOURCE_DATEEPOCH"
+EPOCH = "SOURCE_DATE_EPOCH"
 _PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
 
 
@@ -106,7 +106,7 @@ def _versions() -> dict[str, str]:
 
 
 def _date() -> str:
-    """Return the day; SOURCE_DATEEPOCH makes results equal to the byte."""
+    """Return the day; SOURCE_DATE_EPOCH makes results equal to the byte."""
     epoch = os.environ.get(EPOCH)
     moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     return moment.date().isoformat()

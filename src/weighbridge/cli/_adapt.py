@@ -61,9 +61,7 @@ _FILES = {
     "20 values are classes.",
 )
 @options.feature_options
-@options.option(
-    "--weight", metavar="NAME", group="what", help="Column of TRAIN with own weights of its rows."
-)
+@options.option("--weight", metavar="NAME", group="what", help="Column of TRAIN with row weights.")
 @options.option(
     "--model",
     "models",
@@ -359,7 +357,7 @@ def _actual_lines(parts: list[str], outside: list[str], n_judged: int) -> list[s
         line += f"  {part}"
     lines.append(line)
     if not n_judged:
-        said = "nothing was expected, so that no interval can be checked"
+        said = "no error was predicted, so there is no interval to check"
     elif not outside:
         said = "every one is inside its interval" if n_judged > 1 else "it is inside its interval"
     else:

@@ -155,9 +155,9 @@ def _numbers(result: dict[str, Any]) -> list[str]:
     if overlap["word"] == "broken":
         first = f"{shown}   weights mean nothing here (WB302)"
     else:
-        rows = f"{overlap['worth_full']:,.0f} of {overlap['n_source']:,} rows"
+        rows = f"{overlap['worth_full']:,.0f} effective rows of {overlap['n_source']:,}"
         tail = overlap["tail_index"]
-        first = f"{shown}   full ratio worth {rows}"
+        first = f"{shown}   full ratio: {rows}"
         first += "" if tail is None else f"   tail index {tail:.2f}"
     outside = percent(overlap["outside"])
     return [first, f"  {outside} of the deployment rows lie outside the training data"]

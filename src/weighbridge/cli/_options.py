@@ -58,7 +58,7 @@ class Memory(click.ParamType):
         """Return whole MiB."""
         form = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]+)?) ?(?:([KMGT])(?:i?B)?)?", str(value), re.I)
         if form is None:
-            self.fail(f"{value!r} is no amount of memory such as 512M or 2G.", param, ctx)
+            self.fail(f"{value!r} is not an amount of memory such as 512M or 2G.", param, ctx)
         found = int(float(form[1]) * 1024.0 ** ("KMGT".index((form[2] or "M").upper()) - 1))
         if found < LEAST_MEMORY:
             self.fail(f"{value!r} is less than {LEAST_MEMORY}M, too little to work.", param, ctx)
