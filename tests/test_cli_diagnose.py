@@ -35,7 +35,7 @@ def done(folder):
 def test_it_says_whether_the_files_differ_where_and_how_far(done):
     assert done.exit_code == 0
     assert done.stdout.startswith("\nShift moderate, overlap enough\n")
-    auc, worth = r"AUC 0\.\d\d \[0\.\d\d, 0\.\d\d\]", r"full ratio worth \d+ of 400 rows"
+    auc, worth = r"AUC 0\.\d\d \[0\.\d\d, 0\.\d\d\]", r"full ratio: \d+ effective rows of 400"
     assert re.search(f"{auc}   {worth}", done.stdout)
     rows = re.findall(r"^  (\S+) .*?   (█+) .*[+−]\d\.\d\d$", done.stdout, re.MULTILINE)
     assert rows[0][0] == "age"
@@ -46,7 +46,7 @@ def test_it_says_whether_the_files_differ_where_and_how_far(done):
 
 
 def test_a_column_of_training_alone_is_left_out_and_that_is_said(done):
-    assert 'train.csv also has "readmitted", which deploy.csv has not' in done.stdout
+    assert 'train.csv also has "readmitted", which deploy.csv does not have' in done.stdout
 
 
 def test_a_label_is_set_aside_without_a_word(here):

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from weighbridge._findings.problems import Problem
-from weighbridge.cli._failures import PATIENCE, run_safely
+from weighbridge.cli._app import PATIENCE, run_safely
 from weighbridge.cli._screen import Session
 from weighbridge.exceptions import InputError
 
@@ -112,7 +112,7 @@ def test_an_interrupt_ends_the_run_within_a_second_and_leaves_no_part_of_a_file(
     code = (
         "import sys\n"
         "from weighbridge._files import write_whole\n"
-        "from weighbridge.cli._failures import run_safely\n"
+        "from weighbridge.cli._app import run_safely\n"
         "from weighbridge.cli._screen import Session\n"
         "def call():\n"
         "  session.narration('bridge', 0, 1)\n"

@@ -48,7 +48,7 @@ def test_a_weight_for_each_row_is_written_and_shown(here):
     assert list(table) == ["row", "weight", "log_ratio"]
     assert table["row"].tolist() == list(range(1, 401))
     worth = table["weight"].sum() ** 2 / (table["weight"] ** 2).sum()
-    head = f"400 weights, mean 1, worth {worth:,.0f} rows   (relative, lam 0.80, alpha 3)"
+    head = f"400 weights, mean 1, {worth:,.0f} effective rows   (relative, lam 0.80, alpha 3)"
     assert result.stdout.startswith(f"\n{head}\n")
     found = re.findall(r"^  (?:\d|above).*? ([\d.]+) %", result.stdout, re.M)
     shares = [float(each) for each in found]

@@ -329,7 +329,7 @@ def test_without_a_label_what_only_training_has_is_ignored_and_named(pair):
     assert (found.y, found.task) == (None, None)
     assert list(found.X.columns) == ["age", "site"]
     assert [(d.name, d.code) for d in found.dropped] == [("ill", "WB138")]
-    assert 'train.csv also has "ill", which deploy.csv has not' in found.notes[0].message
+    assert 'train.csv also has "ill", which deploy.csv does not have' in found.notes[0].message
 
 
 def test_label_in_deployment_is_set_aside(pair):

@@ -56,35 +56,41 @@ def _disjoint(train: Table, deploy: Table, names: list[str]) -> Problem:
     )
 
 
-def left_out(
+def judge_features(
     train: Table, deploy: Table, names: list[str], option: Option
-) -> tuple[list[Finding], list[Dropped]]:
-    """Return notes about features that are used in neither table, and which they are."""
+) -> tuple[list[Finding], list[Dropped], list[Problem]]:
+    """Return notes on features that are left out, which they are, and what is wrong with others."""
     notes, dropped = [], []
+    found: list[tuple[str, Problem]] = []
     for name in names:
         note = _empty(train, deploy, name, option)
-        if note is None and not _problems(train, deploy, name, option):
+        problems = [] if note is not None else _problems(train, deploy, name, option)
+        if note is None and not problems:
             note = _no_category(train, deploy, name)
         if note is not None:
             notes.append(note)
             dropped.append(Dropped(name, note.code, note.message))
-    return notes, dropped
+        found += [(name, problem) for problem in problems]
+    return notes, dropped, _together(found)
 
 
 def extra_columns(
-    train: Table, deploy: Table, aside: set[str], training_too: bool
+    train: Table, deploy: Table, left: set[str], training_too: bool
 ) -> tuple[list[Finding], list[Dropped]]:
     """Return notes about columns that only one table has, and that nobody asked for."""
     notes: list[Finding] = []
     dropped: list[Dropped] = []
-    for table, other in ((deploy, train), (train, deploy))[: 1 + training_too]:
-        extra = [name for name in table.names if name not in other.names and name not in aside]
+    for table, other, remedy in (
+        (deploy, train, "Nothing to do, unless a name is misspelt in one of the files."),
+        # with a label, what training has alone is a problem
+        (train, deploy, "Nothing to do for a label; otherwise check the names."),
+    )[: 1 + training_too]:
+        extra = [name for name in table.names if name not in other.names and name not in left]
         if not extra:
             continue
         here, there = shown_file(table.name), shown_file(other.name)
         what = "it is" if len(extra) == 1 else "they are"
-        message = f"{here} also has {listed(extra)}, which {there} has not; {what} ignored."
-        remedy = "Nothing to do, unless a name is misspelt in one of the files."
+        message = f"{here} also has {listed(extra)}, which {there} does not have; {what} ignored."
         notes.append(Finding("WB138", "note", message, remedy))
         dropped += [Dropped(name, "WB138", f"{there} does not have it") for name in extra]
     return notes, dropped
@@ -130,16 +136,6 @@ def _no_category(train: Table, deploy: Table, name: str) -> Finding | None:
         f"{shown_file(table.name)}; it is left out of both.",
         "To use it, make columns from it that say something about the cases.",
     )
-
-
-def feature_problems(
-    train: Table, deploy: Table, names: list[str], option: Option
-) -> list[Problem]:
-    """Return what is wrong with the values of features that both tables have."""
-    found: list[tuple[str, Problem]] = []
-    for name in names:
-        found += [(name, problem) for problem in _problems(train, deploy, name, option)]
-    return _together(found)
 
 
 def _problems(train: Table, deploy: Table, name: str, option: Option) -> list[Problem]:

@@ -152,12 +152,6 @@ def _checked_lines(text: io.TextIOWrapper, path: str) -> Iterator[str]:
         yield line
 
 
-def holds_parquet(path: str) -> bool:
-    """True for a Parquet file, False for text; an error where it is neither."""
-    with open_bytes(path) as (plain, _):
-        return plain.peek(4)[:4] == PARQUET_MARK
-
-
 def hash_file(path: str) -> str:
     """Return the sha256 of a file as it lies on disk."""
     with open(path, "rb") as file:
@@ -168,9 +162,10 @@ def _not_text(path: str) -> InputError:
     """Say where a file leaves UTF-8; this reads it a second time."""
     name, number, near = shown_file(path), 0, ""
     with open_bytes(path) as (plain, _):
+        start = plain.peek(200)[:200]
         for number, line in enumerate(plain, start=1):
             if b"\0" in line:
-                return _nul(name, number, line)
+                return _nul(name, number, start)
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -181,12 +176,12 @@ def _not_text(path: str) -> InputError:
     return _refused("WB125", message, _save_as_utf8(path, "latin1"), evidence)
 
 
-def _nul(name: str, number: int, line: bytes) -> InputError:
-    message = f"{name} has a NUL byte (first on line {number:,}), so it is no text in UTF-8."
-    # text of two bytes a letter has a NUL beside every letter of the header
-    if line[:200].count(b"\0") > len(line[:200]) // 3:
+def _nul(name: str, number: int, start: bytes) -> InputError:
+    message = f"{name} has a NUL byte (first on line {number:,}), so it is not text in UTF-8."
+    # text of two bytes a letter has a NUL next to every letter of the header
+    if start.count(b"\0") > len(start) // 3:
         return _refused("WB125", message, "save it as UTF-8", "it looks like UTF-16")
-    return _refused("WB125", message, "check the export; the file is damaged or no table")
+    return _refused("WB125", message, "check the export; the file is damaged, or not a table")
 
 
 def _check_content(start: bytes, path: str, packed: bool) -> None:

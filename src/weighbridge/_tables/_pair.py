@@ -13,8 +13,7 @@ from weighbridge._data import FEWEST_ROWS
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._features import (
     extra_columns,
-    feature_problems,
-    left_out,
+    judge_features,
     missing_columns,
     mixed_values,
     value_problems,
@@ -34,73 +33,71 @@ def read_pair(
     train: Any,
     deploy: Any,
     *,
-    label: str | None = None,
-    weight: str | None = None,
-    drop: Iterable[str] = (),
-    keep: Iterable[str] | None = None,
-    task: str = "auto",
     option: Option,
     max_rows: tuple[int | None, int | None] = (None, None),
     seed: int = 0,
+    **roles: Any,
 ) -> tuple[Table, Table, Pair]:
-    """Read two tables and match them; all that is wrong with either comes out together."""
+    """Read two tables and match them, see `check_pair`; all that is wrong comes out together."""
     problems: list[Problem] = []
-    tables: list[Table | None] = []
+    tables: list[Table] = []
     for data, name, most in ((train, "train", max_rows[0]), (deploy, "deploy", max_rows[1])):
         try:
-            if isinstance(data, str | PathLike):
-                tables.append(read_table(data, max_rows=most, seed=seed))
-            else:
-                tables.append(table_of(data, name))
+            is_path = isinstance(data, str | PathLike)
+            read = read_table(data, max_rows=most, seed=seed) if is_path else table_of(data, name)
+            tables.append(read)
         except InputError as error:
             problems += error.problems
-            tables.append(None)
-    first, second = tables
-    settings: dict[str, Any] = {"label": label, "weight": weight, "task": task, "option": option}
-    if first is None or second is None:
-        if first is not None:
-            problems += _training_problems(first, **settings)
+            if data is deploy and tables:
+                problems += _training_problems(tables[0], option, **roles)
+    if problems:
         raise InputError(problems)
-    return first, second, check_pair(first, second, drop=drop, keep=keep, **settings)
+    here, there = tables
+    return here, there, check_pair(here, there, option=option, **roles)
 
 
 def check_pair(
     train: Table,
     deploy: Table,
     *,
+    option: Option,
     label: str | None = None,
+    aside: str | None = None,
     weight: str | None = None,
     drop: Iterable[str] = (),
     keep: Iterable[str] | None = None,
     task: str = "auto",
-    option: Option,
 ) -> Pair:
-    """Match the columns of two tables by name, or raise every reason why they cannot be used."""
+    """Match the columns of two tables by name, or raise every reason why they cannot be used.
+
+    `aside` is a column of training that is no feature, without being looked at.
+    """
     if task not in TASKS:
         raise ValueError(f"Got task={task!r}, but expected one of {', '.join(TASKS)}.")
     drop, keep = _as_list(drop), None if keep is None else _as_list(keep)
+    if aside in train.names and aside not in drop:
+        drop.append(str(aside))
     problems = [
         *_unknown_names(train, deploy, drop, keep, option),
         *_contradictions(label, weight, drop, keep, option),
-        *_training_problems(train, label=label, weight=weight, task=task, option=option),
+        *_training_problems(train, option, label=label, aside=aside, weight=weight, task=task),
         *_too_few(deploy, "collect more deployment rows; they need no labels"),
     ]
-    aside = _not_features(train, (label, weight))
-    names = [n for n in train.names if n not in aside and n not in drop]
+    left = _not_features(train, (label, aside, weight)) | {*drop}
+    names = [n for n in train.names if n not in left]
     names = names if keep is None else [n for n in names if n in keep]
     if label is not None or keep is not None:
         problems += missing_columns(train, deploy, names, option)
     names = [name for name in names if name in deploy.names]
-    notes, dropped = left_out(train, deploy, names, option)
+    notes, dropped, wrong = judge_features(train, deploy, names, option)
+    problems += wrong
     gone = {column.name for column in dropped}
     names = [name for name in names if name not in gone]
-    problems += feature_problems(train, deploy, names, option)
     if not names and not any(p.code in ("WB103", "WB105", "WB133") for p in problems):
         problems.append(_none_left(sorted(gone), option))
     if problems:
         raise InputError(problems)
-    aside |= {*drop}
-    ignored, unused = extra_columns(train, deploy, aside, training_too=keep is None)
+    ignored, unused = extra_columns(train, deploy, left, training_too=keep is None)
     y, y_target, task_used, label_notes = _labels(train, deploy, label, task)
     return Pair(
         X=train.frame[names],
@@ -133,11 +130,18 @@ def _labels(
 
 
 def _training_problems(
-    train: Table, *, label: str | None, weight: str | None, task: str, option: Option
+    train: Table,
+    option: Option,
+    *,
+    label: str | None = None,
+    aside: str | None = None,
+    weight: str | None = None,
+    task: str = "auto",
+    **others: Any,
 ) -> list[Problem]:
     """Return what the training table alone shows to be wrong."""
     problems, where = [], shown_file(train.name)
-    for role, name in (("label", label), ("weight", weight)):
+    for role, name in (("label", label), ("label", aside), ("weight", weight)):
         if name is not None and name not in train.names:
             problems.append(_no_column(f"{where} has no", role, name, train.names, option))
     problems += _too_few(train, "collect more labelled rows")
@@ -394,7 +398,10 @@ def _deployment_labels(
         reason = "its values are not like those of training"
     if reason:
         return None, Finding(
-            "WB116", "note", f"{note} and not used: {reason}.", "Nothing to do; it is no feature."
+            "WB116",
+            "note",
+            f"{note} and not used: {reason}.",
+            "Nothing to do; it is not a feature.",
         )
     y_target = _read_labels(deploy, label, task)
     if y_target.dtype.kind != _read_labels(train, label, task).dtype.kind:

@@ -11,7 +11,7 @@ import numpy as np
 from weighbridge._findings import Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._csv import CsvSource
 from weighbridge._tables._features import not_finite
-from weighbridge._tables._formats import holds_parquet
+from weighbridge._tables._formats import PARQUET_MARK, open_bytes
 from weighbridge._tables._frames import FrameSource, ParquetSource
 from weighbridge._tables._table import Cells, Column, ColumnReader, Table, Tally, to_frame
 from weighbridge.exceptions import InputError
@@ -31,7 +31,9 @@ def open_source(path: str) -> Source:
         files = parquet_files(path)
         if files:
             return ParquetSource(path, files)
-    return ParquetSource(path) if holds_parquet(path) else CsvSource(path)
+    with open_bytes(path) as (plain, _):
+        is_parquet = plain.peek(4)[:4] == PARQUET_MARK
+    return ParquetSource(path) if is_parquet else CsvSource(path)
 
 
 def read_table(

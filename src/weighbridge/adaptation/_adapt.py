@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,21 +12,20 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._findings import (
-    Finding,
     Option,
     Problem,
     Progress,
     Stages,
     argument,
+    nearest,
     shown,
     told_progress,
 )
-from weighbridge._tables import TASKS, Pair, Table, read_pair
+from weighbridge._tables import TASKS
 from weighbridge.adaptation._adaptation import Adaptation
-from weighbridge.adaptation._models import MODELS, find_metric, find_ratio, make_model
-from weighbridge.adaptation._own_model import blamed, try_model
-from weighbridge.adaptation._result import actual_errors, sample_note
-from weighbridge.adaptation._same_rows import check_rows
+from weighbridge.adaptation._inputs import Inputs, read_inputs
+from weighbridge.adaptation._models import CLASSIFICATION, MODELS, blamed, make_model, try_model
+from weighbridge.adaptation._result import actual_errors
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
@@ -33,8 +33,19 @@ from weighbridge.target_risk import Question, base_of
 from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
 
-# Deployment rows beyond this are represented by so many of them, drawn at random, and that is said.
-MOST_DEPLOYMENT_ROWS = 200_000
+# name: scorer of scikit-learn
+METRICS = {
+    CLASSIFICATION: {
+        "error": "accuracy",
+        "log_loss": "neg_log_loss",
+        "brier": "neg_brier_score",
+    },
+    "regression": {
+        "rmse": "neg_root_mean_squared_error",
+        "mse": "neg_mean_squared_error",
+        "mae": "neg_mean_absolute_error",
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -57,39 +68,28 @@ class Settings:
 
     def check(self, option: Option) -> None:
         """Refuse settings that make no sense, all of them together, before any work."""
-        found = []
-        if self.task not in TASKS:
-            found.append(_problem(f"task {shown(self.task)}", TASKS, option("task", "auto")))
-        if self.lam is not None and not 0 <= self.lam <= 1:
-            found.append(
-                _problem(
-                    f"lam {self.lam:g}",
-                    ("0 (no weights) to 1 (the full ratio)",),
-                    option("lam", "0.8"),
-                )
-            )
-        if self.alpha is not None and not abs(self.alpha) < float("inf"):
-            found.append(
-                _problem(f"alpha {self.alpha:g}", ("a finite number",), option("alpha", "3"))
-            )
-        if not 0 < self.confidence < 1:
-            found.append(
-                _problem(
-                    f"a confidence of {self.confidence:g}",
-                    ("between 0 and 1",),
-                    option("confidence", "0.95"),
-                )
-            )
-        if self.n_jobs == 0:
-            found.append(
-                _problem("0 jobs", ("a number of cores, or -1 for all",), option("jobs", "1"))
-            )
-        if found:
-            raise InputError(found)
-
-
-def _problem(got: str, expected: tuple[str, ...], help: str) -> Problem:
-    return Problem("WB705", f"got {got}.", (f"expected: {', '.join(expected)}",), help, "usage")
+        # None, for what is to be tuned, is as good as any number
+        lam, alpha = self.lam or 0.0, self.alpha or 0.0
+        checks = (
+            (self.task in TASKS, f"task {shown(self.task)}", ", ".join(TASKS), "task", "auto"),
+            (0 <= lam <= 1, f"lam {lam:g}", "0 (no weights) to 1 (the full ratio)", "lam", "0.8"),
+            (math.isfinite(alpha), f"alpha {alpha:g}", "a finite number", "alpha", "3"),
+            (
+                0 < self.confidence < 1,
+                f"a confidence of {self.confidence:g}",
+                "between 0 and 1",
+                "confidence",
+                "0.95",
+            ),
+            (self.n_jobs != 0, "0 jobs", "a number of cores, or -1 for all", "jobs", "1"),
+        )
+        problems = [
+            Problem("WB705", f"got {got}.", (f"expected: {expected}",), option(*advice), "usage")
+            for is_right, got, expected, *advice in checks
+            if not is_right
+        ]
+        if problems:
+            raise InputError(problems)
 
 
 def adapt(
@@ -119,8 +119,8 @@ def adapt(
     train : data frame or path
         Rows with labels; a data frame, or a CSV or Parquet file.
     deploy : data frame or path
-        Rows from where the model is to be used. Labels there are set aside, and used for nothing
-        but the actual error at the end.
+        Rows from where the model will be used. Labels there are set aside, and used only for the
+        actual error at the end.
     label : str
         The column to predict.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -128,7 +128,7 @@ def adapt(
     drop, keep : sequence of str, optional
         Features to leave out, or to use; by default all columns that both tables have.
     weight : str, optional
-        Column of `train` with own weights of the rows.
+        Column of `train` with row weights.
     model : {"linear", "boosting", "forest", "svm"}, "module:object", estimator, or a list of them
         What to fit. Of several the first is used, and the others are compared with it.
     metric : str, optional
@@ -146,7 +146,7 @@ def adapt(
     n_jobs : int, default=1
         Parallel fits; also caps the threads of the libraries underneath.
     journal : path, optional
-        Folder that keeps finished fits of a search, so that a run that was stopped goes on.
+        Folder that keeps finished fits of a search, so that a run that was stopped can go on.
     progress : function ``progress(stage, done, total)``, optional
         Is told how far the work is; stages are "read", "shift", "bridge" and "verify".
 
@@ -205,7 +205,8 @@ def run(
     stages("read", 0, 1)
     asked = _read(train, deploy, settings, option)
     stages("read", 1, 1)
-    stages.heard("read", asked)
+    inputs, pair = asked.inputs, asked.inputs.pair
+    stages.heard("read", inputs)
     stages("shift", 0, 1)
     imported = _imported(asked.models, settings)
     with (
@@ -213,15 +214,15 @@ def run(
         threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
     ):
         for name, each in imported.items():
-            try_model(name, each, asked.X, asked.pair.y, asked.pair.weight, option)
+            try_model(name, each, inputs.X, pair.y, pair.weight, option)
         verdicts = assess_models(
             asked.models,
-            asked.X,
-            asked.pair.y,
-            asked.X_target,
-            asked.pair.weight,
+            inputs.X,
+            pair.y,
+            inputs.X_target,
+            pair.weight,
             Question(
-                ratio=asked.ratio,
+                ratio=inputs.ratio,
                 scoring=asked.scoring,
                 confidence=settings.confidence,
                 n_jobs=settings.n_jobs,
@@ -236,54 +237,36 @@ def run(
 class _Asked(NamedTuple):
     """What was read, and what is to be done with it."""
 
-    tables: tuple[Table, Table]
-    pair: Pair
-    X: Any
-    X_target: Any
+    inputs: Inputs
     kinds: dict[str, str]
     models: dict[str, Any]
     metric: str
     scoring: str
-    ratio_name: str
-    ratio: Any
-    notes: tuple[Finding, ...]
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
     """Read both tables and refuse what cannot be done, before any work."""
     settings.check(option)
-    here, there, pair = read_pair(
-        train,
-        deploy,
-        label=settings.label,
-        weight=settings.weight,
-        drop=settings.drop,
-        keep=settings.keep,
-        task=settings.task,
-        max_rows=(None, MOST_DEPLOYMENT_ROWS),
-        seed=settings.seed,
-        option=option,
-    )
-    task = str(pair.task)
-    metric, scoring = find_metric(settings.metric, task, option)
-    named, ratio, X, X_target = find_ratio(settings.ratio, *_numbered(pair), option)
-    kinds = {each.name: each.kind for each, _ in pair.features if each.name in X.columns}
+    names = ("label", "weight", "drop", "keep", "task", "seed", "ratio")
+    roles = {name: getattr(settings, name) for name in names}
+    inputs = read_inputs(train, deploy, option=option, **roles)
+    task = str(inputs.pair.task)
+    metric, scoring = _find_metric(settings.metric, task, option)
+    features, columns = inputs.pair.features, inputs.X.columns
+    kinds = {each.name: each.kind for each, _ in features if each.name in columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
-    tables = (here, there)
-    check_rows(X, X_target, tables, option)
-    notes = (*pair.notes, *sample_note(there))
-    return _Asked(tables, pair, X, X_target, kinds, models, metric, scoring, named, ratio, notes)
+    return _Asked(inputs, kinds, models, metric, scoring)
 
 
 def _adaptation(
     verdicts: dict[str, Verdict], asked: _Asked, settings: Settings, command: str, stages: Stages
 ) -> Adaptation:
     """Put together what was found."""
-    verdict = next(iter(verdicts.values()))
-    diagnosis = verdict._diagnosis
-    weights, log_ratio = _weights(verdict, diagnosis.ratio, asked.X, asked.pair.weight)
+    verdict, inputs = next(iter(verdicts.values())), asked.inputs
+    pair, diagnosis = inputs.pair, verdict._diagnosis
+    weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
     drawn = compute_pictures(verdict, diagnosis)
-    actual = actual_errors(verdict, asked.X_target, asked.pair.y_target, asked.scoring)
+    actual = actual_errors(verdict, inputs.X_target, pair.y_target, asked.scoring)
     stages.end()
     return Adaptation(
         verdict=verdict,
@@ -291,15 +274,15 @@ def _adaptation(
         weights=weights,
         log_ratio=log_ratio,
         actual=actual,
-        notes=asked.notes,
+        notes=inputs.notes,
         command=command,
-        tables=asked.tables,
-        pair=asked.pair,
+        tables=inputs.tables,
+        pair=pair,
         kinds=asked.kinds,
-        task=str(asked.pair.task),
+        task=str(pair.task),
         settings=settings,
         metric=asked.metric,
-        ratio=asked.ratio_name,
+        ratio=inputs.ratio_name,
         pictures=drawn,
         timing=stages.timing(),
     )
@@ -307,12 +290,6 @@ def _adaptation(
 
 def _names(names: Any) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _numbered(pair: Pair) -> tuple[Any, Any]:
-    """Return both tables with rows that are known by a number of their own."""
-    n, m = len(pair.X), len(pair.X_target)
-    return pair.X.set_axis(range(n)), pair.X_target.set_axis(range(n, n + m))
 
 
 def _model(
@@ -335,6 +312,33 @@ def _model(
         estimator, n_jobs=settings.n_jobs, random_state=settings.seed, verbose=0, **bounds
     )
     return name, tuned
+
+
+def _find_metric(metric: str | None, task: str, option: Option) -> tuple[str, str]:
+    """Return the name of a metric and its scorer; by default errors, or the root mean square."""
+    known = METRICS[task]
+    if metric is None:
+        metric = next(iter(known))
+    if metric in known:
+        return metric, known[metric]
+    other = METRICS["regression" if task == CLASSIFICATION else CLASSIFICATION]
+    why = (
+        f"{shown(metric)} is not a metric of {task}."
+        if metric in other
+        else (f"there is no metric {shown(metric)} that is a mean over rows.")
+    )
+    near = nearest(str(metric), known)
+    raise InputError(
+        [
+            Problem(
+                "WB703",
+                why,
+                (f"metrics: {', '.join(known)}",),
+                option("metric", near[0] if near else next(iter(known))),
+                "usage",
+            )
+        ]
+    )
 
 
 def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""What the job found, and how it is shown, stored and sent around."""
+"""What the job found, and how it is shown and stored."""
 
 from __future__ import annotations
 
 import json
+import os
 from contextlib import ExitStack
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weighbridge import __version__
+from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._files import RUN_FILES, check_outputs, write_whole
 from weighbridge._findings import Finding, Option, argument
 from weighbridge._tables import Pair, Table, write_weights
-from weighbridge.adaptation._result import actual_findings, result_dict
+from weighbridge.adaptation._result import (
+    EPOCH,
+    feature_differences,
+    head,
+    inputs_dict,
+    overlap_dict,
+)
 from weighbridge.adaptation._saved_model import SavedModel, TableModel, model_bytes
+from weighbridge.criteria import default_scoring
 from weighbridge.pictures import Pictures
+from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -83,8 +94,8 @@ class Adaptation:
         Verdicts of further models, by name.
     weights : ndarray of shape (n_train,)
         Weight of each training row in the model that is used, mean 1; all 1 where that is the
-        unweighted one. Of an average of several weightings, those of the largest share. Own weights
-        of the rows multiply them in the fit, and the mean is taken under them.
+        unweighted one. Of an average of several weightings, those of the largest share. Row
+        weights you give multiply them in the fit, and the mean is taken under those.
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
     actual : dict of str to float, or None
@@ -134,7 +145,7 @@ class Adaptation:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What to know, each with a remedy."""
-        return (*self.notes, *self.verdict.findings, *actual_findings(self.verdict, self.actual))
+        return (*self.notes, *self.verdict.findings, *_actual_findings(self.verdict, self.actual))
 
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
         """Return everything but the model and the rows, ready for JSON.
@@ -150,7 +161,7 @@ class Adaptation:
             As the JSON Schema ``weighbridge/1`` says. Without NaN or infinity: None stands for what
             is not known or withheld.
         """
-        return result_dict(self, full=full)
+        return _result_dict(self, full=full)
 
     def report(self, path: Any) -> None:
         """Write the report, one HTML file that needs no network.
@@ -194,3 +205,99 @@ class Adaptation:
         from weighbridge.report import summary_html
 
         return summary_html(self.to_dict())
+
+
+def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
+    """Return the whole result, ready for JSON."""
+    verdict, settings = result.verdict, result.settings
+    found = verdict.to_dict()
+    criterion, reason = _choice(verdict)
+    content = {
+        **head(result.command),
+        "inputs": inputs_dict(result.tables, result.pair, result.task, settings.label),
+        "settings": {
+            "seed": settings.seed,
+            "model": _model_names(settings)[0],
+            "models": _model_names(settings),
+            "metric": result.metric,
+            "criterion": criterion,
+            "reason": reason,
+            "ratio": result.ratio,
+            **_other_settings(settings),
+        },
+        "verdict": found["verdict"],
+        "answers": found["answers"],
+        "shift": found["shift"],
+        "overlap": overlap_dict(found["overlap"]),
+        "expect": {
+            **found["expect"],
+            "actual": result.actual,
+            "models": [_other(name, each) for name, each in result.others.items()],
+        },
+        "findings": [each.to_dict() for each in result.findings],
+        "files": {},
+        # seconds differ from run to run, and would make results differ that are the same
+        "timing": {} if EPOCH in os.environ else result.timing,
+        "failure": None,
+    }
+    pictures = result.pictures.to_dict()
+    content["shift"]["features"] = feature_differences(pictures, verdict.use)
+    if full:
+        content["pictures"] = pictures
+    # whoever changes the answer must not change the result
+    return deepcopy(content)
+
+
+def _other(name: str, verdict: Verdict) -> dict[str, Any]:
+    """Return what is expected of a further model."""
+    found = verdict.to_dict()
+    return {
+        "name": name,
+        "sentence": verdict.sentence,
+        "use": verdict.use,
+        "training": found["expect"]["training"],
+        "candidates": found["expect"]["candidates"],
+    }
+
+
+def _choice(verdict: Verdict) -> tuple[str | None, str | None]:
+    """Say what the weighting was chosen by, and what spoke for it."""
+    tuned = next((each.model for each in verdict.candidates if each.name == "tuned"), None)
+    if not isinstance(tuned, ImportanceWeightedCV):
+        return None, None
+    return f"importance-weighted {NAMES[default_scoring(tuned.estimator)]}", tuned.reason_
+
+
+def _model_names(settings: Settings) -> list[str]:
+    return [each if isinstance(each, str) else type(each).__name__ for each in settings.models]
+
+
+def _other_settings(settings: Settings) -> dict[str, Any]:
+    """Return every setting that has no place of its own in a result."""
+    placed = ("label", "task", "seed", "models", "metric", "ratio")
+    return {
+        "jobs" if name == "n_jobs" else name: list(value) if isinstance(value, tuple) else value
+        for name, value in vars(settings).items()
+        if name not in placed
+    }
+
+
+def _actual_findings(verdict: Verdict, actual: dict[str, float] | None) -> list[Finding]:
+    """Say where the truth lies outside of what was expected of the model in use."""
+    if actual is None:
+        return []
+    used = verdict.candidate(verdict.use)
+    estimate, truth = used.risk.estimate, actual[used.name]
+    if estimate is None or estimate.low <= truth <= estimate.high:
+        return []
+    numbers = verdict.numbers
+    return [
+        Finding(
+            "WB604",
+            "warning",
+            f"The actual error, {numbers.value(truth)}, is outside the interval "
+            f"{numbers.interval(estimate)}.",
+            "Look for a change in how features relate to the label, which no weights see; or it is "
+            f"one of the {100 - 100 * verdict.confidence:g} % of intervals that miss.",
+        )
+    ]

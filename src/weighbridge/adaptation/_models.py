@@ -1,14 +1,19 @@
-"""Models by name: a preparation of the columns and a learner behind it."""
+"""Models by name, each behind a preparation of the columns; and the user's, whose code may fail."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -22,26 +27,20 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
+from weighbridge._data import check_sample_weight
 from weighbridge._estimators import WeightedEstimator
-from weighbridge._findings import Option, Problem, nearest, shown
-from weighbridge._pass_weights import weight_parameter
-from weighbridge.adaptation._own_model import call_own, failure_of
+from weighbridge._findings import Option, Problem, escaped, nearest, shown, shown_file
+from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge.exceptions import InputError
-from weighbridge.ratios import (
-    KLIEP,
-    KMM,
-    ULSIF,
-    AutoRatio,
-    ClassifierRatio,
-    GaussianRatio,
-    KnownRatio,
-    NearestNeighbourRatio,
-)
 
 CLASSIFICATION = "classification"
 # Levels with fewer rows share a column.
 _RARE_LEVEL = 10
 _LINEAR = ("linear", "svm")
+
+# Rows that a model on trial predicts, and letters of a message that are shown.
+_ASKED = 20
+_LONGEST = 300
 
 # name: (classifier, regressor), each made from a seed
 MODELS: dict[str, tuple[Callable[[int], Any], Callable[[int], Any]]] = {
@@ -114,12 +113,12 @@ def _imported(name: str, option: Option) -> Any:
         ) from error
     # code that is not ours can raise anything
     except Exception as error:
-        raise failure_of(name, "when it is imported", error, option) from error
+        raise _failure_of(name, "when it is imported", error, option) from error
     finally:
         sys.path.remove("")
     if isinstance(found, BaseEstimator) or not callable(found):
         return found
-    return call_own(name, "when it is made", found, option)
+    return _call_own(name, "when it is made", found, option)
 
 
 def _check_model(name: str, model: Any, task: str, option: Option) -> None:
@@ -160,94 +159,94 @@ def _refused(message: str, evidence: tuple[str, ...], help: str, code: str = "WB
     return InputError([Problem(code, message, evidence, help, "usage")])
 
 
-# name: scorer of scikit-learn
-METRICS = {
-    CLASSIFICATION: {
-        "error": "accuracy",
-        "log_loss": "neg_log_loss",
-        "brier": "neg_brier_score",
-    },
-    "regression": {
-        "rmse": "neg_root_mean_squared_error",
-        "mse": "neg_mean_squared_error",
-        "mae": "neg_mean_absolute_error",
-    },
-}
-RATIOS: dict[str, Callable[[], Any]] = {
-    "auto": AutoRatio,
-    "classifier": ClassifierRatio,
-    "gaussian": GaussianRatio,
-    "ulsif": ULSIF,
-    "rulsif": lambda: ULSIF(relative=0.1),
-    "kliep": KLIEP,
-    "kmm": KMM,
-    "nearest": NearestNeighbourRatio,
-}
+def _call_own(name: str, doing: str, call: Callable[[], Any], option: Option) -> Any:
+    """Return what code of the user's own returns; whatever it raises is told as its own failure."""
+    try:
+        return call()
+    except (InputError, MemoryError):
+        raise
+    # code that is not ours can raise anything
+    except Exception as error:
+        raise _failure_of(name, doing, error, option) from error
 
 
-def find_metric(metric: str | None, task: str, option: Option) -> tuple[str, str]:
-    """Return the name of a metric and its scorer; by default errors, or the root mean square."""
-    known = METRICS[task]
-    if metric is None:
-        metric = next(iter(known))
-    if metric in known:
-        return metric, known[metric]
-    other = METRICS["regression" if task == CLASSIFICATION else CLASSIFICATION]
-    why = (
-        f"{shown(metric)} is not a metric of {task}."
-        if metric in other
-        else (f"there is no metric {shown(metric)} that is a mean over rows.")
-    )
-    near = nearest(str(metric), known)
-    raise InputError(
-        [
-            Problem(
-                "WB703",
-                why,
-                (f"metrics: {', '.join(known)}",),
-                option("metric", near[0] if near else next(iter(known))),
-                "usage",
-            )
-        ]
-    )
-
-
-def find_ratio(ratio: Any, X: Any, X_target: Any, option: Option) -> tuple[str, Any, Any, Any]:
-    """Return the name of a ratio, the ratio, and both tables without the column that holds it."""
-    if not isinstance(ratio, str):
-        return type(ratio).__name__, ratio, X, X_target
-    if ratio in RATIOS:
-        return ratio, RATIOS[ratio](), X, X_target
-    if ratio not in X.columns:
-        near = nearest(ratio, [*RATIOS, *X.columns])
-        raise _no_ratio(
-            f"{shown(ratio)} is neither a ratio nor a column of both files.",
-            f"ratios: {', '.join(RATIOS)}",
-            option("ratio", near[0] if near else "auto"),
+def try_model(name: str, model: Any, X: Any, y: Any, weight: Any, option: Option) -> None:
+    """Fit a model once and let it predict a few rows, before all the work that rests on it."""
+    weights = check_sample_weight(weight, len(X))
+    weights = np.ones(len(X)) if weights is None else weights
+    tried = clone(model)
+    _call_own(name, "when it is fitted", lambda: fit_with_weights(tried, X, y, weights), option)
+    few = X.head(_ASKED)
+    predicted = _call_own(name, "when it predicts", lambda: np.shape(tried.predict(few)), option)
+    if predicted != (len(few),):
+        raise _failed(
+            f"{shown(name)} predicts an array of shape {predicted} for {len(few)} rows.",
+            (f"expected: one prediction for each row, shape ({len(few)},)",),
+            option,
         )
-    values = np.concatenate([X[ratio].to_numpy(), X_target[ratio].to_numpy()])
-    numbers = values.dtype.kind == "f"
-    if not numbers or not (np.isfinite(values) & (values >= 0)).all():
-        raise _no_ratio(
-            f"{shown(ratio)} is no density ratio: it must be 0 or a positive number in every row.",
-            "a ratio is how much likelier a row is in deployment than in training",
-            f"correct the column, or estimate the ratio: {option('ratio', 'auto')}",
-        )
-    with np.errstate(divide="ignore"):
-        known = KnownRatio(RatioOfRows(np.log(values)))
-    return ratio, known, X.drop(columns=ratio), X_target.drop(columns=ratio)
 
 
-class RatioOfRows:
-    """Log ratios that are known for each row; a row is known by its number in the index."""
+@contextmanager
+def blamed(models: Mapping[str, Any], option: Option) -> Iterator[None]:
+    """Tell a failure inside one of these models as its own; any other goes on as it is."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    # code that is not ours can raise anything
+    except Exception as error:
+        for name, model in models.items():
+            if _went_through(error, name, model):
+                raise _failure_of(name, "in the middle of the work", error, option) from error
+        raise
 
-    def __init__(self, log_ratio: np.ndarray) -> None:
-        self.log_ratio = log_ratio
 
-    def __call__(self, X: Any) -> np.ndarray:
-        """Return the log ratios of these rows."""
-        return np.asarray(self.log_ratio[X.index.to_numpy()])
+def _failure_of(name: str, doing: str, error: Exception, option: Option) -> InputError:
+    """Return the failure of a model in words: which, when, and what it said."""
+    said = escaped(" ".join(f"{type(error).__name__}: {error}".split())).rstrip(": .")
+    said = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+    message = f"the model {shown(name)} fails {doing}: {said}."
+    return _failed(message, tuple(_place(error, name)), option)
 
 
-def _no_ratio(message: str, evidence: str, help: str) -> InputError:
-    return InputError([Problem("WB704", message, (evidence,), help, "usage")])
+def _failed(message: str, evidence: tuple[str, ...], option: Option) -> InputError:
+    help = f"correct the model, or take another: {option('model', 'linear')}"
+    return InputError([Problem("WB706", message, evidence, help)])
+
+
+def _place(error: Exception, name: str) -> Iterator[str]:
+    """Yield the last line of the user's own module that was reached."""
+    file = _file_of_module(name)
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
+    if frames:
+        yield f"in {shown_file(Path(file).name)} line {frames[-1].lineno}, {frames[-1].name}"
+
+
+def _went_through(error: Exception, name: str, model: Any) -> bool:
+    """Return whether an error came up through the code of a model, here or in another process."""
+    if isinstance(error, PicklingError):  # named models can be sent to other processes
+        return True
+    text = "".join(traceback.format_exception(error))
+    return any(f'File "{file}"' in text for file in _files(name, model))
+
+
+def _files(name: str, model: Any) -> set[str]:
+    """Return the files of a model's code, without those that every model of scikit-learn has."""
+    parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    kinds = [
+        kind
+        for part in parts
+        for kind in type(part).__mro__
+        if kind.__module__.partition(".")[0] not in ("sklearn", "builtins", "weighbridge")
+    ]
+    found = {_file_of_module(name)}
+    for kind in kinds:
+        try:
+            found.add(inspect.getfile(kind))
+        except (OSError, TypeError):  # compiled, or typed into a prompt
+            continue
+    return found - {""}
+
+
+def _file_of_module(name: str) -> str:
+    return getattr(sys.modules.get(name.partition(":")[0]), "__file__", None) or ""

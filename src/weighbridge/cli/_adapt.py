@@ -61,9 +61,7 @@ _FILES = {
     "20 values are classes.",
 )
 @options.feature_options
-@options.option(
-    "--weight", metavar="NAME", group="what", help="Column of TRAIN with own weights of its rows."
-)
+@options.option("--weight", metavar="NAME", group="what", help="Column of TRAIN with row weights.")
 @options.option(
     "--model",
     "models",
@@ -89,26 +87,10 @@ _FILES = {
 @options.seed_option
 @options.jobs_option
 @options.memory_option("For tables that scikit-learn makes in between.")
-@options.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    default=Path("weighbridge-out"),
-    show_default=True,
-    group="output",
-    help="Folder of the files.",
-)
+@options.out_option("weighbridge-out", "DIR", "Folder of the files.")
 @options.force_option
 @options.open_option
-@options.option(
-    "--fail-if",
-    type=options.Condition(options.OF_ALL),
-    metavar="CONDITION",
-    multiple=True,
-    group="output",
-    help="Exit with 1 when true: shift (moderate or more), thin-overlap, no-gain, 'error>0.12' (in "
-    "quotes), warnings. May be repeated.",
-)
+@options.fail_option(options.OF_ALL, "no-gain, 'error>0.12' (in quotes), ")
 @options.screen_options
 @click.pass_obj
 def adapt(
@@ -121,7 +103,12 @@ def adapt(
     fail_if: tuple[str, ...],
     **settings: Any,
 ) -> int:
-    """Answer all five questions: shift, whether it matters, overlap, weighting, what error."""
+    """Answer all five questions: shift, does it matter, overlap, does weighting help, what error.
+
+    TRAIN has rows with labels, DEPLOY rows like those the model will be used on: CSV (also .gz),
+    Parquet or a folder of Parquet files. Writes report.html, model.skops, weights.csv and
+    result.json.
+    """
     job = Job(session, train, deploy, out, force=force, **settings)
     job.check()
     session.narration.say(f"weighbridge adapt: {train} and {deploy}")
@@ -375,7 +362,7 @@ def _actual_lines(parts: list[str], outside: list[str], n_judged: int) -> list[s
         line += f"  {part}"
     lines.append(line)
     if not n_judged:
-        said = "nothing was expected, so that no interval can be checked"
+        said = "no error was predicted, so there is no interval to check"
     elif not outside:
         said = "every one is inside its interval" if n_judged > 1 else "it is inside its interval"
     else:

@@ -1,23 +1,35 @@
-"""The commands in one place; importing this takes no library but click."""
+"""All commands, and how a run of any of them ends; importing this takes no library but click."""
 
 from __future__ import annotations
 
+import errno
+import os
+import platform
+import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
 from weighbridge import __version__
+from weighbridge._files import remove_unfinished
+from weighbridge._findings import Problem, nearest, shown_file
 from weighbridge.cli._adapt import adapt
 from weighbridge.cli._demo import demo
 from weighbridge.cli._diagnose import diagnose
-from weighbridge.cli._failures import run_safely
 from weighbridge.cli._options import CONTEXT
 from weighbridge.cli._predict import predict
 from weighbridge.cli._report import explain, report
-from weighbridge.cli._screen import Session
+from weighbridge.cli._screen import ReaderGone, Session, within_columns
 from weighbridge.cli._weights import weights
+from weighbridge.exceptions import InputError
 
 _TABLE = (
     ("demo", "what does this tool do? (needs no data)"),
@@ -29,6 +41,11 @@ _TABLE = (
     ("explain CODE", "what does WB301 mean?"),
 )
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label y"
+USAGE, DATA, DEFECT, INTERRUPTED = 2, 3, 4, 130
+# What a shell reports of a program whose reader has gone.
+READER_GONE = 141
+# Seconds that the program has to come back from whatever it does before it is left at once.
+PATIENCE = 0.8
 
 
 class App(click.Group):
@@ -72,3 +89,178 @@ def app(context: click.Context) -> None:
 
 for command in (demo, adapt, diagnose, weights, predict, report, explain):
     app.add_command(command)
+
+
+class Interrupted(BaseException):
+    """Ctrl-C, and no KeyboardInterrupt: a search takes that for a wish for the best so far."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run failed: its problems, and what the process returns."""
+
+    problems: tuple[Problem, ...]
+    exit_code: int
+
+
+def run_safely(call: Callable[[], int | None], session: Session, words: Sequence[str]) -> int:
+    """Run a command; return its exit code, and tell whatever ended it."""
+    try:
+        with interrupts_stop(lambda: _say_farewell(session)):
+            return call() or 0
+    except Interrupted:
+        _say_farewell(session)
+        return INTERRUPTED
+    except ReaderGone:
+        return READER_GONE
+    except click.ClickException as error:
+        return _told(session, Failure((_of_usage(error),), USAGE))
+    except InputError as error:
+        failure = Failure(tuple(error.problems), error.exit_code)
+        return _told(session, failure, text=str(error), error=error.__cause__)
+    except OSError as error:
+        return _told(session, Failure((_of_storage(error),), DATA))
+    except ModuleNotFoundError as error:
+        return _told(session, Failure((_of_package(error),), USAGE), error=error)
+    except MemoryError:
+        return _told(session, Failure((_of_memory(),), DATA))
+    # the one place where a mistake of ours ends, whatever it is
+    except Exception as error:  # noqa: BLE001
+        return _told(session, Failure((_of_defect(error, session, words),), DEFECT), error=error)
+
+
+def _told(
+    session: Session,
+    failure: Failure,
+    *,
+    text: str | None = None,
+    error: BaseException | None = None,
+) -> int:
+    session.narration.stop()
+    text = text or "\n\n".join(str(problem) for problem in failure.problems)
+    session.err.write(within_columns(text))
+    if error is not None and session.debug:
+        session.err.write("".join(traceback.format_exception(error)).rstrip())
+    if session.json is not None:
+        session.print_json(failed_result(session, failure))
+    return failure.exit_code
+
+
+def _say_farewell(session: Session) -> None:
+    """Say once that the run was interrupted, and what is kept."""
+    if session.left:
+        return
+    session.left = True
+    session.narration.stop()
+    stage = session.narration.stage
+    during = f" during {stage}" if stage else ""
+    kept = [f"  {line}" for line in session.on_interrupt()]
+    session.err.write("\n".join([f"interrupted{during}", *kept]))
+    if session.json is not None:
+        problem = Problem("WB902", f"the run was interrupted{during}.", (), "start it again")
+        session.print_json(failed_result(session, Failure((problem,), INTERRUPTED)))
+
+
+def failed_result(session: Session, failure: Failure) -> dict[str, object]:
+    """Return the result of a run that failed."""
+    findings = [problem.to_dict() for problem in failure.problems]
+    stage = session.narration.stage
+    parts = {"exit_code": failure.exit_code, "stage": stage, "findings": findings}
+    return session.result(failure=parts, findings=findings)
+
+
+def _of_usage(error: click.ClickException) -> Problem:
+    """Return what click refused, with something to type."""
+    message, _, rest = error.format_message().partition("\n")
+    for advice in (" Did you mean", " (Did you mean", " (Possible options"):
+        message = message.partition(advice)[0]
+    context = getattr(error, "ctx", None)
+    path = "weighbridge" if context is None else context.command_path
+    help = rest.strip().removeprefix("help: ") or f"{path} --help"
+    if isinstance(error, click.NoSuchOption):
+        # dashes are alike in all of them, and say nothing about what was meant
+        names = {each.strip("-"): each for each in error.possibilities or ()}
+        near = nearest(error.option_name.strip("-"), names)
+        help = names[near[0]] if near else help
+    elif message.startswith("No such command") and context is not None:
+        near = nearest(message.split("'")[1], getattr(context.command, "commands", ()))
+        help = f"weighbridge {near[0]}" if near else "weighbridge"
+    return Problem("WB100", message if message.endswith(".") else f"{message}.", (), help, "usage")
+
+
+def _of_storage(error: OSError) -> Problem:
+    """Return what the operating system refused, with the file that it is about."""
+    name = shown_file(str(error.filename)) if error.filename else "a file"
+    reason = error.strerror or str(error)
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    help = "make room there, or write elsewhere" if full else "check the path and its permissions"
+    return Problem("WB141", f"{name}: {reason}.", ("nothing was left half written",), help)
+
+
+def _of_memory() -> Problem:
+    message = "there is not enough memory for this run."
+    return Problem("WB142", message, (), "fewer rows, fewer columns, or --jobs 1")
+
+
+def _of_package(error: ModuleNotFoundError) -> Problem:
+    message = f"the package {error.name!r} is not installed."
+    return Problem("WB146", message, (), 'pip install "weighbridge[cli]"', "usage")
+
+
+def _of_defect(error: Exception, session: Session, words: Sequence[str]) -> Problem:
+    """Return a text that can be pasted into an issue as it is."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    # without the folders of this computer, which are nobody's business
+    place = frame.filename.replace("\\", "/").split("/src/")[-1].split("site-packages/")[-1]
+    lines = (
+        "this is a defect in weighbridge; please report it with these lines:",
+        f"weighbridge {__version__}, Python {platform.python_version()}, {platform.system()}",
+        f"command: weighbridge {shlex.join(words)}",
+        f"stage: {session.narration.stage or 'start'}",
+        f"where: {place}:{frame.lineno} in {frame.name}",
+    )
+    message = " ".join(f"{type(error).__name__}: {error}".split())
+    help = "the same command with --debug shows all of it"
+    return Problem("WB901", message, lines, "" if session.debug else help)
+
+
+@contextmanager
+def interrupts_stop(farewell: Callable[[], None]) -> Iterator[None]:
+    """Turn Ctrl-C into `Interrupted`; where that comes too late, say farewell and leave."""
+    # Python runs a handler between two of its steps, and compiled code may hold it up for long; a
+    # thread that waits at a pipe for the signal needs no such gap
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    before = signal.signal(signal.SIGINT, _stop)
+    threading.Thread(target=_leave_late, args=(reader, farewell), daemon=True).start()
+    interrupted = False
+    try:
+        yield
+    except Interrupted:
+        interrupted = True
+        raise
+    finally:
+        # once interrupted, the thread stays until the process is gone: cleaning up may hang too
+        signal.signal(signal.SIGINT, signal.SIG_IGN if interrupted else before)
+        if not interrupted:
+            signal.set_wakeup_fd(before_fd)
+            os.close(writer)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Interrupted
+
+
+def _leave_late(reader: int, farewell: Callable[[], None]) -> None:
+    while received := os.read(reader, 1):
+        if received[0] != signal.SIGINT:
+            continue
+        threading.Event().wait(PATIENCE)
+        remove_unfinished()
+        farewell()
+        os._exit(INTERRUPTED)
+    os.close(reader)

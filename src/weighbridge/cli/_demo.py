@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weighbridge.adaptation import Adaptation
 
 LABEL = "readmitted"
-OUT = Path("weighbridge-demo")
+OUT = "weighbridge-demo"
 _COLUMNS = b"age,sex,sys_bp,bmi,smoker,income,visits,site"
 _NOW = "Now yours:  weighbridge adapt train.csv deploy.csv --label y"
 _TRUTH = "  The demo does know the deployment labels (weighbridge did not see them):"
@@ -27,15 +27,7 @@ _TRUTH = "  The demo does know the deployment labels (weighbridge did not see th
 @click.command(cls=options.ExampleCommand, example="weighbridge demo")
 @options.seed_option
 @options.jobs_option
-@options.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    default=OUT,
-    show_default=True,
-    group="output",
-    help="Folder of the files.",
-)
+@options.out_option(OUT, "DIR", "Folder of the files.")
 @options.force_option
 @options.open_option
 @options.screen_options
@@ -48,7 +40,11 @@ def demo(
     force: bool,
     open_report: bool,
 ) -> int:
-    """See what weighbridge does, on data that it makes up."""
+    """See what weighbridge does, on data that it makes up.
+
+    Labelled visits to a clinic, and visits at other sites where its model is to be used. The two
+    files are written too, so that `weighbridge adapt` can be tried on them.
+    """
     train, deploy = out / "train.csv", out / "deploy.csv"
     check_outputs([out / name for name in RUN_FILES.values()], force=force)
     _check_tables((train, deploy), force=force)
@@ -70,7 +66,7 @@ def demo(
 def _how_to_open(out: Path, seed: int) -> str:
     """Return what to type to have the same page in the browser."""
     words = ["weighbridge", "demo"]
-    words += ["--out", str(out)] if out != OUT else []
+    words += ["--out", str(out)] if str(out) != OUT else []
     words += ["--seed", str(seed)] if seed else []
     return f"Open it:    {shlex.join([*words, '--open'])}"
 

@@ -26,9 +26,7 @@ _ROLES = {"enough": "good", "thin": "caution", "broken": "stop"}
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
 @options.pair_arguments
-@options.option(
-    "--label", metavar="NAME", group="what", help="Column of TRAIN to set aside, if it has labels."
-)
+@options.aside_option
 @options.feature_options
 @options.ratio_option
 @options.confidence_option
@@ -44,15 +42,7 @@ _ROLES = {"enough": "good", "thin": "caution", "broken": "stop"}
     help="Write the page, for example report.html.",
 )
 @options.force_option
-@options.option(
-    "--fail-if",
-    type=options.Condition(options.OF_SHIFT),
-    metavar="CONDITION",
-    multiple=True,
-    group="output",
-    help="Exit with 1 when true: shift (moderate or more), thin-overlap, warnings. May be "
-    "repeated.",
-)
+@options.fail_option(options.OF_SHIFT)
 @options.screen_options
 @click.pass_obj
 def diagnose(
@@ -65,7 +55,10 @@ def diagnose(
     fail_if: tuple[str, ...],
     **settings: Any,
 ) -> int:
-    """Say whether two files differ, in which features, and whether training covers deployment."""
+    """Say whether two files differ, in which features, and whether training covers deployment.
+
+    Columns that are in TRAIN alone, such as a label, are left out.
+    """
     check_there([train, deploy], EXAMPLE)
     if report is not None:
         check_outputs([report], force=force, inputs=[train, deploy], place="report")
@@ -165,9 +158,9 @@ def _numbers(result: dict[str, Any]) -> list[str]:
     if overlap["word"] == "broken":
         first = f"{shown}   weights mean nothing here (WB302)"
     else:
-        rows = f"{overlap['worth_full']:,.0f} of {overlap['n_source']:,} rows"
+        rows = f"{overlap['worth_full']:,.0f} effective rows of {overlap['n_source']:,}"
         tail = overlap["tail_index"]
-        first = f"{shown}   full ratio worth {rows}"
+        first = f"{shown}   full ratio: {rows}"
         first += "" if tail is None else f"   tail index {tail:.2f}"
     outside = percent(overlap["outside"])
     return [first, f"  {outside} of the deployment rows lie outside the training data"]

@@ -58,7 +58,7 @@ class Memory(click.ParamType):
         """Return whole MiB."""
         form = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]+)?) ?(?:([KMGT])(?:i?B)?)?", str(value), re.I)
         if form is None:
-            self.fail(f"{value!r} is no amount of memory such as 512M or 2G.", param, ctx)
+            self.fail(f"{value!r} is not an amount of memory such as 512M or 2G.", param, ctx)
         found = int(float(form[1]) * 1024.0 ** ("KMGT".index((form[2] or "M").upper()) - 1))
         if found < LEAST_MEMORY:
             self.fail(f"{value!r} is less than {LEAST_MEMORY}M, too little to work.", param, ctx)
@@ -205,6 +205,37 @@ def memory_option(use: str) -> Decorator[Any]:
         type=Memory(),
         metavar="SIZE",
         help=f"Such as 512M or 2G; a plain number is MiB. {use}",
+    )
+
+
+aside_option = option(
+    "--label", metavar="NAME", group="what", help="Column of TRAIN to set aside, if it has labels."
+)
+
+
+def out_option(default: str | None, metavar: str, help: str) -> Decorator[Any]:
+    """Declare where the output goes."""
+    return option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar=metavar,
+        default=default,
+        show_default=default is not None,
+        group="output",
+        help=help,
+    )
+
+
+def fail_option(known: tuple[str, ...], error: str = "") -> Decorator[Any]:
+    """Declare the conditions of a pipeline, out of those that the command can check."""
+    return option(
+        "--fail-if",
+        type=Condition(known),
+        metavar="CONDITION",
+        multiple=True,
+        group="output",
+        help=f"Exit with 1 when true: shift (moderate or more), thin-overlap, {error}warnings. May "
+        "be repeated.",
     )
 
 

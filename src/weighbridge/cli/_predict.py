@@ -36,15 +36,7 @@ EXAMPLE = "weighbridge predict weighbridge-out/model.skops new.csv"
     "For blocks of rows that are predicted at once, and for tables that scikit-learn makes in "
     "between."
 )
-@options.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    default=Path("predictions.csv"),
-    show_default=True,
-    group="output",
-    help="The table, .csv or .parquet.",
-)
+@options.out_option("predictions.csv", "FILE", "The table, .csv or .parquet.")
 @options.force_option
 @options.screen_options
 @click.pass_obj
@@ -58,7 +50,11 @@ def predict(
     out: Path,
     force: bool,
 ) -> int:
-    """Predict every row of DATA: one line each, with a probability for each class."""
+    """Predict every row of DATA: one line each, with a probability for each class.
+
+    Columns are matched by name; those that the model does not know are left alone. Loading a model
+    runs nothing that is in the file.
+    """
     check_there([model], EXAMPLE, (".skops",))
     check_there([data], EXAMPLE)
     check_suffix(out)

@@ -20,13 +20,7 @@ _EXPLAIN = "weighbridge explain WB301"
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
 @options.path_argument("result")
-@options.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    group="output",
-    help="The page.  [default: report.html beside RESULT]",
-)
+@options.out_option(None, "FILE", "The page.  [default: report.html next to RESULT]")
 @options.force_option
 @options.open_option
 @options.screen_options

@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from weighbridge._findings import Finding, Problem, cli_option, listed, shown_file
-from weighbridge._tables import Dropped, Pair, Table, check_pair, read_blocks, read_table
-from weighbridge.adaptation import (
-    MOST_DEPLOYMENT_ROWS,
-    check_rows,
-    find_ratio,
-    inputs_dict,
-    sample_note,
-)
+from weighbridge._findings import cli_option
+from weighbridge._tables import read_blocks
+from weighbridge.adaptation import Inputs, inputs_dict, read_inputs
 from weighbridge.cli._inputs import block_rows, size_text
-from weighbridge.exceptions import InputError
 from weighbridge.ratios import fit_ratio, is_fitted
 
 
-@dataclass(frozen=True)
-class TwoTables:
+@dataclass(frozen=True, kw_only=True)
+class TwoTables(Inputs):
     """Training and deployment as a command without labels sees them."""
 
-    tables: tuple[Table, Table]
-    pair: Pair
     label: str | None
-    X: Any
-    X_target: Any
-    ratio: Any
-    ratio_name: str
-    notes: tuple[Finding, ...]
 
     @property
     def size(self) -> str:
@@ -95,64 +81,18 @@ def _logarithm(ratio: np.ndarray) -> np.ndarray:
 
 
 def read_two(
-    train: Path, deploy: Path, settings: dict[str, Any], *, max_train: int | None = None
+    train: Path, deploy: Path, asked: dict[str, Any], *, max_train: int | None = None
 ) -> TwoTables:
     """Read both files, match their columns, find the ratio; `max_train` rows stand for more."""
-    tables = _read(train, deploy, (max_train, MOST_DEPLOYMENT_ROWS), settings["seed"])
-    pair = _matched(*tables, settings)
-    n, m = len(pair.X), len(pair.X_target)
-    X, X_target = pair.X.set_axis(range(n)), pair.X_target.set_axis(range(n, n + m))
-    name, ratio, X, X_target = find_ratio(settings["ratio"], X, X_target, cli_option)
-    check_rows(X, X_target, tables, cli_option)
-    notes = (*pair.notes, *(each for table in tables for each in sample_note(table)))
-    return TwoTables(tables, pair, settings["label"], X, X_target, ratio, name, notes)
-
-
-def _read(
-    train: Path, deploy: Path, max_rows: tuple[int | None, int], seed: int
-) -> tuple[Table, Table]:
-    """Read both files; what is wrong with either comes out together."""
-    tables: list[Table] = []
-    problems: list[Problem] = []
-    for path, most in zip((train, deploy), max_rows, strict=True):
-        try:
-            tables.append(read_table(path, max_rows=most, seed=seed))
-        except InputError as error:
-            problems += error.problems
-    if problems:
-        raise InputError(problems)
-    return tables[0], tables[1]
-
-
-def _matched(train: Table, deploy: Table, settings: dict[str, Any]) -> Pair:
-    """Match the columns; a label, and whatever else training has alone, is no feature here."""
-    label, drop, keep = settings["label"], list(settings["drop"]), settings["keep"] or None
-    aside = [label] if label in train.names and label not in drop else []
-    alone = []
-    if keep is None:
-        alone = [
-            name
-            for name in train.names
-            if name not in deploy.names and name not in aside and name not in drop
-        ]
-    pair = check_pair(
+    inputs = read_inputs(
         train,
         deploy,
-        # one that is not there is refused, with the nearest names
-        label=None if label is None or label in train.names else label,
-        drop=[*drop, *aside, *alone],
-        keep=keep,
+        ratio=asked["ratio"],
         option=cli_option,
+        max_train=max_train,
+        seed=asked["seed"],
+        aside=asked["label"],
+        drop=asked["drop"],
+        keep=asked["keep"] or None,
     )
-    if not alone:
-        return pair
-    files = shown_file(train.name), shown_file(deploy.name)
-    note = Finding(
-        "WB138",
-        "note",
-        f"{files[0]} also has {listed(alone)}, which {files[1]} has not; "
-        f"{'it is' if len(alone) == 1 else 'they are'} ignored.",
-        "Nothing to do for a label; otherwise check the names.",
-    )
-    dropped = [Dropped(name, "WB138", f"{files[1]} does not have it") for name in alone]
-    return replace(pair, notes=(*pair.notes, note), dropped=(*pair.dropped, *dropped))
+    return TwoTables(**vars(inputs), label=asked["label"])

@@ -33,9 +33,7 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
 
 @click.command(cls=options.ExampleCommand, example=EXAMPLE)
 @options.pair_arguments
-@options.option(
-    "--label", metavar="NAME", group="what", help="Column of TRAIN to set aside, if it has labels."
-)
+@options.aside_option
 @options.feature_options
 @options.ratio_option
 @options.option(
@@ -60,15 +58,7 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
     "For blocks of rows that are weighted at once, and for tables that scikit-learn makes in "
     "between."
 )
-@options.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    default=Path("weights.csv"),
-    show_default=True,
-    group="output",
-    help="The table, .csv or .parquet.",
-)
+@options.out_option("weights.csv", "FILE", "The table, .csv or .parquet.")
 @options.force_option
 @options.screen_options
 @click.pass_obj
@@ -80,7 +70,11 @@ def weights(
     force: bool,
     **settings: Any,
 ) -> int:
-    """Write a weight for each training row, so that training resembles deployment."""
+    """Write a weight for each training row, so that training resembles deployment.
+
+    Without labels there is nothing to tune; the default bounds every weight by 5 before they are
+    scaled to mean 1.
+    """
     check_there([train, deploy], EXAMPLE)
     check_suffix(out)
     check_outputs([out], force=force, inputs=[train, deploy])
@@ -200,7 +194,7 @@ def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Fi
     reason = overlap.reason
     if overlap.word == BROKEN:
         message = f"{reason[0].upper()}{reason[1:]}."
-        help = "No weights can stand for them: weighbridge diagnose says where, and what to do."
+        help = "No weighting can represent them: weighbridge diagnose says where, and what to do."
         yield Finding(CODES[BROKEN], "warning", message, help)
         return
     if overlap.word == THIN:
@@ -208,20 +202,21 @@ def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Fi
         yield Finding(CODES[THIN], "warning", f"Overlap is thin: {reason}.", help)
     beyond = [row for row in left if abs(row["after"]) > DIFFERENT]
     if beyond:
-        others = f" ({len(beyond) - 1} more like it)" if len(beyond) > 1 else ""
+        n_others = len(beyond) - 1
+        others = f" (and {n_others} other feature{'s' * (n_others > 1)})" if n_others else ""
         yield Finding(
             "WB305",
             "note",
             f"{in_a_sentence(beyond[0]['name'])} still differs by more than {DIFFERENT:g}{others}.",
-            "A larger --lam reduces it and makes the weights worth fewer rows.",
+            "A larger --lam reduces it and leaves fewer effective rows.",
         )
 
 
 def _text(result: dict[str, Any], screen: Screen) -> str:
     """Return the text of a run, from its result."""
     found, settings = result["weights"], result["settings"]
-    worth = f"{found['worth']:,.0f}"
-    head = f"{found['n']:,} weights, mean 1, worth {worth} row{'s' * (worth != '1')}"
+    effective = f"{found['worth']:,.0f}"
+    head = f"{found['n']:,} weights, mean 1, {effective} effective row{'s' * (effective != '1')}"
     blocks = [
         f"\n{screen.styled(head, bold=True)}   ({_weighting_text(settings)})",
         "\n".join(_bars(found, screen)),
