@@ -33,9 +33,9 @@ from weighbridge.ratios import (
     ClassifierRatio,
     NearestNeighbourRatio,
 )
-from weighbridge.ratios._encoder import TableEncoder, _Summary, column_sums
+from weighbridge.ratios._encoder import TableEncoder, _Summary, column_sums, encoder_of
 from weighbridge.ratios._kernel import FoldSums, distinct_rows
-from weighbridge.ratios._sample import _ContentKeys, _Draw, encoder_of, samples
+from weighbridge.ratios._sample import _ContentKeys, _Draw, samples
 
 pytest.importorskip("pyarrow")
 
@@ -196,8 +196,7 @@ def large():
 
 def parts_of(rows, target, seed=0, most=100_000):
     rows, target = as_rows(rows), as_rows(target)
-    labels = rows.names or [str(j) for j in range(rows.n_columns)]
-    return samples(encoder_of(rows, target, labels), rows, target, seed, most)
+    return samples(encoder_of(rows, target), rows, target, seed, most)
 
 
 def test_rows_beyond_a_hundred_thousand_are_drawn_by_what_they_hold(large):
@@ -445,7 +444,7 @@ def test_rows_of_columns_with_long_tails_are_drawn_as_others_are(seed):
 
 def test_no_more_rows_are_drawn_than_are_wanted_however_often_they_are_there():
     rows = from_array(np.ones((5_000, 1)), 100)
-    encoder = encoder_of(rows, from_array(np.arange(4.0)), ["0"])
+    encoder = encoder_of(rows, from_array(np.arange(4.0)))
     drawn = rows.sum(_Draw(_ContentKeys(encoder, RowKeys(encoder.low, encoder.high, 0)), 1.1, 250))
     assert (len(drawn.table), len(drawn.keys), drawn.count) == (250, 250, 5_000)
     assert drawn.distinct.size == 1
@@ -533,9 +532,8 @@ def test_sums_of_hard_columns_are_exact_in_blocks_of_any_size(size):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
 def test_columns_of_any_size_are_standardised_alike_in_all_blocks(size):
-    labels = [str(j) for j in range(HARD.shape[1])]
-    whole = TableEncoder().fit_rows(from_array(HARD), from_array(HARD[::-1]), labels)
-    parts = TableEncoder().fit_rows(from_array(HARD, size), from_array(HARD[::-1], size), labels)
+    whole = TableEncoder().fit_rows(from_array(HARD), from_array(HARD[::-1]))
+    parts = TableEncoder().fit_rows(from_array(HARD, size), from_array(HARD[::-1], size))
     expected = whole.numbers(HARD)
     assert np.isfinite(expected).all()
     np.testing.assert_allclose(parts.numbers(HARD), expected, rtol=1e-7, atol=1e-12)
@@ -544,7 +542,7 @@ def test_columns_of_any_size_are_standardised_alike_in_all_blocks(size):
 @given(size=st.integers(1, 400), step=st.integers(1, 90))
 @settings(max_examples=20)
 def test_the_rows_that_quartiles_are_guessed_from_do_not_depend_on_blocks(size, step):
-    encoder = TableEncoder().fit_rows(from_array(X), from_array(X_TARGET), NAMES)
+    encoder = TableEncoder().fit_rows(from_array(X), from_array(X_TARGET))
     few = from_array(X[:350], size).sum(_Summary(encoder, step)).few
     np.testing.assert_array_equal(np.concatenate(few), X[:350:step])
 
@@ -554,7 +552,7 @@ def test_levels_are_counted_over_blocks():
     sums = from_array(frame, 7).sum(lambda block: Counter(block.table["x"]))
     assert sums == Counter(frame["x"])
     rows = from_array(frame, 7), from_array(frame, 11)
-    encoder = TableEncoder().fit_rows(*rows, ["x", "y"])
+    encoder = TableEncoder().fit_rows(*rows)
     np.testing.assert_array_equal(encoder.levels[0], ["p", "q"])
 
 

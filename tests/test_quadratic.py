@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from weighbridge.ratios._cross_fit import PENALTIES, LogisticPath
-from weighbridge.ratios._views import Quadratic, QuadraticRows
+from weighbridge.ratios._logistic import PENALTIES, LogisticPath, Quadratic, QuadraticRows
 
 BOTH = pytest.mark.parametrize("products", [True, False])
 

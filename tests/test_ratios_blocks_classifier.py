@@ -33,8 +33,7 @@ from weighbridge.ratios._block_logistic import (
     fold_of,
     fold_sizes,
 )
-from weighbridge.ratios._cross_fit import _PenalisedLoss
-from weighbridge.ratios._views import Quadratic
+from weighbridge.ratios._logistic import Quadratic, _PenalisedLoss
 
 N_FOLDS = 3
 

@@ -19,14 +19,7 @@ from weighbridge._data import check_count, take_rows
 from weighbridge.blocks import one_thread
 from weighbridge.diagnostics._domain import small_trees
 from weighbridge.diagnostics._samples import coded_classes
-from weighbridge.ratios import (
-    NumbersView,
-    QuadraticView,
-    TableEncoder,
-    TreesView,
-    View,
-    stacked_table,
-)
+from weighbridge.ratios import QuadraticFeatures, TableEncoder, stacked_table
 from weighbridge.weighting import log_mean
 
 # Products of more columns than this are too many coefficients for the rows there usually are.
@@ -80,27 +73,30 @@ class ClassPosterior:
                 others += np.asarray(fitted.predict_proba(unseen)) / len(split)
         return held_out, others
 
-    def _models(self, rows: np.ndarray, codes: np.ndarray) -> list[tuple[Any, View]]:
+    def _models(
+        self, rows: np.ndarray, codes: np.ndarray
+    ) -> list[tuple[Any, Callable[[Any], Any]]]:
         if self.classifier is not None:
             if not hasattr(self.classifier, "predict_proba"):
                 raise TypeError(
                     f"Got classifier of type {type(self.classifier).__name__}, which has no "
                     "predict_proba; wrap it in CalibratedClassifierCV, or leave it out."
                 )
-            return [(self.classifier, View())]
+            return [(self.classifier, lambda table: table)]
         encoder = TableEncoder().fit(self.stacked, self.domain)
-        models: list[tuple[Any, View]] = [(LogisticRegression(max_iter=1000), NumbersView(encoder))]
+        models: list[tuple[Any, Callable[[Any], Any]]]
+        models = [(LogisticRegression(max_iter=1000), encoder.numbers)]
         if sp.issparse(self.stacked):
             return models
         if encoder.width <= MAX_PRODUCTS:
-            squares = QuadraticView(encoder).fit(take_rows(self.stacked, rows))
+            squares = QuadraticFeatures(encoder).fit(take_rows(self.stacked, rows))
             models.append((LogisticRegression(C=0.3, max_iter=1000), squares))
         enough = rows.size >= MIN_TREE_ROWS and np.bincount(codes).min() >= MIN_CLASS_ROWS
         if self.stacked.shape[1] <= MAX_TREE_COLUMNS and enough:
             trees = small_trees(
                 encoder.categorical, self.seed, learning_rate=0.05, max_iter=200, patience=10
             )
-            models.append((trees, TreesView(encoder)))
+            models.append((trees, encoder.for_trees))
         return models
 
 

@@ -11,43 +11,36 @@ from weighbridge.ratios._classifier import ClassifierRatio
 from weighbridge.ratios._cross_fit import deal
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._fit_ratio import (
+    ScoredRatio,
     check_ratio,
     fit_ratio,
     is_fitted,
-    named_alike,
-    refuse_no_table,
-    stack_samples,
-    target_like_source,
-)
-from weighbridge.ratios._gaussian import GaussianRatio
-from weighbridge.ratios._kliep import KLIEP
-from weighbridge.ratios._kmm import KMM
-from weighbridge.ratios._known import KnownRatio
-from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
-from weighbridge.ratios._source_ratio import (
-    ScoredRatio,
     mean_one_log_ratio,
     source_log_ratio,
     source_log_weight,
     weighting_or_default,
 )
+from weighbridge.ratios._gaussian import GaussianRatio
+from weighbridge.ratios._kliep import KLIEP
+from weighbridge.ratios._kmm import KMM
+from weighbridge.ratios._known import KnownRatio
+from weighbridge.ratios._logistic import Quadratic, QuadraticFeatures, QuadraticRows
+from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
+from weighbridge.ratios._stack_samples import (
+    check_rows,
+    named_alike,
+    refuse_no_table,
+    stack_samples,
+    stacked_table,
+    target_like_source,
+)
 from weighbridge.ratios._support import (
     FEW_TO_NAME,
     Support,
-    check_rows,
     outside_support,
     share_outside,
-    stacked_table,
 )
 from weighbridge.ratios._ulsif import ULSIF
-from weighbridge.ratios._views import (
-    NumbersView,
-    Quadratic,
-    QuadraticRows,
-    QuadraticView,
-    TreesView,
-    View,
-)
 
 # Public names; the others serve the packages above.
 __all__ = [

@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
 from weighbridge._data import RowScores, check_count, is_foreign, shuffled, take_rows, to_numpy
 from weighbridge.blocks import one_thread
 from weighbridge.ratios._base import EstimatedRatio
-from weighbridge.ratios._candidates import (
-    Candidate,
-    Makers,
-    Scored,
-    choose,
-    default_makers,
-    own_makers,
-    scored,
-)
+from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
+from weighbridge.ratios._classifier import family_and_view, whole_table
 from weighbridge.ratios._cross_fit import (
     FoldModel,
+    Single,
     cross_fit,
     deal,
     log_prior_odds,
     refuse_class_weight,
 )
-from weighbridge.ratios._views import View
+from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._logistic import LogisticPath, QuadraticFeatures, can_be_squared
+from weighbridge.ratios._ulsif import ULSIF
 
+# Trees look at every column at every split.
+MAX_TREE_COLUMNS = 1000
+# With fewer rows of a sample trees have nothing to split, and kernels no rows to hold out.
+MIN_TREE_ROWS = 50
+MIN_KERNEL_ROWS = 10
+# A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
+ROWS_PER_COEFFICIENT = 20
 # Larger samples are represented by so many rows while the candidates are compared.
 CHOICE_ROWS = 20_000
+
+# By name, from the smoothest to the most flexible.
+Makers = dict[str, Callable[[], Candidate]]
 
 
 class AutoRatio(EstimatedRatio):
@@ -124,7 +134,7 @@ class AutoRatio(EstimatedRatio):
     def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
-        self._keep_domains(classes, codes)
+        self._keep_domains(classes, np.bincount(codes))
         rng = check_random_state(self.random_state)
         X, codes = self._some_rows(X, codes, rng)
         self.n_rows_ = np.bincount(codes)
@@ -168,11 +178,11 @@ class AutoRatio(EstimatedRatio):
         self, X: Any, codes: np.ndarray, seed: int, only: str | None = None
     ) -> list[Candidate]:
         """Return the candidates, smoothest first, or a single one without the work of others."""
-        makers: Makers = {"constant": lambda: Candidate("constant", None, View())}
+        makers: Makers = {"constant": lambda: Candidate("constant", None, whole_table)}
         if self.candidates is None:
-            makers |= default_makers(X, codes, seed)
+            makers |= _default_makers(X, codes, seed)
         else:
-            makers |= own_makers(self.candidates, X, codes)
+            makers |= _own_makers(self.candidates, X, codes)
         return [make() for name, make in makers.items() if only in (None, name)]
 
     def _cross_fitted(self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any) -> Scored:
@@ -282,3 +292,55 @@ def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
     if slope >= 1:
         return 1.0, 0.0
     return max(slope, 0.0), float(line.intercept_[0])
+
+
+def _own_makers(candidates: Any, X: Any, codes: np.ndarray) -> Makers:
+    """Return what makes each candidate of the user's."""
+    return {name: partial(_own, name, model, X, codes) for name, model in candidates}
+
+
+def _own(name: str, model: Any, X: Any, codes: np.ndarray) -> Candidate:
+    """Return a candidate of the user's."""
+    family, view = family_and_view(model, X, codes)
+    return Candidate(name, family, view, refit=hasattr(model, "score_samples"))
+
+
+def _default_makers(X: Any, codes: np.ndarray, seed: int) -> Makers:
+    """Return what makes each of the default candidates that suit the table."""
+    encoder = TableEncoder().fit(X, codes)
+    first = encoder.numbers(take_rows(X, slice(0, 1)))
+    fewest, dense = int(np.bincount(codes).min()), not sp.issparse(X)
+    plain = fewest >= ROWS_PER_COEFFICIENT * (first.shape[1] + 1)
+
+    def quadratic() -> Candidate:
+        view = QuadraticFeatures(encoder, factored=True).fit(X)
+        return Candidate("quadratic", LogisticPath(), view, extends="linear")
+
+    def boosting() -> Candidate:
+        trees = Single(_boosting(encoder.categorical, seed))
+        return Candidate("boosting", trees, encoder.for_trees, temper=True)
+
+    makers: Makers = {
+        "linear": lambda: Candidate("linear", LogisticPath(), encoder.numbers, refit=plain)
+    }
+    if dense and can_be_squared(first):
+        makers["quadratic"] = quadratic
+    if fewest >= MIN_KERNEL_ROWS:
+        kernels = Single(ULSIF(random_state=seed))
+        makers["ulsif"] = lambda: Candidate("ulsif", kernels, whole_table, refit=True)
+    if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
+        makers["boosting"] = boosting
+    return makers
+
+
+def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
+    """Return small trees that stop early: a ratio is smoother than most things trees learn."""
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05,
+        max_iter=500,
+        max_leaf_nodes=8,
+        l2_regularization=1.0,
+        early_stopping=True,
+        categorical_features=categorical if categorical.any() else None,
+        random_state=seed,
+    )

@@ -26,7 +26,6 @@ from sklearn.utils.validation import (
 
 from weighbridge._data import (
     array_namespace,
-    column_labels,
     is_foreign,
     is_frame,
     take_rows,
@@ -35,9 +34,8 @@ from weighbridge._data import (
 )
 from weighbridge._findings import APART, outside_share, warn_if_apart, warn_if_outside
 from weighbridge.blocks import ArrayRows, Rows, as_rows, is_blocks, joined_tables, row_blocks
-from weighbridge.ratios._cross_fit import log_prior_odds
-from weighbridge.ratios._encoder import TableEncoder, checked_array
-from weighbridge.ratios._sample import MOST_FIRST, Sample, encoder_of, on_host, samples
+from weighbridge.ratios._encoder import TableEncoder, checked_array, encoder_of
+from weighbridge.ratios._sample import MOST_FIRST, Sample, on_host, samples
 
 
 @contextmanager
@@ -109,15 +107,10 @@ class DensityRatioMixin(ClassifierMixin, ABC):
             )
         return classes, codes
 
-    def _keep_domains(self, classes: np.ndarray, codes: np.ndarray) -> None:
+    def _keep_domains(self, classes: np.ndarray, sizes: Any) -> None:
         """Store the labels and the log odds of the sample sizes, once all else has succeeded."""
         self.classes_ = classes
-        self.log_prior_odds_ = log_prior_odds(codes)
-
-    def _keep_sizes(self, n_source: int, n_target: int) -> None:
-        """Store the same for samples that are not stacked."""
-        self.classes_ = np.arange(2)
-        self.log_prior_odds_ = math.log(n_target / n_source)
+        self.log_prior_odds_ = math.log(sizes[1] / sizes[0])
 
     def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
         """Check rows and columns; data frames go through unchanged, to who understands them."""
@@ -228,7 +221,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         self._check_parameters()
         with whole_or_not_at_all(self):
             self._keep_columns(source)
-            self._keep_sizes(source.n_rows, target.n_rows)
+            self._keep_domains(np.arange(2), (source.n_rows, target.n_rows))
             at_source, at_target = self._estimate_blocks(source, target)
             self._warn_if_apart(at_source, at_target)
         return self
@@ -236,8 +229,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Learn the ratio from samples in blocks, by default from some of their rows."""
         seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
-        labels = source.names or [str(j) for j in range(source.n_columns)]
-        encoder = encoder_of(source, target, labels)
+        encoder = encoder_of(source, target)
         tables = [
             to_numpy(part.table) if is_foreign(part.table) else part.table
             for part in samples(encoder, source, target, seed, self._most_rows)
@@ -246,7 +238,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         found = self._estimate(joined_tables(tables), codes)
         # names, where arrays of numbers stand for them, and odds are those of all rows
         self._keep_columns(source)
-        self._keep_sizes(source.n_rows, target.n_rows)
+        self._keep_domains(np.arange(2), (source.n_rows, target.n_rows))
         return found
 
     def _keep_columns(self, rows: Rows) -> None:
@@ -343,14 +335,14 @@ class TwoSampleRatio(EstimatedRatio):
     def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
-        self._keep_domains(classes, codes)
+        self._keep_domains(classes, np.bincount(codes))
         source, target = (
             ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
         )
         if sp.issparse(X):
             encoder: Any = TableEncoder().fit(X, codes)
         else:
-            encoder = encoder_of(source, target, column_labels(X))
+            encoder = encoder_of(source, target)
         # a method that learns from sums has no use for a copy of all rows
         streams = self._streams and not sp.issparse(X)
         most = self._most_rows if streams else codes.size
@@ -359,8 +351,7 @@ class TwoSampleRatio(EstimatedRatio):
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         if not self._other_arrays:
             source, target = on_host(source), on_host(target)
-        labels = source.names or [str(j) for j in range(source.n_columns)]
-        return self._fit_rows(encoder_of(source, target, labels), source, target, self._most_rows)
+        return self._fit_rows(encoder_of(source, target), source, target, self._most_rows)
 
     def _fit_rows(
         self, encoder: Any, source: Rows, target: Rows, most: int

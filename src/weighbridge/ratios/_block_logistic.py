@@ -17,10 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from weighbridge._data import RowKeys
 from weighbridge.blocks import Rows, row_blocks
-from weighbridge.ratios._cross_fit import LinearLogOdds, LogisticPath, cross_fit
+from weighbridge.ratios._cross_fit import cross_fit
 from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._logistic import LinearLogOdds, LogisticPath, Quadratic, QuadraticRows
 from weighbridge.ratios._sample import Sample, on_host, samples
-from weighbridge.ratios._views import Quadratic, QuadraticRows
 
 # The Newton decrement of a logistic regression is the error of a typical row's log odds.
 ROUNDING = 1e-11
@@ -349,8 +349,7 @@ def dealing_keys(keys: np.ndarray) -> np.ndarray:
 def streams(source: Rows, target: Rows, seed: int, most: int) -> Streams:
     """Return two samples in blocks as streams whose keys are known to whoever scores a row."""
     source, target = on_host(source), on_host(target)
-    labels = source.names or [str(j) for j in range(source.n_columns)]
-    encoder = TableEncoder().fit_rows(source, target, labels)
+    encoder = TableEncoder().fit_rows(source, target)
     pair = samples(encoder, source, target, seed, most)
     row_keys = RowKeys(encoder.low, encoder.high, seed)
     parts: list[Any] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +21,6 @@ from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._block_logistic import BlockLogistic, fit_block_logistic, streams
 from weighbridge.ratios._cross_fit import (
     Family,
-    LogisticPath,
     Single,
     cross_fit,
     deal,
@@ -29,7 +29,7 @@ from weighbridge.ratios._cross_fit import (
     smallest_probability,
 )
 from weighbridge.ratios._encoder import TableEncoder
-from weighbridge.ratios._views import MAX_SQUARES, FactoredView, TreesView, View
+from weighbridge.ratios._logistic import MAX_SQUARES, LogisticPath, QuadraticFeatures
 
 
 class ClassifierRatio(EstimatedRatio):
@@ -128,7 +128,7 @@ class ClassifierRatio(EstimatedRatio):
         calibrator = _fit_calibrator(self.calibration, log_odds, codes)
         self.fold_models_, self.calibrator_ = models, calibrator
         self.edge_ = smallest_probability(codes)
-        self._keep_domains(classes, codes)
+        self._keep_domains(classes, np.bincount(codes))
         self.known_odds_ = self.log_prior_odds_
         log_ratio = self._to_log_ratio(log_odds)
         rows.remember(log_ratio)
@@ -158,10 +158,12 @@ class ClassifierRatio(EstimatedRatio):
         found = self._to_log_ratio(log_odds)
         return found[codes == 0], found[codes == 1]
 
-    def _family(self, X: Any, codes: np.ndarray) -> tuple[Family, View]:
+    def _family(self, X: Any, codes: np.ndarray) -> tuple[Family, Callable[[Any], Any]]:
         """Return the models to fit, and what they see of the table."""
         if self.estimator is None:
-            return LogisticPath(), FactoredView(TableEncoder().fit(X, codes)).fit(X)
+            return LogisticPath(), QuadraticFeatures(
+                TableEncoder().fit(X, codes), factored=True
+            ).fit(X)
         return family_and_view(self.estimator, X, codes)
 
     def _score_block(self, X: Any) -> np.ndarray:
@@ -240,13 +242,20 @@ class ClassifierRatio(EstimatedRatio):
         return tags
 
 
-def family_and_view(estimator: Any, X: Any, codes: np.ndarray) -> tuple[Single, View]:
+def whole_table(X: Any) -> Any:
+    """Return the table as it is, for a model that understands it."""
+    return X
+
+
+def family_and_view(
+    estimator: Any, X: Any, codes: np.ndarray
+) -> tuple[Single, Callable[[Any], Any]]:
     """Return a model of the user's, and what it sees of the table: trees get our categories."""
     if not (is_frame(X) and _leaves_categories_to_us(estimator)):
-        return Single(estimator), View()
+        return Single(estimator), whole_table
     encoder = TableEncoder().fit(X, codes)
     trees = clone(estimator).set_params(categorical_features=encoder.categorical)
-    return Single(trees), TreesView(encoder)
+    return Single(trees), encoder.for_trees
 
 
 def _leaves_categories_to_us(estimator: Any) -> bool:

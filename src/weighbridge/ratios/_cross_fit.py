@@ -3,74 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import Pipeline
 
 from weighbridge._data import take_rows
-from weighbridge.ratios._views import QuadraticRows
-
-# Inverse penalties, strongest penalty first; each fit starts from the one before.
-PENALTIES = tuple(10.0**power for power in range(-4, 4))
-# Where scikit-learn's LogisticRegression stops.
-_OPTIONS = {"maxiter": 1000, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
-
-
-@dataclass(frozen=True)
-class LinearLogOdds:
-    """Log odds that are linear in the features."""
-
-    coef: np.ndarray
-    intercept: float
-    C: float
-
-    def log_odds(self, X: Any) -> np.ndarray:
-        """Return the log odds at the rows of a feature matrix."""
-        return np.asarray(X @ self.coef).ravel() + self.intercept
-
-
-class LogisticPath:
-    """The family of logistic regressions over all penalties."""
-
-    def fit_all(self, X: Any, codes: np.ndarray) -> list[LinearLogOdds]:
-        """Return one model for each penalty."""
-        fitted = []
-        coef = np.zeros(X.shape[1] + 1)  # the intercept last
-        for C in PENALTIES:
-            loss = _PenalisedLoss(X, codes, 1 / (C * codes.size))
-            coef = minimize(loss, coef, method="L-BFGS-B", jac=True, options=_OPTIONS).x
-            fitted.append(LinearLogOdds(coef[:-1].copy(), float(coef[-1]), C))
-        return fitted
-
-
-@dataclass(frozen=True)
-class _PenalisedLoss:
-    """Mean log loss plus half the squared norm of the coefficients times `strength`."""
-
-    X: Any
-    codes: np.ndarray
-    strength: float
-
-    def __call__(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return value and gradient."""
-        slopes = coef[:-1]
-        log_odds = np.asarray(self.X @ slopes).ravel() + coef[-1]
-        loss = np.mean(np.logaddexp(0.0, log_odds) - self.codes * log_odds)
-        residual = (expit(log_odds) - self.codes) / self.codes.size
-        if isinstance(self.X, QuadraticRows):
-            gradient = self.X.moments(residual)
-        else:
-            gradient = np.asarray(self.X.T @ residual).ravel()
-        gradient = gradient + self.strength * slopes
-        value = float(loss + self.strength / 2 * (slopes @ slopes))
-        return value, np.append(gradient, residual.sum())
 
 
 def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -196,7 +138,7 @@ class FoldModel:
 
     def log_odds(self, X: Any) -> np.ndarray:
         """Return the log odds of the target, exact for logistic regression and ratios."""
-        if isinstance(self.estimator, LinearLogOdds):
+        if hasattr(self.estimator, "log_odds"):  # our own logistic regression
             return self.estimator.log_odds(X) + self.offset
         last = self.estimator
         while isinstance(last, Pipeline):

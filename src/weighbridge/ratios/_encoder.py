@@ -14,6 +14,7 @@ from weighbridge._data import (
     array_namespace,
     column_labels,
     distinct_values,
+    is_foreign,
     is_numeric_array,
     read_columns,
     take_rows,
@@ -171,11 +172,12 @@ class TableEncoder:
         source, target = (
             ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
         )
-        return self.fit_rows(source, target, column_labels(X))
+        return self.fit_rows(source, target)
 
-    def fit_rows(self, source: Rows, target: Rows, labels: list[str]) -> TableEncoder:
+    def fit_rows(self, source: Rows, target: Rows) -> TableEncoder:
         """Learn scales and levels from two samples in blocks, in one pass over each."""
-        self.sparse, self.labels = False, labels
+        self.sparse = False
+        self.labels = source.names or [str(j) for j in range(source.n_columns)]
         self._learn_kinds(source, target)
         step = max(1, (source.n_rows + target.n_rows) // FEW_ROWS)
         sums = [rows.sum(_Summary(self, step)) for rows in (source, target)]
@@ -400,9 +402,8 @@ def _refuse_infinite(numbers: np.ndarray, labels: list[str]) -> None:
 class ArrayEncoder:
     """What `TableEncoder` does, for an array without gaps."""
 
-    def fit_rows(self, source: Rows, target: Rows, labels: list[str]) -> ArrayEncoder:
+    def fit_rows(self, source: Rows, target: Rows) -> ArrayEncoder:
         """Learn means and scales from two samples in blocks."""
-        del labels
         sums = [rows.sum(_device_sums) for rows in (source, target)]
         both = sums[0] + sums[1]
         self.low, self.high = both.low, both.high
@@ -449,3 +450,9 @@ def checked_array(X: Any, name: str) -> Any:
             "NumPy arrays and data frames only."
         )
     return X
+
+
+def encoder_of(source: Rows, target: Rows) -> TableEncoder | ArrayEncoder:
+    """Return an encoder, fitted to two samples in blocks."""
+    foreign = isinstance(source, ArrayRows) and is_foreign(source.table)
+    return (ArrayEncoder() if foreign else TableEncoder()).fit_rows(source, target)

@@ -1,20 +1,21 @@
-"""The door to every ratio: two samples in, a fitted ratio out."""
+"""From two samples to a fitted ratio, and from that to log weights of the source rows."""
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._data import DAY, array_namespace, is_foreign, is_frame, unmasked
-from weighbridge.blocks import ArrayRows, Rows, as_numbers, as_rows, is_blocks
+from weighbridge.blocks import ArrayRows, as_numbers, as_rows, in_memory, is_blocks
 from weighbridge.ratios._auto import AutoRatio
+from weighbridge.ratios._stack_samples import named_alike, stack_samples
+from weighbridge.weighting import Geodesic, log_mean
 
 # Rows by which the columns of samples in blocks are compared.
 HEAD = 1000
@@ -90,15 +91,6 @@ def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
     return ratio._fit_blocks(source, target)
 
 
-def named_alike(source: Rows, target: Rows) -> Rows:
-    """Bring the columns of the target into the order of the source's; refuse other names."""
-    names, others = list(source.names or ()), list(target.names or ())
-    if names == others:
-        return target
-    _refuse_other_names(names, others)
-    return target.select(names)
-
-
 def check_ratio(ratio: Any) -> Any:
     """Refuse what is no density ratio, and say what was probably meant."""
     if isinstance(ratio, type):
@@ -135,206 +127,89 @@ def is_fitted(ratio: Any) -> bool:
     return True
 
 
-def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
-    """Put the two samples on top of each other; the labels are 0 for source, 1 for target."""
-    for name, part in (("X", X), ("X_target", X_target)):
-        refuse_no_table(name, part)
-    if is_frame(X) != is_frame(X_target):
-        raise TypeError(
-            f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "
-            "columns cannot be matched. Pass both as data frames, or both as arrays."
-        )
-    if is_foreign(X) and is_foreign(X_target):
-        parts = _aligned_foreign(X, X_target)
-    elif is_frame(X):
-        parts = _aligned_frames(X, X_target)
-    else:
-        parts = _aligned_arrays(X, _same_labels(X, X_target))
-    if parts[0].shape[1] == 0:
-        raise ValueError("Got X without columns; a density ratio needs at least one feature.")
-    sizes = [part.shape[0] for part in parts]
-    for name, size in zip(("X", "X_target"), sizes, strict=True):
-        if size < 2:
-            raise ValueError(
-                f"Got {name} with {size} sample{'' if size == 1 else 's'} (rows), but a density "
-                "ratio needs at least 2 rows of each sample, and a useful one some dozens."
-            )
-    return _stack(parts), np.repeat([0, 1], sizes)
-
-
-def refuse_no_table(name: str, part: Any) -> None:
-    """Refuse what is no table in memory, and say what to do with it."""
-    if part is None:
-        raise TypeError(f"Got {name}=None; a density ratio needs rows of both samples.")
-    if isinstance(part, str | PathLike):
-        raise TypeError(
-            f"Got {name}={part!r}, a path; read the table first, or block by block: "
-            "weighbridge.blocks.from_parquet(path)."
-        )
-    if is_blocks(part):
-        raise TypeError(
-            f"Got {name} as rows in blocks ({type(part).__name__}), which are taken by "
-            "fit_ratio, score_samples, balance_table and the weights of diagnostics; this "
-            "needs a table in memory: draw some rows, as_rows(X).sample(100_000)."
-        )
-
-
-def target_like_source(X: Any, X_target: Any) -> Any:
-    """Return the target rows with their columns in the order of the source's."""
-    if not (is_frame(X) and is_frame(X_target)):
-        return _same_labels(X, X_target)
-    import narwhals as nw
-
-    source, target = (nw.from_native(part, eager_only=True) for part in (X, X_target))
-    if source.columns == target.columns:
-        return X_target
-    return _in_order(source, target).to_native()
-
-
-def _same_labels(X: Any, X_target: Any) -> Any:
-    """Bring columns whose labels are not text into the order of `X`."""
-    if not (hasattr(X, "columns") and hasattr(X_target, "columns")):
-        return X_target
-    labels, target_labels = list(X.columns), list(X_target.columns)
-    if labels == target_labels:
-        return X_target
-    if set(labels) != set(target_labels):
+def source_log_ratio(ratio: Any, X: Any, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value."""
+    # one that was not made for blocks scores them one by one
+    alone = is_blocks(X) and not hasattr(ratio, "_fit_blocks")
+    scores = as_rows(X).vector(ratio.score_samples) if alone else ratio.score_samples(X)
+    log_ratio = np.asarray(in_memory(scores)).astype(float)
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
+    missing = np.isnan(used).sum()
+    if missing:
         raise ValueError(
-            f"Got X with columns {labels} and X_target with columns {target_labels}; both samples "
-            "must have the same features."
+            f"Got a ratio ({type(ratio).__name__}) that is NaN at {missing} of {used.size} source "
+            "rows; look for NaN in X or in the densities there."
         )
-    return X_target[labels]
+    return log_ratio
 
 
-def _aligned_foreign(X: Any, X_target: Any) -> list[Any]:
-    """Return arrays of another library as they are: they are stacked where they live."""
-    array_namespace(X, X_target)  # of one library
-    if X.ndim != 2 or X_target.ndim != 2 or X.shape[1] != X_target.shape[1]:
+class ScoredRatio(FrozenEstimator):  # type: ignore[misc, unused-ignore]
+    """A fitted ratio that knows its values at one table, and is asked for those of any other."""
+
+    def __init__(self, estimator: Any, table: Any, log_ratio: np.ndarray):
+        super().__init__(estimator)
+        self.table = table
+        self.log_ratio = log_ratio
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log ratio at the rows of `X`."""
+        return self.log_ratio if X is self.table else self.estimator.score_samples(X)
+
+
+def mean_one_log_ratio(log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Scale the ratio to mean 1 on the source sample, which is what lam and alpha are about."""
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
+    infinite = np.isposinf(used).sum()
+    if infinite:
         raise ValueError(
-            f"Got X of shape {tuple(X.shape)} and X_target of shape {tuple(X_target.shape)}; both "
-            "must have two dimensions, rows and columns, and the same columns."
+            f"Got a ratio that is infinite at {infinite} source rows: they lie where the source "
+            "density is 0, and no scale gives such a ratio a mean of 1. Correct the densities, "
+            "leave the rows out (sample_weight 0), or use normalize=False with alpha > 1, which "
+            "bounds every weight."
         )
-    return [X, X_target]
-
-
-def _aligned_arrays(X: Any, X_target: Any) -> list[Any]:
-    parts = [_as_array(part) for part in (X, X_target)]
-    for name, part in zip(("X", "X_target"), parts, strict=True):
-        if part.ndim != 2:
-            raise ValueError(
-                f"Expected 2D array, got {part.ndim}D array instead for {name}: rows are samples, "
-                "columns are features. Reshape one feature with array.reshape(-1, 1)."
-            )
-    if parts[0].shape[1] != parts[1].shape[1]:
+    log_scale = log_mean(log_ratio, sample_weight)
+    if log_scale == -np.inf:
         raise ValueError(
-            f"Got X with {parts[0].shape[1]} columns and X_target with {parts[1].shape[1]}; both "
-            "samples must have the same features in the same order."
+            "Got a ratio that is 0 at every source row: no source row lies where the target is. "
+            "These samples cannot be adapted to each other."
         )
-    kinds = ["text" if part.dtype.kind in "US" else "numbers" for part in parts]
-    if kinds[0] != kinds[1]:
+    return log_ratio - log_scale
+
+
+def source_log_weight(
+    weighting: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None
+) -> np.ndarray:
+    """Return the log weights of the rows that count; the others, whose own weight is 0, get 0."""
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
+    found = np.asarray(weighting(used), dtype=float)
+    if found.shape != used.shape:
+        raise ValueError(
+            f"Got log weights of shape {found.shape} for {used.size} log ratios from the weighting "
+            f"{type(weighting).__name__}; it must return one number for each row."
+        )
+    if sample_weight is None:
+        return found
+    log_weight = np.full(log_ratio.size, -np.inf)
+    log_weight[sample_weight > 0] = found
+    return log_weight
+
+
+def weighting_or_default(weighting: Any) -> Any:
+    """Return a copy of a weighting, the full ratio for None; refuse what is none."""
+    if weighting is None:
+        return Geodesic()
+    usable = callable(weighting) and hasattr(weighting, "get_params")
+    if isinstance(weighting, type) or not usable:
         raise TypeError(
-            f"Got X with {kinds[0]} (dtype {parts[0].dtype}) and X_target with {kinds[1]} (dtype "
-            f"{parts[1].dtype}); convert them to the same type."
+            f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
+            "weighbridge.weighting.RIWERM(0.8), or an object of your own with get_params (a "
+            "sklearn.base.BaseEstimator) that turns log ratios into log weights when called."
         )
-    return parts
-
-
-def _as_array(part: Any) -> Any:
-    if sp.issparse(part):
-        return part
-    if isinstance(part, np.ma.MaskedArray):
-        return unmasked(part)
-    array = np.asarray(part)
-    # NumPy would turn the numbers of a list of lists into text beside text
-    if array.dtype.kind in "US" and not isinstance(part, np.ndarray):
-        array = np.asarray(part, dtype=object)
-    return array
-
-
-def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
-    import narwhals as nw
-
-    source, target = (nw.from_native(part, eager_only=True) for part in (X, X_target))
-    if source.implementation != target.implementation:
+    if isinstance(weighting, Geodesic) and np.ndim(weighting.lam) + np.ndim(weighting.alpha):
         raise TypeError(
-            f"Got X as a {source.implementation} and X_target as a {target.implementation} data "
-            "frame; convert one of them."
+            f"Got weighting={weighting!r}, but expected one number each for lam and alpha."
         )
-    target = _in_order(source, target)
-    casts: dict[str, Any] = {}
-    for name in source.columns:
-        left, right = source[name].dtype, target[name].dtype
-        if left == right:
-            continue
-        empty = [int(part[name].null_count()) == len(part) for part in (source, target)]
-        if any(empty):  # a column without a value has the type of the other
-            source = source.with_columns(nw.col(name).cast(right)) if empty[0] else source
-            target = target.with_columns(nw.col(name).cast(left)) if not empty[0] else target
-            continue
-        kinds = [_kind(dtype) for dtype in (left, right)]
-        if kinds[0] != kinds[1]:
-            raise TypeError(
-                f"Got column {name!r} as {left} in X and as {right} in X_target; it must be "
-                "numbers in both, dates in both or text in both. Convert one (dates in text: "
-                "pandas.to_datetime or polars' str.to_datetime)."
-            )
-        casts[name] = _common(nw.col(name), kinds[0])
-    if casts:
-        source = source.with_columns(*casts.values())
-        target = target.with_columns(*casts.values())
-    return [source, target]
-
-
-def _in_order(source: Any, target: Any) -> Any:
-    """Bring named columns into the order of the source's; refuse other names."""
-    _refuse_other_names(source.columns, target.columns)
-    return target.select(source.columns)
-
-
-def _refuse_other_names(names: list[str], others: list[str]) -> None:
-    missing = [name for name in names if name not in others]
-    extra = [name for name in others if name not in names]
-    if missing or extra:
-        found = [f"missing {missing}"] * bool(missing) + [f"unexpected {extra}"] * bool(extra)
-        raise ValueError(
-            f"Got X_target with other columns than X: {', '.join(found)}. Both samples must have "
-            "the same features; rename, add or drop columns."
-        )
-
-
-def _common(column: Any, kind: str) -> Any:
-    """Bring a column to one type, unit and time zone."""
-    import narwhals as nw
-
-    if kind == "dates":
-        return column.dt.timestamp("us").cast(nw.Float64) / DAY
-    if kind == "durations":
-        return column.dt.total_microseconds().cast(nw.Float64) / DAY
-    return column.cast(nw.Float64 if kind == "numbers" else nw.String)
-
-
-def _kind(dtype: Any) -> str:
-    import narwhals as nw
-
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        return "numbers"
-    if dtype == nw.Duration:
-        return "durations"
-    return "dates" if dtype in (nw.Datetime, nw.Date) else "text"
-
-
-def _stack(parts: list[Any]) -> Any:
-    if any(sp.issparse(part) for part in parts):
-        return sp.vstack([sp.csr_array(part) for part in parts], format="csr")
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    if is_foreign(parts[0]):
-        return array_namespace(*parts).concat(parts)
-    import narwhals as nw
-
-    source, target = parts
-    # sets of categories that differ would not stack, their text does
-    categorical = [name for name, kind in source.schema.items() if kind == nw.Categorical]
-    text = [nw.col(name).cast(nw.String) for name in categorical]
-    stacked = nw.concat([source.with_columns(*text), target.with_columns(*text)], how="vertical")
-    return stacked.with_columns(*(nw.col(n).cast(nw.Categorical) for n in categorical)).to_native()
+    weighting = clone(weighting)
+    if not isinstance(weighting, Geodesic):
+        source_log_weight(weighting, np.linspace(-1.0, 1.0, 5), None)  # fail before the work
+    return weighting

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from weighbridge._data import RowScores, array_namespace, to_numpy
 from weighbridge.blocks import row_blocks
-from weighbridge.ratios._sample import Sample
+
+if TYPE_CHECKING:
+    from weighbridge.ratios._sample import Sample
 
 # Ten bandwidths by default: twice the median distance, and down by steps of sqrt(2).
 N_BANDWIDTHS = 10
@@ -162,25 +164,6 @@ def score(theta: Any, H: Any, h: np.ndarray) -> np.ndarray:
 def beside(xp: Any, values: np.ndarray, array: Any) -> Any:
     """Return NumPy values as an array of another library, beside `array`."""
     return values if xp is np else xp.asarray(values, dtype=array.dtype, device=array.device)
-
-
-def leave_one_out_scores(
-    kernel_source: np.ndarray, kernel_target: np.ndarray, ridges: np.ndarray
-) -> np.ndarray:
-    """Return the leave-one-out score of each ridge for one bandwidth, in closed form."""
-    n, m = kernel_source.shape[0], kernel_target.shape[0]
-    pairs = min(n, m)
-    eigen = Eigen(kernel_source.T @ kernel_source / n, kernel_target.mean(axis=0))
-    Q, P = kernel_source[:pairs] @ eigen.vectors, kernel_target[:pairs] @ eigen.vectors
-    c = 1 / (eigen.values[:, None] + ridges * (n - 1) / n)
-    gc = eigen.g[:, None] * c
-    q, hy, hx = (Q * Q) @ c, Q @ gc, P @ gc
-    xy, xx = (P * Q) @ c, (P * P) @ c
-    left = n - q
-    factor = (n - 1) / (n * (m - 1))
-    at_source = factor * (m * (hy + q * hy / left) - (xy + q * xy / left))
-    at_target = factor * (m * (hx + xy * hy / left) - (xx + xy**2 / left))
-    return (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0)
 
 
 @dataclass(frozen=True)

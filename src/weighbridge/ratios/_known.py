@@ -97,7 +97,8 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         self._check_parameters()
         with whole_or_not_at_all(self):
             _, y = self._validate(X, y, reset=True, dtype="numeric", ensure_all_finite=False)
-            self._keep_domains(*self._coded(y))
+            classes, codes = self._coded(y)
+            self._keep_domains(classes, np.bincount(codes))
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:

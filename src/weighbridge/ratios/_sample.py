@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from weighbridge._data import (
     to_numpy,
 )
 from weighbridge.blocks import ArrayRows, Block, LocalRows, Rows, check_columns, joined_tables
-from weighbridge.ratios._encoder import ArrayEncoder, TableEncoder
+
+if TYPE_CHECKING:
+    from weighbridge.ratios._encoder import ArrayEncoder, TableEncoder
+
+    Encoder = TableEncoder | ArrayEncoder
 
 # So many rows of a sample, drawn at random, are in memory; of smaller samples all.
 MOST_FIRST = 100_000
-
-Encoder = TableEncoder | ArrayEncoder
 
 
 class Sample:
@@ -64,12 +66,6 @@ class Sample:
 def _ranks(n: int) -> np.ndarray:
     """Return keys of n rows in order: folds are stretches of (0, 1) and have equal sizes."""
     return (np.arange(n) + 1 - 1e-6) / n
-
-
-def encoder_of(source: Rows, target: Rows, labels: list[str]) -> Encoder:
-    """Return an encoder, fitted to two samples in blocks."""
-    foreign = isinstance(source, ArrayRows) and is_foreign(source.table)
-    return (ArrayEncoder() if foreign else TableEncoder()).fit_rows(source, target, labels)
 
 
 def samples(

@@ -16,16 +16,14 @@ from weighbridge._data import (
     check_count,
     column_labels,
     gap_name,
-    is_foreign,
     read_columns,
     shuffled,
     take_rows,
-    to_numpy,
 )
 from weighbridge._findings import percent
 from weighbridge.blocks import as_rows, is_blocks, row_blocks
 from weighbridge.ratios._encoder import TableEncoder
-from weighbridge.ratios._fit_ratio import refuse_no_table, stack_samples
+from weighbridge.ratios._stack_samples import stacked_table
 
 Array = np.ndarray[Any, Any]
 
@@ -280,44 +278,3 @@ def _distances(source: Any, target: Any) -> tuple[Array, Array, Array]:
 def _norms(rows: Any) -> Array:
     squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows)
     return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1), dtype=float).ravel()))
-
-
-def stacked_table(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
-    """Return both samples in one table that NumPy can read, and 0 for source, 1 for target."""
-    for name, part in (("X", X), ("X_target", X_target)):
-        if part is not None:
-            refuse_no_table(name, part)
-        check_rows(name, part)
-    if hasattr(X, "columns") and hasattr(X_target, "columns"):
-        X, X_target = _with_text_names(X), _with_text_names(X_target)
-    stacked, codes = stack_samples(X, X_target)
-    return (to_numpy(stacked) if is_foreign(stacked) else stacked), codes
-
-
-def check_rows(name: str, part: Any) -> None:
-    """Refuse tables with too few rows or columns to compare."""
-    if part is None:
-        raise TypeError(f"Got {name}=None; rows of both samples are needed to compare them.")
-    nested = isinstance(part, list | tuple)
-    shape: tuple[int, ...] = np.shape(part) if nested else getattr(part, "shape", ())
-    if len(shape) == 2 and shape[0] < 2:
-        raise ValueError(
-            f"Got {name} with {shape[0]} row{'' if shape[0] == 1 else 's'}; samples are compared "
-            "by 2 rows or more of each."
-        )
-    if len(shape) == 2 and shape[1] == 0:
-        raise ValueError(f"Got {name} without columns; there is nothing to compare.")
-
-
-def _with_text_names(X: Any) -> Any:
-    """Return a data frame with its names as text; these are matched, and shown."""
-    kinds = {type(name) for name in X.columns}
-    if kinds <= {str} or not hasattr(X, "set_axis"):
-        return X
-    if str in kinds:
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise TypeError(
-            f"Got a data frame whose column names are of several types ({names}); make all of them "
-            "text, e.g. X.columns = X.columns.astype(str)."
-        )
-    return X.set_axis([str(name) for name in X.columns], axis=1)

@@ -20,7 +20,6 @@ from weighbridge.ratios._kernel import (
     exponents,
     kernel_blocks,
     kernels,
-    leave_one_out_scores,
     without_itself,
 )
 from weighbridge.ratios._sample import MOST_FIRST, Sample
@@ -211,7 +210,7 @@ class ULSIF(TwoSampleRatio):
         for kernel_source, kernel_target in (map(to_numpy, pair) for pair in pairs):
             kernel_target = kernel_target.copy()
             kernel_target[itself] += without_itself(kernel_target.sum(axis=0), target.n)
-            scores.append(leave_one_out_scores(kernel_source, kernel_target, self.ridges_))
+            scores.append(_leave_one_out_scores(kernel_source, kernel_target, self.ridges_))
             gram = kernel_source.T @ kernel_source / source.n
             equations.append((gram, kernel_target.mean(axis=0)))
         self.scores_ = np.array(scores)
@@ -287,3 +286,22 @@ class _Values:
         del keys
         xp, values = array_namespace(numbers), self.function(numbers)
         return _Total((float(xp.sum(xp.clip(values, FLOOR, None))), float(xp.max(values))))
+
+
+def _leave_one_out_scores(
+    kernel_source: np.ndarray, kernel_target: np.ndarray, ridges: np.ndarray
+) -> np.ndarray:
+    """Return the leave-one-out score of each ridge for one bandwidth, in closed form."""
+    n, m = kernel_source.shape[0], kernel_target.shape[0]
+    pairs = min(n, m)
+    eigen = Eigen(kernel_source.T @ kernel_source / n, kernel_target.mean(axis=0))
+    Q, P = kernel_source[:pairs] @ eigen.vectors, kernel_target[:pairs] @ eigen.vectors
+    c = 1 / (eigen.values[:, None] + ridges * (n - 1) / n)
+    gc = eigen.g[:, None] * c
+    q, hy, hx = (Q * Q) @ c, Q @ gc, P @ gc
+    xy, xx = (P * Q) @ c, (P * P) @ c
+    left = n - q
+    factor = (n - 1) / (n * (m - 1))
+    at_source = factor * (m * (hy + q * hy / left) - (xy + q * xy / left))
+    at_target = factor * (m * (hx + xy * hy / left) - (xx + xy**2 / left))
+    return (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0)

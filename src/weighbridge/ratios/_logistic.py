@@ -1,20 +1,26 @@
-"""What a model sees of a table: standardised numbers, their products, codes for trees, or all."""
+"""Logistic regression on standardised numbers, their squares and products."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn import get_config
 
 from weighbridge.blocks import row_blocks
-from weighbridge.ratios._encoder import TableEncoder
 
 # Products of columns up to this many columns, squares up to that many.
 MAX_PRODUCTS = 40
 MAX_SQUARES = 1000
+# Inverse penalties, strongest penalty first; each fit starts from the one before.
+PENALTIES = tuple(10.0**power for power in range(-4, 4))
+# Where scikit-learn's LogisticRegression stops.
+_OPTIONS = {"maxiter": 1000, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
 
 
 class Quadratic:
@@ -105,57 +111,79 @@ class QuadraticRows:
         return row_blocks(self.shape[0], 4 * self.numbers.shape[1], cached=True)
 
 
+class QuadraticFeatures:
+    """Numbers of a table with their squares and products; without, where there are too many."""
+
+    def __init__(self, encoder: Any, *, factored: bool = False):
+        # a model that only multiplies the products needs no matrix of them
+        self.encoder, self.factored = encoder, factored
+
+    def fit(self, X: Any) -> QuadraticFeatures:
+        """Learn the scales of the products from the rows of a table."""
+        numbers = self.encoder.numbers(X)
+        self.quadratic = Quadratic().fit(numbers) if can_be_squared(numbers) else None
+        return self
+
+    def __call__(self, X: Any) -> Any:
+        """Return numbers, squares and products, as a matrix that can at least be multiplied."""
+        numbers = self.encoder.numbers(X)
+        if self.quadratic is None:
+            return numbers
+        if self.factored:
+            return QuadraticRows(numbers, self.quadratic)
+        return self.quadratic.transform(numbers)
+
+
 def can_be_squared(X: Any) -> bool:
     """True for a dense matrix of no more columns than squares are made of."""
     return not sp.issparse(X) and X.shape[1] <= MAX_SQUARES
 
 
-class View:
-    """The table as it is."""
+@dataclass(frozen=True)
+class LinearLogOdds:
+    """Log odds that are linear in the features."""
 
-    def __call__(self, X: Any) -> Any:
-        """Return what the model sees of some rows."""
-        return X
+    coef: np.ndarray
+    intercept: float
+    C: float
 
-
-class NumbersView(View):
-    """Standardised numbers, for linear models and kernels."""
-
-    def __init__(self, encoder: TableEncoder):
-        self.encoder = encoder
-
-    def __call__(self, X: Any) -> Any:
-        """Return the rows as numbers."""
-        return self.encoder.numbers(X)
+    def log_odds(self, X: Any) -> np.ndarray:
+        """Return the log odds at the rows of a feature matrix."""
+        return np.asarray(X @ self.coef).ravel() + self.intercept
 
 
-class QuadraticView(NumbersView):
-    """Standardised numbers with their squares and products; without, where there are too many."""
+class LogisticPath:
+    """The family of logistic regressions over all penalties."""
 
-    def fit(self, X: Any) -> QuadraticView:
-        """Learn the scales of the products from the rows of a table."""
-        numbers = super().__call__(X)
-        self.quadratic = Quadratic().fit(numbers) if can_be_squared(numbers) else None
-        return self
-
-    def __call__(self, X: Any) -> Any:
-        """Return numbers, squares and products."""
-        numbers = super().__call__(X)
-        return numbers if self.quadratic is None else self.quadratic.transform(numbers)
-
-
-class FactoredView(QuadraticView):
-    """The same, for a model that only multiplies them: they are not made."""
-
-    def __call__(self, X: Any) -> Any:
-        """Return numbers, squares and products as a matrix that can be multiplied."""
-        numbers = NumbersView.__call__(self, X)
-        return numbers if self.quadratic is None else QuadraticRows(numbers, self.quadratic)
+    def fit_all(self, X: Any, codes: np.ndarray) -> list[LinearLogOdds]:
+        """Return one model for each penalty."""
+        fitted = []
+        coef = np.zeros(X.shape[1] + 1)  # the intercept last
+        for C in PENALTIES:
+            loss = _PenalisedLoss(X, codes, 1 / (C * codes.size))
+            coef = minimize(loss, coef, method="L-BFGS-B", jac=True, options=_OPTIONS).x
+            fitted.append(LinearLogOdds(coef[:-1].copy(), float(coef[-1]), C))
+        return fitted
 
 
-class TreesView(NumbersView):
-    """Numbers with their gaps, and codes of categories."""
+@dataclass(frozen=True)
+class _PenalisedLoss:
+    """Mean log loss plus half the squared norm of the coefficients times `strength`."""
 
-    def __call__(self, X: Any) -> Any:
-        """Return numbers and codes."""
-        return self.encoder.for_trees(X)
+    X: Any
+    codes: np.ndarray
+    strength: float
+
+    def __call__(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return value and gradient."""
+        slopes = coef[:-1]
+        log_odds = np.asarray(self.X @ slopes).ravel() + coef[-1]
+        loss = np.mean(np.logaddexp(0.0, log_odds) - self.codes * log_odds)
+        residual = (expit(log_odds) - self.codes) / self.codes.size
+        if isinstance(self.X, QuadraticRows):
+            gradient = self.X.moments(residual)
+        else:
+            gradient = np.asarray(self.X.T @ residual).ravel()
+        gradient = gradient + self.strength * slopes
+        value = float(loss + self.strength / 2 * (slopes @ slopes))
+        return value, np.append(gradient, residual.sum())
