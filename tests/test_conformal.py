@@ -33,7 +33,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from test_common import GentleLogRatio, _check_as_the_inner_estimator
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
-from weighbridge._estimators.fitted_rows import FittedRows
+from weighbridge._estimators.base import FittedRows
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor, ConformalReport
 from weighbridge.conformal._report import infinite_share_expected, thresholds
 from weighbridge.exceptions import OverlapWarning
