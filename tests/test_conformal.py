@@ -755,7 +755,7 @@ def test_report_of_intervals():
     )
     assert report.mean_width == pytest.approx(width[np.isfinite(width)].mean(), rel=1e-12)
     assert json.loads(json.dumps(report.to_dict()))["n_calibration"] == 200
-    assert str(report).startswith("0.9 coverage aimed at, 200 calibration rows worth ")
+    assert str(report).startswith("target coverage 0.9; 200 calibration rows, ")
     assert "20.0% of 500 intervals are infinite; the others are " in str(report)
     assert model.report([[1e3]]).mean_width is None
 

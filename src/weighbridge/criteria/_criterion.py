@@ -73,11 +73,11 @@ def _mean_one_rows(log_weights: FloatArray, sample_weight: FloatArray | None) ->
 
 
 class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """The power of the ratio that is worth at least so many rows.
+    """The power of the ratio that leaves at least a given number of effective rows.
 
     ``r ** q`` with the largest ``q <= 1`` for which the effective sample size of the source rows
     reaches `ess`: the ratio itself where it is tame, no weights at all where even a small power
-    would be worth too little.
+    would leave too few.
 
     Parameters
     ----------
@@ -350,11 +350,11 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         log_ratio : array of shape (n_samples,)
             Log density ratios at the rows.
         sample_weight : array of shape (n_samples,), optional
-            Own weights of the rows; they multiply the weights in fitting and in validation.
+            Your weights of the rows; they multiply the weights in fitting and in validation.
         n_jobs : int, optional
             Fits in parallel, by joblib.
         random_state : int, RandomState instance or None
-            Seed of the folds, where the criterion has none of its own.
+            Seed of the folds, where the criterion does not set one.
 
         Returns
         -------

@@ -118,7 +118,7 @@ class CrossValidation(FoldCriterion):
     """Importance-weighted cross-validation (Sugiyama et al. 2007).
 
     Each fold's model is fitted with the candidate's weights on the other folds, and its losses on
-    the rows held out are averaged with validation weights, so that they stand for the target.
+    the rows held out are averaged with validation weights, so that they represent the target.
 
     Parameters
     ----------

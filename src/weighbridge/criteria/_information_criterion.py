@@ -35,7 +35,7 @@ class InformationCriterion(Criterion):
     Needs a likelihood: the normal linear model with unknown variance (LinearRegression, Ridge),
     LogisticRegression with two classes and no l1 penalty, PoissonRegressor, and pipelines that end
     in one of them after transformers that ignore the labels.
-    It averages with the ratio itself and needs effective rows: where the ratio is worth fewer than
+    It averages with the ratio itself and needs effective rows: where the ratio has fewer than
     ten for each parameter it is too low, and a `WeightWarning` says so.
 
     Examples
@@ -73,9 +73,9 @@ class InformationCriterion(Criterion):
         ess = effective_sample_size(np.asarray(rows.unit_weights))
         if ess < 10 * parameters:
             warnings.warn(
-                f"The ratio is worth {ess:.1f} rows for {parameters} parameters; below ten for "
-                "each the information criterion is too low and favours large weights. Use "
-                "LeaveOneOut(), or more source rows where the target lies.",
+                f"The ratio has {ess:.1f} effective rows for {parameters} parameters; below ten "
+                "for each the information criterion is too low and favours large weights. Use "
+                "LeaveOneOut(), or more source rows like those in the target.",
                 WeightWarning,
                 stacklevel=users_line(),
             )
