@@ -32,7 +32,7 @@ from weighbridge.datasets import (
 )
 from weighbridge.geodesic import log_weight
 from weighbridge.search import BayesianSearch, Bounds, Evaluation, named_points
-from weighbridge.search._grid import candidate_pool
+from weighbridge.search._bayesian import candidate_pool
 
 AFTER = (5, 8, 11, 15)
 SIZES = (100, 200, 500, 1000)

@@ -22,7 +22,7 @@ from weighbridge._estimators.choice import (
     simplex_minimum,
     stack_shares,
 )
-from weighbridge.criteria._row_loss import ROW_LOSSES
+from weighbridge.criteria._rows import ROW_LOSSES
 from weighbridge.search import Evaluation, Point, SearchResult
 
 

@@ -33,7 +33,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from test_common import GentleLogRatio, _check_as_the_inner_estimator
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
-from weighbridge._estimators.fitted_rows import FittedRows
+from weighbridge._estimators.base import FittedRows
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor, ConformalReport
 from weighbridge.conformal._report import infinite_share_expected, thresholds
 from weighbridge.exceptions import OverlapWarning
@@ -755,7 +755,7 @@ def test_report_of_intervals():
     )
     assert report.mean_width == pytest.approx(width[np.isfinite(width)].mean(), rel=1e-12)
     assert json.loads(json.dumps(report.to_dict()))["n_calibration"] == 200
-    assert str(report).startswith("0.9 coverage aimed at, 200 calibration rows worth ")
+    assert str(report).startswith("target coverage 0.9; 200 calibration rows, ")
     assert "20.0% of 500 intervals are infinite; the others are " in str(report)
     assert model.report([[1e3]]).mean_width is None
 

@@ -18,7 +18,7 @@ from weighbridge.criteria import (
     Scores,
     Tempered,
 )
-from weighbridge.criteria._candidate_weights import candidate_weights
+from weighbridge.criteria._criterion import candidate_weights
 from weighbridge.search import GridSearch, Point
 from weighbridge.weighting import ERM, IWERM, RIWERM, mean_one
 

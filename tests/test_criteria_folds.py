@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from weighbridge import Geodesic, ImportanceWeighted
 from weighbridge.criteria import CrossValidation, HoldOut
-from weighbridge.criteria._row_loss import ROW_LOSSES, default_scoring, respond, row_loss
+from weighbridge.criteria._rows import ROW_LOSSES, default_scoring, respond, row_loss
 from weighbridge.ratios import KnownRatio
 from weighbridge.search import Point
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, mean_one

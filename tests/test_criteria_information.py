@@ -195,7 +195,7 @@ def test_without_shift_and_with_a_true_model_it_is_akaike():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The ratio is worth:weighbridge.exceptions.WeightWarning")
+@pytest.mark.filterwarnings("ignore:The ratio has:weighbridge.exceptions.WeightWarning")
 def test_expected_value_is_the_expected_loss_on_the_target():
     # the Monte Carlo of the design: E loss 3.072, E IC/2n 3.076, without the penalty 3.029
     loss, value, bare = [], [], []

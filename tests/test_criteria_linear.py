@@ -12,8 +12,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from weighbridge import Geodesic
 from weighbridge.criteria import LeaveOneOut, _linear
-from weighbridge.criteria._linear import CandidateSolver, inverses
-from weighbridge.criteria._linear_design import linear_model
+from weighbridge.criteria._linear import CandidateSolver
+from weighbridge.criteria._linear_design import inverses, linear_model
 from weighbridge.search import Point
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM
 

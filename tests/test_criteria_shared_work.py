@@ -22,10 +22,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge.criteria import CrossValidation, _shared_work
-from weighbridge.criteria._fold_objective import Fold, fit_fold
-from weighbridge.criteria._row_loss import RowLoss
-from weighbridge.criteria._shared_work import share_work
+from weighbridge.criteria import CrossValidation, _fold_objective
+from weighbridge.criteria._fold_objective import Fold, fit_fold, share_work
+from weighbridge.criteria._rows import RowLoss
 
 # the tolerance of the solver would hide any difference
 PLAIN = [SVC(tol=1e-10), SVR(tol=1e-10), KernelRidge()]
@@ -138,7 +137,7 @@ def test_large_and_broken_tables_are_left_alone(monkeypatch):
     none = np.zeros(len(X))
     assert share_work(SVC(), np.where(X > 2, np.nan, X), none).is_kernel is False
     assert share_work(BOOSTING[0], X, none).X is X  # no more rows than bins
-    monkeypatch.setattr(_shared_work, "_KERNEL_ROWS", 100)
+    monkeypatch.setattr(_fold_objective, "_KERNEL_ROWS", 100)
     assert share_work(SVC(), X, none).is_kernel is False
 
 

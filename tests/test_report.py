@@ -309,7 +309,7 @@ def test_every_weighting_can_be_picked_and_the_one_in_use_is():
 
 WORDS = {
     "helps": ["With the tuned weighting the expected error in deployment is 35.3 %"],
-    "probably": ["the interval reaches zero, so the gain is likely, not sure", "and 3 more"],
+    "probably": ["the interval reaches zero, so the gain is likely, not certain", "and 3 more"],
     "demo": ["The deployment labels are known here", "lie inside their intervals"],
     "no_gain": [
         "Without weights the expected error in deployment is 12.1 %",
@@ -317,7 +317,7 @@ WORDS = {
         "the unweighted model is expected to do as well",
     ],
     "no_shift": ["the error in training is the best forecast", "no weighting was searched for"],
-    "thin": ["Take these as rough figures", "The overlap is thin: the full ratio is worth 38"],
+    "thin": ["Treat these as rough figures", "The overlap is thin: the full ratio is worth 38"],
     "broken": [
         "No error is given for the deployment",
         "weights mean nothing",
@@ -359,7 +359,7 @@ def test_a_diagnosis_without_answers_gets_them_from_its_numbers():
     words = Page(render(result)).words
     auc = result["shift"]["auc"]
     assert f"AUC {auc['value']:.2f} [{auc['low']:.2f}, {auc['high']:.2f}]; most in age" in words
-    assert "full ratio worth 712 of 4,000 rows" in words
+    assert "full ratio: 712 effective rows of 4,000" in words
 
 
 def test_a_search_that_chose_no_weights_is_said_to_have_done_so():

@@ -9,8 +9,12 @@ from test_search import Bowl, points_of
 from weighbridge.datasets import make_cubic, make_quadratic
 from weighbridge.geodesic import log_weight
 from weighbridge.search import BayesianSearch, Bounds, Evaluation, named_points
-from weighbridge.search._grid import candidate_pool
-from weighbridge.search._point import groups, hellinger_coordinates, plain_coordinates
+from weighbridge.search._bayesian import (
+    candidate_pool,
+    groups,
+    hellinger_coordinates,
+    plain_coordinates,
+)
 
 rng = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from weighbridge.criteria._row_loss import ROW_LOSSES
+from weighbridge.criteria._rows import ROW_LOSSES
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.target_risk._influence import (
     Influence,

@@ -1,8 +1,14 @@
 """The estimators that weight their rows: with a weighting you give, or with one chosen for you."""
 
-from weighbridge._estimators.base import WeightedEstimator, is_estimated
+from weighbridge._estimators.base import (
+    FittedRows,
+    WeightedEstimator,
+    column_names,
+    is_estimated,
+    known_rows,
+    rows_told,
+)
 from weighbridge._estimators.choice import AverageModel, check_answer
-from weighbridge._estimators.fitted_rows import FittedRows, column_names, known_rows, rows_told
 from weighbridge._estimators.importance_weighted import ImportanceWeighted
 from weighbridge._estimators.importance_weighted_cv import MOST_COLUMNS, ImportanceWeightedCV
 

@@ -26,7 +26,7 @@ from weighbridge.weighting import Geodesic, log_mean, mean_one
 class ImportanceWeighted(WeightedEstimator):
     """Any scikit-learn estimator, fitted for a target distribution it has no labels of.
 
-    The labelled source rows are weighted so that they stand for the target sample
+    The labelled source rows are weighted so that they represent the target sample
     (Kimura & Hino, *Information Geometrically Generalized Covariate Shift Adaptation*):
     density ratio, weight ``w^(lam, alpha)``, weighted fit.
 
@@ -39,7 +39,7 @@ class ImportanceWeighted(WeightedEstimator):
         How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
         already fitted and frozen, or known, needs no ``X_target`` in ``fit``.
     weighting : Geodesic or callable with ``get_params``, optional
-        Which weight to form of the ratio; default `Geodesic()`, the full ratio (IWERM). One of your
+        How weights are formed from the ratio; default `Geodesic()`, the full ratio (IWERM). Your
         own is called with log ratios and returns log weights, one for each row.
     normalize : bool, default=True
         Scale the ratio, and then the weights, to mean 1 on the source sample. False passes the
@@ -130,7 +130,7 @@ class ImportanceWeighted(WeightedEstimator):
         y : array-like of shape (n_samples,)
             Labels of the source rows; of rows in blocks also a dask array, or rows of one column.
         sample_weight : array-like of shape (n_samples,), optional
-            Own weights of the source rows. They multiply the importance weights, and 0 leaves a
+            Your weights of the source rows. They multiply the importance weights, and 0 leaves a
             row out; the ratio itself compares the two samples as they are.
         X_target : array-like of shape (n_target, n_features), optional
             Target rows, without labels. Required unless `ratio` is fitted or known.

@@ -149,7 +149,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 
     See Also
     --------
-    ImportanceWeighted : The same with a weighting of your own choice.
+    ImportanceWeighted : The same with a weighting that you choose.
     weighbridge.plotting.BridgeDisplay : A picture of the search.
 
     Notes
@@ -242,7 +242,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         y : array-like of shape (n_samples,)
             Labels of the source rows; of rows in blocks also a dask array, or rows of one column.
         sample_weight : array-like of shape (n_samples,), optional
-            Own weights of the source rows. They multiply the weights in fitting and in validation,
+            Your weights of the source rows. They multiply the weights in fitting and in validation,
             and 0 leaves a row out; the ratio itself compares the two samples as they are.
         X_target : array-like of shape (n_target, n_features), optional
             Target rows, without labels. Required unless `ratio` is fitted or known.

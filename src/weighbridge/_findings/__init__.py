@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings.codes import GROUPS, Entry, documentation, entries, page
-from weighbridge._findings.finding import Finding
+from weighbridge._findings.finding import Finding, html_list, notebook_card
 from weighbridge._findings.numbers import (
     INFINITY,
     MINUS,
@@ -98,10 +98,12 @@ __all__ = [
     "effective_sample_size",
     "entries",
     "escaped",
+    "html_list",
     "judge_overlap",
     "judge_weights",
     "listed",
     "nearest",
+    "notebook_card",
     "number",
     "one_line",
     "outside_share",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from html import escape
 
 LEVELS = ("note", "warning", "error")
 
@@ -50,3 +52,13 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.level} {self.code}: {self.message} {self.help}"
+
+
+def notebook_card(sentence: str, body: str, findings: Iterable[object]) -> str:
+    """Return HTML without script: a sentence, what belongs to it as markup, and the findings."""
+    return f"<div><p><b>{escape(sentence)}</b></p>{body}{html_list(map(str, findings))}</div>"
+
+
+def html_list(lines: Iterable[str]) -> str:
+    """Return lines of text as a list of HTML."""
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

@@ -200,7 +200,7 @@ class CalibratedEstimator(WeightedEstimator):
         y : array-like of shape (n_samples,)
             Labels of the source rows.
         sample_weight : array-like of shape (n_samples,), optional
-            Own weights of the rows, in fitting and in calibration, where they multiply the ratio;
+            Your weights of the rows, in fitting and in calibration, where they multiply the ratio;
             a new row has their mean. 0 leaves a row out. The ratio itself compares the two
             samples as they are.
         X_target : array-like of shape (n_target, n_features), optional

@@ -26,7 +26,7 @@ class ConformalClassifier(CalibratedEstimator):
         With ``predict_proba``. Not fitted: it is fitted to one part of the rows and calibrated on
         the other. Frozen (``sklearn.frozen.FrozenEstimator(model)``): calibrated on all rows,
         which it must not have been fitted to. May be `ImportanceWeighted` or
-        `ImportanceWeightedCV`; one of them without a ratio of its own shares this one.
+        `ImportanceWeightedCV`; one of them without its own ratio shares this one.
     ratio : density ratio, optional
         How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
         already fitted and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor
@@ -138,7 +138,7 @@ class ConformalClassifier(CalibratedEstimator):
         Returns
         -------
         ConformalReport
-            Coverage aimed at, effective calibration rows, share of infinite sets, sizes.
+            Target coverage, effective calibration rows, share of infinite sets, sizes.
         """
         limit = self._thresholds(X)
         sizes = self._sets(X, limit).sum(axis=1)
@@ -197,7 +197,7 @@ class ConformalClassifier(CalibratedEstimator):
             )
         chances = np.asarray(estimator.predict_proba(part.X), dtype=float)
         if np.isnan(chances).any():
-            raise ValueError("Got probabilities that are NaN at calibration rows; mend the model.")
+            raise ValueError("Got probabilities that are NaN at calibration rows; fix the model.")
         column = np.searchsorted(estimator.classes_, part.y)
         return models["_score_of"](chances)[np.arange(part.n_rows), column]
 

@@ -32,7 +32,7 @@ class ConformalRegressor(CalibratedEstimator):
         Not fitted: it is fitted to one part of the rows and calibrated on the other. Frozen
         (``sklearn.frozen.FrozenEstimator(model)``): calibrated on all rows, which it must not have
         been fitted to. May be `ImportanceWeighted` or `ImportanceWeightedCV`; one of them without
-        a ratio of its own shares this one.
+        its own ratio shares this one.
     ratio : density ratio, optional
         How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
         already fitted and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor
@@ -148,7 +148,7 @@ class ConformalRegressor(CalibratedEstimator):
         Returns
         -------
         ConformalReport
-            Coverage aimed at, effective calibration rows, share of infinite intervals, width.
+            Target coverage, effective calibration rows, share of infinite intervals, width.
         """
         half = self._half_width(X)
         finite = half[np.isfinite(half)]
@@ -209,7 +209,7 @@ class ConformalRegressor(CalibratedEstimator):
         if unusable:
             raise ValueError(
                 f"Got predictions that are NaN or infinite at {unusable} of {part.n_rows} "
-                "calibration rows; look for such values in X, or mend the model."
+                "calibration rows; look for such values in X, or fix the model."
             )
         return errors / _sizes(models["scale_"], part.X)
 

@@ -1,4 +1,4 @@
-"""What prediction sets are worth on some rows."""
+"""What prediction sets look like on some rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ConformalReport:
     Attributes
     ----------
     coverage : float
-        The coverage aimed at.
+        The target coverage.
     n_calibration : int
         Number of calibration rows.
     ess : float
@@ -102,14 +102,14 @@ class ConformalReport:
     def __str__(self) -> str:
         kind = "intervals" if self.mean_size is None else "sets"
         lines = [
-            f"{self.coverage:.4g} coverage aimed at, {self.n_calibration:,} calibration rows worth "
-            f"{self.ess:,.1f}",
+            f"target coverage {self.coverage:.4g}; {self.n_calibration:,} calibration rows, "
+            f"{self.ess:,.1f} effective",
             f"{self.infinite_share:.1%} of {self.n_rows:,} {kind} are infinite{self._size()}",
         ]
         if not self.rows_checked:
             lines.append(
-                "not checked whether the model was fitted to these calibration rows: it does not "
-                "tell, and fit had no X_fit"
+                "not checked whether the model was fitted to these calibration rows: the model "
+                "does not say, and fit got no X_fit"
             )
         return "\n".join([*lines, *map(str, self.findings)])
 
@@ -127,20 +127,20 @@ def few_rows_finding(
         return None
     least = math.ceil(coverage / (1 - coverage) - SLACK)
     sets = f"{100 * infinite_share:.0f} % of the prediction sets on the target are infinite"
-    worth = f"the calibration weights are worth {ess:.1f} of {n_calibration} rows"
+    rows = f"the {n_calibration} calibration rows have {ess:.1f} effective rows"
     if ess < least:
         return Finding(
             "WB307",
             "warning",
-            f"{sets}: {worth}, and {coverage:.4g} coverage takes at least {least}.",
-            "Calibrate on more rows where the target lies, ask for less coverage, or check whether "
-            "one feature alone tells the samples apart.",
+            f"{sets}: {rows}, and {coverage:.4g} coverage takes at least {least}.",
+            "Calibrate on more rows like those in the target, ask for less coverage, or check "
+            "whether one feature alone tells the samples apart.",
         )
     return Finding(
         "WB307",
         "warning",
-        f"{sets}: {worth}, enough for {coverage:.4g} coverage at rows like them, but most target "
+        f"{sets}: {rows}, enough for {coverage:.4g} coverage at rows like them, but most target "
         "rows have a far larger ratio.",
-        "Calibrate on rows where the target lies, or check whether one feature alone tells the "
+        "Calibrate on rows like those in the target, or check whether one feature alone tells the "
         "samples apart.",
     )

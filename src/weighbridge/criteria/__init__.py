@@ -5,8 +5,7 @@ compared in pairs with a standard error.
 """
 
 from weighbridge.criteria._binned_objective import MANY_ROWS
-from weighbridge.criteria._candidate_weights import Tempered
-from weighbridge.criteria._criterion import CandidateObjective, Criterion, Scores
+from weighbridge.criteria._criterion import CandidateObjective, Criterion, Scores, Tempered
 from weighbridge.criteria._fold_objective import FoldObjective
 from weighbridge.criteria._folds import CrossValidation, HoldOut
 from weighbridge.criteria._information_criterion import InformationCriterion
@@ -17,8 +16,15 @@ from weighbridge.criteria._linear_design import (
     fixed_steps,
     has_closed_form,
 )
-from weighbridge.criteria._row_loss import ROW_LOSSES, RowLoss, default_scoring, respond
-from weighbridge.criteria._rows import SourceRows, source_rows, table_rows
+from weighbridge.criteria._rows import (
+    ROW_LOSSES,
+    RowLoss,
+    SourceRows,
+    default_scoring,
+    respond,
+    source_rows,
+    table_rows,
+)
 
 # Public names; the others serve the packages above.
 __all__ = [

@@ -19,17 +19,20 @@ from scipy.sparse import issparse
 from weighbridge._data import to_numpy
 from weighbridge.blocks import Block, CentredTable, Columns, Rows, from_array, typical
 from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments, knots_of
-from weighbridge.criteria._candidate_weights import candidate_weights
-from weighbridge.criteria._criterion import CandidateObjective, HeldOutErrors, Outcome
-from weighbridge.criteria._linear import inverses
+from weighbridge.criteria._criterion import (
+    CandidateObjective,
+    HeldOutErrors,
+    Outcome,
+    candidate_weights,
+)
 from weighbridge.criteria._linear_design import (
     Normal,
     block_linear_model,
     closed_form_family,
+    inverses,
     linear_model,
 )
-from weighbridge.criteria._row_loss import ROW_LOSSES, RowLoss
-from weighbridge.criteria._rows import SourceRows
+from weighbridge.criteria._rows import ROW_LOSSES, RowLoss, SourceRows
 from weighbridge.search import Evaluation, Point
 
 FloatArray = npt.NDArray[np.float64]

@@ -25,8 +25,7 @@ from weighbridge.criteria._binned_objective import (
 from weighbridge.criteria._criterion import CandidateObjective, Criterion
 from weighbridge.criteria._fold_objective import FoldObjective, Split
 from weighbridge.criteria._linear_design import Normal, closed_form_family
-from weighbridge.criteria._row_loss import default_scoring
-from weighbridge.criteria._rows import SourceRows, source_rows
+from weighbridge.criteria._rows import SourceRows, default_scoring, source_rows
 
 
 class FoldCriterion(Criterion):
@@ -119,7 +118,7 @@ class CrossValidation(FoldCriterion):
     """Importance-weighted cross-validation (Sugiyama et al. 2007).
 
     Each fold's model is fitted with the candidate's weights on the other folds, and its losses on
-    the rows held out are averaged with validation weights, so that they stand for the target.
+    the rows held out are averaged with validation weights, so that they represent the target.
 
     Parameters
     ----------

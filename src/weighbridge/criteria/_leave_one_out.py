@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.criteria._criterion import Criterion
-from weighbridge.criteria._linear import LeaveOneOutObjective
-from weighbridge.criteria._row_loss import ROW_LOSSES, default_scoring, row_loss
-from weighbridge.criteria._rows import source_rows
+import numpy as np
+import numpy.typing as npt
+
+from weighbridge.criteria._criterion import Criterion, candidate_weights
+from weighbridge.criteria._linear import LinearFits, LinearObjective
+from weighbridge.criteria._rows import (
+    ROW_LOSSES,
+    RowLoss,
+    SourceRows,
+    default_scoring,
+    row_loss,
+    source_rows,
+)
+from weighbridge.search import Evaluation
+
+FloatArray = npt.NDArray[np.float64]
+
+# A row with a weighted leverage this close to 1 is all there is to determine its own prediction.
+_OWN_ROW = 1e-9
 
 
 class LeaveOneOut(Criterion):
@@ -87,3 +103,80 @@ class LeaveOneOut(Criterion):
             )
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
         return LeaveOneOutObjective(estimator, rows, loss, identity=[self])
+
+
+class LeaveOneOutObjective(LinearObjective):
+    """Leave-one-out: exact for squared error, one Newton step for other families."""
+
+    no_loss = (
+        "a single row determines its own prediction under these weights, so that its held-out loss "
+        "does not exist"
+    )
+
+    def __init__(
+        self, estimator: Any, rows: SourceRows, loss: RowLoss, identity: list[Any]
+    ) -> None:
+        super().__init__(estimator, rows, identity)
+        self.loss = loss
+        self._held = self._determined()
+
+    def _determined(self) -> npt.NDArray[np.intp]:
+        """Rows whose prediction does not hang on them alone, as that of a single category does."""
+        weights = (
+            np.ones((1, self.rows.y.size))
+            if self.rows.sample_weight is None
+            else self.rows.sample_weight[None]
+        )
+        held = self._held_out(weights, self._solver.fit(weights))[0]
+        if np.isnan(held).all():
+            raise ValueError(
+                f"Got {held.size} source rows for {self.design.features.shape[1]} columns: every "
+                "row determines its own prediction, and leaving one out says nothing. Use "
+                "CrossValidation(), fewer columns, or a penalty."
+            )
+        return np.flatnonzero(~np.isnan(held))
+
+    @property
+    def held_rows(self) -> npt.NDArray[np.intp]:
+        """Rows that are scored; one that determines its own prediction is not."""
+        return self._held
+
+    def row_losses(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
+        """Score the predictions of each row by the fit without it."""
+        held_out = self._held_out(weights, fits)
+        y, codes, family = self.design.model.y, self.rows.codes, self.design.model.family
+        if self._held.size < y.size:
+            held_out, y, codes = held_out[:, self._held], y[self._held], codes[self._held]
+        if self.loss.scoring == family.scoring == "neg_mean_squared_error":
+            held_out -= y
+            return np.square(held_out, out=held_out)
+        if self.loss.scoring == family.scoring == "neg_log_loss":
+            return family.loss(y, held_out)
+        return np.stack([self.loss.loss(codes, one) for one in family.response(held_out)])
+
+    @property
+    def row_loss(self) -> RowLoss:
+        """What a held-out prediction costs."""
+        return self.loss
+
+    def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
+        """Held-out predictions of a few candidates; they are not kept, but computed again."""
+        points = [evaluation.point for evaluation in evaluations]
+        weights = candidate_weights(self.log_ratio, points, self.rows.sample_weight)
+        delivered = (
+            weights if self.rows.sample_weight is None else weights * self.rows.sample_weight
+        )
+        held_out = self._held_out(delivered, self._solver.fit(delivered))[:, self._held]
+        return self.design.model.family.response(held_out)
+
+    def _held_out(self, weights: FloatArray, fits: LinearFits) -> FloatArray:
+        """``eta + q w l' / (1 - q w l'')``: the linear predictor of each row without that row."""
+        slope, curvature = self.design.model.family.derivatives(self.design.model.y, fits.eta)
+        pull = fits.spread * weights
+        rest = 1 - pull * curvature
+        if rest.min() < _OWN_ROW:
+            rest[rest < _OWN_ROW] = np.nan
+        pull *= slope
+        pull /= rest
+        pull += fits.eta
+        return pull

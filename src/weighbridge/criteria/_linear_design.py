@@ -291,3 +291,16 @@ def _labels(y: np.ndarray, family: Family) -> FloatArray:
             "criteria.CrossValidation() for more."
         )
     return codes.astype(float)
+
+
+def inverses(matrices: FloatArray) -> FloatArray:
+    """Invert symmetric matrices; the pseudo-inverse where one is singular to working precision."""
+    try:
+        inverse: FloatArray = np.asarray(np.linalg.inv(matrices), dtype=float)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(matrices, rcond=1e-12, hermitian=True), dtype=float)
+    error = np.abs(matrices @ inverse - np.eye(matrices.shape[-1])).max(axis=(1, 2))
+    singular = ~(error < 1e-6)
+    if singular.any():
+        inverse[singular] = np.linalg.pinv(matrices[singular], rcond=1e-12, hermitian=True)
+    return inverse

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -206,13 +205,3 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
     return ", ".join(shown)
-
-
-def notebook_card(sentence: str, body: str, findings: Iterable[object]) -> str:
-    """Return HTML without script: a sentence, what belongs to it as markup, and the findings."""
-    return f"<div><p><b>{escape(sentence)}</b></p>{body}{html_list(map(str, findings))}</div>"
-
-
-def html_list(lines: Iterable[str]) -> str:
-    """Return lines of text as a list of HTML."""
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

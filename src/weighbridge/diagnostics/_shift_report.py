@@ -8,14 +8,22 @@ from html import escape
 from textwrap import fill
 from typing import Any
 
-from weighbridge._findings import BROKEN, Estimate, Finding, OverlapJudgement, percent
+from weighbridge._findings import (
+    BROKEN,
+    Estimate,
+    Finding,
+    OverlapJudgement,
+    html_list,
+    notebook_card,
+    percent,
+)
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._balance import BalanceTable
 from weighbridge.diagnostics._balance_row import signed
 from weighbridge.diagnostics._calibration import Calibration
 from weighbridge.diagnostics._feature_shift import FeatureShift
 from weighbridge.diagnostics._label_shift import LabelShift
-from weighbridge.diagnostics._samples import html_list, in_a_sentence, notebook_card
+from weighbridge.diagnostics._samples import in_a_sentence
 from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
 from weighbridge.ratios import Support

@@ -134,7 +134,7 @@ def facts_of(result: dict[str, Any]) -> Facts:
         )
     if failed or not result.get("verdict"):
         raise ValueError(
-            "Got a result without a verdict, but a page needs one; the run failed, so mend what it "
+            "Got a result without a verdict, but a page needs one; the run failed, so fix what it "
             "said and run the command again."
         )
     return Facts(result)

@@ -217,15 +217,15 @@ def _findings(
                 "WB601",
                 "warning",
                 f"No estimate for the target: {overlap.reason}.",
-                "Look for a feature that tells the samples apart and is no property of the cases, "
-                "and leave it out; else label some target rows.",
+                "Look for a feature that tells the samples apart and does not describe the cases, "
+                "and leave it out; or label some target rows.",
             ),
         )
     rough = Finding(
         "WB602",
         "warning",
         f"The interval is a rough figure: {reason}.",
-        "Collect source rows where the target lies, or label some target rows.",
+        "Collect source rows like those in the target, or label some target rows.",
     )
     return (*([rough] if reason else []), *disagreement)
 
@@ -284,15 +284,15 @@ def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:
         return overlap.reason
     fewest = min(problem.rows.y.size, problem.n_target)
     if fewest < _FEW_ROWS:
-        return f"one of the samples has {fewest} rows only"
+        return f"one of the samples has only {fewest} rows"
     if problem.ess < _FEW_EFFECTIVE:
-        return f"the full ratio is worth {problem.ess:.0f} rows only"
+        return f"the full ratio has only {problem.ess:.0f} effective rows"
     return ""
 
 
 def _of_method(influence: Influence, problem: RiskProblem) -> str:
     if influence.plain:
-        return "it takes the ratio for known" if is_estimated(problem.ratio) else ""
+        return "it treats the ratio as known" if is_estimated(problem.ratio) else ""
     if problem.features.quadratic is None and problem.ess < _SLIGHT * problem.rows.y.size:
         return "there are too few rows for a model of the labels that bends"
     return ""
@@ -300,11 +300,11 @@ def _of_method(influence: Influence, problem: RiskProblem) -> str:
 
 def _of_few_rows(influence: Influence, problem: RiskProblem, lowest: float) -> str:
     if influence.value <= lowest:
-        return "the estimate cannot be told from the smallest value there is"
+        return "the estimate cannot be told apart from the smallest possible value"
     if influence.of_source < _CARRIED * influence.variance or influence.variance == 0:
         return ""
     limit, tail = pareto_threshold(problem.rows.y.size), influence.tail_index
     if math.isnan(tail) or tail <= limit:
         return ""
-    worth = f"worth {problem.ess:.0f} of {problem.rows.y.size:,} rows"
-    return f"a few rows decide it (tail index {tail:.2f}, {worth})"
+    effective = f"{problem.ess:.0f} effective rows of {problem.rows.y.size:,}"
+    return f"a few rows decide it (tail index {tail:.2f}, {effective})"

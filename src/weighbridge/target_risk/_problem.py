@@ -111,7 +111,7 @@ class RiskProblem:
 
     @cached_property
     def ess(self) -> float:
-        """Number of rows that the full ratio is worth."""
+        """Effective number of rows under the full ratio."""
         return effective_sample_size(self.shares)
 
     @cached_property
@@ -182,7 +182,7 @@ class RiskProblem:
                 raise ValueError(
                     f"Got a frozen model that was fitted to {seen} of the {self.rows.y.size} rows "
                     "of X: its losses there are too small. Pass rows that it has not seen, or the "
-                    "model without FrozenEstimator: then it is fitted anew without each fold."
+                    "model without FrozenEstimator: then it is refitted without each fold."
                 )
         if isinstance(estimator, WeightedEstimator) and not _has_ratio(estimator):
             # a copy with the very same inner estimator: what is shared is told by that

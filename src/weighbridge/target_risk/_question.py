@@ -103,9 +103,7 @@ def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
 
 def _own_measure(scoring: Any, function: Any, classifier: bool) -> Measure:
     if scoring is not None:
-        raise ValueError(
-            f"Got scoring={scoring!r} and a loss as well; give one of the two: what to measure."
-        )
+        raise ValueError(f"Got scoring={scoring!r} and a loss as well; give only one of them.")
     if not callable(function):
         raise TypeError(
             f"Got loss={function!r}, but expected a function loss(y, prediction) that returns one "
@@ -136,7 +134,7 @@ def _own_loss(function: Callable[..., Any], classifier: bool) -> RowLoss:
 
 
 RESPONSES = ("predict", "predict_proba", "decision_function")
-# Draws of the bootstrap; so many share a pass over the rows.
+# Draws of the bootstrap, and how many share a pass over the rows.
 N_DRAWS = 200
 AT_ONCE = 20
 
@@ -304,5 +302,5 @@ def check_arguments(estimator: Any, y: Any) -> None:
     if missing:
         raise ValueError(
             f"Got {missing} of {labels.size} labels that are missing; leave these rows out: "
-            "without a label they cannot be judged by."
+            "without a label they cannot be scored."
         )

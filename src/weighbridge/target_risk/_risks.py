@@ -51,8 +51,8 @@ def estimate_risk(
         "neg_mean_squared_error" as that error), other metrics as they are. Default: the share of
         errors, or the root mean squared error.
     loss : function ``loss(y, prediction)``, optional
-        A loss of your own, one number for each row, in place of `scoring`. Of a classifier y are
-        places in ``classes_`` and predictions are probabilities.
+        Your own loss, one number for each row, in place of `scoring`. For a classifier, y holds
+        positions in ``classes_`` and predictions are probabilities.
     method : {"doubly robust", "weighted", "confidence"}
         "doubly robust": losses that a cross-fitted model of the labels expects at the target rows,
         corrected by weighted residuals. "weighted": weighted losses alone, with the plain interval
@@ -60,9 +60,9 @@ def estimate_risk(
         rows. All that apply are in ``by_method``. Metrics that are not means over rows have
         "weighted" only, with a bootstrap.
     confidence : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), optional
-        Own weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        Your weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
         rows as they are: the ratio and the target know nothing of these weights.
     cv : int, default=5
         Number of outer folds.
@@ -86,7 +86,7 @@ def estimate_risk(
     carries the noise of the held-out losses and of the target's unknown labels, the error of an
     estimated ratio (by its influence function, nothing is fitted again), and the spread between the
     models of the outer folds, each with its own choice. Not in it: a relation between features and
-    label that changes, which no one can see without target labels.
+    label that changes, which cannot be seen without target labels.
 
     Examples
     --------
@@ -153,13 +153,13 @@ def compare_risks(
     scoring : str or scorer, optional
         As in `estimate_risk`; a loss that is a mean over rows, or the root of one.
     loss : function ``loss(y, prediction)``, optional
-        A loss of your own, in place of `scoring`.
+        Your own loss, in place of `scoring`.
     method : {"doubly robust", "weighted", "confidence"}
         As in `estimate_risk`.
     confidence : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), optional
-        Own weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        Your weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
         rows as they are: the ratio and the target know nothing of these weights.
     cv : int, default=5
         Number of outer folds.
@@ -201,7 +201,7 @@ def compare_risks(
     if is_classifier(baseline) != is_classifier(other):
         raise ValueError(
             f"Got {type(baseline).__name__} and {type(other).__name__}, a classifier and a "
-            "regressor; two models of one kind can be compared."
+            "regressor; only models of one kind can be compared."
         )
     measure, _ = (question.measure_of(each) for each in (baseline, other))
     if measure.row_loss is None:

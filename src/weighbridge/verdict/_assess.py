@@ -130,7 +130,7 @@ def _check_kinds(estimators: list[Any]) -> None:
         named = ", ".join(type(base_of(each)).__name__ for each in estimators)
         raise ValueError(
             f"Got {len(estimators)} models ({named}), but expected at least one, and classifiers "
-            "only or regressors only; assess the others by themselves."
+            "only or regressors only; assess the others separately."
         )
 
 
@@ -239,7 +239,7 @@ def assess(
     ----------
     estimator : estimator
         The model you would train anyway; its ``fit`` takes ``sample_weight``. An
-        `ImportanceWeightedCV` of your own is compared with its inner estimator.
+        `ImportanceWeightedCV` you pass is compared with its inner estimator.
     X, y : array-like or data frame of shape (n_samples, n_features), and labels
         Labelled source rows.
     X_target : same type, of shape (n_target, n_features)
@@ -251,14 +251,14 @@ def assess(
         classifiers), "neg_root_mean_squared_error" (the default for regressors), "neg_log_loss",
         "neg_brier_score", "neg_mean_absolute_error", ... A mean over rows, or the root of one.
     loss : function ``loss(y, prediction)``, optional
-        A loss of your own, in place of `scoring`.
+        Your own loss, in place of `scoring`.
     candidates : list of str, optional
         Which of none, full, power, relative and tuned to compare. Default: all five where they are
         cheap (linear models; logistic ones up to 20,000 rows), else none, full and tuned.
     confidence : float, default=0.95
         Of all intervals.
     sample_weight : array-like of shape (n_samples,), optional
-        Own weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        Your weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
         rows as they are: the ratio and the target know nothing of these weights.
     cv : int, default=5
         Number of outer folds; each repeats the choice of the weighting.

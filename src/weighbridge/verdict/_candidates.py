@@ -105,7 +105,7 @@ class Workload:
     n_folds: int
 
     def duration(self, jobs: int) -> float:
-        """Return about how long so many jobs take, in seconds."""
+        """Return about how long the work takes with that many jobs, in seconds."""
         rounds = 1 + ceil(self.n_folds / min(jobs, self.n_folds))
         return self.seconds * rounds / (1 + self.n_folds)
 
@@ -190,7 +190,7 @@ class Journals:
 
 
 def check_journal(folder: Any, random_state: Any) -> None:
-    """Refuse a folder that is none, and a job that the next run could not repeat."""
+    """Refuse a file in place of a folder, and a job that the next run could not repeat."""
     if folder is None:
         return
     if not isinstance(random_state, Integral):
@@ -201,7 +201,7 @@ def check_journal(folder: Any, random_state: Any) -> None:
     if Path(folder).exists() and not Path(folder).is_dir():
         raise ValueError(
             f"Got journal={str(folder)!r}, which is a file; name a folder: every candidate and "
-            "fold keeps a journal of its own there."
+            "fold keeps its own journal there."
         )
 
 

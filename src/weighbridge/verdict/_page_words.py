@@ -160,7 +160,7 @@ def _state(question: str, word: str, facts: StoredResult) -> str:
         used = facts.used or {}
         return "caution" if used.get("state") == "flagged" and not _no_shift(facts) else "neutral"
     if question == "weighting" and role != "stop" and _no_shift(facts):
-        return "neutral"  # there was nothing to gain, so that no gain is no disappointment
+        return "neutral"  # there was nothing to gain, so no gain is no disappointment
     return role or "neutral"
 
 
@@ -184,7 +184,7 @@ def expect_words(facts: StoredResult) -> list[str]:
 def _withheld(facts: StoredResult) -> str:
     code = facts.expect.get("withheld") or "WB302"
     return (
-        "No error is given for the deployment: too few training rows are like the deployment rows "
+        "No error is given for deployment: too few training rows are like the deployment rows "
         f"for a figure to mean anything ({code}). In training the unweighted model has "
         f"{_training(facts)}; do not carry it over."
     )
@@ -229,7 +229,7 @@ def _changed(facts: StoredResult) -> str:
             "no gain that these data can show."
         )
     words = (
-        "" if change.high < 0 else "; the interval reaches zero, so the gain is likely, not sure"
+        "" if change.high < 0 else "; the interval reaches zero, so the gain is likely, not certain"
     )
     return (
         f"Without weights it would be {numbers.value(none['error']['value'])}: a change of {size} "
@@ -241,7 +241,7 @@ def _roughly(facts: StoredResult) -> list[str]:
     used = facts.used or {}
     if used.get("state") != "flagged":
         return []
-    return ["Take these as rough figures: the overlap is thin, and intervals may be too short."]
+    return ["Treat these as rough figures: the overlap is thin, and intervals may be too short."]
 
 
 def _close(facts: StoredResult) -> list[str]:
@@ -262,7 +262,7 @@ def actual_words(facts: StoredResult) -> str:
     known = [each for each in inside if each is not None]
     held = f"{sum(known)} of {len(known)} lie inside their intervals" if known else ""
     if known and all(known):
-        held = "every one lies inside its interval"
+        held = "each lies inside its interval"
     return (
         "The deployment labels are known here. weighbridge did not use them for fitting or "
         f"choosing. Actual error: {listed}" + (f"; {held}." if held else ".")
@@ -296,8 +296,8 @@ def _moved(rows: Sequence[Any]) -> str:
 def _left(facts: StoredResult, rows: Sequence[Any], name: str | None) -> list[str]:
     if facts.overlap.get("word") == "broken":
         return [
-            "Where the files hardly overlap, weights mean nothing: look at the differences before "
-            "weighting only."
+            "Where the files hardly overlap, weights mean nothing: look only at the differences "
+            "before weighting."
         ]
     if name is None or facts.shift.get("word") == "none":
         return []
@@ -314,12 +314,12 @@ def _left(facts: StoredResult, rows: Sequence[Any], name: str | None) -> list[st
 
 
 def overlap_words(facts: StoredResult) -> list[str]:
-    """Return what the training rows are worth, and how many deployment rows they miss."""
+    """Return how many effective rows there are, and how many deployment rows lie outside."""
     overlap = facts.overlap
     if not overlap:
-        return ["The overlap was not looked at."]
+        return ["The overlap was not examined."]
     full, n_rows = _rows(overlap, "worth_full"), f"{overlap['n_source']:,}"
-    worth = f"Weighted by the full ratio, the {n_rows} training rows are worth {full}"
+    worth = f"Weighted by the full ratio, the {n_rows} training rows have {full} effective rows"
     if facts.use not in (None, "none"):
         worth += f"; by the {facts.use} weighting, {_rows(overlap, 'worth_used')}"
     words = [f"{worth}."]
@@ -400,7 +400,7 @@ def _flat(surface: Any) -> str:
     best, error = min(known)
     level = sum(loss <= best + error for loss, _ in known)
     if level == 1:
-        return "No other one comes within one standard error of it."
+        return "No other comes within one standard error of it."
     return (
         f"{level:,} of them ({percent(level / len(known))}) are within one standard error of the "
         "best: " + ("the choice hardly matters." if level > len(known) / 3 else "they do as well.")

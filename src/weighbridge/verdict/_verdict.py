@@ -7,11 +7,11 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from weighbridge._findings import BROKEN, Estimate, Finding, Numbers
-from weighbridge.diagnostics import ShiftReport, notebook_card
-from weighbridge.target_risk import RiskEstimate
+from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, notebook_card
 
 if TYPE_CHECKING:
+    from weighbridge.diagnostics import ShiftReport
+    from weighbridge.target_risk import RiskEstimate
     from weighbridge.verdict._words import Answer
 
 _DASH = "–"
@@ -72,7 +72,7 @@ def _table(verdict: Verdict) -> list[str]:
         f"{100 * verdict.confidence:g} %",
         "change",
         f"{100 * verdict.confidence:g} %",
-        "worth",
+        "eff. rows",
     )
     widths = [max(len(row[j]) for row in [heads, *rows]) for j in range(len(heads))]
     lines = []
@@ -118,20 +118,20 @@ class Candidate:
     name : {"none", "full", "power", "relative", "tuned"}
         What it is shown as.
     literature : str
-        What the literature calls it; a weighting of your own by its class and parameters.
+        What the literature calls it; your own weighting by its class and parameters.
     lam, alpha : float or None
-        The weighting on all rows; alpha is None where it makes no difference, and both are for a
-        weighting of your own.
+        The weighting on all rows; alpha is None where it makes no difference, and both are None
+        for your own weighting.
     risk : RiskEstimate
         Expected loss on the target, by outer folds that repeat the choice.
     change : Estimate or None
         Paired change against none; None for none itself, and where it is withheld.
     worth : float
-        Number of rows that its weights are worth.
+        Effective number of rows under its weights.
     mixture : tuple of (float, float, float)
         lam, alpha and share of every weighting that the model on all rows is an average of; `lam`,
-        `alpha` and `worth` are those of the one with the largest share. Empty for a weighting of
-        your own.
+        `alpha` and `worth` are those of the one with the largest share. Empty for your own
+        weighting.
     model : fitted estimator
         The candidate, fitted on all source rows.
 
@@ -189,7 +189,7 @@ class Verdict:
     sentence : str
         The answer in one line.
     use : str
-        Name of the candidate to use: "tuned", or "none", which is an answer as good.
+        Name of the candidate to use: "tuned", or "none", which is just as good an answer.
     answers : tuple of Answer
         Shift, matters, overlap, weighting, expect.
     candidates : tuple of Candidate
@@ -256,7 +256,7 @@ class Verdict:
 
     @property
     def overlap(self) -> str:
-        """Do the training rows cover the deployment? enough, thin or broken."""
+        """Do the training rows cover the deployment rows? enough, thin or broken."""
         return self.answer("overlap").word
 
     @property

@@ -34,7 +34,7 @@ class Answer:
     Examples
     --------
     >>> from weighbridge.verdict import Answer
-    >>> answer = Answer("overlap", "enough", "full ratio worth 712 of 4,000 rows", "Go on.")
+    >>> answer = Answer("overlap", "enough", "full ratio: 712 effective rows of 4,000", "Go on.")
     >>> answer.word
     'enough'
     """
@@ -142,7 +142,7 @@ def shift_evidence(auc: Estimate, moved: Sequence[str]) -> str:
 
 def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answer:
     if none.estimate is None:
-        return Answer("matters", UNKNOWN, WITHHELD, "Mend the overlap first.")
+        return Answer("matters", UNKNOWN, WITHHELD, "Fix the overlap first.")
     evidence = (
         f"unweighted: {numbers.value(none.training.value)} in training, "
         f"{numbers.value(none.estimate.value)} in deployment"
@@ -157,9 +157,10 @@ def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answ
 
 def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
     advice = {
-        "enough": "The training rows can stand for the deployment.",
-        "thin": "Take all figures for the deployment as rough, and collect rows where it lies.",
-        "broken": "Find what tells the files apart; else label some deployment rows.",
+        "enough": "The training rows represent deployment well enough.",
+        "thin": "Treat all deployment figures as rough, and collect training rows like those in "
+        "deployment.",
+        "broken": "Find what tells the files apart, or label some deployment rows.",
     }
     evidence = overlap_evidence(report.overlap_judgement.reason, report.full.ess, report.n_source)
     return Answer("overlap", judgement.overlap, evidence, advice[judgement.overlap])
@@ -167,7 +168,7 @@ def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
 
 def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
     """Return what is wrong with the overlap, or how many rows the full ratio leaves."""
-    return reason or f"full ratio worth {effective:,.0f} of {n_rows:,} rows"
+    return reason or f"full ratio: {effective:,.0f} effective rows of {n_rows:,}"
 
 
 def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
@@ -217,8 +218,8 @@ def choice_findings(
             "note",
             "The weighting was chosen by the squared error of probabilities, not by the loss "
             "shown.",
-            "Nothing needs to be done: it tells weightings apart that make the same errors, and "
-            "the loss shown is that of rows which the choice never saw.",
+            "Nothing needs to be done: it tells apart weightings that make the same errors, and "
+            "the loss shown comes from rows that the choice never saw.",
         )
     if judgement.weighting == "no gain" and judgement.shift != "none":
         yield Finding(
