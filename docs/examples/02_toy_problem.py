@@ -28,13 +28,13 @@ def fitted(lam, alpha):
     weighting = Geodesic(lam, alpha)
     model = ImportanceWeighted(LinearRegression(), data.ratio, weighting=weighting)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverlapWarning)  # the full ratio is worth 32 rows here
+        warnings.simplefilter("ignore", OverlapWarning)  # full ratio: 32 effective rows
         return model.fit(data.X, data.y)
 
 
 # %%
-# Five points of the family, with the names that the literature has for them: what the line loses
-# on the target, what it would lose with endless rows, and how many rows its weights are worth.
+# Five points of the family and their names in the literature: the error of the line on the target,
+# its limit with infinitely many rows, and the effective rows (Kish's effective sample size).
 points = {
     "none (ERM)": (0.0, 1.0),
     "full (IWERM)": (1.0, 1.0),
@@ -43,13 +43,13 @@ points = {
     "geodesic (IGIWERM)": (0.8, 2.0),
 }
 lines = {name: fitted(*point) for name, point in points.items()}
-print(f"{'weighting':<20}{'lam':>5}{'alpha':>7}{'target MSE':>12}{'endless':>9}{'rows':>7}")
+print(f"{'weighting':<20}{'lam':>5}{'alpha':>7}{'target MSE':>12}{'limit':>9}{'rows':>7}")
 for name, (lam, alpha) in points.items():
     mse, limit = data.problem.mse(lines[name].estimator_), data.problem.limit(lam, alpha)
     print(f"{name:<20}{lam:>5.2f}{alpha:>7.1f}{mse:>12.2f}{limit:>9.2f}{lines[name].ess_:>7,.0f}")
 
 # %%
-# The labels of the target rows are drawn, and were never used.
+# The lines. The labels of the target rows are shown here, but were never used.
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
 axes.scatter(data.X, data.y, s=10, facecolor="none", edgecolor="#0b62a8", label="source rows")
 axes.scatter(data.X_target, data.y_target, s=10, color="#f3c9a8", label="target rows")
@@ -64,9 +64,9 @@ plt.show()
 
 # %%
 # The error on the target falls by a factor of 80 between no weights and the full ratio. At
-# ``alpha >= 1`` most of it is gained on the first steps; ``alpha = 0`` needs nearly all of ``lam``.
-# Dashed: what the same weighting tends to with endless rows. The paper's distributions can be read
-# in four ways: ``make_quadratic(reading=...)`` has the others.
+# ``alpha >= 1`` the first steps gain most of it; ``alpha = 0`` needs nearly all of ``lam``. Dashed:
+# the limit of the same weighting with infinitely many rows. The paper's distributions can be read
+# in four ways; ``make_quadratic(reading=...)`` has the others.
 lams = np.linspace(0, 1, 21)
 errors = {
     alpha: [data.problem.mse(fitted(lam, alpha).estimator_) for lam in lams]

@@ -46,8 +46,8 @@ print(f"expected {expected}, actual {truth:.3f}: {expected.low <= truth <= expec
 print(result.weights[:5].round(2))
 
 # %%
-# The numbers of the pictures of the report, drawn by matplotlib. The bridge is the map of all
-# weightings from none to the full ratio; where it is dark the model does well.
+# Two charts of the report, drawn with matplotlib. The bridge is the map of all weightings from none
+# to the full ratio; where it is dark the model does well.
 BalanceDisplay.from_numbers(result.pictures.love("tuned")).plot()
 BridgeDisplay.from_numbers(result.pictures.bridge).plot()
 

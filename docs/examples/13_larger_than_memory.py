@@ -79,7 +79,7 @@ print(balance)
 print(f"{effective_sample_size(weights):,.0f} effective rows of {rows.n_rows:,}")
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-BalanceDisplay(compute_love(balance), weighting="relative, lam 0.8").plot(ax=axes[0])
+BalanceDisplay(compute_love(balance)).plot(ax=axes[0])
 WeightDisplay.from_weights(weights).plot(ax=axes[1])
 plt.show()
 
