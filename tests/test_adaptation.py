@@ -201,7 +201,7 @@ def test_a_running_number_is_refused_with_the_way_out():
     # a number that starts again in each file is one, too
     again = train.assign(visit=range(1, 601)), deploy.assign(visit=range(1, 401))
     assert refused("counts the rows of each file", *again, label="readmitted") == ["WB111"]
-    found = adapt(train, deploy, label="readmitted", drop=["visit"])
+    found = adapt(train, deploy, label="readmitted", ratio="gaussian", drop=["visit"])
     assert "visit" not in [each["name"] for each in found.to_dict()["inputs"]["features"]]
 
 
@@ -215,7 +215,7 @@ def test_own_weights_of_zero_are_as_if_the_rows_were_not_there():
 
 
 def test_a_column_with_the_ratio_is_taken_as_it_is():
-    train, deploy, data = clinic()
+    train, deploy, data = clinic(300, 200)
     ratios = [np.exp(data.ratio.score_samples(rows)) for rows in (data.X, data.X_target)]
     train, deploy = train.assign(r=ratios[0]), deploy.assign(r=ratios[1])
     found = adapt(train, deploy, label="readmitted", ratio="r")
@@ -243,12 +243,12 @@ def test_a_ratio_of_your_own(lines):
 
 def test_lam_and_alpha_can_be_fixed(lines):
     train, deploy, _ = lines
-    both = adapt(train, deploy[["x"]], label="y", lam=0.7, alpha=3)
+    both = adapt(train, deploy[["x"]], label="y", ratio="gaussian", lam=0.7, alpha=3)
     given = both.verdict.candidate("given")
     assert (given.lam, given.alpha) == (0.7, 3)
-    one = adapt(train, deploy[["x"]], label="y", alpha=3)
+    one = adapt(train, deploy[["x"]], label="y", ratio="gaussian", alpha=3)
     assert one.verdict.candidate("tuned").alpha in (3, None)
-    other = adapt(train, deploy[["x"]], label="y", lam=0.5)
+    other = adapt(train, deploy[["x"]], label="y", ratio="gaussian", lam=0.5)
     assert other.verdict.candidate("tuned").lam == 0.5
 
 

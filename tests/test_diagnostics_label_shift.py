@@ -86,10 +86,11 @@ def test_label_shift_is_recognised_in_nearly_all_samples(problem):
     ("kind", "most"),
     [
         ({"angle": math.pi / 2}, 0.05),  # across the direction of the classes
-        ({"angle": math.pi / 4}, 0.6),
-        ({"slope": 1.0}, 0.8),  # along it
-        ({"slope": 3.0}, 0.8),
-        ({"slope": 50.0}, 0.8),  # the classes are all but a threshold
+        ({"slope": 3.0}, 0.8),  # along it
+        pytest.param({"angle": math.pi / 4}, 0.6, marks=pytest.mark.more),
+        pytest.param({"slope": 1.0}, 0.8, marks=pytest.mark.more),
+        # the classes are all but a threshold
+        pytest.param({"slope": 50.0}, 0.8, marks=pytest.mark.more),
     ],
 )
 def test_covariate_shift_is_not_taken_for_label_shift(kind, most):

@@ -389,6 +389,7 @@ def test_short_distances_keep_their_digits(step):
     )
 
 
+@pytest.mark.more
 def test_a_distance_too_long_for_the_solver_is_said_so():
     class FarNormal(ExponentialFamily):
         """The normals without their closed form of the distance."""

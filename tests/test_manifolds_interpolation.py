@@ -161,6 +161,7 @@ def test_curve_on_the_simplex_is_its_own_projection():
         np.testing.assert_allclose(family.usual(theta)["probabilities"], want, rtol=1e-12)
 
 
+@pytest.mark.more
 def test_curve_in_the_plane():
     family, start, stop = PAIRS[6]
 

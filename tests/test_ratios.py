@@ -249,7 +249,9 @@ def test_categories_by_counting():
     np.testing.assert_allclose(1 / got, [1.393, 1.461, 0.601], rtol=0.03)
 
 
-@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize(
+    "calibration", ["isotonic", pytest.param("sigmoid", marks=pytest.mark.more)]
+)
 def test_calibration_repairs_overconfident_odds(calibration):
     data = make_gaussian_shift(3000, 3000, random_state=0)
     forest = RandomForestClassifier(n_estimators=30, random_state=0, n_jobs=1)
