@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items):
 
 def _shares_a_fixture(item):
     fixtures = item._fixtureinfo.name2fixturedefs.values()
-    return any(each[-1].scope == "module" for each in fixtures if each)
+    return any(each[-1].scope in ("module", "session") for each in fixtures if each)
 
 
 def _covering(items):

@@ -241,6 +241,7 @@ def test_a_ratio_of_your_own(lines):
     assert found.to_dict()["settings"]["ratio"] == "GaussianRatio"
 
 
+@pytest.mark.more
 def test_lam_and_alpha_can_be_fixed(lines):
     train, deploy, _ = lines
     both = adapt(train, deploy[["x"]], label="y", ratio="gaussian", lam=0.7, alpha=3)
@@ -325,6 +326,7 @@ def test_weights_as_parquet(result, tmp_path):
         result.save(tmp_path, table="xlsx")
 
 
+@pytest.mark.more
 def test_files_of_others_are_not_overwritten(result, tmp_path):
     (tmp_path / "report.html").write_text("mine")
     with pytest.raises(InputError, match="not written by weighbridge"):
@@ -388,6 +390,7 @@ def test_every_named_model_is_saved_and_read_back(model, tmp_path):
     assert (saved.model.predict(deploy) == found.model.predict(deploy)).all()
 
 
+@pytest.mark.more
 def test_equal_models_are_equal_bytes(result, tmp_path):
     first = result.save(tmp_path / "a")["model"]
     second = result.save(tmp_path / "b")["model"]

@@ -42,6 +42,7 @@ def two_bumps(n, seed=0):
     return X, X_target, log_ratio
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("problem", "expected"),
     [

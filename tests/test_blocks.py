@@ -754,6 +754,7 @@ def test_rows_import_no_library_that_they_may_not_need():
     assert (found.stdout.strip(), found.returncode) == ("[] False", 0), found.stderr
 
 
+@pytest.mark.more
 def test_files_without_pyarrow_say_what_to_install(folder):
     found = _run(
         "import sys; sys.modules['pyarrow'] = None\n"
@@ -767,6 +768,7 @@ def test_files_without_pyarrow_say_what_to_install(folder):
     )
 
 
+@pytest.mark.more
 def test_rows_of_this_process_do_not_need_dask(folder):
     found = _run(
         "import sys; sys.modules['dask'] = None; import numpy as np\n"

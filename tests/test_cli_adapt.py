@@ -167,6 +167,7 @@ def test_labels_of_the_deployment_are_used_for_the_last_lines_only(here, tmp_pat
     assert stored["expect"]["candidates"] == plain["expect"]["candidates"]
 
 
+@pytest.mark.more
 def test_same_files_and_seed_same_bytes(here, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     written = []
@@ -192,6 +193,7 @@ def test_numbers_are_regressed_and_that_is_said(here, tmp_path):
     assert within_80_columns(result.stdout.replace(str(tmp_path), ""))
 
 
+@pytest.mark.more
 def test_a_run_can_be_repeated_by_what_its_page_says(here, tmp_path, monkeypatch):
     train, deploy = pd.read_csv("train.csv"), pd.read_csv("deploy.csv")
     for frame, name in ((train, "train.csv"), (deploy, "deploy.csv")):

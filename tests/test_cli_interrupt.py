@@ -89,6 +89,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.more
 def test_an_interrupted_run_leaves_its_search_and_the_same_command_goes_on(here):
     kept = interrupted_run(here, "first", 4)
     assert kept >= 4

@@ -182,6 +182,7 @@ def test_what_is_no_model_is_refused(here, tmp_path, content):
     assert not (tmp_path / "p.csv").exists()
 
 
+@pytest.mark.more
 def test_predictions_take_memory_for_blocks_and_not_for_rows(here, tmp_path):
     text = (here / "deploy.csv").read_text()
     head, _, rows = text.partition("\n")
@@ -199,6 +200,7 @@ def test_predictions_take_memory_for_blocks_and_not_for_rows(here, tmp_path):
     assert peaks[1] < 1.3 * peaks[0]
 
 
+@pytest.mark.more
 def test_a_full_disk_is_named_and_leaves_nothing(here, tmp_path):
     # a limit on the size of files stands in for a disk without room
     model, data = here / "weighbridge-out" / "model.skops", here / "deploy.csv"

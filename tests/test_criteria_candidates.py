@@ -23,6 +23,7 @@ def _data_for(estimator, n=120):
     return X, y > 0.5 if is_classifier(estimator) else y, 0.5 * X[:, 0]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -209,6 +209,7 @@ GENERALISED = [
 ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize(("estimator", "scoring"), GENERALISED)
 def test_one_newton_step_is_close_to_refitting(estimator, scoring, point):

@@ -112,6 +112,7 @@ def test_a_fit_on_a_cluster_is_that_of_one_process(source, variant, client):
     np.testing.assert_allclose(np.exp(scores.compute()), weights, atol=CLOSE)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("ratio", [GaussianRatio(), ClassifierRatio()])
 def test_other_ratios_learn_on_a_cluster_too(ratio, client):
     expected = fit_ratio(from_array(X), from_array(X_TARGET), ratio).score_samples(X)
@@ -119,6 +120,7 @@ def test_other_ratios_learn_on_a_cluster_too(ratio, client):
     np.testing.assert_allclose(np.exp(found.compute()), np.exp(expected), rtol=1e-8)
 
 
+@pytest.mark.more
 def test_blocks_are_worked_on_by_the_workers(client):
     here = os.getpid()
     found = set(from_dask(array(X)).map(lambda block: os.getpid()))
@@ -158,6 +160,7 @@ def labelled(n=2_000):
     return X, X @ np.arange(1, 5) + 0.3 * (X[:, 0] - 5) ** 2 + rng.normal(size=n)
 
 
+@pytest.mark.more
 def test_workers_do_the_sums_of_a_linear_model(client):
     X, y = labelled()
     rows = da.from_array(X, chunks=(500, 4))

@@ -54,6 +54,7 @@ def test_accuracy_on_the_hard_grid(every, into, back):
     assert worst <= 1
 
 
+@pytest.mark.more
 def test_accuracy_with_one_lam_and_alpha_for_all_rows():
     # scalars take shortcuts that arrays do not
     s = np.array(exact.HARD_LOG_RATIO)

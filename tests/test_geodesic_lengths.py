@@ -61,6 +61,7 @@ def test_lengths_from_samples_within_three_standard_errors():
         assert (np.abs(got.mean(axis=0) - want) <= 3 * error + 1e-9).all()
 
 
+@pytest.mark.more
 @settings(max_examples=40)
 @given(st.lists(st.floats(-8, 8), min_size=2, max_size=20), st.floats(-4, 6))
 def test_no_curve_is_shorter_than_the_great_circle(s, alpha):

@@ -237,6 +237,7 @@ def test_cortes_holds(weighting, loss):
         assert abs(risk - np.mean(np.exp(weighting(log_ratio)) * loss(x))) <= bound.value
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("lam", [0.0, 0.5, 0.8])
 def test_bernstein_holds_and_is_of_the_right_size(lam, loss):

@@ -346,6 +346,7 @@ def test_a_class_that_does_not_count(classes):
     assert np.isfinite(model.search_result_.values).all()
 
 
+@pytest.mark.more
 def test_the_configuration_reaches_other_processes(classes):
     # members that take weights under different names work with metadata routing only
     X, y = classes
@@ -454,6 +455,7 @@ def test_inside_cross_validation(curved, routing):
 # --- nothing is lost -----------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_same_seed_same_bits_whatever_the_number_of_jobs(classes):
     X, y = classes
     forest = RandomForestClassifier(10)  # no seed of its own
@@ -561,6 +563,7 @@ def test_a_journal_needs_a_seed_a_folder_and_names(curved, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.more
 def test_a_killed_search_repeats_nothing(tmp_path):
     script = textwrap.dedent(
         """

@@ -62,6 +62,7 @@ def test_rows_seen_and_new_rows_follow_one_function():
     np.testing.assert_allclose(np.exp(nudged), np.exp(ratio.score_samples(X)), atol=1e-3)
 
 
+@pytest.mark.more
 def test_memory_is_bounded_and_no_row_is_left_out():
     X, X_target = samples(4000, 3000)
     kept = fit_ratio(X, X_target, KMM(solver="gradient"))

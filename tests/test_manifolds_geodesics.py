@@ -207,6 +207,7 @@ def test_a_family_given_by_its_log_partition_alone_has_geodesics():
     np.testing.assert_allclose(integrated[-1], stop, rtol=1e-7)
 
 
+@pytest.mark.more
 @given(st.floats(-3, 3), st.floats(0.3, 3), st.floats(-0.99, 0.99))
 @settings(max_examples=40)
 def test_geodesics_move_with_the_origin_and_unit_of_x(mean, sd, alpha):

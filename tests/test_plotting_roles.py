@@ -38,6 +38,7 @@ def test_no_role_is_told_apart_by_colour_alone():
     assert len(looks) == 3
 
 
+@pytest.mark.more
 def test_importing_displays_does_not_import_matplotlib():
     code = "import weighbridge.plotting, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -326,6 +326,7 @@ def test_dates_in_any_unit(ratio):
         fit_ratio(X, X_target.astype(str), ratio)
 
 
+@pytest.mark.more
 @every_ratio
 def test_durations_in_any_unit(ratio):
     X, X_target = (
@@ -367,6 +368,7 @@ def test_same_bits_and_untouched_random_state(ratio):
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("ratio", [AutoRatio(), NearestNeighbourRatio()], ids=name_of)
 def test_same_bits_for_any_number_of_jobs(ratio):
     X, X_target = samples()
@@ -376,6 +378,7 @@ def test_same_bits_for_any_number_of_jobs(ratio):
     np.testing.assert_array_equal(alone, together)
 
 
+@pytest.mark.more
 @every_ratio
 def test_blocks_of_rows_give_what_all_rows_give(ratio):
     X, X_target = samples(700, 600)

@@ -289,6 +289,7 @@ def test_rows_in_memory_are_in_all_folds():
     assert abs(counts - 200).max() < 4 * np.sqrt(1000 * 0.2 * 0.8)  # four standard errors
 
 
+@pytest.mark.more
 @given(size=st.integers(1, 800), size_target=st.integers(1, 800))
 @settings(max_examples=6)
 def test_the_ratio_does_not_depend_on_the_size_of_blocks(size, size_target):

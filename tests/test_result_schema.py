@@ -59,6 +59,7 @@ def test_a_result_keeps_the_schema_with_and_without_its_long_arrays(full):
     assert _problems({key: part for key, part in full.items() if key != "pictures"}) == []
 
 
+@pytest.mark.more
 def test_labels_in_deployment_and_several_models_keep_the_schema(clinic):
     train, deploy, data = clinic
     labelled = deploy.assign(readmitted=data.y_target)
@@ -66,6 +67,7 @@ def test_labels_in_deployment_and_several_models_keep_the_schema(clinic):
     assert _problems(result.to_dict()) == []
 
 
+@pytest.mark.more
 def test_regression_keeps_the_schema(clinic):
     train, deploy, _ = clinic
     result = adapt(

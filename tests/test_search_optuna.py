@@ -26,6 +26,7 @@ def load(stored):
     return optuna.load_study(storage=stored["storage"], study_name=stored["study_name"])
 
 
+@pytest.mark.more
 def test_a_finished_trial_is_never_repeated(stored):
     first = OptunaSearch(6, random_state=0, **stored)(Bowl(fail=lambda point: point.lam == 1))
     objective = Bowl()
@@ -197,6 +198,7 @@ def test_the_verbosity_of_optuna_is_as_it_was(level, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.more
 def test_without_optuna_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['optuna'] = None\n"

@@ -65,6 +65,7 @@ def test_a_folder_without_parquet_is_no_table(tmp_path):
         read_table(tmp_path)
 
 
+@pytest.mark.more
 def test_weights_and_predictions_take_folders_and_write_what_they_write_for_files(
     tmp_path, monkeypatch
 ):

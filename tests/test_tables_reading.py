@@ -324,6 +324,7 @@ def test_blocks_say_how_far_they_are(tmp_path):
     assert shares[-1] == 1
 
 
+@pytest.mark.more
 def test_blocks_take_the_memory_of_a_block_not_of_the_file(tmp_path):
     """Ten times the rows take the same memory."""
     row = ",".join(["1.25"] * 9 + ["west"]) + "\n"

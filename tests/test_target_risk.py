@@ -205,6 +205,7 @@ def test_a_loss_of_ones_own():
     assert covered(risk, mean_pinball_loss(data.y_target, predicted, alpha=0.9))
 
 
+@pytest.mark.more
 def test_metrics_of_rows_as_a_whole():
     data = classes(1000)
     model = LogisticRegression()

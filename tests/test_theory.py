@@ -26,6 +26,7 @@ heavy = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarnin
 more = pytest.mark.more
 
 
+@pytest.mark.more
 @heavy
 @pytest.mark.parametrize(
     ("reading", "erm", "iwerm"),

@@ -45,6 +45,7 @@ def test_every_stage_begins_at_nothing_and_ends_with_its_last_fit(toy):
     assert list(dict.fromkeys(stage for stage, _, _ in told)) == ["shift", "bridge", "verify"]
 
 
+@pytest.mark.more
 def test_work_in_parallel_is_the_same():
     """A table of all kinds, an estimated ratio, transformers that are shared."""
     data = make_clinic(120, 100, random_state=0)
@@ -152,6 +153,7 @@ def fits_of(stop, function):
         Interrupted.stop = 10**9
 
 
+@pytest.mark.more
 def test_an_interrupted_assessment_goes_on_from_its_journal(toy, tmp_path):
     own = ImportanceWeightedCV(Interrupted(), search=GridSearch(lam=3, alpha=2), random_state=0)
     arguments = {**TWO, "candidates": ["none", "tuned"]}
@@ -205,6 +207,7 @@ def test_a_journal_needs_a_seed_and_a_folder(toy, tmp_path):
         assess(LinearRegression(), *toy, journal=tmp_path / "file", random_state=0)
 
 
+@pytest.mark.more
 def test_models_assessed_together_get_the_verdicts_they_get_alone(toy):
     tree = DecisionTreeRegressor(max_depth=2, random_state=0)
     few = ImportanceWeightedCV(tree, search=GridSearch(lam=3, alpha=1), random_state=0)
@@ -283,6 +286,7 @@ def test_bounds_without_no_weights_are_refused_before_any_work(toy):
     assert told == []
 
 
+@pytest.mark.more
 def test_transformers_fitted_once_a_fold_change_nothing():
     """The same pipeline, hidden from the short cut by a criterion that is the default one."""
     data = make_clinic(300, 200, random_state=0)
