@@ -91,7 +91,7 @@ class Adaptation:
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
     actual : dict of str to float, or None
-        What each candidate truly loses, where the deployment has labels.
+        The actual error of each candidate, where the deployment has labels.
     notes : tuple of Finding
         What was found while reading the tables.
     command : str
