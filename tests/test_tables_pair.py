@@ -115,7 +115,7 @@ BAD_PAIRS = [
     ({}, {}, {"drop": ["ill"]}, ["WB134"], 2, ["both the label and among the columns to leave"]),
     ({}, {}, {"weight": "ill"}, ["WB134"], 2, ["both the label and the row weights"]),
     ({}, {}, {"keep": ["age"], "drop": "age"}, ["WB134", "WB133"], 2, ["to use and those to"]),
-    ({}, {}, {"drop": ["age", "site"]}, ["WB133"], 3, ["no feature is left"]),
+    ({}, {}, {"drop": ["age", "site"]}, ["WB133"], 3, ["no features are left"]),
     ({}, {"age": [""] * N, "site": [""] * N}, {}, ["WB133"], 3, ['cannot be used: "age", "site"']),
     (
         {"ill": edit(ILL, at_16="", at_20="NA")},

@@ -32,7 +32,7 @@ OTHERS = ("|", "^", "~", " ")
 MARKUP = ("{", "[", "<")
 # Lines in which the first two records are looked for, to tell the delimiter.
 FIRST_LINES = 200
-# Records are walked over so many at a time: more would leave the cache of the processor.
+# Records are walked over that many at a time: more would leave the cache of the processor.
 STEP = 4_000
 # Bytes in which it is found out which columns hold numbers; wide tables get more.
 FIRST_BYTES = 1 << 16
@@ -232,7 +232,7 @@ def _quotes(name: str, line: int, reason: str) -> Problem:
         )
     return Problem(
         "WB126",
-        f"{name} has a quote that does not fit, in the record that starts at line {line:,}.",
+        f"{name} has a misplaced quote in the record that starts at line {line:,}.",
         ('a cell with quotes is written "5"" pipe"; every quote that opens must close',),
         "correct the quotes there",
     )

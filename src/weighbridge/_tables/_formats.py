@@ -196,7 +196,7 @@ def _check_content(start: bytes, path: str, packed: bool) -> None:
     if lower.endswith((".parquet", ".pq")):
         message = f"{name} is not a Parquet file, although its name says so."
         evidence = f"it starts with {start[:8]!r}" if start else "it is empty"
-        help = "write it again as Parquet, or give CSV its own name"
+        help = "write it again as Parquet, or let the name of a CSV file end with .csv"
         raise _refused("WB121", message, help, evidence)
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
         raise _refused("WB119", f"{name} is empty.", "check the export; a header is needed")

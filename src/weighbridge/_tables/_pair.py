@@ -62,16 +62,14 @@ def check_pair(
     *,
     option: Option,
     label: str | None = None,
+    # a column of training that is not a feature, such as a label that is not looked at
     aside: str | None = None,
     weight: str | None = None,
     drop: Iterable[str] = (),
     keep: Iterable[str] | None = None,
     task: str = "auto",
 ) -> Pair:
-    """Match the columns of two tables by name, or raise every reason why they cannot be used.
-
-    `aside` is a column of training that is no feature, without being looked at.
-    """
+    """Match the columns of two tables by name, or raise every reason why they cannot be used."""
     if task not in TASKS:
         raise ValueError(f"Got task={task!r}, but expected one of {', '.join(TASKS)}.")
     drop, keep = _as_list(drop), None if keep is None else _as_list(keep)
@@ -169,7 +167,7 @@ def _too_few(table: Table, remedy: str) -> list[Problem]:
 def _none_left(gone: list[str], option: Option) -> Problem:
     return Problem(
         "WB133",
-        "no feature is left.",
+        "no features are left.",
         (f"cannot be used: {listed(gone)}",) if gone else (),
         "give tables with features that can be used"
         if gone

@@ -88,7 +88,9 @@ def _collect(source: Source, name: str, max_rows: int | None, seed: int) -> Tabl
     if not pool.rows:
         raise InputError([_no_rows(name, "check the export; at least 20 rows are needed")])
     positions, arrays = pool.finish()
-    arrays = [_empty_as_numbers(array, tally) for array, tally in zip(arrays, tallies, strict=True)]
+    # a column without a value is of numbers, whatever its source calls it
+    pairs = zip(arrays, tallies, strict=True)
+    arrays = [array if tally.present else np.full(array.size, np.nan) for array, tally in pairs]
     columns = tuple(
         Column(n, "category" if a.dtype == object else "numeric", t.counts["missing"] / pool.rows)
         for n, a, t in zip(source.names, arrays, tallies, strict=True)
@@ -105,11 +107,6 @@ def _collect(source: Source, name: str, max_rows: int | None, seed: int) -> Tabl
         place=source.place,
         typed=source.typed,
     )
-
-
-def _empty_as_numbers(column: np.ndarray, tally: Tally) -> np.ndarray:
-    """Return a column; one without a value is of numbers, whatever its source calls it."""
-    return column if tally.present else np.full(column.size, np.nan)
 
 
 def _no_rows(name: str, remedy: str) -> Problem:

@@ -233,7 +233,9 @@ class ColumnReader:
             if cells.dtype != object and not self._is_text:
                 note_numbers(cells, start, self.tally)
                 return cells
-            words = cells.tolist() if cells.dtype == object else as_words(cells).tolist()
+            words = cells.tolist()
+            if cells.dtype != object:
+                words = [as_word(value) for value in words]
         else:
             words = cells
             values = None if self._is_text else read_numbers(cells, start, self.tally)
@@ -252,11 +254,6 @@ class ColumnReader:
             self.tally.note(kind, count, row, word or "")
             self._texts.setdefault(word, None if kind == "missing" else word)
         return as_objects(map(self._texts.__getitem__, words), len(words))
-
-
-def as_words(values: np.ndarray) -> np.ndarray:
-    """Return the values of a typed column as text with None."""
-    return as_objects(map(as_word, values.tolist()), values.size)
 
 
 def as_objects(values: Iterable[Any], size: int) -> np.ndarray:

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from weighbridge.adaptation._adapt import Settings
 
 
-TABLES = ("csv", "parquet")
-
-
-def output_paths(folder: Any, table: str = "csv") -> dict[str, Path]:
-    """Return where the files of a run are written."""
-    if table not in TABLES:
-        raise ValueError(f"Got table={table!r}, but expected one of {', '.join(TABLES)}.")
-    names = RUN_FILES | {"weights": f"weights.{table}"}
-    return {kind: Path(folder) / name for kind, name in names.items()}
-
-
 def save(
     result: Adaptation,
     folder: Any,
@@ -56,7 +45,10 @@ def save(
     """Write the files of a run; all are made before the first is written."""
     from weighbridge.report import render
 
-    paths = output_paths(folder, table)
+    if table not in ("csv", "parquet"):
+        raise ValueError(f"Got table={table!r}, but expected one of csv, parquet.")
+    names = RUN_FILES | {"weights": f"weights.{table}"}
+    paths = {kind: Path(folder) / name for kind, name in names.items()}
     check_outputs(paths.values(), force=force, option=option, place="folder")
     files = {kind: str(path) for kind, path in paths.items()}
     content = {**result.to_dict(), "files": files}
@@ -99,7 +91,7 @@ class Adaptation:
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
     actual : dict of str to float, or None
-        What each candidate truly loses, where the deployment has labels.
+        The actual error of each candidate, where the deployment has labels.
     notes : tuple of Finding
         What was found while reading the tables.
     command : str

@@ -83,7 +83,7 @@ class TableModel(BaseEstimator):
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the chance of each class.
+        """Predict the probability of each class.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class TableModel(BaseEstimator):
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return what decides between the classes.
+        """Return the values by which the classes are told apart.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class TableModel(BaseEstimator):
         Returns
         -------
         float
-            More is better.
+            Higher is better.
         """
         rows = features_of(X, self.features)
         return float(self.estimator.score(rows, y, sample_weight=sample_weight))

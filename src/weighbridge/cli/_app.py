@@ -12,7 +12,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -95,14 +94,6 @@ class Interrupted(BaseException):
     """Ctrl-C, and no KeyboardInterrupt: a search takes that for a wish for the best so far."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a run failed: its problems, and what the process returns."""
-
-    problems: tuple[Problem, ...]
-    exit_code: int
-
-
 def run_safely(call: Callable[[], int | None], session: Session, words: Sequence[str]) -> int:
     """Run a command; return its exit code, and tell whatever ended it."""
     try:
@@ -114,36 +105,32 @@ def run_safely(call: Callable[[], int | None], session: Session, words: Sequence
     except ReaderGone:
         return READER_GONE
     except click.ClickException as error:
-        return _told(session, Failure((_of_usage(error),), USAGE))
+        return _told(session, USAGE, _of_usage(error))
     except InputError as error:
-        failure = Failure(tuple(error.problems), error.exit_code)
-        return _told(session, failure, text=str(error), error=error.__cause__)
+        return _told(session, error.exit_code, *error.problems, error=error.__cause__)
     except OSError as error:
-        return _told(session, Failure((_of_storage(error),), DATA))
+        return _told(session, DATA, _of_storage(error))
     except ModuleNotFoundError as error:
-        return _told(session, Failure((_of_package(error),), USAGE), error=error)
+        return _told(session, USAGE, _of_package(error), error=error)
     except MemoryError:
-        return _told(session, Failure((_of_memory(),), DATA))
+        message = "there is not enough memory for this run."
+        problem = Problem("WB142", message, (), "fewer rows, fewer columns, or --jobs 1")
+        return _told(session, DATA, problem)
     # the one place where a mistake of ours ends, whatever it is
     except Exception as error:  # noqa: BLE001
-        return _told(session, Failure((_of_defect(error, session, words),), DEFECT), error=error)
+        return _told(session, DEFECT, _of_defect(error, session, words), error=error)
 
 
 def _told(
-    session: Session,
-    failure: Failure,
-    *,
-    text: str | None = None,
-    error: BaseException | None = None,
+    session: Session, exit_code: int, *problems: Problem, error: BaseException | None = None
 ) -> int:
     session.narration.stop()
-    text = text or "\n\n".join(str(problem) for problem in failure.problems)
-    session.err.write(within_columns(text))
+    session.err.write(within_columns(str(InputError(problems))))
     if error is not None and session.debug:
         session.err.write("".join(traceback.format_exception(error)).rstrip())
     if session.json is not None:
-        session.print_json(failed_result(session, failure))
-    return failure.exit_code
+        session.print_json(_failed_result(session, exit_code, *problems))
+    return exit_code
 
 
 def _say_farewell(session: Session) -> None:
@@ -158,14 +145,13 @@ def _say_farewell(session: Session) -> None:
     session.err.write("\n".join([f"interrupted{during}", *kept]))
     if session.json is not None:
         problem = Problem("WB902", f"the run was interrupted{during}.", (), "start it again")
-        session.print_json(failed_result(session, Failure((problem,), INTERRUPTED)))
+        session.print_json(_failed_result(session, INTERRUPTED, problem))
 
 
-def failed_result(session: Session, failure: Failure) -> dict[str, object]:
-    """Return the result of a run that failed."""
-    findings = [problem.to_dict() for problem in failure.problems]
+def _failed_result(session: Session, exit_code: int, *problems: Problem) -> dict[str, object]:
+    findings = [problem.to_dict() for problem in problems]
     stage = session.narration.stage
-    parts = {"exit_code": failure.exit_code, "stage": stage, "findings": findings}
+    parts = {"exit_code": exit_code, "stage": stage, "findings": findings}
     return session.result(failure=parts, findings=findings)
 
 
@@ -195,11 +181,6 @@ def _of_storage(error: OSError) -> Problem:
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     help = "make room there, or write elsewhere" if full else "check the path and its permissions"
     return Problem("WB141", f"{name}: {reason}.", ("nothing was left half written",), help)
-
-
-def _of_memory() -> Problem:
-    message = "there is not enough memory for this run."
-    return Problem("WB142", message, (), "fewer rows, fewer columns, or --jobs 1")
 
 
 def _of_package(error: ModuleNotFoundError) -> Problem:

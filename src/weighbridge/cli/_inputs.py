@@ -56,7 +56,7 @@ def library_warnings(session: Session) -> Iterator[None]:
         return
     kinds = sorted({each.category.__name__ for each in foreign})
     count = f"{len(foreign)} warning{'s' if len(foreign) > 1 else ''}"
-    session.narration.say(f"  {count} of the libraries underneath ({', '.join(kinds)})")
+    session.narration.say(f"  {count} from the libraries underneath ({', '.join(kinds)})")
     if session.debug:
         for text in dict.fromkeys(str(each.message) for each in foreign):
             session.err.write(text)
@@ -76,7 +76,7 @@ def modules_here(*, wanted: bool) -> Iterator[None]:
 
 
 def block_rows(n_columns: int, working_memory: int | None = None) -> int:
-    """Return how many rows a block of so many columns has."""
+    """Return how many rows a block of that many columns has."""
     if working_memory is None:
         return MOST_ROWS
     room = working_memory * 2**20 // (_SHARE * _BYTES * max(1, n_columns))

@@ -273,12 +273,8 @@ screen_options = _together(
 
 def failed_conditions(conditions: tuple[str, ...], result: dict[str, Any]) -> list[str]:
     """Return the conditions that are true of a result, a line of evidence each."""
-    lines = []
-    for condition in conditions:
-        evidence = _evidence(condition, result)
-        if evidence is not None:
-            lines.append(f"--fail-if {condition}: {evidence}")
-    return lines
+    found = {condition: _evidence(condition, result) for condition in conditions}
+    return [f"--fail-if {name}: {why}" for name, why in found.items() if why is not None]
 
 
 def exit_code(session: Session, conditions: tuple[str, ...], result: dict[str, Any]) -> int:

@@ -45,7 +45,7 @@ class TwoTables(Inputs):
         }
 
     def threads(self, jobs: int) -> Any:
-        """Return a context in which the libraries underneath use so many threads."""
+        """Return a context in which the libraries underneath use that many threads."""
         return threadpool_limits(min(jobs, os.cpu_count() or 1))
 
     def fitted_ratio(self) -> Any:
