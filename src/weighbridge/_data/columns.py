@@ -30,8 +30,8 @@ def array_namespace(*arrays: object) -> Any:
     clash = [type(array).__name__ for array in arrays if isinstance(array, np.ndarray)]
     if clash:
         raise TypeError(
-            f"Got a NumPy array together with a {type(foreign[0]).__name__}; arrays of two libraries "
-            "are not mixed. Convert one of them, or pass plain numbers."
+            f"Got a NumPy array together with a {type(foreign[0]).__name__}; arrays of two "
+            "libraries are not mixed. Convert one of them, or pass plain numbers."
         )
     try:
         import array_api_compat
