@@ -637,7 +637,7 @@ def test_a_vector_needs_an_entry_for_each_row(source, folder):
 @pytest.mark.parametrize("n", [0, 1, N - 1, N + 1])
 def test_what_lies_beside_must_have_an_entry_for_each_row(source, n, folder):
     rows = rows_of(source, folder)
-    message = f"Got {n} entries beside {N} rows; there must be one for each row"
+    message = f"Got {n} entries for {N} rows; there must be one for each row"
     with pytest.raises(ValueError, match=message):
         rows.sum(lambda block: 1, np.zeros(n))
     others = [np.zeros((n, 2)), from_array(np.zeros((n, 2)))]
@@ -654,16 +654,16 @@ def dask_zeros(n):
 
 def test_a_number_is_no_vector(folder):
     for source in ("array", "dask array"):
-        with pytest.raises(ValueError, match="Got 1 entries beside 53 rows"):
+        with pytest.raises(ValueError, match="Got 1 entries for 53 rows"):
             rows_of(source, folder).sum(lambda block: 1, 5.0)
 
 
 def test_dask_rows_and_those_of_this_process_do_not_lie_beside_each_other(folder):
     collection = dask_of("dask array", 8)
     for other in (collection, from_dask(collection), dask_of("dask unknown", 8)):
-        with pytest.raises(TypeError, match="Got dask rows beside rows of this process; compute"):
+        with pytest.raises(TypeError, match="Got dask rows together with rows of this"):
             rows_of("array", folder).sum(lambda block: 1, other)
-    with pytest.raises(TypeError, match="Got rows of this process beside dask rows; make both"):
+    with pytest.raises(TypeError, match="Got rows of this process together with dask"):
         from_dask(collection).sum(lambda block: 1, rows_of("array", folder))
 
 

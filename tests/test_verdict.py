@@ -434,7 +434,7 @@ def test_any_callable_with_parameters_is_a_weighting():
 @pytest.mark.parametrize(
     ("weighting", "error", "message"),
     [
-        (lambda log_ratio: log_ratio, TypeError, "an object of your own with get_params"),
+        (lambda log_ratio: log_ratio, TypeError, "or your own object with get_params"),
         (Spread(), ValueError, r"shape \(\) for 5 log ratios from the weighting Spread"),
     ],
 )

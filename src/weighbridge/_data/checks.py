@@ -96,7 +96,7 @@ def check_positive_grid(name: str, values: Any) -> None:
 
 
 def check_stretch(weights: np.ndarray, name: str = "weights") -> np.ndarray:
-    """Return some of the weights as floats, or refuse what is none; all of them may be 0."""
+    """Return some of the weights as floats, or refuse anything else; all of them may be 0."""
     array = as_floats(weights, name)
     refuse_bad(array, name)
     return array

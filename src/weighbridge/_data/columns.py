@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-# Dates and durations are counted in days, of so many microseconds.
+# Microseconds of a day: dates and durations are counted in days.
 DAY = 86_400e6
 
 
@@ -30,8 +30,8 @@ def array_namespace(*arrays: object) -> Any:
     clash = [type(array).__name__ for array in arrays if isinstance(array, np.ndarray)]
     if clash:
         raise TypeError(
-            f"Got a NumPy array beside a {type(foreign[0]).__name__}; arrays of two libraries are "
-            "not mixed. Convert one of them, or pass plain numbers."
+            f"Got a NumPy array together with a {type(foreign[0]).__name__}; arrays of two "
+            "libraries are not mixed. Convert one of them, or pass plain numbers."
         )
     try:
         import array_api_compat

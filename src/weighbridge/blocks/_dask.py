@@ -175,7 +175,8 @@ class DaskRows(Rows):
             return self._cut_alike(rows)
         if isinstance(other, Rows):
             raise TypeError(
-                "Got rows of this process beside dask rows; make both dask rows, or pass an array."
+                "Got rows of this process together with dask rows; make both dask rows, or pass "
+                "an array."
             )
         other = np.atleast_1d(other)
         check_length(len(other), self.n_rows)

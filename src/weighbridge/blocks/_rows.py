@@ -308,7 +308,7 @@ def check_n(n: Any) -> None:
 def check_length(n: int, n_rows: int) -> None:
     """Refuse what lies beside rows and is longer or shorter."""
     if n != n_rows:
-        raise ValueError(f"Got {n} entries beside {n_rows} rows; there must be one for each row.")
+        raise ValueError(f"Got {n} entries for {n_rows} rows; there must be one for each row.")
 
 
 def check_columns(wanted: Any, names: list[str] | None) -> list[str]:

@@ -38,7 +38,7 @@ MIN_TREE_ROWS = 50
 MIN_KERNEL_ROWS = 10
 # A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
 ROWS_PER_COEFFICIENT = 20
-# Larger samples are represented by so many rows while the candidates are compared.
+# Larger samples are represented by this many rows while the candidates are compared.
 CHOICE_ROWS = 20_000
 
 # By name, from the smoothest to the most flexible.
@@ -65,7 +65,7 @@ class AutoRatio(EstimatedRatio):
     cv : int, default=5
         Number of folds, stratified by sample.
     max_rows : int, default=100_000
-        A sample with more rows is represented by so many of them, drawn at random; the others are
+        A sample with more rows is represented by that many of them, drawn at random; the others are
         scored as new rows. None: all rows.
     n_jobs : int, optional
         Folds fitted in parallel, by joblib.
@@ -95,8 +95,8 @@ class AutoRatio(EstimatedRatio):
     know that there is a source row without it, and the linear one, where both samples have at least
     20 rows for each coefficient.
 
-    Samples with more than 20,000 rows are compared by so many of them, and the chosen candidate is
-    then fitted to all.
+    Samples with more than 20,000 rows are compared by that many of them, and the chosen candidate
+    is then fitted to all.
 
     Missing values and categories are taken as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
@@ -295,12 +295,12 @@ def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
 
 
 def _own_makers(candidates: Any, X: Any, codes: np.ndarray) -> Makers:
-    """Return what makes each candidate of the user's."""
+    """Return what makes each of the user's candidates."""
     return {name: partial(_own, name, model, X, codes) for name, model in candidates}
 
 
 def _own(name: str, model: Any, X: Any, codes: np.ndarray) -> Candidate:
-    """Return a candidate of the user's."""
+    """Return one of the user's candidates."""
     family, view = family_and_view(model, X, codes)
     return Candidate(name, family, view, refit=hasattr(model, "score_samples"))
 

@@ -150,15 +150,15 @@ class CandidateTable:
             said += "standard errors"
         if self.outside > OUTSIDE:
             said += f"\n{self.outside:.0%} of the target rows lie where hardly any source row is: "
-            said += "no weights can stand for them"
+            said += "no weighting can represent them"
         head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
-        lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'worth':>9}{'s':>7}"]
+        lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'eff. rows':>11}{'s':>7}"]
         for row in range(len(self.names)):
             lines.append(
                 f"{'*' if self.names[row] == self.chosen else '':2}{self.names[row]:<12}"
                 f"{self.scores[row]:>9.4f}{self.differences[row]:>12.4f}"
                 f"{self.standard_errors[row]:>9.4f}{self.log_losses[row]:>10.4f}"
-                f"{self.aucs[row]:>7.3f}{self.worth[row]:>9.0f}{self.seconds[row]:>7.2f}"
+                f"{self.aucs[row]:>7.3f}{self.worth[row]:>11.0f}{self.seconds[row]:>7.2f}"
             )
         return "\n".join(lines)
 

@@ -83,8 +83,8 @@ class ClassifierRatio(EstimatedRatio):
     scales of squares and products, and fit the calibration; then all folds' coefficients are found
     by Newton steps, each of them one pass over all rows, to rounding. What a row holds puts it into
     a fold, and any row, seen or new, is scored by the model of its fold, which has not learnt from
-    it; where most rows occur more than once it gets the mean of all models. An `estimator` of your
-    own, and the default with more than 1,000 columns, learn from the rows in memory alone.
+    it; where most rows occur more than once it gets the mean of all models. Your own
+    `estimator`, and the default with more than 1,000 columns, learn from the rows in memory alone.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class ClassifierRatio(EstimatedRatio):
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if is_foreign(X):
             X = to_numpy(X)
-        # an estimator of the user's knows itself what it can take
+        # the user's estimator itself knows what it can take
         finite = "allow-nan" if self.estimator is None else False
         return self._validate_table(X, y, reset=reset, ensure_all_finite=finite)
 
@@ -250,7 +250,7 @@ def whole_table(X: Any) -> Any:
 def family_and_view(
     estimator: Any, X: Any, codes: np.ndarray
 ) -> tuple[Single, Callable[[Any], Any]]:
-    """Return a model of the user's, and what it sees of the table: trees get our categories."""
+    """Return the user's model, and what it sees of the table: trees get our categories."""
     if not (is_frame(X) and _leaves_categories_to_us(estimator)):
         return Single(estimator), whole_table
     encoder = TableEncoder().fit(X, codes)

@@ -286,7 +286,7 @@ class TableEncoder:
             label = self.number_labels[bad[0]]
             raise ValueError(
                 f"Column {label!r} holds values so far from its others that these cannot be told "
-                "apart beside them (standard deviation over quartile range exceeds 1e8). Remove "
+                "apart next to them (standard deviation over quartile range exceeds 1e8). Remove "
                 "or correct the extreme values, or take logarithms."
             )
 

@@ -84,7 +84,7 @@ def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
             )
     if source.names is not None and target.names is not None:
         target = named_alike(source, target)
-        if source.numeric != target.numeric:  # a data frame beside files of numbers
+        if source.numeric != target.numeric:  # a data frame and files of numbers
             source, target = as_numbers(source), as_numbers(target)
     # a few rows tell whether the columns are of the same kinds; all that can be wrong is said here
     stack_samples(*(rows.first(HEAD) for rows in (source, target)))
@@ -92,7 +92,7 @@ def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
 
 
 def check_ratio(ratio: Any) -> Any:
-    """Refuse what is no density ratio, and say what was probably meant."""
+    """Refuse anything but a density ratio, and say what was probably meant."""
     if isinstance(ratio, type):
         raise TypeError(
             f"Got the class {ratio.__name__}, but expected an object: write {ratio.__name__}()."
@@ -109,7 +109,7 @@ def check_ratio(ratio: Any) -> Any:
     elif callable(ratio) and not hasattr(ratio, "get_params"):
         remedy = "A function of X that returns log ratios becomes a ratio by KnownRatio(function)."
     else:
-        remedy = "A weighting belongs into weighting=..."
+        remedy = "A weighting belongs in weighting=..."
     raise TypeError(
         f"Got ratio of type {name}, but expected a density ratio: an object of weighbridge.ratios, "
         f"or a pipeline that ends in one. {remedy}"
@@ -128,7 +128,7 @@ def is_fitted(ratio: Any) -> bool:
 
 
 def source_log_ratio(ratio: Any, X: Any, sample_weight: np.ndarray | None) -> np.ndarray:
-    """Return the log ratio at the rows of `X`; rows whose own weight is 0 may have any value."""
+    """Return the log ratio at the rows of `X`; rows whose sample_weight is 0 may have any value."""
     # one that was not made for blocks scores them one by one
     alone = is_blocks(X) and not hasattr(ratio, "_fit_blocks")
     scores = as_rows(X).vector(ratio.score_samples) if alone else ratio.score_samples(X)
@@ -179,7 +179,7 @@ def mean_one_log_ratio(log_ratio: np.ndarray, sample_weight: np.ndarray | None) 
 def source_log_weight(
     weighting: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None
 ) -> np.ndarray:
-    """Return the log weights of the rows that count; the others, whose own weight is 0, get 0."""
+    """Return the log weights of the rows that count; rows whose sample_weight is 0 get weight 0."""
     used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
     found = np.asarray(weighting(used), dtype=float)
     if found.shape != used.shape:
@@ -195,14 +195,14 @@ def source_log_weight(
 
 
 def weighting_or_default(weighting: Any) -> Any:
-    """Return a copy of a weighting, the full ratio for None; refuse what is none."""
+    """Return a copy of a weighting, the full ratio for None; refuse anything else."""
     if weighting is None:
         return Geodesic()
     usable = callable(weighting) and hasattr(weighting, "get_params")
     if isinstance(weighting, type) or not usable:
         raise TypeError(
             f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
-            "weighbridge.weighting.RIWERM(0.8), or an object of your own with get_params (a "
+            "weighbridge.weighting.RIWERM(0.8), or your own object with get_params (a "
             "sklearn.base.BaseEstimator) that turns log ratios into log weights when called."
         )
     if isinstance(weighting, Geodesic) and np.ndim(weighting.lam) + np.ndim(weighting.alpha):

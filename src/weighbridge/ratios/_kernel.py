@@ -129,10 +129,10 @@ def typical_distance(rows: Any, centres: Any) -> float:
     return float(np.sqrt(np.median(positive))) if positive.size else 1.0
 
 
-def bandwidth_grid(own: Any, source: Any, target: Any, centres: Any) -> np.ndarray:
+def bandwidth_grid(given: Any, source: Any, target: Any, centres: Any) -> np.ndarray:
     """Return the bandwidths given, or a grid from the distances to the centres; widest first."""
-    if own is not None:
-        return np.sort(np.asarray(own, dtype=float))[::-1]
+    if given is not None:
+        return np.sort(np.asarray(given, dtype=float))[::-1]
     median = (typical_distance(source, centres) + typical_distance(target, centres)) / 2
     return WIDEST * median * 2.0 ** (-np.arange(N_BANDWIDTHS) / 2)
 

@@ -109,8 +109,8 @@ def outside_support(
     X_target : same type, of shape (n_target, n_features)
         Target rows.
     max_rows : int, default=10_000
-        A sample with more rows is represented by so many of them, drawn at random, where distances
-        are computed.
+        A sample with more rows is represented by that many of them, drawn at random, where
+        distances are computed.
     random_state : int, RandomState instance or None, default=0
         Draws these rows.
 

@@ -61,7 +61,7 @@ class ULSIF(TwoSampleRatio):
         ``relative=0`` and ``iterations=1``). Default: leave-one-out where that is possible and no
         sample has more than 1,000 rows, five folds otherwise.
     choice_rows : int or None, default=100_000
-        Choose by so many rows of each sample, drawn at random, where there are more; then fit to
+        Choose by that many rows of each sample, drawn at random, where there are more; then fit to
         all rows at that bandwidth, with a ridge chosen by all. None chooses by all rows, at the
         price of all bandwidths for every row.
     random_state : int, RandomState instance or None, default=0
