@@ -35,7 +35,7 @@ from test_common import GentleLogRatio, _check_as_the_inner_estimator
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
 from weighbridge._estimators.base import FittedRows
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor, ConformalReport
-from weighbridge.conformal._report import infinite_share_expected, thresholds
+from weighbridge.conformal._calibrated import infinite_share_expected, thresholds
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import ULSIF, ClassifierRatio, KnownRatio
 

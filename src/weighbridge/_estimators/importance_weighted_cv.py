@@ -201,6 +201,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 
     # an interrupted search gives the best found so far; a verdict wants it whole or not at all
     _stops_early = True
+    _single_output = True
 
     def __init__(
         self,
@@ -363,13 +364,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
                 f"Got journal={str(self.journal)!r} in a folder that does not exist; create it, or "
                 "name a file elsewhere."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = False
-        return tags
 
 
 def _refuse_dask(estimator: Any) -> None:

@@ -18,13 +18,8 @@ from scipy.sparse import issparse
 
 from weighbridge._data import to_numpy
 from weighbridge.blocks import Block, CentredTable, Columns, Rows, from_array, typical
-from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments, knots_of
-from weighbridge.criteria._criterion import (
-    CandidateObjective,
-    HeldOutErrors,
-    Outcome,
-    candidate_weights,
-)
+from weighbridge.criteria._binned_moments import FoldMoments, HeldOutErrors, KnotMoments, knots_of
+from weighbridge.criteria._criterion import CandidateObjective, Outcome, candidate_weights
 from weighbridge.criteria._linear_design import (
     Normal,
     block_linear_model,
@@ -165,9 +160,7 @@ class BinnedObjective(CandidateObjective):
         of_block = FoldMoments(self._table, self._folds)
         for row in weights:
             begun = time.perf_counter()
-            delivered = self.rows.beside(
-                row if self.rows.sample_weight is None else row * self.rows.sample_weight
-            )
+            delivered = self.rows.beside(self.rows.delivered(row))
             moments = to_numpy(
                 self._model.rows.sum(of_block, self._y, self._fold_beside, delivered)
             )
