@@ -324,7 +324,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_blocks(X) and not is_dask_estimator(self.estimator_):
             raise TypeError(
-                "Got rows in blocks, of which no score is taken; compare y with predict(rows) by a "
+                "Got rows in blocks, which cannot be scored; compare y with predict(rows) by a "
                 "metric of sklearn.metrics."
             )
         if sample_weight is None:

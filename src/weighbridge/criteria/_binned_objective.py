@@ -84,8 +84,8 @@ def binned_model(estimator: Any, rows: SourceRows, folds: int) -> BinnedModel:
     room = most_columns(folds)
     if columns.width > room:
         raise ValueError(
-            f"Got {columns.width} columns in blocks; moments of {folds} folds are kept of {room} "
-            "columns at most. Select fewer columns, or use fewer folds."
+            f"Got {columns.width} columns in blocks; moments of {folds} folds are kept for at most "
+            f"{room} columns. Select fewer columns, or use fewer folds."
         )
     return BinnedModel(rows.X, columns, strength, fit_intercept)
 
@@ -171,7 +171,7 @@ class BinnedObjective(CandidateObjective):
         """Held-out predictions of a few candidates, in the order of the rows."""
         if self.rows.on_blocks:
             raise TypeError(
-                f"Got rows in blocks, of which predictions of {len(evaluations)} candidates are "
+                f"Got rows in blocks, for which predictions of {len(evaluations)} candidates are "
                 "not kept; fit a weighting (ImportanceWeighted) and predict with it."
             )
         coef = self._errors(evaluations)[:, :, :-1]

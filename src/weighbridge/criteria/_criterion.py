@@ -99,7 +99,7 @@ class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def __call__(self, log_ratio: Any) -> np.ndarray:
         """Return the log weights at the log ratios of the whole source sample."""
         if not self.ess >= 1:
-            raise ValueError(f"Got ess={self.ess!r}, but a number of rows is 1 or more.")
+            raise ValueError(f"Got ess={self.ess!r}, but expected at least 1 row.")
         log_ratio = np.asarray(log_ratio, dtype=float)
         wanted = min(float(self.ess), log_ratio.size / 2)
         top = log_ratio.max()
@@ -172,7 +172,7 @@ class CandidateObjective(ABC):
         if any(each is None for each in kept):
             raise ValueError(
                 "Got a candidate without held-out predictions: there are none where the metric is "
-                "no mean over rows, for an information criterion, and after a failure."
+                "not a mean over rows, for an information criterion, and after a failure."
             )
         return np.stack([np.asarray(each) for each in kept])
 
@@ -201,7 +201,7 @@ class Scores:
     Parameters
     ----------
     losses : ndarray of shape (n_units,)
-        One loss for each row, or for each fold where the metric is no mean over rows.
+        One loss for each row, or for each fold where the metric is not a mean over rows.
     weights : ndarray of shape (n_units,)
         What each of them counts.
     predictions : ndarray, optional

@@ -172,7 +172,7 @@ def _classes(estimator: Any, y: np.ndarray) -> np.ndarray | None:
     classes = np.unique(y)
     if classes.size < 2:
         raise ValueError(
-            f"Got one class only ({classes[0]!r}) in all {y.size} source rows that count; a "
+            f"Got only one class ({classes[0]!r}) in all {y.size} source rows that count; a "
             "classifier needs rows of at least two classes."
         )
     return classes
