@@ -98,8 +98,8 @@ class LeaveOneOut(Criterion):
         if loss is None or loss.scoring not in known:
             raise ValueError(
                 f"Got scoring={scoring!r}, which is not a mean over rows for this kind of "
-                f"estimator; leave-one-out takes one of {known}. Use CrossValidation(scoring=...) for "
-                "any other."
+                f"estimator; leave-one-out takes one of {known}. Use "
+                "CrossValidation(scoring=...) for any other."
             )
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
         return LeaveOneOutObjective(estimator, rows, loss, identity=[self])
