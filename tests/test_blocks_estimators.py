@@ -299,7 +299,7 @@ def test_a_model_that_was_fitted_in_memory_predicts_blocks():
     rows = from_array(X - 5, 321)
     np.testing.assert_array_equal(model.predict(rows), model.predict(X - 5))
     np.testing.assert_allclose(model.predict_proba(rows), model.predict_proba(X - 5), rtol=1e-12)
-    with pytest.raises(TypeError, match=r"of which no score is taken; compare y with predict"):
+    with pytest.raises(TypeError, match=r"which cannot be scored; compare y with predict"):
         model.score(rows, classes)
     with pytest.raises(NotFittedError):
         clone(model).predict(rows)

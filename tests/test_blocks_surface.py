@@ -32,8 +32,7 @@ from weighbridge.criteria import (
     _binned_moments,
     _binned_objective,
 )
-from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments
-from weighbridge.criteria._criterion import _SquaredGains
+from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments, _SquaredGains
 from weighbridge.criteria._fold_objective import FoldObjective
 from weighbridge.exceptions import BlockError
 from weighbridge.search import GridSearch, Journal, Point

@@ -35,7 +35,7 @@ from test_common import GentleLogRatio, _check_as_the_inner_estimator
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
 from weighbridge._estimators.base import FittedRows
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor, ConformalReport
-from weighbridge.conformal._report import infinite_share_expected, thresholds
+from weighbridge.conformal._calibrated import infinite_share_expected, thresholds
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import ULSIF, ClassifierRatio, KnownRatio
 
@@ -662,7 +662,7 @@ def test_labels_that_no_model_can_learn():
     sets.set_params(ratio=SHIFT)
     text = np.where(y > 1, "up", "down")
     for labels in (text, text.astype(object), y.astype(str), np.array([*y[1:], "x"], dtype=object)):
-        with pytest.raises(ValueError, match=r"Got y with labels that are no numbers.*Classifier"):
+        with pytest.raises(ValueError, match=r"Got y with labels that are not numbers.*Classifier"):
             numbers.fit(X, labels)
     for gap in (None, np.nan, pd.NA):
         missing = np.array([gap, *text[1:]], dtype=object)
@@ -673,7 +673,7 @@ def test_labels_that_no_model_can_learn():
     assert numbers.fit(X, y.astype(object)).n_calibration_ == 50
     with pytest.raises(ValueError, match="Got y with text and numbers in it"):
         sets.fit(X, np.array([1, *text[1:]], dtype=object))
-    with pytest.raises(ValueError, match=r"Got y with one class only \('up'\)"):
+    with pytest.raises(ValueError, match=r"Got y with only one class \('up'\)"):
         sets.fit(X, np.full(100, "up"))
     # a model that is fitted may be calibrated on one class
     frozen = FrozenEstimator(LogisticRegression().fit(X, text))

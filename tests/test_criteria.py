@@ -109,7 +109,7 @@ def test_tempered_weights_of_rows_without_any_ratio():
 
 @pytest.mark.parametrize("ess", [0, 0.5, -3, np.nan])
 def test_tempered_refuses_less_than_one_row(ess):
-    with pytest.raises(ValueError, match="but a number of rows is 1 or more"):
+    with pytest.raises(ValueError, match="but expected at least 1 row"):
         Tempered(ess)(np.zeros(5))
 
 
@@ -261,13 +261,13 @@ def test_bad_weights_are_refused(log_weight, message):
 
 def test_classes_are_needed_and_more_than_one():
     X, y, s = _problem()
-    with pytest.raises(ValueError, match=r"Got one class only \(np.int64\(1\)\) in all 90 source"):
+    with pytest.raises(ValueError, match=r"Got only one class \(np.int64\(1\)\) in all 90 source"):
         CrossValidation().objective(GaussianNB(), X, np.ones(90, dtype=int), s)
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         CrossValidation().objective(LogisticRegression(), X, y, s)
     # the same where all rows of the other class are left out
     label = np.where(np.arange(90) < 10, "a", "b")
-    with pytest.raises(ValueError, match=r"Got one class only .* in all 80 source rows that count"):
+    with pytest.raises(ValueError, match=r"Got only one class .* in all 80 source rows that count"):
         CrossValidation().objective(GaussianNB(), X, label, s, (label == "b").astype(float))
 
 

@@ -63,5 +63,5 @@ def test_tables_that_are_no_numbers_other_classes_and_counts():
 )
 def test_metrics_that_are_no_means_over_rows_are_refused(estimator, scoring, known):
     X, y, s = _regression()
-    with pytest.raises(ValueError, match=rf"no mean over rows .*one of \[.*'{known}'.*\]\. Use"):
+    with pytest.raises(ValueError, match=rf"not a mean over rows .*one of \[.*'{known}'.*\]\. Use"):
         LeaveOneOut(scoring=scoring).objective(estimator, X, y > 0, s)

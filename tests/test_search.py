@@ -487,7 +487,7 @@ def test_a_failure_without_a_message():
 @pytest.mark.parametrize(
     ("number", "message"),
     [
-        (1, "n_evaluations=1, but no weights and one weighting are the least"),
+        (1, "n_evaluations=1, but a search compares at least no weights and one"),
         (0, "give 2 or more"),
         (2.5, "n_evaluations=2.5, but expected a whole number"),
         (True, "expected a whole number"),

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from test_search import Bowl, points_of
 from weighbridge.datasets import make_cubic, make_quadratic
 from weighbridge.geodesic import log_weight
-from weighbridge.search import BayesianSearch, Bounds, Evaluation, named_points
+from weighbridge.search import BayesianSearch, Bounds, Evaluation, groups, named_points
 from weighbridge.search._bayesian import (
     candidate_pool,
-    groups,
     hellinger_coordinates,
     plain_coordinates,
 )

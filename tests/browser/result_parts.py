@@ -59,7 +59,11 @@ def answers(names):
             "unweighted: 35.1 % in training, 40.1 % in deployment",
             "Do not trust the training error; plan with the one expected in deployment.",
         ),
-        "overlap": ("enough", "full ratio: 712 effective rows of 4,000", "They suffice."),
+        "overlap": (
+            "enough",
+            "full ratio: 712 effective rows of 4,000",
+            "They represent deployment.",
+        ),
         "weighting": ("helps", "−4.8 points [−7.1, −2.5]", "Use the tuned weighting."),
         "expect": ("35.3 %", "[31.5 %, 39.1 %]", "Plan with the interval, not with the number."),
     }

@@ -5,7 +5,6 @@ from weighbridge._estimators.base import (
     WeightedEstimator,
     column_names,
     is_estimated,
-    known_rows,
     rows_told,
 )
 from weighbridge._estimators.choice import AverageModel, check_answer
@@ -22,6 +21,5 @@ __all__ = [
     "check_answer",
     "column_names",
     "is_estimated",
-    "known_rows",
     "rows_told",
 ]

@@ -90,11 +90,6 @@ class KeySet:
         return count if excess > max(MARGIN, ERRORS * math.sqrt(variance)) else 0
 
 
-def known_rows(model: Any, X: Any) -> int:
-    """Return how many rows of `X` a model was fitted to, as far as it tells, else 0."""
-    return rows_told(model, X) or 0
-
-
 def rows_told(model: Any, X: Any) -> int | None:
     """Return how many rows of `X` a model was fitted to; None where it does not tell."""
     while not hasattr(model, "_fitted_rows"):
@@ -170,6 +165,9 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
 
     # What None stands for, where nested parameters can be set.
     _defaults: ClassVar[dict[str, Any]] = {"ratio": AutoRatio}
+
+    # Whether one label a row is all that is taken, whatever the inner estimator takes.
+    _single_output: ClassVar[bool] = False
 
     estimator: Any
     ratio: Any
@@ -326,7 +324,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_blocks(X) and not is_dask_estimator(self.estimator_):
             raise TypeError(
-                "Got rows in blocks, of which no score is taken; compare y with predict(rows) by a "
+                "Got rows in blocks, which cannot be scored; compare y with predict(rows) by a "
                 "metric of sklearn.metrics."
             )
         if sample_weight is None:
@@ -339,7 +337,12 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         return self.estimator_.classes_
 
     def __sklearn_tags__(self) -> Any:
-        return deepcopy(get_tags(self.estimator))
+        tags = deepcopy(get_tags(self.estimator))
+        if self._single_output:
+            tags.target_tags.multi_output = False
+            if tags.classifier_tags is not None:
+                tags.classifier_tags.multi_label = False
+        return tags
 
 
 def is_estimated(ratio: Any) -> bool:

@@ -76,8 +76,8 @@ _SURFACE = GridSearch(lam=21, alpha=5)
 class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     """Any scikit-learn estimator, fitted for a target distribution with weights chosen for it.
 
-    The tuned twin of `ImportanceWeighted`: (lam, alpha) is searched by a held-out loss that stands
-    for the target, and weights are used only where they are worth it. Where the gain over no
+    The tuned twin of `ImportanceWeighted`: (lam, alpha) is searched by a held-out loss that
+    represents the target, and weights are used only where they are worth it. Where the gain over no
     weights is within noise, or the two samples hardly overlap, the answer is no weights.
 
     Parameters
@@ -98,12 +98,12 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     lam_bounds, alpha_bounds : (float, float)
         Where to search; default lam in [0, 1], alpha in [1, 3].
     answer : {"stack", "guard", "argmin"}, default="stack"
-        How the answer is formed of the candidates. "stack": the average of a few models whose
+        How the answer is formed from the candidates. "stack": the average of a few models whose
         held-out predictions together lose least. "guard": the single best one. Both fall back to
         no weights unless they gain more than half a standard error over it, and where overlap is
         thin, unless they halve its loss and the model is too rigid to do so itself. "argmin": the
         single best one, without any guard. A criterion without held-out predictions of rows (an
-        information criterion, a metric of whole folds) has "guard" for "stack".
+        information criterion, a metric of whole folds) uses "guard" instead of "stack".
     journal : path, optional
         File that keeps every finished evaluation. A search that was killed goes on from there; a
         journal of other data, another estimator or another criterion is refused.
@@ -156,12 +156,12 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     -----
     The loss of the chosen weighting in `search_result_` is the smallest of many, and flatters it.
     A `weighbridge.exceptions.OverlapWarning` says when overlap is broken (WB302), and when it has
-    changed the choice: most target rows have a far larger ratio than next to all source rows. Its
+    changed the choice: most target rows have a far larger ratio than nearly all source rows. Its
     code is that of the word: WB301 where overlap is thin, WB302 where it is broken, else WB304.
 
-    The rows outside the source are counted where ``fit`` gets ``X_target``. Of a ratio that came
-    fitted those count that had a far larger ratio than next to all source rows, as it remembers;
-    of a known one no number is known, so that `weighbridge.diagnose` may see more.
+    The rows outside the source are counted where ``fit`` gets ``X_target``. A ratio that came
+    fitted remembers how many target rows had a far larger ratio than nearly all source rows; a
+    known one has no such count, so `weighbridge.diagnose` may see more.
 
     Rows in blocks (`weighbridge.blocks`, dask collections) are read a few times, block by block;
     labels, ratios and weights are in memory, one number each for a row. On them LinearRegression
@@ -201,6 +201,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 
     # an interrupted search gives the best found so far; a verdict wants it whole or not at all
     _stops_early = True
+    _single_output = True
 
     def __init__(
         self,
@@ -364,21 +365,14 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
                 "name a file elsewhere."
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = False
-        return tags
-
 
 def _refuse_dask(estimator: Any) -> None:
     """Refuse an estimator of dask: every candidate would be a fit by all workers."""
     if is_dask_estimator(estimator):
         local = type(estimator).__name__.removeprefix("Dask")
         raise TypeError(
-            f"Got {type(estimator).__name__}, which is not searched over; choose the weighting on "
-            f"a sample with its local twin {local}, and fit it: ImportanceWeighted(estimator, "
+            f"Got {type(estimator).__name__}, which cannot be searched over; choose the weighting "
+            f"on a sample with its local twin {local}, and fit it: ImportanceWeighted(estimator, "
             "weighting=search.best_weighting_)."
         )
 

@@ -24,7 +24,7 @@ from weighbridge._estimators import (
 )
 from weighbridge._findings import Finding, effective_sample_size, users_line, warn_if_apart
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge.conformal._report import few_rows_finding, infinite_share_expected, thresholds
+from weighbridge.conformal._report import SLACK, few_rows_finding
 from weighbridge.criteria import table_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import is_fitted, mean_one_log_ratio, source_log_ratio, target_like_source
@@ -167,6 +167,7 @@ class CalibratedEstimator(WeightedEstimator):
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_target": True, "X_fit": True}
+    _single_output: ClassVar[bool] = True
     _by_class: ClassVar[bool]
     _example: ClassVar[str]
 
@@ -348,13 +349,6 @@ class CalibratedEstimator(WeightedEstimator):
             "findings": findings,
         }
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = False
-        return tags
-
 
 def _masses(ratio: Any, part: Part) -> tuple[np.ndarray, float]:
     """Return the weights of the calibration rows, with mean 1, and the log of their scale."""
@@ -369,3 +363,19 @@ def _masses(ratio: Any, part: Part) -> tuple[np.ndarray, float]:
         log_ratio = log_ratio + np.log(part.sample_weight) - np.log(part.sample_weight.mean())
     log_weight = mean_one_log_ratio(log_ratio, None)
     return np.exp(log_weight), float(log_mean(log_ratio))
+
+
+def thresholds(
+    scores: np.ndarray, weights: np.ndarray, ratio: np.ndarray, coverage: float
+) -> np.ndarray:
+    """Return the quantile of the scores for each new row, infinite where they do not reach it."""
+    order = np.argsort(scores)
+    mass = np.cumsum(weights[order])
+    needed = coverage * (mass[-1] + ratio) * (1 - SLACK)
+    return np.append(scores[order], np.inf)[np.searchsorted(mass, needed)]
+
+
+def infinite_share_expected(weights: np.ndarray, coverage: float) -> float:
+    """Return the share of target rows whose threshold will be infinite, by the calibration rows."""
+    infinite = weights > (1 - coverage) * (weights.sum() + weights) * (1 + SLACK)
+    return float(weights[infinite].sum() / weights.sum())

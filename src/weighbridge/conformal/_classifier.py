@@ -55,7 +55,7 @@ class ConformalClassifier(CalibratedEstimator):
     scores_ : ndarray of shape (n_calibration,)
         Scores of the labels of the calibration rows.
     calibration_weights_ : ndarray of shape (n_calibration,)
-        Ratio at the calibration rows times their own weights, with mean 1.
+        Ratio at the calibration rows times their ``sample_weight``, with mean 1.
     ess_ : float
         Effective sample size of these weights.
     n_calibration_ : int
@@ -172,7 +172,7 @@ class ConformalClassifier(CalibratedEstimator):
     def _check_fitting(self, rows: Part) -> None:
         if rows.n_rows and (rows.y == rows.y[0]).all():
             raise ValueError(
-                f"Got y with one class only ({rows.y.tolist()[0]!r}); a classifier is fitted to at "
+                f"Got y with only one class ({rows.y.tolist()[0]!r}); a classifier is fitted to at "
                 "least two."
             )
 

@@ -38,12 +38,12 @@ class ConformalRegressor(CalibratedEstimator):
         already fitted and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor
         cancels.
     coverage : float, default=0.9
-        Share of target labels that the intervals are to hold. It may be changed after ``fit``.
+        Share of target labels that the intervals should hold. It may be changed after ``fit``.
     scale : regressor, optional
         Model of the size of an error at x, for intervals that are wider where errors are larger.
         It is fitted to absolute errors at held-out rows of the part that the estimator is fitted
         to, or comes frozen if the estimator does; its predictions must be positive. Default:
-        intervals differ in width by their ratio only.
+        intervals differ in width only by their ratio.
     calibration_size : float or int, default=0.5
         Share or number of rows to calibrate on, where the estimator is not fitted.
     random_state : int, RandomState instance or None
@@ -60,7 +60,7 @@ class ConformalRegressor(CalibratedEstimator):
     scores_ : ndarray of shape (n_calibration,)
         Absolute errors at the calibration rows, divided by their scale if there is one.
     calibration_weights_ : ndarray of shape (n_calibration,)
-        Ratio at the calibration rows times their own weights, with mean 1.
+        Ratio at the calibration rows times their ``sample_weight``, with mean 1.
     ess_ : float
         Effective sample size of these weights.
     n_calibration_ : int
@@ -168,7 +168,7 @@ class ConformalRegressor(CalibratedEstimator):
         odd = [label for label in y.tolist() if not isinstance(label, Real | Decimal)]
         if odd:
             raise ValueError(
-                f"Got y with labels that are no numbers ({odd[0]!r}); an interval is one of "
+                f"Got y with labels that are not numbers ({odd[0]!r}); an interval is one of "
                 "numbers. Convert them, or use weighbridge.conformal.ConformalClassifier for "
                 "classes."
             )

@@ -6,29 +6,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from weighbridge._findings import Finding
 
 # Sums of weights and products with a decimal coverage are right up to their last bits: a share that
 # misses the coverage by less than this reaches it.
 SLACK = 1e-12
-
-
-def thresholds(
-    scores: np.ndarray, weights: np.ndarray, ratio: np.ndarray, coverage: float
-) -> np.ndarray:
-    """Return the quantile of the scores for each new row, infinite where they do not reach it."""
-    order = np.argsort(scores)
-    mass = np.cumsum(weights[order])
-    needed = coverage * (mass[-1] + ratio) * (1 - SLACK)
-    return np.append(scores[order], np.inf)[np.searchsorted(mass, needed)]
-
-
-def infinite_share_expected(weights: np.ndarray, coverage: float) -> float:
-    """Return the share of target rows whose threshold will be infinite, by the calibration rows."""
-    infinite = weights > (1 - coverage) * (weights.sum() + weights) * (1 + SLACK)
-    return float(weights[infinite].sum() / weights.sum())
 
 
 # From this share of infinite sets on the calibration says more about itself than about the target.

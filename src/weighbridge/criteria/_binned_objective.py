@@ -18,13 +18,8 @@ from scipy.sparse import issparse
 
 from weighbridge._data import to_numpy
 from weighbridge.blocks import Block, CentredTable, Columns, Rows, from_array, typical
-from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments, knots_of
-from weighbridge.criteria._criterion import (
-    CandidateObjective,
-    HeldOutErrors,
-    Outcome,
-    candidate_weights,
-)
+from weighbridge.criteria._binned_moments import FoldMoments, HeldOutErrors, KnotMoments, knots_of
+from weighbridge.criteria._criterion import CandidateObjective, Outcome, candidate_weights
 from weighbridge.criteria._linear_design import (
     Normal,
     block_linear_model,
@@ -89,8 +84,8 @@ def binned_model(estimator: Any, rows: SourceRows, folds: int) -> BinnedModel:
     room = most_columns(folds)
     if columns.width > room:
         raise ValueError(
-            f"Got {columns.width} columns in blocks; moments of {folds} folds are kept of {room} "
-            "columns at most. Select fewer columns, or use fewer folds."
+            f"Got {columns.width} columns in blocks; moments of {folds} folds are kept for at most "
+            f"{room} columns. Select fewer columns, or use fewer folds."
         )
     return BinnedModel(rows.X, columns, strength, fit_intercept)
 
@@ -165,9 +160,7 @@ class BinnedObjective(CandidateObjective):
         of_block = FoldMoments(self._table, self._folds)
         for row in weights:
             begun = time.perf_counter()
-            delivered = self.rows.beside(
-                row if self.rows.sample_weight is None else row * self.rows.sample_weight
-            )
+            delivered = self.rows.beside(self.rows.delivered(row))
             moments = to_numpy(
                 self._model.rows.sum(of_block, self._y, self._fold_beside, delivered)
             )
@@ -178,7 +171,7 @@ class BinnedObjective(CandidateObjective):
         """Held-out predictions of a few candidates, in the order of the rows."""
         if self.rows.on_blocks:
             raise TypeError(
-                f"Got rows in blocks, of which predictions of {len(evaluations)} candidates are "
+                f"Got rows in blocks, for which predictions of {len(evaluations)} candidates are "
                 "not kept; fit a weighting (ImportanceWeighted) and predict with it."
             )
         coef = self._errors(evaluations)[:, :, :-1]

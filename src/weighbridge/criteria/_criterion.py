@@ -14,14 +14,13 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 
-from weighbridge._data import array_namespace
 from weighbridge._findings import effective_sample_size
-from weighbridge.blocks import Block, CentredTable, used_part
 from weighbridge.geodesic import log_weight
-from weighbridge.search import Difference, Evaluation, Point, weighted_mean
+from weighbridge.search import Evaluation, Point, weighted_mean
 from weighbridge.weighting import mean_one
 
 if TYPE_CHECKING:
+    from weighbridge.criteria._binned_moments import HeldOutErrors
     from weighbridge.criteria._rows import RowLoss, SourceRows
 
 FloatArray = npt.NDArray[np.float64]
@@ -100,7 +99,7 @@ class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def __call__(self, log_ratio: Any) -> np.ndarray:
         """Return the log weights at the log ratios of the whole source sample."""
         if not self.ess >= 1:
-            raise ValueError(f"Got ess={self.ess!r}, but a number of rows is 1 or more.")
+            raise ValueError(f"Got ess={self.ess!r}, but expected at least 1 row.")
         log_ratio = np.asarray(log_ratio, dtype=float)
         wanted = min(float(self.ess), log_ratio.size / 2)
         top = log_ratio.max()
@@ -113,70 +112,6 @@ class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]
             return np.asarray(log_ratio)
         power = 0.0 if excess(0.0) <= 0 else float(brentq(excess, 0.0, 1.0, xtol=1e-14))
         return np.asarray(power * low)
-
-
-@dataclass(frozen=True)
-class HeldOutErrors:
-    """Held-out errors of linear candidates: their products, and the gain of an average."""
-
-    rows: SourceRows
-    table: CentredTable
-    fold: npt.NDArray[np.int32]
-    errors: FloatArray
-    validation: FloatArray
-
-    @property
-    def costs(self) -> FloatArray:
-        """Weighted mean products of the errors of each pair of candidates."""
-        products = self.errors @ self.validation @ self.errors.transpose(0, 2, 1)
-        return np.asarray(products.sum(axis=0) / self.rows.unit_weights.sum())
-
-    def gain(self, none: int, shares: FloatArray) -> tuple[float, Difference]:
-        """Return the loss of one candidate, and what an average of all gains over it by row."""
-        together = np.einsum("k,fks->fs", shares, self.errors)
-        pair = np.stack([self.errors[:, none], together], axis=1)
-        total = self.rows.unit_weights.sum()
-        losses = np.einsum("fks,fst,fkt->k", pair, self.validation, pair) / total
-        mean = float(losses[0] - losses[1])
-        share = self.rows.unit_weights / total
-        n = int((share > 0).sum())
-        squares = self.rows.X.sum(
-            _SquaredGains(self.table, pair, mean),
-            self.rows.beside(self.rows.y.astype(float)),
-            self.fold,
-            self.rows.beside(share),
-        )
-        return float(losses[0]), Difference(mean, float(np.sqrt(n / (n - 1) * squares)))
-
-
-@dataclass(frozen=True)
-class _SquaredGains:
-    """Sum over a block of the squared share of a row times its gain less the mean gain."""
-
-    table: CentredTable
-    pair: FloatArray
-    mean: float
-
-    def __call__(self, block: Block) -> float:
-        some = used_part(block, block.beside[1] >= 0)
-        if some is None:
-            return 0.0
-        y, fold, share = some.beside
-        features = self.table.columns(some.table)
-        xp, device = array_namespace(features), features.device
-        table = self.table.whole(features, y)
-        total = 0.0
-        for number, pair in enumerate(self.pair):
-            rows = np.flatnonzero(fold == number)
-            of_fold = xp.take(table, _moved(xp, device, rows), axis=0)
-            errors = of_fold @ xp.asarray(np.ascontiguousarray(pair.T), device=device)
-            gain = errors[:, 0] ** 2 - errors[:, 1] ** 2 - self.mean
-            total += float(xp.sum((gain * _moved(xp, device, share[rows])) ** 2))
-        return total
-
-
-def _moved(xp: Any, device: Any, array: npt.NDArray[Any]) -> Any:
-    return xp.asarray(np.ascontiguousarray(array), device=device)
 
 
 # Weights of as many candidates as fit into so many numbers are formed together.
@@ -237,7 +172,7 @@ class CandidateObjective(ABC):
         if any(each is None for each in kept):
             raise ValueError(
                 "Got a candidate without held-out predictions: there are none where the metric is "
-                "no mean over rows, for an information criterion, and after a failure."
+                "not a mean over rows, for an information criterion, and after a failure."
             )
         return np.stack([np.asarray(each) for each in kept])
 
@@ -266,7 +201,7 @@ class Scores:
     Parameters
     ----------
     losses : ndarray of shape (n_units,)
-        One loss for each row, or for each fold where the metric is no mean over rows.
+        One loss for each row, or for each fold where the metric is not a mean over rows.
     weights : ndarray of shape (n_units,)
         What each of them counts.
     predictions : ndarray, optional

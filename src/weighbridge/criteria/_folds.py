@@ -96,8 +96,8 @@ class FoldCriterion(Criterion):
         """Refuse what does not work on blocks, before the rows are read."""
         if not isinstance(closed_form_family(block_steps(estimator)[-1]), Normal):
             raise TypeError(
-                f"Got {estimator!r} and rows in blocks, where candidates are scored of {ON_BLOCKS} "
-                "without positive=True."
+                f"Got {estimator!r} and rows in blocks, where candidates are scored for "
+                f"{ON_BLOCKS} without positive=True."
             )
         if scoring != "neg_mean_squared_error":
             raise TypeError(

@@ -97,9 +97,9 @@ class LeaveOneOut(Criterion):
         loss = row_loss(scoring, estimator)
         if loss is None or loss.scoring not in known:
             raise ValueError(
-                f"Got scoring={scoring!r}, which is no mean over rows of this kind of estimator; "
-                f"leave-one-out takes one of {known}. Use CrossValidation(scoring=...) for any "
-                "other."
+                f"Got scoring={scoring!r}, which is not a mean over rows for this kind of "
+                f"estimator; leave-one-out takes one of {known}. Use "
+                "CrossValidation(scoring=...) for any other."
             )
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
         return LeaveOneOutObjective(estimator, rows, loss, identity=[self])
@@ -122,11 +122,7 @@ class LeaveOneOutObjective(LinearObjective):
 
     def _determined(self) -> npt.NDArray[np.intp]:
         """Rows whose prediction does not hang on them alone, as that of a single category does."""
-        weights = (
-            np.ones((1, self.rows.y.size))
-            if self.rows.sample_weight is None
-            else self.rows.sample_weight[None]
-        )
+        weights = self.rows.delivered(np.ones((1, self.rows.y.size)))
         held = self._held_out(weights, self._solver.fit(weights))[0]
         if np.isnan(held).all():
             raise ValueError(
@@ -163,9 +159,7 @@ class LeaveOneOutObjective(LinearObjective):
         """Held-out predictions of a few candidates; they are not kept, but computed again."""
         points = [evaluation.point for evaluation in evaluations]
         weights = candidate_weights(self.log_ratio, points, self.rows.sample_weight)
-        delivered = (
-            weights if self.rows.sample_weight is None else weights * self.rows.sample_weight
-        )
+        delivered = self.rows.delivered(weights)
         held_out = self._held_out(delivered, self._solver.fit(delivered))[:, self._held]
         return self.design.model.family.response(held_out)
 

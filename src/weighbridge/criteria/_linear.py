@@ -164,9 +164,7 @@ class LinearObjective(CandidateObjective):
         for start in range(0, len(weights), step):
             begun = time.perf_counter()
             block = weights[start : start + step]
-            delivered = (
-                block if self.rows.sample_weight is None else block * self.rows.sample_weight
-            )
+            delivered = self.rows.delivered(block)
             losses = self.row_losses(delivered, self._solver.fit(delivered))
             finite = np.logical_and.reduce(np.isfinite(losses), axis=1)
             seconds = (time.perf_counter() - begun) / len(block)

@@ -57,9 +57,11 @@ class SourceRows:
     @property
     def unit_weights(self) -> FloatArray:
         """Weight of each row in the mean of the losses."""
-        return (
-            self.validation if self.sample_weight is None else self.sample_weight * self.validation
-        )
+        return self.delivered(self.validation)
+
+    def delivered(self, weights: FloatArray) -> FloatArray:
+        """Return what a fit gets: importance weights times the rows' own."""
+        return weights if self.sample_weight is None else weights * self.sample_weight
 
     @property
     def on_blocks(self) -> bool:
@@ -170,7 +172,7 @@ def _classes(estimator: Any, y: np.ndarray) -> np.ndarray | None:
     classes = np.unique(y)
     if classes.size < 2:
         raise ValueError(
-            f"Got one class only ({classes[0]!r}) in all {y.size} source rows that count; a "
+            f"Got only one class ({classes[0]!r}) in all {y.size} source rows that count; a "
             "classifier needs rows of at least two classes."
         )
     return classes

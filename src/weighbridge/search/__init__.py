@@ -5,15 +5,17 @@ named points (ERM, IWERM, ...) first, evaluate no model twice, keep what is fini
 if they are given one, and end with what they have when they are interrupted.
 """
 
-from weighbridge.search._bayesian import ROUNDING, BayesianSearch, expected_improvement, groups
+from weighbridge.search._bayesian import BayesianSearch, expected_improvement
 from weighbridge.search._journal import Journal
 from weighbridge.search._optuna import OptunaSearch
 from weighbridge.search._point import (
+    ROUNDING,
     Bounds,
     Evaluation,
     Objective,
     Point,
     canonical,
+    groups,
     named_points,
 )
 from weighbridge.search._result import Difference, SearchResult, weighted_mean

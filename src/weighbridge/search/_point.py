@@ -236,3 +236,29 @@ class Objective(Protocol):
         A candidate that fails gives an `Evaluation` with an error; it does not raise.
         """
         ...
+
+
+# More rows than this are grouped: weights depend on the log ratio only.
+MOST_GROUPS = 1024
+# Full weights of rows further below the largest are nothing beside it, exp(-60).
+HEAVY = 60.0
+# Spreads of unit vectors below this are rounding (the root of that of a double).
+ROUNDING = 1e-7
+
+
+def groups(log_ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean log ratio and number of rows of at most `MOST_GROUPS` groups of similar rows."""
+    s = np.sort(log_ratio)
+    if s.size <= MOST_GROUPS:
+        return s, np.ones(s.size)
+    finite = s[np.isfinite(s)]  # rows of ratio 0 (-inf) are one group
+    half = MOST_GROUPS // 2 - 1
+    top = np.linspace(max(finite[0], finite[-1] - HEAVY), finite[-1], half)
+    edges = np.concatenate([np.quantile(finite, np.linspace(0, 1, half)), top])
+    _, label = np.unique(np.searchsorted(np.unique(edges), finite), return_inverse=True)
+    count = np.bincount(label).astype(float)
+    centre = np.bincount(label, weights=finite) / count
+    zero = s.size - finite.size
+    if zero:
+        centre, count = np.append(-np.inf, centre), np.append(float(zero), count)
+    return centre, count

@@ -157,7 +157,7 @@ def _check_successes(evaluations: Sequence[Evaluation]) -> None:
         raise RuntimeError(
             f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
             f"alpha={point.alpha:g}) with: {message}. Where every weighting fails the cause is "
-            "seldom the weights: look whether the estimator fits these rows by itself, whether "
+            "seldom the weights: check whether the estimator fits these rows by itself, whether "
             "each fold has rows of every class, and whether the metric takes sample_weight."
         )
 
@@ -202,8 +202,8 @@ def check_budget(n_evaluations: int) -> int:
         raise ValueError(f"Got n_evaluations={n_evaluations!r}, but expected a whole number.")
     if n_evaluations < 2:
         raise ValueError(
-            f"Got n_evaluations={n_evaluations}, but no weights and one weighting are the least "
-            "that a search compares; give 2 or more."
+            f"Got n_evaluations={n_evaluations}, but a search compares at least no weights "
+            "and one weighting; give 2 or more."
         )
     return int(n_evaluations)
 

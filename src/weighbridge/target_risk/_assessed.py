@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 
 from weighbridge._estimators import is_estimated
 from weighbridge._findings import (
@@ -33,8 +37,6 @@ from weighbridge.target_risk._question import (
     WEIGHTED,
     Measure,
     has_chances,
-    raw_responses,
-    weighted_metric,
 )
 from weighbridge.target_risk._risk_estimate import (
     FLAGGED,
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
     from weighbridge.target_risk._problem import RiskProblem
 
+FloatArray = npt.NDArray[np.float64]
+
 # Losses beyond this have squares of squares beyond a double.
 _LARGEST = 1e70
 # Fewer rows of a sample, or effective ones, make every interval rough.
@@ -55,6 +59,10 @@ _FEW_ROWS, _FEW_EFFECTIVE = 50, 30
 _CARRIED = 0.5
 # Share of the rows that the ratio may cost before the model of the labels has to bend.
 _SLIGHT = 0.7
+_RESPONSES = ("predict", "predict_proba", "decision_function")
+# Draws of the bootstrap, and how many share a pass over the rows.
+_N_DRAWS = 200
+_AT_ONCE = 20
 
 
 class Assessed(NamedTuple):
@@ -89,7 +97,7 @@ def assess_procedures(
         outside = outside_support(problem.rows.X, problem.X_target).share
         overlap = judge_weights(problem.shares, outside)
     if measure.row_loss is None:
-        responses = [raw_responses(each) for each in estimators]
+        responses = [_raw_responses(each) for each in estimators]
     else:
         responses = [_responses(each, measure, problem) for each in estimators]
     with one_thread():
@@ -268,7 +276,7 @@ def _of_whole(
 ) -> Assessed:
     said, final = procedure
     estimate, training = (
-        weighted_metric(measure, problem, said, toward_target=toward_target)
+        _weighted_metric(measure, problem, said, toward_target=toward_target)
         for toward_target in (True, False)
     )
     heavy = problem.tail_index > pareto_threshold(problem.rows.y.size)
@@ -276,6 +284,100 @@ def _of_whole(
     estimates, reasons = {WEIGHTED: estimate}, {WEIGHTED: reason}
     risk = _risk(problem, measure, WEIGHTED, estimates, reasons, training, overlap)
     return Assessed(risk, model=final)
+
+
+def _has_said(method: str) -> Any:
+    return lambda self: method in self.said
+
+
+class _Replay(BaseEstimator):
+    """Answers with predictions that were made before; its X are row numbers."""
+
+    def __init__(self, said: dict[str, np.ndarray], classes: np.ndarray | None):
+        self.said = said
+        self.classes = classes
+
+    @property
+    def classes_(self) -> np.ndarray | None:
+        return self.classes
+
+    @available_if(_has_said("predict"))
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        return self.said["predict"][rows]
+
+    @available_if(_has_said("predict_proba"))
+    def predict_proba(self, rows: np.ndarray) -> np.ndarray:
+        return self.said["predict_proba"][rows]
+
+    @available_if(_has_said("decision_function"))
+    def decision_function(self, rows: np.ndarray) -> np.ndarray:
+        return self.said["decision_function"][rows]
+
+
+class _ReplayClassifier(ClassifierMixin, _Replay):
+    pass
+
+
+class _ReplayRegressor(RegressorMixin, _Replay):
+    pass
+
+
+def _raw_responses(estimator: Any) -> dict[str, Response]:
+    """Return everything an estimator can say, to be asked of its copies."""
+    return {name: _Ask(name) for name in _RESPONSES if hasattr(estimator, name)}
+
+
+class _Ask:
+    """Calls one method; a class, so that other processes can have it."""
+
+    def __init__(self, method: str):
+        self.method = method
+
+    def __call__(self, model: Any, X: Any) -> np.ndarray:
+        """Return what the model says about rows."""
+        return np.asarray(getattr(model, self.method)(X))
+
+
+def _weighted_metric(
+    measure: Measure, problem: RiskProblem, said: dict[str, HeldOut], *, toward_target: bool
+) -> Estimate:
+    """Estimate a metric on the target by weights, with the interval of a Bayesian bootstrap."""
+    kind = _ReplayRegressor if problem.rows.classes is None else _ReplayClassifier
+    replay = kind({name: part.at_source for name, part in said.items()}, problem.rows.classes)
+    rows = np.arange(problem.rows.y.size)
+
+    def metric(weights: FloatArray) -> float:
+        try:
+            return float(measure.scorer(replay, rows, problem.rows.y, sample_weight=weights))
+        except TypeError as error:
+            if "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                "Got a scoring whose metric takes no sample_weight; choose one that does "
+                "(roc_auc, f1, r2, ...), or a loss=... of rows."
+            ) from error
+
+    shares = problem.shares if toward_target else problem.plain_shares
+    value = metric(shares * rows.size)
+    draws = [metric(weights) for weights in _drawn_weights(problem, shares, toward_target)]
+    inflation = 1 + problem.ess / problem.n_target if toward_target else 1.0
+    error = float(np.sqrt(np.var(draws, ddof=1) * inflation))
+    return Estimate.normal(value, error, problem.question.confidence, measure.bounds)
+
+
+def _drawn_weights(
+    problem: RiskProblem, shares: FloatArray, toward_target: bool
+) -> Iterator[FloatArray]:
+    rng = np.random.default_rng(0)  # the same draws for every model
+    n = problem.rows.y.size
+    for _ in range(_N_DRAWS // _AT_ONCE):
+        source = rng.exponential(size=(n, _AT_ONCE))
+        weights = shares[:, None] * source
+        if toward_target and problem.ratio_influence is not None:
+            target = rng.exponential(size=(problem.n_target, _AT_ONCE))
+            moved = problem.ratio_influence.moved(source - 1, target - 1)
+            weights *= np.exp(moved - moved.max(axis=0))
+        yield from (weights / weights.mean(axis=0)).T
 
 
 def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:

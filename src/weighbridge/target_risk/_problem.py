@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import FEWEST_ROWS, check_sample_weight, to_numpy
-from weighbridge._estimators import WeightedEstimator, is_estimated, known_rows
+from weighbridge._estimators import WeightedEstimator, is_estimated, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows
 from weighbridge.ratios import (
@@ -177,7 +177,7 @@ class RiskProblem:
 
     def _ready(self, estimator: Any) -> Any:
         if isinstance(estimator, FrozenEstimator):
-            seen = known_rows(estimator, self.rows.X)
+            seen = rows_told(estimator, self.rows.X)
             if seen:
                 raise ValueError(
                     f"Got a frozen model that was fitted to {seen} of the {self.rows.y.size} rows "

@@ -1,7 +1,6 @@
 """Whether weighting is worth it: five questions, answered in words and numbers."""
 
-from weighbridge.verdict._assess import assess, assess_models
-from weighbridge.verdict._candidates import Workload
+from weighbridge.verdict._assess import Workload, assess, assess_models
 from weighbridge.verdict._page_words import (
     StoredResult,
     actual_words,

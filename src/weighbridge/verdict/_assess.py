@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from math import ceil
+from numbers import Integral
+from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,10 +18,11 @@ from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, ch
 from weighbridge._findings import BROKEN, Stage, Stages, count_parameters, told_progress
 from weighbridge._pass_weights import weight_parameter
 from weighbridge.blocks import one_thread
+from weighbridge.criteria import CrossValidation, has_closed_form
 from weighbridge.diagnostics import Diagnosis, shift_word
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.ratios import weighting_or_default
-from weighbridge.search import Bounds
+from weighbridge.search import BayesianSearch, Bounds
 from weighbridge.target_risk import (
     Assessed,
     Measure,
@@ -29,9 +34,7 @@ from weighbridge.target_risk import (
 )
 from weighbridge.verdict._candidates import (
     Journals,
-    announce_work,
     candidate_names,
-    check_journal,
     make_candidates,
     weighted_name,
 )
@@ -85,7 +88,7 @@ def assess_models(
     models = {name: _model(each, y, question) for name, each in estimators.items()}
     _check_kinds(list(estimators.values()))
     question.check_folds(_num_samples(X))
-    check_journal(question.journal, question.random_state)
+    _check_journal(question.journal, question.random_state)
     with warnings.catch_warnings(), one_thread():
         # what they say about overlap is among the findings
         warnings.simplefilter("ignore", OverlapWarning)
@@ -162,7 +165,7 @@ def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -
         return
     stage = Stage(stages, "bridge", n_fits)
     if stages.wants_news:
-        announce_work(
+        _announce_work(
             {name: (each.base, each.others) for name, each in pending.items()}, problem, stages
         )
     for name, each in pending.items():
@@ -213,6 +216,76 @@ def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int) -> Diagnosis:
         confidence=problem.question.confidence,
         random_state=problem.random_state,
     )
+
+
+def _check_journal(folder: Any, random_state: Any) -> None:
+    """Refuse a file in place of a folder, and a job that the next run could not repeat."""
+    if folder is None:
+        return
+    if not isinstance(random_state, Integral):
+        raise ValueError(
+            f"Got journal={str(folder)!r} with random_state={random_state!r}; give an integer "
+            "random_state: the next run must deal the same folds to go on from the journal."
+        )
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise ValueError(
+            f"Got journal={str(folder)!r}, which is a file; name a folder: every candidate and "
+            "fold keeps its own journal there."
+        )
+
+
+@dataclass(frozen=True)
+class Workload:
+    """About how many fits searches of some models make, and their seconds one after the other."""
+
+    names: tuple[str, ...]
+    n_fits: int
+    seconds: float
+    n_folds: int
+
+    def duration(self, jobs: int) -> float:
+        """Return about how long the work takes with that many jobs, in seconds."""
+        rounds = 1 + ceil(self.n_folds / min(jobs, self.n_folds))
+        return self.seconds * rounds / (1 + self.n_folds)
+
+
+def _announce_work(
+    models: dict[str, tuple[Any, list[Any]]], problem: RiskProblem, stages: Stages
+) -> None:
+    """Tell what models without a closed form, each with its candidates, have before them."""
+    names, n_fits, seconds = [], 0, 0.0
+    for name, (base, candidates) in models.items():
+        is_searched = any(map(_is_usual_search, candidates))
+        if not is_searched or has_closed_form(base, problem.rows.y):
+            continue
+        count = (1 + problem.n_folds) * sum(map(_n_fits, candidates))
+        names.append(name)
+        n_fits += count
+        seconds += count * _seconds_of_a_fit(base, problem)
+    if names:
+        stages.heard("work", Workload(tuple(names), n_fits, seconds, problem.n_folds))
+
+
+def _seconds_of_a_fit(base: Any, problem: RiskProblem) -> float:
+    """Return how long one more fit takes; the first of two may also wait for its libraries."""
+    found = []
+    for _ in range(2):
+        started = perf_counter()
+        clone(base).fit(problem.rows.X, problem.rows.y)
+        found.append(perf_counter() - started)
+    return min(found)
+
+
+def _is_usual_search(candidate: Any) -> bool:
+    """Return whether a candidate is searched for with parts whose number of fits is known."""
+    is_search = isinstance(candidate, ImportanceWeightedCV)
+    return is_search and candidate.criterion is None and candidate.search is None
+
+
+def _n_fits(candidate: Any) -> int:
+    if _is_usual_search(candidate):
+        return BayesianSearch().n_evaluations * int(CrossValidation().cv)
+    return 1
 
 
 def assess(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil
 from numbers import Integral
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 
 from weighbridge._estimators import (
     MOST_COLUMNS,
@@ -20,16 +17,13 @@ from weighbridge._estimators import (
     ImportanceWeightedCV,
     WeightedEstimator,
 )
-from weighbridge._findings import Stages
 from weighbridge.criteria import (
     MANY_ROWS,
-    CrossValidation,
     Normal,
     closed_form_family,
     has_closed_form,
 )
-from weighbridge.search import BayesianSearch
-from weighbridge.target_risk import Assessed, RiskProblem
+from weighbridge.target_risk import Assessed
 
 # shown as: literature name
 LITERATURE = {
@@ -95,60 +89,6 @@ def weighted_name(estimator: Any) -> str:
     return "given" if isinstance(estimator, WeightedEstimator) else "tuned"
 
 
-@dataclass(frozen=True)
-class Workload:
-    """About how many fits searches of some models make, and their seconds one after the other."""
-
-    names: tuple[str, ...]
-    n_fits: int
-    seconds: float
-    n_folds: int
-
-    def duration(self, jobs: int) -> float:
-        """Return about how long the work takes with that many jobs, in seconds."""
-        rounds = 1 + ceil(self.n_folds / min(jobs, self.n_folds))
-        return self.seconds * rounds / (1 + self.n_folds)
-
-
-def announce_work(
-    models: dict[str, tuple[Any, list[Any]]], problem: RiskProblem, stages: Stages
-) -> None:
-    """Tell what models without a closed form, each with its candidates, have before them."""
-    names, n_fits, seconds = [], 0, 0.0
-    for name, (base, candidates) in models.items():
-        is_searched = any(map(_is_usual_search, candidates))
-        if not is_searched or has_closed_form(base, problem.rows.y):
-            continue
-        count = (1 + problem.n_folds) * sum(map(_n_fits, candidates))
-        names.append(name)
-        n_fits += count
-        seconds += count * _seconds_of_a_fit(base, problem)
-    if names:
-        stages.heard("work", Workload(tuple(names), n_fits, seconds, problem.n_folds))
-
-
-def _seconds_of_a_fit(base: Any, problem: RiskProblem) -> float:
-    """Return how long one more fit takes; the first of two may also wait for its libraries."""
-    found = []
-    for _ in range(2):
-        started = perf_counter()
-        clone(base).fit(problem.rows.X, problem.rows.y)
-        found.append(perf_counter() - started)
-    return min(found)
-
-
-def _is_usual_search(candidate: Any) -> bool:
-    """Return whether a candidate is searched for with parts whose number of fits is known."""
-    is_search = isinstance(candidate, ImportanceWeightedCV)
-    return is_search and candidate.criterion is None and candidate.search is None
-
-
-def _n_fits(candidate: Any) -> int:
-    if _is_usual_search(candidate):
-        return BayesianSearch().n_evaluations * int(CrossValidation().cv)
-    return 1
-
-
 class Journals:
     """Gives a journal to candidates that search, and takes it from their fitted models again."""
 
@@ -187,22 +127,6 @@ class Journals:
         if self.folder is not None and isinstance(assessed.model, ImportanceWeightedCV):
             assessed.model.set_params(journal=None)
         return assessed
-
-
-def check_journal(folder: Any, random_state: Any) -> None:
-    """Refuse a file in place of a folder, and a job that the next run could not repeat."""
-    if folder is None:
-        return
-    if not isinstance(random_state, Integral):
-        raise ValueError(
-            f"Got journal={str(folder)!r} with random_state={random_state!r}; give an integer "
-            "random_state: the next run must deal the same folds to go on from the journal."
-        )
-    if Path(folder).exists() and not Path(folder).is_dir():
-        raise ValueError(
-            f"Got journal={str(folder)!r}, which is a file; name a folder: every candidate and "
-            "fold keeps its own journal there."
-        )
 
 
 def _is_quick(candidate: ImportanceWeightedCV, n_parameters: int, y: np.ndarray) -> bool:
