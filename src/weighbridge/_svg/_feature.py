@@ -8,8 +8,17 @@ from itertools import pairwise
 from typing import Any
 
 from weighbridge._findings import number, percent, percent_labels
-from weighbridge._svg import _legend as marks
-from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
+from weighbridge._svg._axes import (
+    Scale,
+    area_mark,
+    bottom_axis,
+    left_axis,
+    legend,
+    line_mark,
+    scale,
+    training_mark,
+    weighted_mark,
+)
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -87,23 +96,23 @@ def _edges(histogram: FeatureHistogram) -> list[float]:
 
 def feature_key(after: str | None, *, id: str) -> Chart:
     """Draw what the marks of `feature` mean, once for many of them."""
-    items = [(_training_both, "training"), (marks.deployment_area, "deployment")]
+    items = [(_training_both, "training"), (area_mark("wb-deployment-fill"), "deployment")]
     desc = "Dashed line or circle: training; filled area: deployment"
     if after is not None:
         items.append((_weighted_both, f"weighted training ({after})"))
         desc += "; solid line or square: weighted"
-    key, height = marks.legend(items, 10)
+    key, height = legend(items, 10)
     svg = Svg(id, "What the marks mean", f"{desc}.", height + 2)
     svg.add(key)
     return svg.chart()
 
 
 def _training_both(x: float, y: float) -> str:
-    return marks.training_line(x, y) + marks.training_mark(x, y)
+    return line_mark("wb-training")(x, y) + training_mark(x, y)
 
 
 def _weighted_both(x: float, y: float) -> str:
-    return marks.weighted_line(x, y) + marks.weighted_mark(x, y)
+    return line_mark("wb-weighted")(x, y) + weighted_mark(x, y)
 
 
 def _head(histogram: FeatureHistogram, name: str) -> tuple[str, float]:

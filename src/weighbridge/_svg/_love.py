@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from weighbridge._findings import INFINITY, UNKNOWN, number
-from weighbridge._svg import _legend as marks
-from weighbridge._svg._axes import Scale, bottom_axis, scale
+from weighbridge._svg._axes import (
+    Mark,
+    Scale,
+    area_mark,
+    bottom_axis,
+    legend,
+    scale,
+    training_mark,
+    weighted_mark,
+)
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -62,11 +70,11 @@ def _draw(rows: Sequence[_Row], after: str | None, svg: Svg) -> Chart:
     words = [_words(row, after) for row in shown]
     right = WIDTH - 12 - max(map(text_width, words), default=0.0)
     x = scale((0, _right_end(shown)), (left, right))
-    items = [(marks.training_mark, "before")]
+    items: list[tuple[Mark, str]] = [(training_mark, "before")]
     if after is not None:
-        items.append((marks.weighted_mark, f"after ({after})"))
-    items.append((marks.band_mark, f"below {_BALANCED}"))
-    key, room = marks.legend(items, bottom + 51)
+        items.append((weighted_mark, f"after ({after})"))
+    items.append((area_mark("wb-band"), f"below {_BALANCED}"))
+    key, room = legend(items, bottom + 51)
     rest = len(rows) - len(shown)
     svg.height = bottom + 42 + room + 18 * (rest > 0)
     svg.add(rect(left, _TOP, x(_BALANCED) - left, bottom - _TOP, "wb-band"))
