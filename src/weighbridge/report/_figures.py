@@ -1,4 +1,4 @@
-"""The pictures of each section, with captions that say how to read them and their tables."""
+"""The sections of the page: sentences, and pictures with captions that say how to read them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from weighbridge._svg import (
 from weighbridge.pictures import WeightCurves
 from weighbridge.report._read import Facts
 from weighbridge.report._tables import DataTable, balance_table, table
+from weighbridge.report._words import choice_words, expect_words, overlap_words, shift_words
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,79 @@ class Figure:
     charts: dict[str, Chart] = field(default_factory=dict)
     table: DataTable | None = None
     small: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """One question of the page: what it is called, what it says first, what it shows."""
+
+    id: str
+    label: str
+    title: str
+    words: list[str]
+    advice: list[str]
+    figures: list[Figure]
+
+    @property
+    def columns(self) -> list[list[Figure]]:
+        """The pictures in two columns: tall and short ones side by side."""
+        places = list(enumerate(self.figures))
+        return [[each for k, each in places if k % 4 in (side, 3 - side)] for side in (0, 1)]
+
+
+def sections(facts: Facts) -> list[Section]:
+    """Return the questions of the page in their order; two of them need labels."""
+
+    def advice(*questions: str) -> list[str]:
+        answers = [facts.answers[each]["advice"] for each in questions if each in facts.answers]
+        return [each for each in answers if each]
+
+    found = [
+        Section(
+            "shift",
+            "Shift",
+            "Where do the files differ, and does weighting remove it?",
+            shift_words(facts),
+            advice("shift"),
+            _shift_figures(facts),
+        ),
+        Section(
+            "overlap",
+            "Overlap",
+            "Do a few rows carry everything?",
+            overlap_words(facts),
+            advice("overlap"),
+            _overlap_figures(facts),
+        ),
+        Section("trust", "Trust", "Can I trust this?", _trust(facts), [], _trust_figures(facts)),
+    ]
+    if not facts.expect:
+        return found
+    expect = Section(
+        "expect",
+        "Expected error",
+        "What error should I expect in deployment?",
+        expect_words(facts),
+        advice("matters", "weighting", "expect"),
+        expect_figures(facts),
+    )
+    drawn = _choice_figures(facts)
+    choice = Section("choice", "Choice", "Why this weighting?", choice_words(facts), [], drawn)
+    return [expect, *found[:2], choice, *found[2:]]
+
+
+def _trust(facts: Facts) -> list[str]:
+    if not facts.findings:
+        return ["Nothing was found that speaks against these answers."]
+    grave = sum(each["level"] != "note" for each in facts.findings)
+    notes = len(facts.findings) - grave
+    counted = [
+        f"{count} {word}{'' if count == 1 else 's'}"
+        for count, word in ((grave, "warning"), (notes, "note"))
+        if count
+    ]
+    each = "" if len(facts.findings) == 1 else "each "
+    return [f"{' and '.join(counted)}, {each}with what to do about it."]
 
 
 def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
@@ -65,7 +139,7 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
     return found
 
 
-def shift_figures(facts: Facts) -> list[Figure]:
+def _shift_figures(facts: Facts) -> list[Figure]:
     """Return the love plot and the features that moved most, once for every weighting."""
     pictures, names = facts.pictures, facts.drawn
     if not pictures.balance or not names:
@@ -95,7 +169,7 @@ def shift_figures(facts: Facts) -> list[Figure]:
     return found
 
 
-def overlap_figures(facts: Facts) -> list[Figure]:
+def _overlap_figures(facts: Facts) -> list[Figure]:
     """Return how the samples overlap, and how the weight is spread over the rows."""
     found, pictures = [], facts.pictures
     if pictures.overlap is not None:
@@ -143,7 +217,7 @@ def _weight_figures(name: str, curves: WeightCurves) -> list[Figure]:
     ]
 
 
-def choice_figures(facts: Facts) -> list[Figure]:
+def _choice_figures(facts: Facts) -> list[Figure]:
     """Return the map of weightings, the loss along its curves, and the path of a search."""
     surface = facts.pictures.bridge
     if surface is None:
@@ -179,7 +253,7 @@ def _bridge_caption(chart: Chart) -> str:
     )
 
 
-def trust_figures(facts: Facts) -> list[Figure]:
+def _trust_figures(facts: Facts) -> list[Figure]:
     """Return how far the chances behind the ratio can be believed."""
     curve = facts.pictures.reliability
     if curve is None:

@@ -35,7 +35,20 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     )
 
 
-def candidate_table(facts: Facts) -> DataTable:
+def expect_tables(facts: Facts) -> dict[str, DataTable | None]:
+    """Return the weightings and the models that were compared; None where nothing was."""
+    if not facts.expect:
+        return {"candidates": None, "models": None}
+    return {"candidates": _candidate_table(facts), "models": _model_table(facts)}
+
+
+def detail_tables(facts: Facts) -> list[DataTable]:
+    """Return what only some readers want to see, feature by feature and column by column."""
+    found = _attribution_table(facts), _feature_test_table(facts), _column_table(facts)
+    return [each for each in found if each is not None]
+
+
+def _candidate_table(facts: Facts) -> DataTable:
     """Return the comparison of the weightings."""
     numbers, interval = facts.numbers, f"{facts.confidence} interval"
     heads = ["weighting", "lam", "alpha", numbers.noun, interval]
@@ -78,7 +91,7 @@ def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
     return [shown, _DASH if inside is None else "yes" if inside else "no"]
 
 
-def model_table(facts: Facts) -> DataTable | None:
+def _model_table(facts: Facts) -> DataTable | None:
     """Return every weighting of every model; None where there is one model only."""
     further = facts.expect.get("models") or []
     if not further:
@@ -136,7 +149,12 @@ def _differences(row: FeatureDifference, names: list[str]) -> list[str]:
     return [signed(row.before, 2), *(signed(row.after.get(name), 2) for name in names)]
 
 
-def feature_table(feature: WeightedFeature) -> DataTable:
+def feature_tables(facts: Facts) -> list[DataTable]:
+    """Return the features that are drawn, a table for each."""
+    return [_feature_table(each) for each in facts.pictures.features]
+
+
+def _feature_table(feature: WeightedFeature) -> DataTable:
     """Return the shares of one feature's values or bins, every weighting in its own column."""
     columns = [feature.training, feature.deployment, *feature.weighted.values()]
     heads = ["training", "deployment", *feature.weighted]
@@ -157,7 +175,7 @@ def feature_table(feature: WeightedFeature) -> DataTable:
     return table(caption, ["value" if edges is None else "range", *heads], rows)
 
 
-def attribution_table(facts: Facts) -> DataTable | None:
+def _attribution_table(facts: Facts) -> DataTable | None:
     """Return where the shift is, feature by feature."""
     rows = facts.shift.get("attribution")
     if not rows:
@@ -177,7 +195,7 @@ def attribution_table(facts: Facts) -> DataTable | None:
     )
 
 
-def feature_test_table(facts: Facts) -> DataTable | None:
+def _feature_test_table(facts: Facts) -> DataTable | None:
     """Return the test of every feature."""
     rows = [each for each in facts.shift.get("features") or [] if "p_adjusted" in each]
     if not rows:
@@ -198,7 +216,7 @@ def feature_test_table(facts: Facts) -> DataTable | None:
     )
 
 
-def column_table(facts: Facts) -> DataTable | None:
+def _column_table(facts: Facts) -> DataTable | None:
     """Return the columns that were used and those that were left out."""
     used = facts.inputs.get("features") or []
     left_out = facts.inputs.get("dropped") or []
