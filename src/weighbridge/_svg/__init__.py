@@ -9,7 +9,7 @@ from weighbridge._svg._forest import expected_error, paired_change
 from weighbridge._svg._love import love
 from weighbridge._svg._map import are_alike, frame
 from weighbridge._svg._overlap import overlap, reliability
-from weighbridge._svg._weights import concentration, weights, worth
+from weighbridge._svg._weights import concentration, effective_rows, weights
 
 __all__ = [
     "Chart",
@@ -18,6 +18,7 @@ __all__ = [
     "bridge",
     "colour_steps",
     "concentration",
+    "effective_rows",
     "expected_error",
     "feature",
     "feature_key",
@@ -31,5 +32,4 @@ __all__ = [
     "search_path",
     "style_sheet",
     "weights",
-    "worth",
 ]

@@ -88,7 +88,7 @@ class _Curve:
 
     @property
     def cls(self) -> str:
-        """A line of its own for each curve."""
+        """The class of its line, which differs from curve to curve."""
         if self.is_chosen:
             return "wb-used"
         return "wb-reference" if self.name == "relative" else "wb-other"

@@ -113,7 +113,7 @@ class _Writer(Numbers):
     def __init__(self, forest: Forest):
         known = [value for value in forest.value.tolist() if not math.isnan(value)]
         super().__init__(forest.measure, known[0] if known else 0.0)
-        # so many zeros would leave no room for the picture
+        # that many zeros would leave no room for the picture
         largest = max((abs(value) for value in known), default=0.0)
         self.is_extreme = not (largest < 1e8 and (largest >= 1e-5 or largest == 0))
 
@@ -230,7 +230,7 @@ class _Forest:
         return "".join(parts)
 
     def _place_of_words(self, x: Scale) -> tuple[float, str]:
-        """Return where words stand instead of a number: in the middle, or beside the zero line."""
+        """Return where words stand instead of a number: in the middle, or next to the zero line."""
         if not self.zero:
             return (x.start + x.end) / 2, "middle"
         if x(0) - x.start > x.end - x(0):

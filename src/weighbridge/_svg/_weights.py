@@ -1,4 +1,4 @@
-"""Weights: what they are worth, on how few rows they sit, and how large they are."""
+"""Weights: how many effective rows they leave, on how few rows they sit, how large they are."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from weighbridge.pictures import LorenzCurve, WeightCurves
 _NEAR = 8.0
 
 
-def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
-    """Draw how many of `n` rows the used weights are worth, and the full ratio where it differs."""
-    title = "What the weights are worth"
-    desc = f"Worth {count(used)} of {count(n)} rows"
+def effective_rows(used: float, full: float | None, n: int, *, id: str) -> Chart:
+    """Draw the effective rows of the used weights among `n`, and of the full ratio if another."""
+    title = "Effective rows"
+    desc = f"{count(used)} effective rows of {count(n)}"
     desc += f"; {count(full)} with the full ratio." if full is not None else "."
     x = scale((0, max(n, 1)), (4, WIDTH - 4))
     top, height = 22.0, 20.0
@@ -49,7 +49,7 @@ def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
     svg.add(
         rect(x.start, top, x.end - x.start, height, "wb-band"),
         rect(x.start, top, x.clamp(used) - x.start, height, "wb-weighted-fill"),
-        _label(x, used, 14, f"used: worth {count(used)}", "wb-used"),
+        _label(x, used, 14, f"used: {count(used)} effective rows", "wb-used"),
         line(x.start, top + height, x.end, top + height, "wb-axis"),
         text(x.start, axis, "0", "wb-muted"),
         text(x.end, axis, f"{count(n)} rows", "wb-muted", anchor="end"),
@@ -58,11 +58,11 @@ def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
         at = x.clamp(full)
         svg.add(
             line(at, top, at, top + height + 5, "wb-tick"),
-            _label(x, full, top + height + 16, f"full ratio: worth {count(full)}", ""),
+            _label(x, full, top + height + 16, f"full ratio: {count(full)} effective rows", ""),
         )
     rows = [("used", count(used))]
     rows += [("full ratio", count(full))] if full is not None else []
-    return svg.chart((("weights", "worth, rows"), (*rows, ("all rows", count(n)))))
+    return svg.chart((("weights", "effective rows"), (*rows, ("all rows", count(n)))))
 
 
 def concentration(lorenz: LorenzCurve, *, id: str) -> Chart:

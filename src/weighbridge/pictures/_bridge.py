@@ -43,7 +43,7 @@ class Mesh(NamedTuple):
     ----------
     x, y, loss : ndarray of shape (n_curves, n_steps)
         Along each curve of constant alpha equally many steps of equal length. Losses between
-        candidates are interpolated along the curves, then across them; NaN beside failed ones.
+        candidates are interpolated along the curves, then across them; NaN next to failed ones.
 
     Examples
     --------

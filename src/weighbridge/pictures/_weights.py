@@ -114,7 +114,7 @@ def compute_lorenz(weights: Any, *, n_points: int = 200) -> LorenzCurve:
     weights : array-like of shape (n_rows,)
         Weights >= 0, on any scale.
     n_points : int, default=200
-        About so many points of the curve are kept; they are exact.
+        About this many points of the curve are kept; they are exact.
 
     Returns
     -------

@@ -39,7 +39,7 @@ class BalanceDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
     before_, after_ : matplotlib Line2D
         The marks; ``after_`` is None without weights.
     stems_ : matplotlib LineCollection

@@ -38,7 +38,7 @@ class GeodesicDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
     lines_ : tuple of matplotlib LineCollection
         The curves, in order of their alphas.
 

@@ -22,7 +22,7 @@ from weighbridge.ratios import check_ratio, fit_ratio, is_fitted, target_like_so
 class OverlapDisplay(Display):
     """Mirrored histogram of the log ratio: training up, deployment down.
 
-    Where only deployment has rows, no weights can stand for them.
+    Where only deployment has rows, no weighting can represent them.
 
     `from_ratio` only counts; `plot` draws.
 
@@ -36,7 +36,7 @@ class OverlapDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
     training_, deployment_ : matplotlib StepPatch
         The two histograms.
     beyond_ : matplotlib Polygon or Rectangle
@@ -161,7 +161,7 @@ class ReliabilityDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
     line_ : matplotlib Line2D
         The observed shares.
     band_ : matplotlib collection
@@ -196,7 +196,7 @@ class ReliabilityDisplay(Display):
         X_target : same type, of shape (n_target, n_features)
             Target rows.
         random_state : int, RandomState instance or None, default=0
-            Deals the folds, draws rows of large samples.
+            Shuffles the folds and draws rows of large samples.
 
         Returns
         -------

@@ -8,6 +8,7 @@ from weighbridge._svg import (
     Chart,
     bridge,
     concentration,
+    effective_rows,
     expected_error,
     feature,
     loss_along_curves,
@@ -18,7 +19,6 @@ from weighbridge._svg import (
     reliability,
     search_path,
     weights,
-    worth,
 )
 from weighbridge.pictures import WeightCurves
 from weighbridge.report._read import Facts
@@ -132,8 +132,8 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
             _untabled(
                 "fig-paired-change",
                 change,
-                "Left of the dashed line is better than no weights. Compare here and not there: "
-                "changes are taken on the same rows, which two intervals do not show.",
+                "Left of the dashed line is better than no weights. Compare weightings "
+                "here, not by their intervals: changes are measured on the same rows.",
             )
         )
     return found
@@ -179,26 +179,26 @@ def _overlap_figures(facts: Facts) -> list[Figure]:
                 overlap(pictures.overlap, id="overlap-chart"),
                 "Rows by the log of their ratio: how much more often such a row comes up in "
                 "deployment. Training is drawn upwards, deployment downwards; where deployment "
-                "rows have no training rows above them, no weight can stand for them.",
+                "rows have no training rows above them, no weighting can represent them.",
             )
         )
     if facts.overlap.get("worth_full") is not None:
-        found.append(_worth_figure(facts))
+        found.append(_effective_rows_figure(facts))
     if facts.shown is not None:
         found += _weight_figures(facts.shown, pictures.weights[facts.shown])
     return found
 
 
-def _worth_figure(facts: Facts) -> Figure:
+def _effective_rows_figure(facts: Facts) -> Figure:
     full, n_rows = facts.overlap["worth_full"], facts.overlap["n_source"]
     caption = (
-        "Unequal weights are worth fewer rows than there are: so many rows of equal weight would "
-        "give means as precise."
+        "Effective rows (Kish's effective sample size): how many equally weighted rows would give "
+        "as precise a mean."
     )
     if facts.use is None:
-        return _figure("fig-worth", worth(full, None, n_rows, id="worth"), caption)
+        return _figure("fig-worth", effective_rows(full, None, n_rows, id="worth"), caption)
     used = n_rows if facts.use == "none" else facts.overlap["worth_used"]
-    return _figure("fig-worth", worth(used, full, n_rows, id="worth"), caption)
+    return _figure("fig-worth", effective_rows(used, full, n_rows, id="worth"), caption)
 
 
 def _weight_figures(name: str, curves: WeightCurves) -> list[Figure]:

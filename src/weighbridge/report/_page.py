@@ -287,7 +287,7 @@ def _weightings(facts: Facts) -> list[tuple[str, bool]]:
 
 
 def _findings(facts: Facts) -> list[dict[str, Any]]:
-    """Return the findings, the gravest first, each with an id of its own."""
+    """Return the findings, the gravest first, each with a unique id."""
     seen: dict[str, int] = {}
     found = []
     for each in sorted(facts.findings, key=lambda finding: _LEVELS.get(finding["level"], 3)):
@@ -309,7 +309,7 @@ def _use(facts: Facts) -> str:
     )
     if files.get("model") is None:
         return f"In Python, result.model is {kept}; result.save(folder) writes it to a file."
-    # an average of models has no weights of its own
+    # an average of models has no weights
     whose = " in its largest part" if facts.use == "tuned" and len(facts.mixture) > 1 else ""
     weights = (
         f" The weight of every training row{whose} is in {files['weights']}."

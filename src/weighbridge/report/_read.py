@@ -1,4 +1,4 @@
-"""Reading a result: from its own file or from a page drawn from it, and what is in it by name."""
+"""Reading a result: from its file or from a page drawn from it, and what is in it by name."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Facts:
 
     @property
     def drawn(self) -> list[str]:
-        """The weightings that the pictures know, those of the reader's own choice first."""
+        """The weightings that the pictures know, those that were tuned or given first."""
         return sorted(self.pictures.weights, key=lambda name: name not in ("tuned", "given"))
 
     def is_none(self, name: str) -> bool:
@@ -199,7 +199,7 @@ def facts_of(result: dict[str, Any]) -> Facts:
         )
     if failed or not result.get("verdict"):
         raise ValueError(
-            "Got a result without a verdict, but a page needs one; the run failed, so mend what it "
+            "Got a result without a verdict, but a page needs one; the run failed, so fix what it "
             "said and run the command again."
         )
     return Facts(result)

@@ -55,7 +55,7 @@ def _candidate_table(facts: Facts) -> DataTable:
     heads += [
         f"change against none{', points' if numbers.is_share else ''}",
         interval,
-        "worth, rows",
+        "effective rows",
     ]
     known = bool(facts.expect.get("actual"))
     if known:
