@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from weighbridge._findings import number
 from weighbridge._svg._draw import WIDTH, Point, circle, element, rect, simplify, text, trace
 from weighbridge._svg._width import text_width
@@ -53,16 +55,8 @@ def loss_steps(losses: Sequence[float], none: float) -> LossSteps:
     against_none = none > known[0]
     if against_none:
         known = [loss for loss in known if loss <= none]
-    levels = {_quantile(known, k / N_STEPS) for k in range(N_STEPS + 1)}
-    return LossSteps(tuple(sorted(levels)), against_none)
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    part = place - below
-    return ordered[below] if part == 0 else (1 - part) * ordered[below] + part * ordered[above]
+    levels = np.unique(np.quantile(known, np.arange(N_STEPS + 1) / N_STEPS))
+    return LossSteps(tuple(levels.tolist()), against_none)
 
 
 def colour_steps(surface: BridgeSurface) -> LossSteps:

@@ -34,10 +34,8 @@ from weighbridge._svg._draw import (
     trace,
 )
 from weighbridge._svg._width import text_width
-from weighbridge.pictures import LovePlot
+from weighbridge.pictures import BALANCED, LovePlot
 
-# Differences below this are commonly called balanced.
-_BALANCED = 0.1
 _MOST_ROWS = 15
 _ROW = 21
 _TOP = 4
@@ -73,11 +71,11 @@ def _draw(rows: Sequence[_Row], after: str | None, svg: Svg) -> Chart:
     items: list[tuple[Mark, str]] = [(training_mark, "before")]
     if after is not None:
         items.append((weighted_mark, f"after ({after})"))
-    items.append((area_mark("wb-band"), f"below {_BALANCED}"))
+    items.append((area_mark("wb-band"), f"below {BALANCED}"))
     key, room = legend(items, bottom + 51)
     rest = len(rows) - len(shown)
     svg.height = bottom + 42 + room + 18 * (rest > 0)
-    svg.add(rect(left, _TOP, x(_BALANCED) - left, bottom - _TOP, "wb-band"))
+    svg.add(rect(left, _TOP, x(BALANCED) - left, bottom - _TOP, "wb-band"))
     svg.add(bottom_axis(x, bottom, name="difference in standard deviations", n=5, grid=_TOP))
     if shown:
         names = [row.name for row in shown]
@@ -141,7 +139,7 @@ def _arrow(x: Scale, y: float, cls: str, larger: float = 0) -> str:
 def _right_end(rows: Sequence[_Row]) -> float:
     """Return the end of the axis: beyond all finite differences, and well beyond the band."""
     sizes = [size for row in rows for size in (row.before, row.after) if math.isfinite(size)]
-    return 1.06 * max([*sizes, 2.5 * _BALANCED])
+    return 1.06 * max([*sizes, 2.5 * BALANCED])
 
 
 def _words(row: _Row, after: str | None) -> str:
@@ -163,11 +161,11 @@ def _describe(rows: Sequence[_Row], after: str | None) -> str:
         return "There are no differences to show."
     first = known[0]
     if after is None:
-        below = sum(row.before < _BALANCED for row in known)
+        below = sum(row.before < BALANCED for row in known)
         said = f"{first.name} differs most, by {_written(first.before)} standard deviations"
-        return f"{said}; {below} of {len(known)} differences are below {_BALANCED}."
-    below = sum(row.after < _BALANCED for row in known)
-    end = f"{below} of {len(known)} differences end below {_BALANCED}."
+        return f"{said}; {below} of {len(known)} differences are below {BALANCED}."
+    below = sum(row.after < BALANCED for row in known)
+    end = f"{below} of {len(known)} differences end below {BALANCED}."
     if math.isinf(first.before):
         return f"{first.name} is one value in training and another in deployment; {end}"
     verb = "falls" if first.after < first.before else "goes"

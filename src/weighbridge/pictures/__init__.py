@@ -2,6 +2,7 @@
 
 from weighbridge.pictures._bridge import CURVES, BridgeSurface, Mesh, RootWeights, compute_surface
 from weighbridge.pictures._features import (
+    BALANCED,
     MOST_ROWS,
     FeatureHistogram,
     LovePlot,

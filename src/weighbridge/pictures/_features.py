@@ -12,8 +12,9 @@ from weighbridge.diagnostics import BalanceTable, Feature, check_weights, read_f
 from weighbridge.pictures._picture import Picture, check_made
 from weighbridge.ratios import check_count
 
-# Rows of a love plot.
+# Rows of a love plot, and the differences that are commonly called balanced.
 MOST_ROWS = 15
+BALANCED = 0.1
 # Features with at most this many values get a bar for each of them.
 _MOST_VALUES = 30
 # Levels with fewer rows in both samples together share a bar, so that no single row shows.

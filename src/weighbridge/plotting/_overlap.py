@@ -83,19 +83,7 @@ class OverlapDisplay(Display):
             ratio = fit_ratio(X, X_target, ratio)
         return cls(compute_overlap(ratio.score_samples(X), ratio.score_samples(X_target)))
 
-    def plot(self, *, ax: Any = None) -> OverlapDisplay:
-        """Draw both histograms.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        OverlapDisplay
-            The object itself.
-        """
+    def _draw(self, ax: Any) -> None:
         ax = self._on(ax, 6, 4)
         overlap = self.overlap
         edges = overlap.edges
@@ -125,7 +113,6 @@ class OverlapDisplay(Display):
                 label=f"no training rows: {percent(overlap.beyond)} of deployment",
             )
         _finish_overlap(ax, overlap)
-        return self
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.
@@ -206,19 +193,7 @@ class ReliabilityDisplay(Display):
         rows = DomainRows(X, X_target, random_state=random_state)
         return cls(compute_reliability(CrossFittedDomain(rows)))
 
-    def plot(self, *, ax: Any = None) -> ReliabilityDisplay:
-        """Draw the steps with their band, and the diagonal.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            The object itself.
-        """
+    def _draw(self, ax: Any) -> None:
         ax = self._on(ax, 4.8, 4.4)
         curve = self.reliability
         self.band_ = ax.fill_between(
@@ -235,7 +210,6 @@ class ReliabilityDisplay(Display):
         ax.set(ylabel="observed share of deployment rows")
         ax.set_title(f"Within {curve.largest_gap:.2f} of the diagonal", fontsize=10)
         ax.legend(loc="upper left", frameon=False, fontsize=9)
-        return self
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.

@@ -118,7 +118,7 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
     actual = facts.expect.get("actual")
     error = expected_error(facts.forest, actual=actual, id=f"{start}expected-error")
     found = [
-        _untabled(
+        _figure(
             "fig-expected-error",
             error,
             f"A dot is the expected error in deployment, a bar its {facts.confidence} interval. "
@@ -129,7 +129,7 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
     if any(each["change"] is not None for each in facts.candidates):
         change = paired_change(facts.forest, id=f"{start}paired-change")
         found.append(
-            _untabled(
+            _figure(
                 "fig-paired-change",
                 change,
                 "Left of the dashed line is better than no weights. Compare weightings "
@@ -285,10 +285,7 @@ def detail_figures(facts: Facts) -> list[Figure]:
 
 
 def _figure(id_: str, chart: Chart, caption: str) -> Figure:
+    """Return a figure with its table; some charts share one, and come without."""
     heads, rows = chart.table
-    return Figure(id_, chart.title, caption, {"": chart}, table(chart.title, heads, rows))
-
-
-def _untabled(id_: str, chart: Chart, caption: str) -> Figure:
-    """Return a figure whose numbers are in a table that it shares with others."""
-    return Figure(id_, chart.title, caption, {"": chart})
+    found = table(chart.title, heads, rows) if heads else None
+    return Figure(id_, chart.title, caption, {"": chart}, found)

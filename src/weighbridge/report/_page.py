@@ -233,7 +233,7 @@ def _content(facts: Facts) -> dict[str, Any]:
         **tables.expect_tables(facts),
         "weightings": _weightings(facts),
         "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
-        "feature_tables": tables.feature_tables(facts),
+        "feature_tables": [tables.feature_table(each) for each in facts.pictures.features],
         "use": _use(facts),
         "snippets": snippets(facts),
         "rectangle": detail_figures(facts),

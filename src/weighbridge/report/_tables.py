@@ -65,21 +65,25 @@ def _candidate_table(facts: Facts) -> DataTable:
 
 
 def _candidate(facts: Facts, each: dict[str, Any]) -> list[str]:
-    numbers, error, change = facts.numbers, each["error"], each["change"]
+    numbers, change = facts.numbers, each["change"]
     literature = f" ({each['literature']})" if each.get("literature") else ""
     used = ", used" if each["name"] == facts.use else ""
     mixed = len(each.get("mixture") or []) > 1
     alpha = _DASH if each["alpha"] is None or mixed else f"{each['alpha']:.2f}"
     cells = [f"{each['name']}{literature}{used}", "mix" if mixed else f"{each['lam']:.2f}", alpha]
-    if error is None:
-        cells += ["withheld", _DASH]
-    else:
-        cells += [numbers.value(error["value"]), numbers.span(estimate(error))]
+    cells += _error(facts, each)
     if change is None:
         cells += [_DASH, _DASH]
     else:
         cells += [numbers.change(change["value"]), numbers.change_span(estimate(change))]
     return [*cells, _DASH if each["worth"] is None else f"{each['worth']:,.0f}"]
+
+
+def _error(facts: Facts, candidate: dict[str, Any]) -> list[str]:
+    error = candidate["error"]
+    if error is None:
+        return ["withheld", _DASH]
+    return [facts.numbers.value(error["value"]), facts.numbers.span(estimate(error))]
 
 
 def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
@@ -119,13 +123,9 @@ def _model_table(facts: Facts) -> DataTable | None:
 
 
 def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
-    numbers, error = facts.numbers, candidate["error"]
     used = ", used" if candidate["name"] == model["use"] else ""
-    training = numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
-    shown = ["withheld", _DASH]
-    if error is not None:
-        shown = [numbers.value(error["value"]), numbers.span(estimate(error))]
-    return [f"{candidate['name']}{used}", training, *shown]
+    training = facts.numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
+    return [f"{candidate['name']}{used}", training, *_error(facts, candidate)]
 
 
 def balance_table(facts: Facts) -> DataTable:
@@ -149,12 +149,7 @@ def _differences(row: FeatureDifference, names: list[str]) -> list[str]:
     return [signed(row.before, 2), *(signed(row.after.get(name), 2) for name in names)]
 
 
-def feature_tables(facts: Facts) -> list[DataTable]:
-    """Return the features that are drawn, a table for each."""
-    return [_feature_table(each) for each in facts.pictures.features]
-
-
-def _feature_table(feature: WeightedFeature) -> DataTable:
+def feature_table(feature: WeightedFeature) -> DataTable:
     """Return the shares of one feature's values or bins, every weighting in its own column."""
     columns = [feature.training, feature.deployment, *feature.weighted.values()]
     heads = ["training", "deployment", *feature.weighted]
@@ -184,12 +179,7 @@ def _attribution_table(facts: Facts) -> DataTable | None:
         "Which features tell the files apart",
         ["feature", "AUC of the feature alone", "AUC lost without it", "standard error"],
         (
-            [
-                each["name"],
-                number(each["alone"]),
-                number(each["fall"]),
-                number(each["standard_error"]),
-            ]
+            [each["name"], *(number(each[key]) for key in ("alone", "fall", "standard_error"))]
             for each in rows
         ),
     )
@@ -227,13 +217,7 @@ def _column_table(facts: Facts) -> DataTable | None:
         for each in used
     ]
     dropped = [
-        [
-            each["name"],
-            _DASH,
-            _DASH,
-            _DASH,
-            f"left out: {each['reason'].rstrip('.')} ({each['code']})",
-        ]
+        [each["name"], *[_DASH] * 3, f"left out: {each['reason'].rstrip('.')} ({each['code']})"]
         for each in left_out
     ]
     heads = ["column", "kind", "missing in training", "missing in deployment", "use"]
