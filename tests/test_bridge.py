@@ -301,7 +301,7 @@ def test_errors(model):
         BridgeDisplay.from_estimator(model, chart="map")
     data = make_quadratic(400, 100, reading="all_sd", random_state=0)
     fixed = ImportanceWeighted(LinearRegression(), data.ratio).fit(data.X, data.y)
-    with pytest.raises(TypeError, match="has searched for nothing"):
+    with pytest.raises(TypeError, match="did not search for a weighting"):
         BridgeDisplay.from_estimator(fixed)
     with pytest.raises(NotFittedError):
         BridgeDisplay.from_estimator(ImportanceWeightedCV(LinearRegression()))

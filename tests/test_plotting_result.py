@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from pictures import faults
-from weighbridge._svg._bridge import bridge
-from weighbridge._svg._love import love
+from weighbridge._svg import bridge, love
 from weighbridge.adaptation import adapt
 from weighbridge.pictures import Pictures, WeightCurves, read_forest
 from weighbridge.plotting import (

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.report import embedded, read_result, render, summary_html, write_report
-from weighbridge.report._render import environment
+from weighbridge.report._page import environment
 
 sys.path.append(str(Path(__file__).parent / "browser"))
 import results as made_up

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge._svg import LossSteps, frame
+from weighbridge._svg import LossSteps, bridge, frame, loss_along_curves, rectangle, search_path
 from weighbridge._svg._bands import loss_steps, outlines
-from weighbridge._svg._bridge import bridge, rectangle
-from weighbridge._svg._curves import loss_along_curves, search_path
 from weighbridge._svg._map import Words
 from weighbridge._svg._width import text_width
 from weighbridge.pictures import BridgeSurface, compute_surface

@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weighbridge import _svg
 from weighbridge._svg import Chart, style_sheet
-from weighbridge._svg import _feature as features
-from weighbridge._svg import _forest as forest
-from weighbridge._svg import _love as loves
-from weighbridge._svg import _overlap as overlaps
-from weighbridge._svg import _weights as weightings
 from weighbridge._svg._draw import is_bold
 from weighbridge._svg._width import text_width
 from weighbridge.pictures import (
@@ -44,37 +40,37 @@ NAMES = ("none", "full", "power", "relative", "tuned")
 
 
 def expected_error(expect, *, use, id):
-    return forest.expected_error(read_forest(expect, use), actual=expect.get("actual"), id=id)
+    return _svg.expected_error(read_forest(expect, use), actual=expect.get("actual"), id=id)
 
 
 def paired_change(expect, *, use, id):
-    return forest.paired_change(read_forest(expect, use), id=id)
+    return _svg.paired_change(read_forest(expect, use), id=id)
 
 
 def love(rows, after, *, id):
     pictures = Pictures.from_dict({"balance": rows, "weights": {}})
     pictures.weights[after] = None
-    return loves.love(pictures.love(after, max_rows=len(rows) + 1), after, id=id)
+    return _svg.love(pictures.love(after, max_rows=len(rows) + 1), after, id=id)
 
 
 def feature(histogram, after, *, id):
-    return features.feature(WeightedFeature.from_dict(histogram).after(after), after, id=id)
+    return _svg.feature(WeightedFeature.from_dict(histogram).after(after), after, id=id)
 
 
 def overlap(numbers, *, id):
-    return overlaps.overlap(OverlapHistogram.from_dict(numbers), id=id)
+    return _svg.overlap(OverlapHistogram.from_dict(numbers), id=id)
 
 
 def reliability(numbers, *, id):
-    return overlaps.reliability(ReliabilityCurve.from_dict(numbers), id=id)
+    return _svg.reliability(ReliabilityCurve.from_dict(numbers), id=id)
 
 
 def weights(numbers, *, id):
-    return weightings.weights(WeightCurves.from_dict(numbers), id=id)
+    return _svg.weights(WeightCurves.from_dict(numbers), id=id)
 
 
 def concentration(numbers, *, id):
-    return weightings.concentration(LorenzCurve.from_dict(numbers), id=id)
+    return _svg.concentration(LorenzCurve.from_dict(numbers), id=id)
 
 
 # --- samples --------------------------------------------------------------------------------------
@@ -202,9 +198,9 @@ def sample_charts():
         "expected_error": expected_error(sample_expect(), use="tuned", id="a"),
         "paired_change": paired_change(sample_expect(), use="tuned", id="a"),
         "love": love(sample_rows(), "tuned", id="a"),
-        "feature_key": features.feature_key("tuned", id="a"),
+        "feature_key": _svg.feature_key("tuned", id="a"),
         "overlap": overlap(sample_overlap(), id="a"),
-        "worth": weightings.worth(1557, 712, 4000, id="a"),
+        "worth": _svg.effective_rows(1557, 712, 4000, id="a"),
         "concentration": concentration(sample_weights(), id="a"),
         "weights": weights(sample_weights(), id="a"),
         "reliability": reliability(sample_reliability(), id="a"),
@@ -600,10 +596,10 @@ def test_one_bin_is_enough_for_an_overlap():
     ("used", "full", "n"),
     [(1557, 712, 4000), (4000, 3990, 4000), (6, None, 4000), (1, 1, 1), (3e8, 2e6, 10**9)],
 )
-def test_the_worth_of_weights_keeps_all_laws(used, full, n):
-    chart = weightings.worth(used, full, n, id="a")
+def test_effective_rows_keep_all_laws(used, full, n):
+    chart = _svg.effective_rows(used, full, n, id="a")
     check_chart(chart)
-    assert f"Worth {used:,.0f} of {n:,} rows" in chart.desc
+    assert f"{used:,.0f} effective rows of {n:,}" in chart.desc
     bar = ElementTree.fromstring(chart.svg).find(f"{SPACE}rect[@class='wb-weighted-fill']")
     assert float(bar.get("width")) == pytest.approx(352 * used / n, abs=0.06)
 

@@ -9,7 +9,7 @@ FAULTS = {
     "a word beyond the edge of its picture": (
         "document.querySelector('#fig-worth text').setAttribute('x', 355)",
         "probes.clipped()",
-        "What the weights are worth",
+        "Effective rows",
     ),
     "a mark beyond the edge of its picture": (
         "document.querySelector('#fig-worth rect').setAttribute('width', 400)",

@@ -1,4 +1,4 @@
-"""Where numbers are drawn: scales, the round numbers along them, and axes."""
+"""Where numbers are drawn and what marks mean: scales, round numbers along axes, legends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weighbridge._findings import number, tick_labels
-from weighbridge._svg._draw import SIZE, WIDTH, Point, element, group, text, trace
+from weighbridge._svg._draw import (
+    SIZE,
+    WIDTH,
+    Point,
+    circle,
+    element,
+    group,
+    line,
+    rect,
+    square,
+    text,
+    trace,
+)
 from weighbridge._svg._width import text_width
 
 Labels = Callable[[Sequence[float]], list[str]]
@@ -151,3 +163,44 @@ def _placed(x: Scale, labels: Labels, n: int, width: float) -> list[tuple[float,
         if all(left + a + 5 <= right - b for left, a, right, b in ends):
             return list(zip(values, words, places, strict=True))
     return []
+
+
+# Draws a mark in the 18 units right of x, in the middle of a line of text at height y.
+Mark = Callable[[float, float], str]
+_LINE = 18
+
+
+def legend(items: Sequence[tuple[Mark, str]], y: float, *, left: float = 4) -> tuple[str, float]:
+    """Return marks with their words, as many on a line as fit, and the height of them."""
+    if not items:
+        return "", 0
+    x, height, marks, words = left, _LINE, [], []
+    for mark, meaning in items:
+        width = 24 + text_width(meaning)
+        if x > left and x + width > WIDTH - 2:
+            x, height = left, height + _LINE
+        at = y + height - _LINE
+        marks.append(mark(x, at))
+        words.append(text(x + 23, at + 4, meaning, room=WIDTH - 2 - left - 23))
+        x += width + 12
+    return "".join(marks) + group(*words, class_="wb-muted"), height
+
+
+def line_mark(cls: str) -> Mark:
+    """Return a mark that is a piece of a line."""
+    return lambda x, y: line(x, y, x + 18, y, cls)
+
+
+def area_mark(cls: str) -> Mark:
+    """Return a mark that is a piece of an area."""
+    return lambda x, y: rect(x, y - 5, 18, 10, cls)
+
+
+def training_mark(x: float, y: float) -> str:
+    """Training rows as a hollow circle."""
+    return circle(x + 9, y, 4.5, "wb-training-fill")
+
+
+def weighted_mark(x: float, y: float) -> str:
+    """Weighted training rows as a filled square."""
+    return square(x + 9, y, 3.5, "wb-weighted-fill")

@@ -1,12 +1,17 @@
-"""Losses in a few steps of colour, and the outlines of equal steps on a surface."""
+"""Losses in a few steps of colour: on a surface, on marks, and in a legend."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weighbridge._svg._draw import Point
+import numpy as np
+
+from weighbridge._findings import number
+from weighbridge._svg._draw import WIDTH, Point, circle, element, rect, simplify, text, trace
+from weighbridge._svg._width import text_width
+from weighbridge.pictures import BridgeSurface
 
 N_STEPS = 8
 # A cell of four values, its corners in order: row and column of each beside the first.
@@ -15,6 +20,9 @@ _CORNERS = ((0, 0), (0, 1), (1, 1), (1, 0))
 Values = Sequence[Sequence[float]]
 # An edge between two neighbouring values: row, column, and whether it goes down.
 _Edge = tuple[int, int, bool]
+# From places on the map to units of the drawing.
+_ToUnits = Callable[[Sequence[float]], Point]
+_SWATCH = 13
 
 
 @dataclass(frozen=True)
@@ -47,16 +55,80 @@ def loss_steps(losses: Sequence[float], none: float) -> LossSteps:
     against_none = none > known[0]
     if against_none:
         known = [loss for loss in known if loss <= none]
-    levels = {_quantile(known, k / N_STEPS) for k in range(N_STEPS + 1)}
-    return LossSteps(tuple(sorted(levels)), against_none)
+    levels = np.unique(np.quantile(known, np.arange(N_STEPS + 1) / N_STEPS))
+    return LossSteps(tuple(levels.tolist()), against_none)
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    part = place - below
-    return ordered[below] if part == 0 else (1 - part) * ordered[below] + part * ordered[above]
+def colour_steps(surface: BridgeSurface) -> LossSteps:
+    """Return the steps of colour of the losses."""
+    return loss_steps(surface.loss.tolist(), loss_without_weights(surface))
+
+
+def loss_without_weights(surface: BridgeSurface) -> float:
+    """Return the loss at lam = 0; NaN where it is not known."""
+    found = surface.loss[surface.lam == 0]
+    return float(found[0]) if found.size else math.nan
+
+
+def candidate_marks(surface: BridgeSurface, to_units: _ToUnits, steps: LossSteps) -> str:
+    """Return a mark for each candidate; hollow where it failed."""
+    parts = []
+    columns = surface.x.tolist(), surface.y.tolist(), surface.loss.tolist()
+    for x, y, loss in zip(*columns, strict=True):
+        failed = math.isnan(loss)
+        cls = "wb-training-fill" if failed else f"wb-step-{steps.of(loss)} wb-axis"
+        parts.append(circle(*to_units((x, y)), 3 if failed else 4.5, cls))
+    return "".join(parts)
+
+
+def filled(surface: BridgeSurface, to_units: _ToUnits, steps: LossSteps) -> str:
+    """Return the surface in steps of colour, the best on top."""
+    mesh = surface.mesh
+    if mesh is None:
+        return ""
+    x, y, loss = (each.tolist() for each in mesh)
+    colours = steps.classes
+    layers = [(math.inf, colours[-1])]
+    layers += list(zip(steps.levels[-2:0:-1], colours[-2::-1], strict=True))
+    parts = []
+    for level, colour in layers:
+        lines = outlines(x, y, loss, level)
+        shapes = [simplify([*map(to_units, line), to_units(line[0])]) for line in lines]
+        outline = "".join(trace(shape[:-1], closed=True) for shape in shapes if len(shape) > 3)
+        if outline:
+            edge = " wb-grid" if level == math.inf else ""
+            parts.append(element("path", d=outline, class_=f"wb-step-{colour}{edge}"))
+    return "".join(parts)
+
+
+def colour_legend(surface: BridgeSurface, steps: LossSteps, y: float) -> str:
+    """Return the steps of colour with words at both ends."""
+    none = loss_without_weights(surface)
+    best, last = steps.levels[0], steps.levels[-1]
+    if all(map(math.isnan, surface.loss)):
+        return text(14, y, "no weighting could be evaluated")
+    if len(steps.levels) == 1:
+        return text(14, y, f"all alike: {surface.loss_name} {number(best)}")
+    low, high = _apart(best, last)
+    left = f"best, none {low}" if none <= best else f"best {low}"
+    right = f"{'as none' if steps.against_none else 'worst'} {high}"
+    colours = steps.classes
+    wide = _SWATCH * len(colours)
+    widths = text_width(left), text_width(right)
+    x = (WIDTH - wide) / 2 + (widths[0] - widths[1]) / 2
+    x = min(max(x, 14 + widths[0] + 7), WIDTH - 14 - widths[1] - 7 - wide)
+    parts = [text(x - 7, y, left, anchor="end"), text(x + wide + 7, y, right)]
+    for place, colour in enumerate(colours):
+        parts.append(rect(x + _SWATCH * place, y - 10, _SWATCH, 11, f"wb-step-{colour} wb-grid"))
+    return "".join(parts)
+
+
+def _apart(low: float, high: float) -> tuple[str, str]:
+    """Write two numbers with as many digits as it takes to tell them apart."""
+    for digits in range(3, 7):
+        if number(low, digits) != number(high, digits):
+            break
+    return number(low, digits), number(high, digits)
 
 
 def outlines(

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from weighbridge._findings import number, percent
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
-from weighbridge._svg._bands import LossSteps
+from weighbridge._svg._bands import (
+    LossSteps,
+    candidate_marks,
+    colour_legend,
+    colour_steps,
+    filled,
+    loss_without_weights,
+)
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -24,18 +32,10 @@ from weighbridge._svg._map import (
     Frame,
     Words,
     are_alike,
-    candidate_marks,
     candidate_rows,
     candidates_table,
-    choice_words,
-    colour_legend,
-    colour_steps,
-    cursor,
     curve_lines,
-    describe,
-    filled,
     frame,
-    name_curves,
     name_ends,
     star,
     widened,
@@ -48,6 +48,15 @@ _LEFT, _RIGHT = 52.0, WIDTH - 14.0
 # With less of the differences kept than this, a map would show what is not there.
 _LEAST_KEPT = 0.85
 _TITLE = "Map of all weightings"
+# Names of curves: how far below them words stand, and where along the deck, in order of preference;
+# None is the place of the largest rise.
+_NAMED: dict[str, tuple[float, tuple[float | None, ...]]] = {
+    "relative": (-6.0, (None, 0.45, 0.55, 0.38, 0.62)),
+    "mixture": (14.0, (None, 0.42, 0.58, 0.35, 0.65)),
+    "power": (16.0, (None, 0.45, 0.55, 0.38, 0.62)),
+    "straight": (-4.0, (0.72, 0.28, 0.6, 0.4, 0.5)),
+}
+_NUMBERED = ("0.2", "0.4", "0.6", "0.8")
 
 
 def bridge(surface: BridgeSurface, *, id: str) -> Chart:
@@ -66,14 +75,14 @@ def bridge(surface: BridgeSurface, *, id: str) -> Chart:
     at = to_units(surface.chosen_place)
     words.keep_free(*at, 8)
     name_ends(surface, to_units, words)
-    name_curves(surface, to_units, words)
+    _name_curves(surface, to_units, words)
     legend = _Legend(surface, steps, to_units)
-    desc = describe(surface)
+    desc = _describe(surface)
     svg = Svg(id, _TITLE, desc, to_units.bottom + legend.height, data=to_units.data)
     svg.add(filled(surface, to_units, steps), curve_lines(surface, to_units))
     if surface.mesh is None:
         svg.add(candidate_marks(surface, to_units, steps))
-    svg.add(*words.parts, star(*at), cursor(), *legend.parts)
+    svg.add(*words.parts, star(*at), _cursor(), *legend.parts)
     return svg.chart(candidates_table(surface))
 
 
@@ -83,7 +92,7 @@ class _Legend:
     def __init__(self, surface: BridgeSurface, steps: LossSteps, to_units: Frame) -> None:
         y = to_units.bottom + 16
         self.parts = [colour_legend(surface, steps, y)]
-        choice = f"chosen: {choice_words(surface)}"
+        choice = f"chosen: {_choice_words(surface)}"
         self.parts += [star(22, y + 17, 7), text(33, y + 21, choice)]
         key = "on the deck: lam"
         if 33 + text_width(choice) + text_width(key) + 12 < WIDTH:
@@ -111,7 +120,7 @@ def _nothing_to_map(surface: BridgeSurface, id: str) -> Chart:
 def rectangle(surface: BridgeSurface, *, id: str, note: str = "") -> Chart:
     """Draw the losses over alpha and lam as they are, below a note."""
     title = f"{capital(surface.loss_name)} over alpha and lam"
-    desc = f"{note} {describe(surface)}".strip()
+    desc = f"{note} {_describe(surface)}".strip()
     lines = wrap(note, WIDTH - 28) if note else []
     top = 16.0 * len(lines) + 24
     alphas = float(surface.alpha.min()), float(surface.alpha.max())
@@ -169,3 +178,74 @@ def _edges(values: set[float]) -> dict[float, Point]:
     halves = [(low + high) / 2 for low, high in pairwise(ordered)]
     ends = [ordered[0], *halves, ordered[-1]]
     return {value: (ends[place], ends[place + 1]) for place, value in enumerate(ordered)}
+
+
+def _name_curves(surface: BridgeSurface, to_units: Frame, words: Words) -> None:
+    """Set the names of the curves, and numbers of lam along the deck."""
+    for name, (offset, along) in _NAMED.items():
+        if name not in surface.curves:
+            continue
+        curve = [to_units(place) for place in surface.curves[name].tolist()]
+        places = [_place_along(curve, share) for share in along]
+        words.put(name, [(x, y + offset) for x, y in places])
+    for lam, hanger in surface.hangers.items():
+        if f"{lam:g}" in _NUMBERED:
+            x, y = to_units(hanger[0])
+            words.put(f"{lam:g}", [(x, y + 14)], "wb-muted wb-halo")
+
+
+def _place_along(curve: Sequence[Point], share: float | None) -> Point:
+    """Return the place of a curve above a share of its deck, or of its largest rise."""
+    start, end = curve[0], curve[-1]
+    if share is None:
+        return max(curve, key=lambda place: abs(place[1] - start[1]))
+    at = start[0] + share * (end[0] - start[0])
+    return min(curve, key=lambda place: abs(place[0] - at))
+
+
+def _cursor() -> str:
+    """Return the ring that a script moves over the map; hidden without one."""
+    # edges in the colour of the page set it off from the colours beneath
+    rings = [
+        circle(0, 0, r, cls) for r, cls in ((9, "wb-star"), (11, "wb-star"), (10, "wb-actual"))
+    ]
+    return element("g", "".join(rings), class_="wb-cursor", fill_opacity="0", display="none")
+
+
+def _describe(surface: BridgeSurface) -> str:
+    """Say what was chosen, where that is, and what it gains."""
+    chosen = surface.chosen
+    words = f"Selected: {_choice_words(surface)}"
+    if chosen.lam not in (0, 1):
+        words += f", {_whereabouts(surface)}"
+    words += "."
+    none, own = loss_without_weights(surface), _loss_of_choice(surface)
+    if not math.isnan(none + own) and chosen.lam != 0:
+        name = capital(surface.loss_name)
+        words += f" {name} {number(own)}, without weights {number(none)}."
+    return words
+
+
+def _choice_words(surface: BridgeSurface) -> str:
+    """Return what was chosen; at the ends alpha means nothing."""
+    lam, alpha = surface.chosen
+    if lam in (0, 1):
+        return "no weights (lam 0)" if lam == 0 else "the full ratio (lam 1)"
+    return f"lam {number(lam)}, alpha {number(alpha)}"
+
+
+def _whereabouts(surface: BridgeSurface) -> str:
+    ends = surface.ends
+    length = math.dist(ends["none"], ends["full"])
+    for name, words in (("none", "near no weights"), ("full", "near the full ratio")):
+        if math.dist(surface.chosen_place, ends[name]) < 0.3 * length:
+            return words
+    return "between no weights and the full ratio"
+
+
+def _loss_of_choice(surface: BridgeSurface) -> float:
+    chosen = surface.chosen
+    for lam, alpha, loss, _ in candidate_rows(surface):
+        if lam == chosen.lam and (lam in (0, 1) or alpha == chosen.alpha):
+            return loss
+    return math.nan

@@ -9,6 +9,7 @@ import numpy as np
 
 from weighbridge._findings import number
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
+from weighbridge._svg._bands import candidate_marks, colour_steps
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -25,16 +26,13 @@ from weighbridge._svg._draw import (
 from weighbridge._svg._map import (
     Words,
     are_alike,
-    candidate_marks,
     candidate_places,
     candidate_rows,
     candidates_table,
-    colour_steps,
     curve_lines,
     frame,
     loss_words,
     name_ends,
-    sentence,
     star,
     widened,
 )
@@ -54,7 +52,7 @@ def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
     curves = _curves(surface)
     if not curves:
         words = "The search tried too few weightings of one alpha to draw a curve."
-        return sentence(id, title, words, candidates_table(surface))
+        return _sentence(id, title, words, candidates_table(surface))
     used = max(curves, key=lambda curve: curve.is_chosen)
     desc = used.flatness()
     rows = _legend_rows(curves)
@@ -90,7 +88,7 @@ class _Curve:
 
     @property
     def cls(self) -> str:
-        """A line of its own for each curve."""
+        """The class of its line, which differs from curve to curve."""
         if self.is_chosen:
             return "wb-used"
         return "wb-reference" if self.name == "relative" else "wb-other"
@@ -156,7 +154,7 @@ def search_path(surface: BridgeSurface, *, id: str) -> Chart:
     known = [(loss, place) for place, loss in enumerate(losses, 1) if not math.isnan(loss)]
     table = _path_table(surface)
     if not known:
-        return sentence(id, title, "No evaluation of the search succeeded.", table)
+        return _sentence(id, title, "No evaluation of the search succeeded.", table)
     desc = f"Best found at evaluation {min(known)[1]} of {len(losses)}."
     top, parts = 0.0, []
     if not are_alike(surface):
@@ -217,3 +215,10 @@ def _path_table(surface: BridgeSurface) -> Table:
         )
         for place, (lam, alpha, loss, _) in enumerate(candidate_rows(surface), 1)
     )
+
+
+def _sentence(id: str, title: str, words: str, table: Table) -> Chart:
+    """Return words where there is nothing to draw."""
+    svg = Svg(id, title, words, 44)
+    svg.add(text(14, 26, words, room=WIDTH - 28))
+    return svg.chart(table)

@@ -7,9 +7,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from weighbridge._findings import number, percent, percent_labels
-from weighbridge._svg import _legend as marks
-from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
+from weighbridge._svg._axes import (
+    Scale,
+    area_mark,
+    bottom_axis,
+    left_axis,
+    legend,
+    line_mark,
+    scale,
+    training_mark,
+    weighted_mark,
+)
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -28,12 +39,10 @@ from weighbridge._svg._draw import (
     trace,
 )
 from weighbridge._svg._width import text_width
-from weighbridge.pictures import FeatureHistogram
+from weighbridge.pictures import BALANCED, FeatureHistogram
 
 _PLOT = 92
 _LEFT, _RIGHT = 6, WIDTH - 6
-# Means that differ by less, in standard deviations, are commonly called balanced.
-_BALANCED = 0.1
 # Histograms of equal samples of some hundred rows differ by about this share of their area.
 _SAME_SHAPE = 0.12
 # Training, deployment, and weighted training where there are weights.
@@ -87,23 +96,23 @@ def _edges(histogram: FeatureHistogram) -> list[float]:
 
 def feature_key(after: str | None, *, id: str) -> Chart:
     """Draw what the marks of `feature` mean, once for many of them."""
-    items = [(_training_both, "training"), (marks.deployment_area, "deployment")]
+    items = [(_training_both, "training"), (area_mark("wb-deployment-fill"), "deployment")]
     desc = "Dashed line or circle: training; filled area: deployment"
     if after is not None:
         items.append((_weighted_both, f"weighted training ({after})"))
         desc += "; solid line or square: weighted"
-    key, height = marks.legend(items, 10)
+    key, height = legend(items, 10)
     svg = Svg(id, "What the marks mean", f"{desc}.", height + 2)
     svg.add(key)
     return svg.chart()
 
 
 def _training_both(x: float, y: float) -> str:
-    return marks.training_line(x, y) + marks.training_mark(x, y)
+    return line_mark("wb-training")(x, y) + training_mark(x, y)
 
 
 def _weighted_both(x: float, y: float) -> str:
-    return marks.weighted_line(x, y) + marks.weighted_mark(x, y)
+    return line_mark("wb-weighted")(x, y) + weighted_mark(x, y)
 
 
 def _head(histogram: FeatureHistogram, name: str) -> tuple[str, float]:
@@ -264,7 +273,7 @@ def _density_words(
     edges: Sequence[float],
 ) -> str:
     """Say it of means; of shapes where the means are alike."""
-    measure, least = _difference_of_means, _BALANCED
+    measure, least = _difference_of_means, BALANCED
     said = "lower in training than in deployment"
     if measure(training, deployment, edges) > 0:
         said = "higher in training than in deployment"
@@ -304,8 +313,7 @@ def _largest_move(
 
 def _distance(one: Sequence[float], other: Sequence[float], edges: Sequence[float]) -> float:
     """Return half of the area between two histograms."""
-    widths = [high - low for low, high in pairwise(edges)]
-    return sum(abs(a - b) * w for a, b, w in zip(one, other, widths, strict=True)) / 2
+    return float(np.abs(np.subtract(one, other)) @ np.diff(edges)) / 2
 
 
 def _difference_of_means(
@@ -318,11 +326,10 @@ def _difference_of_means(
 
 def _moments(heights: Sequence[float], edges: Sequence[float]) -> tuple[float, float]:
     """Return mean and standard deviation of a histogram, in units of its range."""
-    low, span = edges[0], edges[-1] - edges[0]
-    places = [((a - low) / span + (b - low) / span) / 2 for a, b in pairwise(edges)]
-    shares = [h * (b - a) for h, (a, b) in zip(heights, pairwise(edges), strict=True)]
-    total = sum(shares) or 1.0
-    mean = sum(share * place for share, place in zip(shares, places, strict=True)) / total
-    square = sum(s * (place - mean) ** 2 for s, place in zip(shares, places, strict=True)) / total
+    ends = (np.array(edges) - edges[0]) / (edges[-1] - edges[0])
+    places = (ends[:-1] + ends[1:]) / 2
+    shares = np.array(heights) * np.diff(edges)
+    shares /= shares.sum() or 1.0
+    mean = float(shares @ places)
     # rows of one bin still differ
-    return mean, max(math.sqrt(square), 0.5 / len(places))
+    return mean, max(math.sqrt(shares @ (places - mean) ** 2), 0.5 / places.size)

@@ -9,9 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from weighbridge._findings import Numbers, number, percent_labels, signed_labels, tick_labels
-from weighbridge._svg import _legend as marks
-from weighbridge._svg._axes import Labels, Scale, bottom_axis, scale
-from weighbridge._svg._draw import WIDTH, Chart, Svg, capital, circle, group, line, square, text
+from weighbridge._svg._axes import (
+    Labels,
+    Mark,
+    Scale,
+    bottom_axis,
+    legend,
+    line_mark,
+    scale,
+)
+from weighbridge._svg._draw import (
+    WIDTH,
+    Chart,
+    Svg,
+    capital,
+    circle,
+    element,
+    group,
+    line,
+    square,
+    text,
+)
 from weighbridge._svg._width import text_width, wrap
 from weighbridge.pictures import Forest
 
@@ -95,7 +113,7 @@ class _Writer(Numbers):
     def __init__(self, forest: Forest):
         known = [value for value in forest.value.tolist() if not math.isnan(value)]
         super().__init__(forest.measure, known[0] if known else 0.0)
-        # so many zeros would leave no room for the picture
+        # that many zeros would leave no room for the picture
         largest = max((abs(value) for value in known), default=0.0)
         self.is_extreme = not (largest < 1e8 and (largest >= 1e-5 or largest == 0))
 
@@ -161,7 +179,7 @@ class _Forest:
             svg = Svg(id, title, desc, bottom + 8)
             svg.add(names, _instead(self._left(), bottom, instead))
             return svg.chart()
-        key, room = marks.legend(self._key(), bottom + 50)
+        key, room = legend(self._key(), bottom + 50)
         svg = Svg(id, title, desc, bottom + 42 + room)
         x = self._scale(known)
         svg.add(bottom_axis(x, bottom, name=self.axis, labels=self.labels, grid=_TOP), names)
@@ -206,29 +224,29 @@ class _Forest:
             shape(value, y, size, f"{look}-fill"),
         ]
         if row.actual is not None:
-            parts.append(marks.diamond(x(self.factor * row.actual), y))
+            parts.append(_diamond(x(self.factor * row.actual), y))
         cls = "wb-used" if row.used else ""
         parts.append(text(WIDTH - 2, y + 4, self.write(row.value), cls, anchor="end"))
         return "".join(parts)
 
     def _place_of_words(self, x: Scale) -> tuple[float, str]:
-        """Return where words stand instead of a number: in the middle, or beside the zero line."""
+        """Return where words stand instead of a number: in the middle, or next to the zero line."""
         if not self.zero:
             return (x.start + x.end) / 2, "middle"
         if x(0) - x.start > x.end - x(0):
             return x(0) - 8, "end"
         return x(0) + 8, "start"
 
-    def _key(self) -> list[tuple[marks.Mark, str]]:
-        items: list[tuple[marks.Mark, str]] = []
+    def _key(self) -> list[tuple[Mark, str]]:
+        items: list[tuple[Mark, str]] = []
         if any(row.used for row in self.rows) and len(self.rows) > 1:
-            items.append((marks.used_mark, "the one to use"))
+            items.append((_used_mark, "the one to use"))
         if any(row.rough for row in self.rows):
-            items.append((marks.rough_mark, "rough: thin overlap"))
+            items.append((line_mark("wb-other wb-rough"), "rough: thin overlap"))
         if any(row.actual is not None for row in self.rows):
-            items.append((marks.actual_mark, "actual error"))
+            items.append((_actual_mark, "actual error"))
         if self.zero:
-            items.append((marks.reference_line, "left of it is better"))
+            items.append((line_mark("wb-reference"), "left of it is better"))
         return items
 
 
@@ -241,3 +259,16 @@ def _instead(left: float, bottom: float, words: str) -> str:
     first = (_TOP + bottom) / 2 + 4 - 8 * (len(lines) - 1)
     parts = [text((left + WIDTH) / 2, first + 16 * k, each) for k, each in enumerate(lines)]
     return group(*parts, class_="wb-muted", text_anchor="middle")
+
+
+def _used_mark(x: float, y: float) -> str:
+    return line(x, y, x + 18, y, "wb-used") + square(x + 9, y, 4.5, "wb-used-fill")
+
+
+def _actual_mark(x: float, y: float) -> str:
+    return _diamond(x + 9, y)
+
+
+def _diamond(x: float, y: float, r: float = 5) -> str:
+    corners = f"{x:g} {y - r:g} {x + r:g} {y:g} {x:g} {y + r:g} {x - r:g} {y:g}"
+    return element("polygon", points=corners, class_="wb-actual")

@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from weighbridge._findings import INFINITY, UNKNOWN, number
-from weighbridge._svg import _legend as marks
-from weighbridge._svg._axes import Scale, bottom_axis, scale
+from weighbridge._svg._axes import (
+    Mark,
+    Scale,
+    area_mark,
+    bottom_axis,
+    legend,
+    scale,
+    training_mark,
+    weighted_mark,
+)
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -26,10 +34,8 @@ from weighbridge._svg._draw import (
     trace,
 )
 from weighbridge._svg._width import text_width
-from weighbridge.pictures import LovePlot
+from weighbridge.pictures import BALANCED, LovePlot
 
-# Differences below this are commonly called balanced.
-_BALANCED = 0.1
 _MOST_ROWS = 15
 _ROW = 21
 _TOP = 4
@@ -62,14 +68,14 @@ def _draw(rows: Sequence[_Row], after: str | None, svg: Svg) -> Chart:
     words = [_words(row, after) for row in shown]
     right = WIDTH - 12 - max(map(text_width, words), default=0.0)
     x = scale((0, _right_end(shown)), (left, right))
-    items = [(marks.training_mark, "before")]
+    items: list[tuple[Mark, str]] = [(training_mark, "before")]
     if after is not None:
-        items.append((marks.weighted_mark, f"after ({after})"))
-    items.append((marks.band_mark, f"below {_BALANCED}"))
-    key, room = marks.legend(items, bottom + 51)
+        items.append((weighted_mark, f"after ({after})"))
+    items.append((area_mark("wb-band"), f"below {BALANCED}"))
+    key, room = legend(items, bottom + 51)
     rest = len(rows) - len(shown)
     svg.height = bottom + 42 + room + 18 * (rest > 0)
-    svg.add(rect(left, _TOP, x(_BALANCED) - left, bottom - _TOP, "wb-band"))
+    svg.add(rect(left, _TOP, x(BALANCED) - left, bottom - _TOP, "wb-band"))
     svg.add(bottom_axis(x, bottom, name="difference in standard deviations", n=5, grid=_TOP))
     if shown:
         names = [row.name for row in shown]
@@ -133,7 +139,7 @@ def _arrow(x: Scale, y: float, cls: str, larger: float = 0) -> str:
 def _right_end(rows: Sequence[_Row]) -> float:
     """Return the end of the axis: beyond all finite differences, and well beyond the band."""
     sizes = [size for row in rows for size in (row.before, row.after) if math.isfinite(size)]
-    return 1.06 * max([*sizes, 2.5 * _BALANCED])
+    return 1.06 * max([*sizes, 2.5 * BALANCED])
 
 
 def _words(row: _Row, after: str | None) -> str:
@@ -155,11 +161,11 @@ def _describe(rows: Sequence[_Row], after: str | None) -> str:
         return "There are no differences to show."
     first = known[0]
     if after is None:
-        below = sum(row.before < _BALANCED for row in known)
+        below = sum(row.before < BALANCED for row in known)
         said = f"{first.name} differs most, by {_written(first.before)} standard deviations"
-        return f"{said}; {below} of {len(known)} differences are below {_BALANCED}."
-    below = sum(row.after < _BALANCED for row in known)
-    end = f"{below} of {len(known)} differences end below {_BALANCED}."
+        return f"{said}; {below} of {len(known)} differences are below {BALANCED}."
+    below = sum(row.after < BALANCED for row in known)
+    end = f"{below} of {len(known)} differences end below {BALANCED}."
     if math.isinf(first.before):
         return f"{first.name} is one value in training and another in deployment; {end}"
     verb = "falls" if first.after < first.before else "goes"

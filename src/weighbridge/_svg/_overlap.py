@@ -8,8 +8,14 @@ from itertools import pairwise
 import numpy as np
 
 from weighbridge._findings import number, percent, percent_labels
-from weighbridge._svg import _legend as marks
-from weighbridge._svg._axes import bottom_axis, left_axis, scale
+from weighbridge._svg._axes import (
+    area_mark,
+    bottom_axis,
+    left_axis,
+    legend,
+    line_mark,
+    scale,
+)
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -44,12 +50,15 @@ def overlap(overlap: OverlapHistogram, *, id: str) -> Chart:
     bottom = middle + _HALF + 4
     up = scale((0, tallest), (middle, _TOP))
     down = scale((0, tallest), (middle, bottom - 4))
-    items = [(marks.training_line, "training, up"), (marks.deployment_area, "deployment, down")]
+    items = [
+        (line_mark("wb-training"), "training, up"),
+        (area_mark("wb-deployment-fill"), "deployment, down"),
+    ]
     has_beyond = overlap.n_beyond > 0 and limit < edges[-1]
     if overlap.n_beyond > 0:
         words = f"no training rows: {percent(overlap.beyond)} of deployment"
-        items.append((marks.hatch_mark, words))
-    key, room = marks.legend(items, bottom + 51)
+        items.append((_hatch_mark, words))
+    key, room = legend(items, bottom + 51)
     svg = Svg(id, title, desc, bottom + 42 + room)
     if has_beyond:
         start = x.clamp(limit)
@@ -75,6 +84,10 @@ def _describe(overlap: OverlapHistogram) -> str:
     return f"{capital(share)} of deployment rows lie beyond all training rows."
 
 
+def _hatch_mark(x: float, y: float) -> str:
+    return hatch(x, y - 5, 18, 10, 5)
+
+
 def _overlap_table(overlap: OverlapHistogram) -> Table:
     columns = overlap.edges[:-1], overlap.edges[1:], overlap.training, overlap.deployment
     rows = [
@@ -97,11 +110,11 @@ def reliability(reliability: ReliabilityCurve, *, id: str) -> Chart:
         return steps(edges, [y.clamp(value) for value in shares.tolist()])
 
     items = [
-        (marks.weighted_line, "observed"),
-        (marks.band_mark, "its uncertainty"),
-        (marks.reference_line, "as predicted"),
+        (line_mark("wb-weighted"), "observed"),
+        (area_mark("wb-band"), "its uncertainty"),
+        (line_mark("wb-reference"), "as predicted"),
     ]
-    key, room = marks.legend(items, bottom + 51)
+    key, room = legend(items, bottom + 51)
     svg = Svg(id, title, desc, bottom + 42 + room)
     middles = zip(places, [y.clamp(value) for value in reliability.observed.tolist()], strict=True)
     svg.add(

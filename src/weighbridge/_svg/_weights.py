@@ -1,4 +1,4 @@
-"""Weights: what they are worth, on how few rows they sit, and how large they are."""
+"""Weights: how many effective rows they leave, on how few rows they sit, how large they are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from weighbridge._findings import count, number, percent, percent_labels
-from weighbridge._svg import _legend as marks
-from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
+from weighbridge._svg._axes import (
+    Mark,
+    Scale,
+    area_mark,
+    bottom_axis,
+    left_axis,
+    legend,
+    line_mark,
+    scale,
+)
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -29,10 +37,10 @@ from weighbridge.pictures import LorenzCurve, WeightCurves
 _NEAR = 8.0
 
 
-def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
-    """Draw how many of `n` rows the used weights are worth, and the full ratio where it differs."""
-    title = "What the weights are worth"
-    desc = f"Worth {count(used)} of {count(n)} rows"
+def effective_rows(used: float, full: float | None, n: int, *, id: str) -> Chart:
+    """Draw the effective rows of the used weights among `n`, and of the full ratio if another."""
+    title = "Effective rows"
+    desc = f"{count(used)} effective rows of {count(n)}"
     desc += f"; {count(full)} with the full ratio." if full is not None else "."
     x = scale((0, max(n, 1)), (4, WIDTH - 4))
     top, height = 22.0, 20.0
@@ -41,7 +49,7 @@ def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
     svg.add(
         rect(x.start, top, x.end - x.start, height, "wb-band"),
         rect(x.start, top, x.clamp(used) - x.start, height, "wb-weighted-fill"),
-        _label(x, used, 14, f"used: worth {count(used)}", "wb-used"),
+        _label(x, used, 14, f"used: {count(used)} effective rows", "wb-used"),
         line(x.start, top + height, x.end, top + height, "wb-axis"),
         text(x.start, axis, "0", "wb-muted"),
         text(x.end, axis, f"{count(n)} rows", "wb-muted", anchor="end"),
@@ -50,11 +58,11 @@ def worth(used: float, full: float | None, n: int, *, id: str) -> Chart:
         at = x.clamp(full)
         svg.add(
             line(at, top, at, top + height + 5, "wb-tick"),
-            _label(x, full, top + height + 16, f"full ratio: worth {count(full)}", ""),
+            _label(x, full, top + height + 16, f"full ratio: {count(full)} effective rows", ""),
         )
     rows = [("used", count(used))]
     rows += [("full ratio", count(full))] if full is not None else []
-    return svg.chart((("weights", "worth, rows"), (*rows, ("all rows", count(n)))))
+    return svg.chart((("weights", "effective rows"), (*rows, ("all rows", count(n)))))
 
 
 def concentration(lorenz: LorenzCurve, *, id: str) -> Chart:
@@ -67,8 +75,9 @@ def concentration(lorenz: LorenzCurve, *, id: str) -> Chart:
     x, y = scale((0, 1), (left, WIDTH - 12)), scale((0, 1), (bottom, top))
     curve = [(x(a), y(b)) for a, b in zip(rows, weight, strict=True)]
     height = float(np.interp(half, rows, weight))
-    key, room = marks.legend(
-        [(marks.weighted_line, "weights"), (marks.reference_line, "all rows alike")], bottom + 51
+    key, room = legend(
+        [(line_mark("wb-weighted"), "weights"), (line_mark("wb-reference"), "all rows alike")],
+        bottom + 51,
     )
     svg = Svg(id, title, desc, bottom + 42 + room)
     svg.add(
@@ -99,7 +108,7 @@ def weights(weights: WeightCurves, *, id: str) -> Chart:
     left, top, bottom = 48.0, 8.0, 148.0
     x = scale((low, high), (left, WIDTH - 8), log=True)
     y = scale((0, max(counts) or 1), (bottom, top))
-    key, room = marks.legend(_weight_key(weights, shows_bound), bottom + 51)
+    key, room = legend(_weight_key(weights, shows_bound), bottom + 51)
     svg = Svg(id, title, desc, bottom + 42 + room)
     bars = [(x(edge), y(height)) for edge, height in steps(edges, counts)]
     svg.add(
@@ -118,25 +127,17 @@ def weights(weights: WeightCurves, *, id: str) -> Chart:
     return svg.chart((("weight", "rows"), tuple(rows)))
 
 
-def _weight_key(weights: WeightCurves, shows_bound: bool) -> list[tuple[marks.Mark, str]]:
-    items: list[tuple[marks.Mark, str]] = [
-        (_bar_mark, "training rows"),
-        (marks.reference_line, "mean 1"),
+def _weight_key(weights: WeightCurves, shows_bound: bool) -> list[tuple[Mark, str]]:
+    items: list[tuple[Mark, str]] = [
+        (area_mark("wb-weighted-area"), "training rows"),
+        (line_mark("wb-reference"), "mean 1"),
     ]
     if weights.bound is not None:
         beyond = "" if shows_bound else ", beyond the axis"
-        items.append((_bound_mark, f"bound {number(weights.bound)}{beyond}"))
+        items.append((line_mark("wb-caution"), f"bound {number(weights.bound)}{beyond}"))
     if weights.n_below:
         items.append((_no_mark, f"first bar: also {count(weights.n_below)} with smaller weights"))
     return items
-
-
-def _bar_mark(x: float, y: float) -> str:
-    return rect(x, y - 5, 18, 10, "wb-weighted-area")
-
-
-def _bound_mark(x: float, y: float) -> str:
-    return line(x, y, x + 18, y, "wb-caution")
 
 
 def _no_mark(x: float, y: float) -> str:

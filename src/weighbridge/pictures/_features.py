@@ -1,18 +1,22 @@
-"""One feature in two samples: shares by value, or densities on common bins."""
+"""How features differ between two samples: standardised differences, and histograms."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from weighbridge.diagnostics import Feature, check_weights, read_features
-from weighbridge.pictures._picture import Picture
+from weighbridge.diagnostics import BalanceTable, Feature, check_weights, read_features
+from weighbridge.pictures._picture import Picture, check_made
+from weighbridge.ratios import check_count
 
-# Features with at most so many values get a bar for each of them.
-MOST_VALUES = 30
+# Rows of a love plot, and the differences that are commonly called balanced.
+MOST_ROWS = 15
+BALANCED = 0.1
+# Features with at most this many values get a bar for each of them.
+_MOST_VALUES = 30
 # Levels with fewer rows in both samples together share a bar, so that no single row shows.
 _RARE = 10
 # Axes end at these quantiles, not at the extreme values.
@@ -20,6 +24,77 @@ _ENDS = (0.005, 0.995)
 _MOST_BINS = 30
 # With more steps than this in a bin it does not matter where in a step the bin ends.
 _FINE = 50
+
+# Known values of a sample and their shares of it.
+_Sample = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class LovePlot(Picture):
+    """Sizes of standardised differences, largest first, as `compute_love` sorts them.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Features, levels of categories, missing values.
+    before : ndarray of shape (n_rows,)
+        Sizes of the differences without weights; infinite between two constants, NaN where a
+        sample has no values.
+    after : ndarray of shape (n_rows,) or None
+        With weights, where there are any.
+    n_left_out : int
+        Rows of the table that are not here, since they differ less.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnostics import balance_table
+    >>> from weighbridge.plotting import compute_love
+    >>> compute_love(balance_table([[1.0, 0.0], [3.0, 1.0]], [[5.0, 0.0], [7.0, 1.0]])).names
+    ('0', '1')
+    """
+
+    names: tuple[str, ...]
+    before: np.ndarray
+    after: np.ndarray | None
+    n_left_out: int
+
+
+def compute_love(table: BalanceTable, *, max_rows: int = MOST_ROWS) -> LovePlot:
+    """Sort a balance table by the size of the differences before weighting.
+
+    Parameters
+    ----------
+    table : BalanceTable
+        From `weighbridge.diagnostics.balance_table`.
+    max_rows : int, default=15
+        How many of its rows are kept.
+
+    Returns
+    -------
+    LovePlot
+        Largest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.diagnostics import balance_table
+    >>> from weighbridge.plotting import compute_love
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(size=(1000, 3)), rng.normal([0, 1, 0.3], size=(500, 3))
+    >>> love = compute_love(balance_table(X, X_target), max_rows=2)
+    >>> love.names, love.n_left_out
+    (('1', '2'), 1)
+    """
+    check_made(table, BalanceTable, "table", "weighbridge.diagnostics.balance_table")
+    if not len(table):
+        raise ValueError("Got an empty balance table; there is nothing to draw.")
+    check_count("max_rows", max_rows, 1)
+    rows = table.largest(max_rows)
+    before = np.abs([row.before for row in rows])
+    is_weighted = any(row.after is not None for row in rows)
+    after = np.abs([np.nan if row.after is None else row.after for row in rows])
+    names = tuple(row.name for row in rows)
+    return LovePlot(names, before, after if is_weighted else None, len(table) - len(rows))
 
 
 @dataclass(frozen=True)
@@ -56,42 +131,6 @@ class FeatureHistogram(Picture):
     deployment: np.ndarray
     weighted: np.ndarray | None
     missing: dict[str, float]
-
-
-@dataclass(frozen=True)
-class MissingShares(Picture):
-    """Shares of rows without a value, after several weightings by name."""
-
-    training: float = 0.0
-    deployment: float = 0.0
-    weighted: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class WeightedFeature(Picture):
-    """One feature in both samples and after several weightings, by name, on the same bins."""
-
-    name: str
-    values: np.ndarray | None
-    edges: np.ndarray | None
-    training: np.ndarray
-    deployment: np.ndarray
-    weighted: dict[str, np.ndarray]
-    missing: MissingShares = field(default_factory=MissingShares)
-
-    def after(self, weighting: str | None) -> FeatureHistogram:
-        """Return the histogram of one weighting; without weights where it is not known."""
-        missing = {"training": self.missing.training, "deployment": self.missing.deployment}
-        weighted = None if weighting is None else self.weighted.get(weighting)
-        if weighted is not None and weighting in self.missing.weighted:
-            missing["weighted"] = self.missing.weighted[weighting]
-        return FeatureHistogram(
-            self.name, self.values, self.edges, self.training, self.deployment, weighted, missing
-        )
-
-
-# Known values of a sample and their shares of it.
-_Sample = tuple[np.ndarray, np.ndarray]
 
 
 def compute_feature_histogram(
@@ -138,27 +177,6 @@ def compute_feature_histogram(
     (feature,) = read_features(*(column[:, None] for column in columns))
     named = Feature(name, feature.source, feature.target, feature.levels)
     return histogram_of(named, None if weights is None else check_weights(weights, len(columns[0])))
-
-
-def weighted_feature(feature: Feature, weights: dict[str, np.ndarray]) -> WeightedFeature:
-    """Count a feature once for each weighting."""
-    found = {name: histogram_of(feature, each) for name, each in weights.items()}
-    first = next(iter(found.values()))
-    missing = MissingShares(
-        first.missing["training"],
-        first.missing["deployment"],
-        {name: each.missing["weighted"] for name, each in found.items()},
-    )
-    weighted = {name: each.weighted for name, each in found.items() if each.weighted is not None}
-    return WeightedFeature(
-        first.name,
-        first.values,
-        first.edges,
-        first.training,
-        first.deployment,
-        weighted,
-        missing,
-    )
 
 
 def histogram_of(feature: Feature, weights: np.ndarray | None) -> FeatureHistogram:
@@ -225,7 +243,7 @@ def _levels(
     counts = sum(np.bincount(samples[side][0], minlength=n) for side in ("training", "deployment"))
     frequent = np.flatnonzero(np.asarray(counts) >= _RARE)
     # a bar for the pool is needed where any level goes into it
-    room = MOST_VALUES if n == frequent.size <= MOST_VALUES else MOST_VALUES - 1
+    room = _MOST_VALUES if n == frequent.size <= _MOST_VALUES else _MOST_VALUES - 1
     order = np.argsort(-np.asarray(counts)[frequent], kind="stable")[:room]
     kept = np.sort(frequent[order])
     labels = [levels[place] for place in kept]
@@ -247,7 +265,7 @@ def _bins(source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray | None, np
     # whole values: an end between two of them would cut where there is nothing
     ends = np.array([np.quantile(sample, _ENDS, method="nearest") for sample in samples])
     low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
-    if seen.size <= MOST_VALUES or low == high:
+    if seen.size <= _MOST_VALUES or low == high:
         return seen[(seen >= low) & (seen <= high)], None
     smallest = min(sample.size for sample in samples)
     n_bins = min(_MOST_BINS, max(5, round(2 * math.cbrt(smallest))))

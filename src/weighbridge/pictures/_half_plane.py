@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from weighbridge.manifolds import Normal, interpolate_densities, projected_curve
-from weighbridge.pictures._arches import Arch
+from weighbridge.pictures._bridge import Arch
 from weighbridge.pictures._picture import Picture
 from weighbridge.ratios import check_count
 

@@ -210,7 +210,10 @@ def compute_reliability(
 def _checked(chance: Any, is_target: Any) -> tuple[np.ndarray, np.ndarray]:
     chance = np.asarray(chance, dtype=np.float64)
     if is_target is None:
-        raise TypeError("Got chances without is_target; say which rows are target rows (1) or not.")
+        raise TypeError(
+            "Got chances without is_target; say which rows are target rows (1) and which are "
+            "source rows (0)."
+        )
     codes = np.asarray(is_target)
     if chance.ndim != 1 or chance.shape != codes.shape:
         raise ValueError(

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge.criteria import default_scoring
-from weighbridge.diagnostics import Diagnosis, balance_table, read_features
-from weighbridge.pictures._balance import (
-    MOST_ROWS,
-    FeatureDifference,
-    LovePlot,
-    compute_differences,
-    love_plot,
-)
+from weighbridge.diagnostics import BalanceTable, Diagnosis, Feature, balance_table, read_features
 from weighbridge.pictures._bridge import BridgeSurface, compute_surface
-from weighbridge.pictures._features import FeatureHistogram, WeightedFeature, weighted_feature
+from weighbridge.pictures._features import MOST_ROWS, FeatureHistogram, LovePlot, histogram_of
 from weighbridge.pictures._overlap import (
     OverlapHistogram,
     ReliabilityCurve,
@@ -26,15 +19,84 @@ from weighbridge.pictures._overlap import (
     compute_reliability,
 )
 from weighbridge.pictures._picture import Picture
-from weighbridge.pictures._weights import WeightCurves, compute_weight_curves
+from weighbridge.pictures._weights import (
+    LorenzCurve,
+    WeightHistogram,
+    compute_lorenz,
+    compute_weight_histogram,
+)
 from weighbridge.ratios import check_count
 from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Candidate, Verdict
 from weighbridge.weighting import Geodesic
 
-# Features that are drawn, and rows of the balance that are kept.
+# Features that are drawn, rows of the balance that are kept, and points of a Lorenz curve.
 _DRAWN = 6
 _MOST_ROWS = 400
+_POINTS = 40
+
+
+@dataclass(frozen=True)
+class FeatureDifference(Picture):
+    """The difference of one feature before weighting and after several weightings, by name."""
+
+    name: str
+    kind: str
+    mean_source: float
+    mean_target: float
+    before: float
+    after: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def size(self) -> float:
+        """How large it is before weighting; what is not finite in JSON is infinite if means are."""
+        if math.isnan(self.before) and not math.isnan(self.mean_source + self.mean_target):
+            return math.inf
+        return abs(self.before)
+
+    def size_after(self, weighting: str) -> float:
+        """How large it is after a weighting, which changes neither of two constants."""
+        left = abs(self.after.get(weighting, math.nan))
+        return math.inf if math.isnan(left) and math.isinf(self.size) else left
+
+
+@dataclass(frozen=True)
+class MissingShares(Picture):
+    """Shares of rows without a value, after several weightings by name."""
+
+    training: float = 0.0
+    deployment: float = 0.0
+    weighted: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WeightedFeature(Picture):
+    """One feature in both samples and after several weightings, by name, on the same bins."""
+
+    name: str
+    values: np.ndarray | None
+    edges: np.ndarray | None
+    training: np.ndarray
+    deployment: np.ndarray
+    weighted: dict[str, np.ndarray]
+    missing: MissingShares = field(default_factory=MissingShares)
+
+    def after(self, weighting: str | None) -> FeatureHistogram:
+        """Return the histogram of one weighting; without weights where it is not known."""
+        missing = {"training": self.missing.training, "deployment": self.missing.deployment}
+        weighted = None if weighting is None else self.weighted.get(weighting)
+        if weighted is not None and weighting in self.missing.weighted:
+            missing["weighted"] = self.missing.weighted[weighting]
+        return FeatureHistogram(**{**vars(self), "weighted": weighted, "missing": missing})
+
+
+@dataclass(frozen=True)
+class WeightCurves(LorenzCurve, WeightHistogram):
+    """Histogram and curve of one weighting, its largest weight, its bound, and effective rows."""
+
+    largest: float
+    bound: float | None
+    worth: float
 
 
 @dataclass(frozen=True)
@@ -91,7 +153,12 @@ class Pictures(Picture):
             For `weighbridge.plotting.BalanceDisplay.from_numbers`.
         """
         check_count("max_rows", max_rows, 1)
-        return love_plot(self.balance, self._checked(weighting), max_rows)
+        self._check(weighting)
+        kept, after = self.balance[:max_rows], None
+        if weighting is not None:
+            after = np.array([each.size_after(weighting) for each in kept])
+        names, sizes = tuple(each.name for each in kept), np.array([each.size for each in kept])
+        return LovePlot(names, sizes, after, len(self.balance) - len(kept))
 
     def histograms(self, weighting: str | None) -> tuple[FeatureHistogram, ...]:
         """Return the features that moved most before and after a weighting.
@@ -106,15 +173,15 @@ class Pictures(Picture):
         tuple of FeatureHistogram
             For `weighbridge.plotting.ShiftDisplay.from_numbers`.
         """
-        return tuple(each.after(self._checked(weighting)) for each in self.features)
+        self._check(weighting)
+        return tuple(each.after(weighting) for each in self.features)
 
-    def _checked(self, weighting: str | None) -> str | None:
+    def _check(self, weighting: str | None) -> None:
         if weighting is not None and weighting not in self.weights:
             names = ", ".join(map(repr, self.weights)) or "none"
             raise ValueError(
                 f"Got weighting={weighting!r}, but the pictures have {names}; choose one of them."
             )
-        return weighting
 
 
 def compute_pictures(verdict: Verdict, diagnosis: Diagnosis) -> Pictures:
@@ -134,13 +201,10 @@ def compute_shift_pictures(
         name: balance_table(diagnosis.X, diagnosis.X_target, each) for name, each in alone.items()
     }
     return Pictures(
-        balance=compute_differences(tables, _MOST_ROWS),
+        balance=_differences(tables),
         features=_features(diagnosis, alone),
         overlap=_overlap(diagnosis),
-        weights={
-            name: compute_weight_curves(diagnosis.weights_of(each), _bound(each, diagnosis))
-            for name, each in weightings.items()
-        },
+        weights={name: _weight_curves(diagnosis, each) for name, each in weightings.items()},
         bridge=bridge,
         reliability=compute_reliability(diagnosis.domain),
     )
@@ -151,11 +215,42 @@ def _weighting(candidate: Candidate) -> Geodesic:
     return Geodesic(candidate.lam, 1.0 if candidate.alpha is None else candidate.alpha)
 
 
-def _features(diagnosis: Diagnosis, weights: dict[str, Any]) -> tuple[WeightedFeature, ...]:
+def _differences(tables: dict[str, BalanceTable]) -> tuple[FeatureDifference, ...]:
+    """Join the balance tables of several weightings, largest differences first."""
+    first = next(iter(tables.values()))
+    after = {
+        name: {row.name: row.after for row in table.rows if row.after is not None}
+        for name, table in tables.items()
+    }
+    return tuple(
+        FeatureDifference(
+            row.name,
+            row.kind,
+            row.mean_source,
+            row.mean_target,
+            row.before,
+            {name: found.get(row.name, math.nan) for name, found in after.items()},
+        )
+        for row in first.largest(_MOST_ROWS)
+    )
+
+
+def _features(diagnosis: Diagnosis, weights: dict[str, np.ndarray]) -> tuple[WeightedFeature, ...]:
     """Return the features that moved most, each weighting on the same bins."""
     telling = sorted(diagnosis.attribution, key=lambda each: -each.alone)
     by_name = {each.name: each for each in read_features(diagnosis.X, diagnosis.X_target)}
-    return tuple(weighted_feature(by_name[each.name], weights) for each in telling[:_DRAWN])
+    return tuple(_weighted_feature(by_name[each.name], weights) for each in telling[:_DRAWN])
+
+
+def _weighted_feature(feature: Feature, weights: dict[str, np.ndarray]) -> WeightedFeature:
+    """Count a feature once for each weighting."""
+    found = {name: histogram_of(feature, each) for name, each in weights.items()}
+    first = next(iter(found.values()))
+    without_value = {name: each.missing["weighted"] for name, each in found.items()}
+    shares = first.missing["training"], first.missing["deployment"]
+    weighted = {name: each.weighted for name, each in found.items()}
+    missing = MissingShares(*shares, without_value)
+    return WeightedFeature(**{**vars(first), "weighted": weighted, "missing": missing})
 
 
 def _overlap(diagnosis: Diagnosis) -> OverlapHistogram | None:
@@ -163,6 +258,19 @@ def _overlap(diagnosis: Diagnosis) -> OverlapHistogram | None:
     if not np.isfinite(source.max()) or np.isnan(diagnosis.log_ratio_target).any():
         return None
     return compute_overlap(source, diagnosis.log_ratio_target)
+
+
+def _weight_curves(diagnosis: Diagnosis, weighting: Geodesic) -> WeightCurves:
+    """Count the weights of one weighting."""
+    weights = diagnosis.weights_of(weighting)
+    mean_one = weights / weights.mean()
+    return WeightCurves(
+        **vars(compute_weight_histogram(weights)),
+        **vars(compute_lorenz(weights, n_points=_POINTS)),
+        largest=float(mean_one.max()),
+        bound=_bound(weighting, diagnosis),
+        worth=float(mean_one.sum() ** 2 / (mean_one @ mean_one)),
+    )
 
 
 def _bound(weighting: Geodesic, diagnosis: Diagnosis) -> float | None:

@@ -15,8 +15,6 @@ from weighbridge.ratios import check_count
 # Weights below 1/1024 of the mean differ in nothing that matters; they share the first bar.
 _SMALLEST_OCTAVE = -10
 _MOST_BINS = 30
-# About so many points of a curve are kept in a result.
-_REPORT_POINTS = 40
 
 
 @dataclass(frozen=True)
@@ -65,15 +63,6 @@ class LorenzCurve(Picture):
     rows: np.ndarray
     weight: np.ndarray
     half: float
-
-
-@dataclass(frozen=True)
-class WeightCurves(LorenzCurve, WeightHistogram):
-    """Histogram and curve of one weighting, its largest weight, what bounds it, and its worth."""
-
-    largest: float
-    bound: float | None
-    worth: float
 
 
 def compute_weight_histogram(weights: Any) -> WeightHistogram:
@@ -125,7 +114,7 @@ def compute_lorenz(weights: Any, *, n_points: int = 200) -> LorenzCurve:
     weights : array-like of shape (n_rows,)
         Weights >= 0, on any scale.
     n_points : int, default=200
-        About so many points of the curve are kept; they are exact.
+        About this many points of the curve are kept; they are exact.
 
     Returns
     -------
@@ -149,15 +138,3 @@ def compute_lorenz(weights: Any, *, n_points: int = 200) -> LorenzCurve:
     steep = np.geomspace(1, n, n_points)
     kept = np.unique(np.concatenate([np.rint(even), np.rint(steep), [half]]).astype(int))
     return LorenzCurve(kept / n, carried[kept], half / n)
-
-
-def compute_weight_curves(weights: np.ndarray, bound: float | None) -> WeightCurves:
-    """Count the weights of one weighting as a report shows them; none is above the bound."""
-    mean_one = weights / weights.mean()
-    return WeightCurves(
-        **vars(compute_weight_histogram(weights)),
-        **vars(compute_lorenz(weights, n_points=_REPORT_POINTS)),
-        largest=float(mean_one.max()),
-        bound=bound,
-        worth=float(mean_one.sum() ** 2 / (mean_one @ mean_one)),
-    )

@@ -24,8 +24,7 @@ from weighbridge.pictures import (
 from weighbridge.plotting._balance import BalanceDisplay
 from weighbridge.plotting._bridge import BridgeDisplay
 from weighbridge.plotting._geodesic import GeodesicDisplay
-from weighbridge.plotting._overlap import OverlapDisplay
-from weighbridge.plotting._reliability import ReliabilityDisplay
+from weighbridge.plotting._overlap import OverlapDisplay, ReliabilityDisplay
 from weighbridge.plotting._risk import RiskDisplay
 from weighbridge.plotting._shift import ShiftDisplay
 from weighbridge.plotting._weight import WeightDisplay

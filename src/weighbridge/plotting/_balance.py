@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge.diagnostics import ShiftReport, balance_table
-from weighbridge.pictures import MOST_ROWS, LovePlot, check_made, compute_love
+from weighbridge.pictures import BALANCED, MOST_ROWS, LovePlot, check_made, compute_love
 from weighbridge.plotting._display import (
     BAND,
     GREY,
@@ -19,9 +19,6 @@ from weighbridge.plotting._display import (
     shown_name,
     size,
 )
-
-# Differences below this are commonly called balanced.
-_BALANCED = 0.1
 
 
 class BalanceDisplay(Display):
@@ -39,7 +36,7 @@ class BalanceDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
     before_, after_ : matplotlib Line2D
         The marks; ``after_`` is None without weights.
     stems_ : matplotlib LineCollection
@@ -103,24 +100,12 @@ class BalanceDisplay(Display):
         check_made(report, ShiftReport, "report", "weighbridge.diagnose")
         return cls(compute_love(report.balance, max_rows=max_rows))
 
-    def plot(self, *, ax: Any = None) -> BalanceDisplay:
-        """Draw the marks, largest difference on top.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        BalanceDisplay
-            The object itself.
-        """
+    def _draw(self, ax: Any) -> None:
         love, n = self.love, len(self.love.names)
         ax = self._on(ax, 6, max(2.2, 1.3 + 0.27 * n))
         right = _right_end(love)
         heights = np.arange(n, dtype=float)
-        ax.axvspan(0, _BALANCED, color=BAND, zorder=0, label=f"below {_BALANCED}")
+        ax.axvspan(0, BALANCED, color=BAND, zorder=0, label=f"below {BALANCED}")
         # the mark of before is the larger one: it stays visible where weighting changes nothing
         before, after = _Marks(TRAINING, "before", 8.0), _Marks(WEIGHTED, "after", 5.5)
         self.before_ = before.draw(ax, love.before, heights, right)
@@ -131,7 +116,6 @@ class BalanceDisplay(Display):
             self.stems_ = ax.hlines(heights[known], *ends, color=GREY, linewidth=1, zorder=2)
             self.after_ = after.draw(ax, love.after, heights, right)
         self._label(ax, heights, right)
-        return self
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.
@@ -184,7 +168,7 @@ class BalanceDisplay(Display):
 def _right_end(love: LovePlot) -> float:
     """Return the end of the axis: beyond all finite differences, and well beyond the band."""
     sizes = love.before if love.after is None else np.append(love.before, love.after)
-    return float(1.08 * max(sizes[np.isfinite(sizes)].max(initial=0.0), 2.5 * _BALANCED))
+    return float(1.08 * max(sizes[np.isfinite(sizes)].max(initial=0.0), 2.5 * BALANCED))
 
 
 @dataclass(frozen=True)

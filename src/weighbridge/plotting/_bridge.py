@@ -23,8 +23,8 @@ class BridgeDisplay(Display):
     the left end is no weights, the right end the full ratio, and the curves of constant alpha are
     arches between them.
 
-    `from_estimator` draws at once, as displays of scikit-learn do. Those of the other displays here
-    do not: they have tables for those who do not want to draw.
+    `from_estimator` draws at once, as displays of scikit-learn do. The constructors of the other
+    displays do not draw: their tables are useful without a picture.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class BridgeDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
 
     Examples
     --------
@@ -75,13 +75,13 @@ class BridgeDisplay(Display):
         check_is_fitted(estimator)
         if not hasattr(estimator, "search_result_"):
             raise TypeError(
-                f"Got {type(estimator).__name__}, which has searched for nothing; pass a fitted "
-                "ImportanceWeightedCV."
+                f"Got {type(estimator).__name__}, which did not search for a weighting; pass "
+                "a fitted ImportanceWeightedCV."
             )
         weighting = estimator.best_weighting_
         chosen = weighting.lam, weighting.alpha
         log_ratio = estimator.log_ratio_
-        # rows that do not count, by an own weight of 0, may have any ratio
+        # rows that do not count, with a sample weight of 0, may have any ratio
         log_ratio = log_ratio[~np.isnan(log_ratio)]
         display = cls(compute_surface(estimator.search_result_, log_ratio, chosen))
         return display.plot(ax=ax, chart=chart, path=path)
@@ -139,7 +139,7 @@ def _draw_surface(ax: Any, surface: BridgeSurface, *, is_map: bool, path: bool) 
     _draw_losses(ax, surface, points, is_map=is_map)
     if path:
         _draw_path(ax, points)
-    # the edge sets it off from losses of its own colour
+    # the edge sets it off from losses of the same colour
     look = {"color": WEIGHTED.color, "markeredgecolor": "white", "markersize": 17}
     chosen = f"chosen: lam {surface.chosen.lam:.2g}, alpha {surface.chosen.alpha:.2g}"
     ax.plot(*star, "*", **look, label=chosen, clip_on=False, zorder=6)

@@ -77,6 +77,25 @@ class Display:
         """
         return cls(numbers)
 
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        Display
+            The object itself.
+        """
+        self._draw(ax)
+        return self
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
+
     def _on(self, ax: Any, width: float, height: float) -> Any:
         """Return the axes to draw on, new ones where none are given, and remember them."""
         if ax is None:

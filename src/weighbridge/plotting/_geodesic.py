@@ -38,7 +38,7 @@ class GeodesicDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
     lines_ : tuple of matplotlib LineCollection
         The curves, in order of their alphas.
 
@@ -61,12 +61,8 @@ class GeodesicDisplay(Display):
 
         Parameters
         ----------
-        start, stop : (float, float)
-            Mean and standard deviation of training and of deployment.
-        alphas : sequence of float, default=(-1, 0, 1, 3)
-            Which curves.
-        n_points : int, default=61
-            Points of each curve.
+        start, stop, alphas, n_points
+            As in `compute_half_plane`.
 
         Returns
         -------
@@ -75,19 +71,7 @@ class GeodesicDisplay(Display):
         """
         return cls(compute_half_plane(start, stop, alphas=alphas, n_points=n_points))
 
-    def plot(self, *, ax: Any = None) -> GeodesicDisplay:
-        """Draw the curves and name their ends.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        GeodesicDisplay
-            The object itself.
-        """
+    def _draw(self, ax: Any) -> None:
         from matplotlib.collections import LineCollection
 
         ax, plane = self._on(ax, 6, 4.2), self.half_plane
@@ -107,7 +91,6 @@ class GeodesicDisplay(Display):
                 lines.append(ax.add_collection(LineCollection(list(pieces), **look)))
         self._finish(ax)
         self.lines_ = tuple(lines)
-        return self
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture, one row for each point.

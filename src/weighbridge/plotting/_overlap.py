@@ -1,4 +1,4 @@
-"""Do the samples overlap? The log ratio in both of them, one up and one down."""
+"""Whether the samples overlap, and whether the classifier that tells them apart is right."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings import percent
-from weighbridge.pictures import OverlapHistogram, check_made, compute_overlap
-from weighbridge.plotting._display import DEPLOYMENT, GREY, TRAINING, Display
+from weighbridge.diagnostics import CrossFittedDomain, DomainRows
+from weighbridge.pictures import (
+    OverlapHistogram,
+    ReliabilityCurve,
+    check_made,
+    compute_overlap,
+    compute_reliability,
+)
+from weighbridge.plotting._display import BAND, DEPLOYMENT, GREY, TRAINING, WEIGHTED, Display
 from weighbridge.ratios import check_ratio, fit_ratio, is_fitted, target_like_source
 
 
 class OverlapDisplay(Display):
     """Mirrored histogram of the log ratio: training up, deployment down.
 
-    Where only deployment has rows, no weights can stand for them.
+    Where only deployment has rows, no weighting can represent them.
 
     `from_ratio` only counts; `plot` draws.
 
@@ -29,7 +36,7 @@ class OverlapDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
     training_, deployment_ : matplotlib StepPatch
         The two histograms.
     beyond_ : matplotlib Polygon or Rectangle
@@ -76,19 +83,7 @@ class OverlapDisplay(Display):
             ratio = fit_ratio(X, X_target, ratio)
         return cls(compute_overlap(ratio.score_samples(X), ratio.score_samples(X_target)))
 
-    def plot(self, *, ax: Any = None) -> OverlapDisplay:
-        """Draw both histograms.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        OverlapDisplay
-            The object itself.
-        """
+    def _draw(self, ax: Any) -> None:
         ax = self._on(ax, 6, 4)
         overlap = self.overlap
         edges = overlap.edges
@@ -117,8 +112,7 @@ class OverlapDisplay(Display):
                 zorder=0,
                 label=f"no training rows: {percent(overlap.beyond)} of deployment",
             )
-        _finish(ax, overlap)
-        return self
+        _finish_overlap(ax, overlap)
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the numbers behind the picture.
@@ -136,7 +130,100 @@ class OverlapDisplay(Display):
         }
 
 
-def _finish(ax: Any, overlap: OverlapHistogram) -> None:
+class ReliabilityDisplay(Display):
+    """Predicted against observed share of deployment rows.
+
+    Where the curve leaves the diagonal, the classifier that tells the samples apart, and with it a
+    ratio made of its chances, says too much or too little.
+
+    `from_samples` only fits and counts; `plot` draws.
+
+    Parameters
+    ----------
+    reliability : ReliabilityCurve
+        From `compute_reliability`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+    line_ : matplotlib Line2D
+        The observed shares.
+    band_ : matplotlib collection
+        Their intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.plotting import ReliabilityDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_target = rng.normal(size=(2000, 1)), rng.normal(1, 1, size=(1000, 1))
+    >>> display = ReliabilityDisplay.from_samples(X, X_target)
+    >>> sorted(display.table())
+    ['high', 'low', 'observed', 'predicted']
+    >>> display.reliability.largest_gap < 0.1
+    True
+    """
+
+    def __init__(self, reliability: ReliabilityCurve) -> None:
+        self.reliability = check_made(
+            reliability, ReliabilityCurve, "reliability", "compute_reliability"
+        )
+
+    @classmethod
+    def from_samples(cls, X: Any, X_target: Any, *, random_state: Any = 0) -> ReliabilityDisplay:
+        """Fit the classifier of a diagnosis, each row judged by a model that did not see it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_source, n_features)
+            Source rows.
+        X_target : same type, of shape (n_target, n_features)
+            Target rows.
+        random_state : int, RandomState instance or None, default=0
+            Shuffles the folds and draws rows of large samples.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Not drawn yet; see `plot`.
+        """
+        rows = DomainRows(X, X_target, random_state=random_state)
+        return cls(compute_reliability(CrossFittedDomain(rows)))
+
+    def _draw(self, ax: Any) -> None:
+        ax = self._on(ax, 4.8, 4.4)
+        curve = self.reliability
+        self.band_ = ax.fill_between(
+            curve.predicted, curve.low, curve.high, step="mid", color=BAND, label="its uncertainty"
+        )
+        ax.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1.2, label="as predicted")
+        (self.line_,) = ax.step(
+            curve.predicted, curve.observed, where="mid", **WEIGHTED.line(), label="observed"
+        )
+        ax.plot(curve.predicted, curve.observed, **{**WEIGHTED.mark(), "markersize": 4})
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted chance of deployment")
+        ax.set(ylabel="observed share of deployment rows")
+        ax.set_title(f"Within {curve.largest_gap:.2f} of the diagonal", fontsize=10)
+        ax.legend(loc="upper left", frameon=False, fontsize=9)
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Return the numbers behind the picture.
+
+        Returns
+        -------
+        dict of ndarray
+            For each step ``predicted``, ``observed``, ``low`` and ``high``.
+        """
+        columns = ("predicted", "observed", "low", "high")
+        return {name: getattr(self.reliability, name) for name in columns}
+
+
+def _finish_overlap(ax: Any, overlap: OverlapHistogram) -> None:
     ax.axhline(0, color=GREY, linewidth=0.8)
     tallest = 1.1 * max(overlap.training.max(), overlap.deployment.max())
     # room for the legend above

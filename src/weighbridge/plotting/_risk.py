@@ -30,7 +30,7 @@ class RiskDisplay(Display):
     axes_ : tuple of two matplotlib Axes
         Expected loss, and paired change.
     figure_ : matplotlib Figure
-        The figure of them.
+        Their figure.
 
     Examples
     --------

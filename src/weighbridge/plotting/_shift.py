@@ -40,7 +40,7 @@ class ShiftDisplay(Display):
     axes_ : tuple of matplotlib Axes
         Where the features were drawn, in their order.
     figure_ : matplotlib Figure
-        The figure of them.
+        Their figure.
     legend_ : matplotlib Legend
         One for all.
 

@@ -49,7 +49,7 @@ class WeightDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
-        The figure of it.
+        Its figure.
     bars_ : matplotlib StepPatch
         The histogram, where it was drawn.
     line_ : matplotlib Line2D
@@ -116,7 +116,7 @@ class WeightDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> WeightDisplay:
-        """Count the importance weights of a fitted model, apart from own weights of the rows.
+        """Count the importance weights of a fitted model, without the row weights you gave it.
 
         Parameters
         ----------
@@ -223,8 +223,9 @@ class WeightDisplay(Display):
         # room for the legend above the bars
         ax.set_ylim(0, 1.35 * counts.max())
         ax.set(xlabel="weight (mean 1)", ylabel="training rows")
-        rows = f"{self.summary.n_rows:,} row" + "s" * (self.summary.n_rows > 1)
-        ax.set_title(f"Weights worth {self.summary.ess:,.0f} of {rows}", fontsize=10)
+        ax.set_title(
+            f"{self.summary.ess:,.0f} effective rows of {self.summary.n_rows:,}", fontsize=10
+        )
         ax.legend(loc="upper left", fontsize=8, edgecolor="none")
 
     def _draw_lorenz(self, ax: Any) -> None:
@@ -278,7 +279,7 @@ def _weight_cap(estimator: Any) -> float | None:
     if not isinstance(weighting, Geodesic) or weighting.lam == 0:
         return None
     log_cap = float(np.max(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
-    # by the largest weight, whose scale is the one of all: own weights of the rows move it
+    # by the largest weight, whose scale is that of all: row weights of the user move it
     top = int(np.argmax(estimator.weights_))
     below = log_cap - float(weighting(estimator.log_ratio_)[top])
     if not 0 <= below < 700:

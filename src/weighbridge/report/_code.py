@@ -92,7 +92,7 @@ def _option(name: str, value: Any) -> str:
     if isinstance(value, list):
         value = ",".join(map(_between_commas, value))
     written = shlex.quote(f"{value:g}" if isinstance(value, float) else str(value))
-    # what starts with a dash would be taken for an option of its own
+    # what starts with a dash would be taken for another option
     return f"--{name}{'=' if str(value).startswith('-') else ' '}{written}"
 
 

@@ -1,4 +1,4 @@
-"""The pictures of each section, with captions that say how to read them and their tables."""
+"""The sections of the page: sentences, and pictures with captions that say how to read them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from weighbridge._svg import (
     Chart,
     bridge,
     concentration,
+    effective_rows,
     expected_error,
     feature,
     loss_along_curves,
@@ -18,11 +19,11 @@ from weighbridge._svg import (
     reliability,
     search_path,
     weights,
-    worth,
 )
 from weighbridge.pictures import WeightCurves
 from weighbridge.report._read import Facts
 from weighbridge.report._tables import DataTable, balance_table, table
+from weighbridge.verdict import choice_words, expect_words, overlap_words, shift_words
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,80 @@ class Figure:
     small: bool = False
 
 
+@dataclass(frozen=True)
+class Section:
+    """One question of the page: what it is called, what it says first, what it shows."""
+
+    id: str
+    label: str
+    title: str
+    words: list[str]
+    advice: list[str]
+    figures: list[Figure]
+
+    @property
+    def columns(self) -> list[list[Figure]]:
+        """The pictures in two columns: tall and short ones side by side."""
+        places = list(enumerate(self.figures))
+        return [[each for k, each in places if k % 4 in (side, 3 - side)] for side in (0, 1)]
+
+
+def sections(facts: Facts) -> list[Section]:
+    """Return the questions of the page in their order; two of them need labels."""
+
+    def advice(*questions: str) -> list[str]:
+        answers = [facts.answers[each]["advice"] for each in questions if each in facts.answers]
+        return [each for each in answers if each]
+
+    found = [
+        Section(
+            "shift",
+            "Shift",
+            "Where do the files differ, and does weighting remove it?",
+            shift_words(facts, facts.balance, facts.shown),
+            advice("shift"),
+            _shift_figures(facts),
+        ),
+        Section(
+            "overlap",
+            "Overlap",
+            "Do a few rows carry everything?",
+            overlap_words(facts),
+            advice("overlap"),
+            _overlap_figures(facts),
+        ),
+        Section("trust", "Trust", "Can I trust this?", _trust(facts), [], _trust_figures(facts)),
+    ]
+    if not facts.expect:
+        return found
+    expect = Section(
+        "expect",
+        "Expected error",
+        "What error should I expect in deployment?",
+        expect_words(facts),
+        advice("matters", "weighting", "expect"),
+        expect_figures(facts),
+    )
+    drawn = _choice_figures(facts)
+    words = choice_words(facts, facts.pictures.bridge)
+    choice = Section("choice", "Choice", "Why this weighting?", words, [], drawn)
+    return [expect, *found[:2], choice, *found[2:]]
+
+
+def _trust(facts: Facts) -> list[str]:
+    if not facts.findings:
+        return ["Nothing was found that speaks against these answers."]
+    grave = sum(each["level"] != "note" for each in facts.findings)
+    notes = len(facts.findings) - grave
+    counted = [
+        f"{count} {word}{'' if count == 1 else 's'}"
+        for count, word in ((grave, "warning"), (notes, "note"))
+        if count
+    ]
+    each = "" if len(facts.findings) == 1 else "each "
+    return [f"{' and '.join(counted)}, {each}with what to do about it."]
+
+
 def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
     """Return the expected errors and the paired changes; `start` is put before their ids."""
     if not any(each["error"] is not None for each in facts.candidates):
@@ -44,7 +119,7 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
     actual = facts.expect.get("actual")
     error = expected_error(facts.forest, actual=actual, id=f"{start}expected-error")
     found = [
-        _untabled(
+        _figure(
             "fig-expected-error",
             error,
             f"A dot is the expected error in deployment, a bar its {facts.confidence} interval. "
@@ -55,17 +130,17 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
     if any(each["change"] is not None for each in facts.candidates):
         change = paired_change(facts.forest, id=f"{start}paired-change")
         found.append(
-            _untabled(
+            _figure(
                 "fig-paired-change",
                 change,
-                "Left of the dashed line is better than no weights. Compare here and not there: "
-                "changes are taken on the same rows, which two intervals do not show.",
+                "Left of the dashed line is better than no weights. Compare weightings "
+                "here, not by their intervals: changes are measured on the same rows.",
             )
         )
     return found
 
 
-def shift_figures(facts: Facts) -> list[Figure]:
+def _shift_figures(facts: Facts) -> list[Figure]:
     """Return the love plot and the features that moved most, once for every weighting."""
     pictures, names = facts.pictures, facts.drawn
     if not pictures.balance or not names:
@@ -95,7 +170,7 @@ def shift_figures(facts: Facts) -> list[Figure]:
     return found
 
 
-def overlap_figures(facts: Facts) -> list[Figure]:
+def _overlap_figures(facts: Facts) -> list[Figure]:
     """Return how the samples overlap, and how the weight is spread over the rows."""
     found, pictures = [], facts.pictures
     if pictures.overlap is not None:
@@ -105,26 +180,26 @@ def overlap_figures(facts: Facts) -> list[Figure]:
                 overlap(pictures.overlap, id="overlap-chart"),
                 "Rows by the log of their ratio: how much more often such a row comes up in "
                 "deployment. Training is drawn upwards, deployment downwards; where deployment "
-                "rows have no training rows above them, no weight can stand for them.",
+                "rows have no training rows above them, no weighting can represent them.",
             )
         )
     if facts.overlap.get("worth_full") is not None:
-        found.append(_worth_figure(facts))
+        found.append(_effective_rows_figure(facts))
     if facts.shown is not None:
         found += _weight_figures(facts.shown, pictures.weights[facts.shown])
     return found
 
 
-def _worth_figure(facts: Facts) -> Figure:
+def _effective_rows_figure(facts: Facts) -> Figure:
     full, n_rows = facts.overlap["worth_full"], facts.overlap["n_source"]
     caption = (
-        "Unequal weights are worth fewer rows than there are: so many rows of equal weight would "
-        "give means as precise."
+        "Effective rows (Kish's effective sample size): how many equally weighted rows would give "
+        "as precise a mean."
     )
     if facts.use is None:
-        return _figure("fig-worth", worth(full, None, n_rows, id="worth"), caption)
+        return _figure("fig-worth", effective_rows(full, None, n_rows, id="worth"), caption)
     used = n_rows if facts.use == "none" else facts.overlap["worth_used"]
-    return _figure("fig-worth", worth(used, full, n_rows, id="worth"), caption)
+    return _figure("fig-worth", effective_rows(used, full, n_rows, id="worth"), caption)
 
 
 def _weight_figures(name: str, curves: WeightCurves) -> list[Figure]:
@@ -143,7 +218,7 @@ def _weight_figures(name: str, curves: WeightCurves) -> list[Figure]:
     ]
 
 
-def choice_figures(facts: Facts) -> list[Figure]:
+def _choice_figures(facts: Facts) -> list[Figure]:
     """Return the map of weightings, the loss along its curves, and the path of a search."""
     surface = facts.pictures.bridge
     if surface is None:
@@ -179,7 +254,7 @@ def _bridge_caption(chart: Chart) -> str:
     )
 
 
-def trust_figures(facts: Facts) -> list[Figure]:
+def _trust_figures(facts: Facts) -> list[Figure]:
     """Return how far the chances behind the ratio can be believed."""
     curve = facts.pictures.reliability
     if curve is None:
@@ -211,10 +286,7 @@ def detail_figures(facts: Facts) -> list[Figure]:
 
 
 def _figure(id_: str, chart: Chart, caption: str) -> Figure:
+    """Return a figure with its table; some charts share one, and come without."""
     heads, rows = chart.table
-    return Figure(id_, chart.title, caption, {"": chart}, table(chart.title, heads, rows))
-
-
-def _untabled(id_: str, chart: Chart, caption: str) -> Figure:
-    """Return a figure whose numbers are in a table that it shares with others."""
-    return Figure(id_, chart.title, caption, {"": chart})
+    found = table(chart.title, heads, rows) if heads else None
+    return Figure(id_, chart.title, caption, {"": chart}, found)

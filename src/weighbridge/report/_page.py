@@ -1,69 +1,248 @@
-"""What the template of the page fills in."""
+"""The page: one file that needs nothing else, drawn from a result; and its top for notebooks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
-from weighbridge._svg import feature_key
+from weighbridge._files import write_whole
+from weighbridge._svg import feature_key, style_sheet
 from weighbridge.report import _tables as tables
 from weighbridge.report._code import snippets
-from weighbridge.report._figures import (
-    Figure,
-    choice_figures,
-    detail_figures,
-    expect_figures,
-    overlap_figures,
-    shift_figures,
-    trust_figures,
-)
-from weighbridge.report._read import Facts
+from weighbridge.report._figures import detail_figures, expect_figures, sections
+from weighbridge.report._read import Facts, facts_of
 from weighbridge.verdict import (
     actual_words,
     cards,
-    choice_words,
     expect_words,
-    overlap_words,
-    shift_words,
 )
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+# What a page cannot hold: control characters and halves of surrogate pairs.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+# "<" could end the script or start a comment, the two separators end a line for old scripts, and
+# half a surrogate pair cannot be written as UTF-8.
+_UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+
+# What reads badly when it is broken over two lines: short intervals and shares.
+_KEPT = re.compile(r"(\[[^\[\]]{1,24}\]|\([^()]{1,24} to [^()]{1,12}\)|\d[\d.,]* %)")
 # Columns left out that are named at the top; the rest are counted, and listed in the details.
 _NAMED = 6
 _LEVELS = {"error": 0, "warning": 1, "note": 2}
 
 
-@dataclass(frozen=True)
-class Section:
-    """One question of the page: what it is called, what it says first, what it shows."""
+def render(result: dict[str, Any]) -> str:
+    """Draw the page of a result.
 
-    id: str
-    label: str
-    title: str
-    words: list[str]
-    advice: list[str]
-    figures: list[Figure]
+    Parameters
+    ----------
+    result : dict
+        What ``weighbridge adapt`` or ``diagnose`` found, as in ``result.json``.
 
-    @property
-    def columns(self) -> list[list[Figure]]:
-        """The pictures in two columns: tall and short ones side by side."""
-        places = list(enumerate(self.figures))
-        return [[each for k, each in places if k % 4 in (side, 3 - side)] for side in (0, 1)]
+    Returns
+    -------
+    str
+        HTML, the same for the same result; it refers to nothing outside itself.
+
+    Examples
+    --------
+    >>> from weighbridge.report import render
+    >>> result = {
+    ...     "schema": "weighbridge/1",
+    ...     "command": "diagnose",
+    ...     "verdict": {"sentence": "No shift found"},
+    ... }
+    >>> "<title>No shift found</title>" in render(result)
+    True
+    """
+    content = _content(facts_of(result))
+    script = _packaged("page.js")
+    page = (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            **content,
+            style=style_sheet() + _packaged("cards.css") + _packaged("page.css"),
+            script=script,
+            policy=_policy(script),
+            embedded=embedded(result),
+        )
+    )
+    return _cleaned(page)
 
 
-def page_content(facts: Facts) -> dict[str, Any]:
+def write_report(result: dict[str, Any], path: str | PathLike[str]) -> None:
+    """Draw the page of a result into a file.
+
+    Parameters
+    ----------
+    result : dict
+        What ``weighbridge adapt`` or ``diagnose`` found, as in ``result.json``.
+    path : str or path-like
+        The file; it is replaced only when the page is complete.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from weighbridge.report import read_result, write_report
+    >>> result = {
+    ...     "schema": "weighbridge/1",
+    ...     "command": "diagnose",
+    ...     "verdict": {"sentence": "No shift found"},
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(result, pathlib.Path(folder) / "report.html")
+    ...     read_result(pathlib.Path(folder) / "report.html")["verdict"]["sentence"]
+    'No shift found'
+    """
+    page = render(result).encode()
+    with write_whole(path) as temporary:
+        temporary.write_bytes(page)
+
+
+def summary_html(result: dict[str, Any]) -> str:
+    """Draw the top of a result's page, as a piece of HTML for a notebook.
+
+    Parameters
+    ----------
+    result : dict
+        What ``weighbridge adapt`` or ``diagnose`` found, as in ``result.json``.
+
+    Returns
+    -------
+    str
+        HTML without script, below 20 kB, in the colours of the notebook.
+
+    Examples
+    --------
+    >>> from weighbridge.report import summary_html
+    >>> result = {
+    ...     "schema": "weighbridge/1",
+    ...     "command": "diagnose",
+    ...     "verdict": {"sentence": "No shift found"},
+    ... }
+    >>> "No shift found" in summary_html(result)
+    True
+    """
+    facts = facts_of(result)
+    # ids of drawings must differ between the cells of a notebook
+    start = f"wb{hashlib.sha256(embedded(result).encode()).hexdigest()[:8]}"
+    piece = (
+        environment()
+        .get_template("summary.html.j2")
+        .render(
+            style=style_sheet() + _packaged("cards.css") + _packaged("summary.css"),
+            sentence=facts.verdict["sentence"],
+            cards=cards(facts),
+            words=" ".join(expect_words(facts)) if facts.expect else "",
+            figures=expect_figures(facts, start=f"{start}-"),
+        )
+    )
+    return _cleaned(piece)
+
+
+def embedded(result: dict[str, Any]) -> str:
+    """Return a result as JSON that may stand inside a script element, without long tails."""
+    kept = dict(result)
+    if "timing" in kept:  # the same inputs give the same bytes
+        kept["timing"] = {}
+    if kept.get("shift"):
+        kept["shift"] = _shortened(kept["shift"])
+    text = json.dumps(kept, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _shortened(shift: dict[str, Any]) -> dict[str, Any]:
+    found = dict(shift)
+    for name in ("attribution", "features"):  # sorted already
+        if found.get(name):
+            found[name] = found[name][: tables.MOST_ROWS]
+    rows = (found.get("balance") or {}).get("rows") or []
+    if len(rows) > tables.MOST_ROWS:
+        largest = sorted(rows, key=lambda row: -abs(row["before"] or 0.0))
+        found["balance"] = {**found["balance"], "rows": largest[: tables.MOST_ROWS]}
+    return found
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates of this package, with everything from the data escaped."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            "Got no jinja2, but reports are drawn with it; "
+            'install it with pip install "weighbridge[cli]".'
+        ) from error
+    found = Environment(
+        loader=PackageLoader("weighbridge.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["unbroken"] = _unbroken
+    return found
+
+
+def _unbroken(words: str) -> Markup:
+    """Keep intervals and shares on one line, and escape everything."""
+    from markupsafe import Markup, escape
+
+    parts = _KEPT.split(words)
+    kept = Markup('<span class="wbr-keep">{}</span>')
+    return Markup("").join(
+        kept.format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
+
+
+def _cleaned(page: str) -> str:
+    """Replace characters that no page can hold."""
+    return _FORBIDDEN.sub("\ufffd", page)
+
+
+@cache
+def _packaged(name: str) -> str:
+    """Return a text file of this package."""
+    return files("weighbridge.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """Return the security policy: nothing is loaded, and no script runs but our own."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        "default-src 'none'; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _content(facts: Facts) -> dict[str, Any]:
     """Return everything the template needs."""
     return {
         **_top(facts),
-        "sections": {each.id: each for each in _sections(facts)},
+        "sections": {each.id: each for each in sections(facts)},
         "n_findings": len(facts.findings),
         "findings": _findings(facts),
-        **_expect_parts(facts),
+        "actual": actual_words(facts),
+        **tables.expect_tables(facts),
         "weightings": _weightings(facts),
         "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
         "feature_tables": [tables.feature_table(each) for each in facts.pictures.features],
         "use": _use(facts),
         "snippets": snippets(facts),
-        **_details(facts),
+        "rectangle": detail_figures(facts),
+        "settings": tables.settings_tables(facts),
+        "detail_tables": tables.detail_tables(facts),
     }
 
 
@@ -80,82 +259,6 @@ def _top(facts: Facts) -> dict[str, Any]:
         "has_label": bool(facts.expect),
         "knows_labels": bool(facts.expect.get("actual")),
     }
-
-
-def _expect_parts(facts: Facts) -> dict[str, Any]:
-    if not facts.expect:
-        return {"actual": "", "candidates": None, "models": None}
-    return {
-        "actual": actual_words(facts),
-        "candidates": tables.candidate_table(facts),
-        "models": tables.model_table(facts),
-    }
-
-
-def _details(facts: Facts) -> dict[str, Any]:
-    found = (
-        tables.attribution_table(facts),
-        tables.feature_test_table(facts),
-        tables.column_table(facts),
-    )
-    return {
-        "rectangle": detail_figures(facts),
-        "settings": tables.settings_tables(facts),
-        "detail_tables": [each for each in found if each is not None],
-    }
-
-
-def _sections(facts: Facts) -> list[Section]:
-    def advice(*questions: str) -> list[str]:
-        answers = [facts.answers[each]["advice"] for each in questions if each in facts.answers]
-        return [each for each in answers if each]
-
-    found = [
-        Section(
-            "shift",
-            "Shift",
-            "Where do the files differ, and does weighting remove it?",
-            shift_words(facts, facts.balance, facts.shown),
-            advice("shift"),
-            shift_figures(facts),
-        ),
-        Section(
-            "overlap",
-            "Overlap",
-            "Do a few rows carry everything?",
-            overlap_words(facts),
-            advice("overlap"),
-            overlap_figures(facts),
-        ),
-        Section("trust", "Trust", "Can I trust this?", _trust(facts), [], trust_figures(facts)),
-    ]
-    if facts.expect:  # the two sections that need labels
-        found.insert(0, _expect_section(facts, advice("matters", "weighting", "expect")))
-        found.insert(3, _choice_section(facts))
-    return found
-
-
-def _expect_section(facts: Facts, advice: list[str]) -> Section:
-    return Section(
-        "expect",
-        "Expected error",
-        "What error should I expect in deployment?",
-        expect_words(facts),
-        advice,
-        expect_figures(facts),
-    )
-
-
-def _choice_section(facts: Facts) -> Section:
-    drawn = choice_figures(facts)
-    return Section(
-        "choice",
-        "Choice",
-        "Why this weighting?",
-        choice_words(facts, facts.pictures.bridge),
-        [],
-        drawn,
-    )
 
 
 def _head(facts: Facts) -> dict[str, Any]:
@@ -188,7 +291,7 @@ def _weightings(facts: Facts) -> list[tuple[str, bool]]:
 
 
 def _findings(facts: Facts) -> list[dict[str, Any]]:
-    """Return the findings, the gravest first, each with an id of its own."""
+    """Return the findings, the gravest first, each with a unique id."""
     seen: dict[str, int] = {}
     found = []
     for each in sorted(facts.findings, key=lambda finding: _LEVELS.get(finding["level"], 3)):
@@ -196,20 +299,6 @@ def _findings(facts: Facts) -> list[dict[str, Any]]:
         seen[code] = seen.get(code, 0) + 1
         found.append({**each, "id": code if seen[code] == 1 else f"{code}-{seen[code]}"})
     return found
-
-
-def _trust(facts: Facts) -> list[str]:
-    if not facts.findings:
-        return ["Nothing was found that speaks against these answers."]
-    grave = sum(each["level"] != "note" for each in facts.findings)
-    notes = len(facts.findings) - grave
-    counted = [
-        f"{count} {word}{'' if count == 1 else 's'}"
-        for count, word in ((grave, "warning"), (notes, "note"))
-        if count
-    ]
-    each = "" if len(facts.findings) == 1 else "each "
-    return [f"{' and '.join(counted)}, {each}with what to do about it."]
 
 
 def _use(facts: Facts) -> str:
@@ -224,7 +313,7 @@ def _use(facts: Facts) -> str:
     )
     if files.get("model") is None:
         return f"In Python, result.model is {kept}; result.save(folder) writes it to a file."
-    # an average of models has no weights of its own
+    # an average of models has no weights
     whose = " in its largest part" if facts.use == "tuned" and len(facts.mixture) > 1 else ""
     weights = (
         f" The weight of every training row{whose} is in {files['weights']}."

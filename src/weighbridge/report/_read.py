@@ -1,4 +1,4 @@
-"""Reading a result: from its own file or from a page drawn from it, and what is in it by name."""
+"""Reading a result: from its file or from a page drawn from it, and what is in it by name."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Facts(StoredResult):
 
     @property
     def drawn(self) -> list[str]:
-        """The weightings that the pictures know, those of the reader's own choice first."""
+        """The weightings that the pictures know, those that were tuned or given first."""
         return sorted(self.pictures.weights, key=lambda name: name not in ("tuned", "given"))
 
 

@@ -35,14 +35,27 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     )
 
 
-def candidate_table(facts: Facts) -> DataTable:
+def expect_tables(facts: Facts) -> dict[str, DataTable | None]:
+    """Return the weightings and the models that were compared; None where nothing was."""
+    if not facts.expect:
+        return {"candidates": None, "models": None}
+    return {"candidates": _candidate_table(facts), "models": _model_table(facts)}
+
+
+def detail_tables(facts: Facts) -> list[DataTable]:
+    """Return what only some readers want to see, feature by feature and column by column."""
+    found = _attribution_table(facts), _feature_test_table(facts), _column_table(facts)
+    return [each for each in found if each is not None]
+
+
+def _candidate_table(facts: Facts) -> DataTable:
     """Return the comparison of the weightings."""
     numbers, interval = facts.numbers, f"{facts.confidence} interval"
     heads = ["weighting", "lam", "alpha", numbers.noun, interval]
     heads += [
         f"change against none{', points' if numbers.is_share else ''}",
         interval,
-        "worth, rows",
+        "effective rows",
     ]
     known = bool(facts.expect.get("actual"))
     if known:
@@ -52,21 +65,25 @@ def candidate_table(facts: Facts) -> DataTable:
 
 
 def _candidate(facts: Facts, each: dict[str, Any]) -> list[str]:
-    numbers, error, change = facts.numbers, each["error"], each["change"]
+    numbers, change = facts.numbers, each["change"]
     literature = f" ({each['literature']})" if each.get("literature") else ""
     used = ", used" if each["name"] == facts.use else ""
     mixed = len(each.get("mixture") or []) > 1
     alpha = _DASH if each["alpha"] is None or mixed else f"{each['alpha']:.2f}"
     cells = [f"{each['name']}{literature}{used}", "mix" if mixed else f"{each['lam']:.2f}", alpha]
-    if error is None:
-        cells += ["withheld", _DASH]
-    else:
-        cells += [numbers.value(error["value"]), numbers.span(stored_estimate(error))]
+    cells += _error(facts, each)
     if change is None:
         cells += [_DASH, _DASH]
     else:
         cells += [numbers.change(change["value"]), numbers.change_span(stored_estimate(change))]
     return [*cells, _DASH if each["worth"] is None else f"{each['worth']:,.0f}"]
+
+
+def _error(facts: Facts, candidate: dict[str, Any]) -> list[str]:
+    error = candidate["error"]
+    if error is None:
+        return ["withheld", _DASH]
+    return [facts.numbers.value(error["value"]), facts.numbers.span(stored_estimate(error))]
 
 
 def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
@@ -78,7 +95,7 @@ def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
     return [shown, _DASH if inside is None else "yes" if inside else "no"]
 
 
-def model_table(facts: Facts) -> DataTable | None:
+def _model_table(facts: Facts) -> DataTable | None:
     """Return every weighting of every model; None where there is one model only."""
     further = facts.expect.get("models") or []
     if not further:
@@ -106,13 +123,9 @@ def model_table(facts: Facts) -> DataTable | None:
 
 
 def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
-    numbers, error = facts.numbers, candidate["error"]
     used = ", used" if candidate["name"] == model["use"] else ""
-    training = numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
-    shown = ["withheld", _DASH]
-    if error is not None:
-        shown = [numbers.value(error["value"]), numbers.span(stored_estimate(error))]
-    return [f"{candidate['name']}{used}", training, *shown]
+    training = facts.numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
+    return [f"{candidate['name']}{used}", training, *_error(facts, candidate)]
 
 
 def balance_table(facts: Facts) -> DataTable:
@@ -157,7 +170,7 @@ def feature_table(feature: WeightedFeature) -> DataTable:
     return table(caption, ["value" if edges is None else "range", *heads], rows)
 
 
-def attribution_table(facts: Facts) -> DataTable | None:
+def _attribution_table(facts: Facts) -> DataTable | None:
     """Return where the shift is, feature by feature."""
     rows = facts.shift.get("attribution")
     if not rows:
@@ -166,18 +179,13 @@ def attribution_table(facts: Facts) -> DataTable | None:
         "Which features tell the files apart",
         ["feature", "AUC of the feature alone", "AUC lost without it", "standard error"],
         (
-            [
-                each["name"],
-                number(each["alone"]),
-                number(each["fall"]),
-                number(each["standard_error"]),
-            ]
+            [each["name"], *(number(each[key]) for key in ("alone", "fall", "standard_error"))]
             for each in rows
         ),
     )
 
 
-def feature_test_table(facts: Facts) -> DataTable | None:
+def _feature_test_table(facts: Facts) -> DataTable | None:
     """Return the test of every feature."""
     rows = [each for each in facts.shift.get("features") or [] if "p_adjusted" in each]
     if not rows:
@@ -198,7 +206,7 @@ def feature_test_table(facts: Facts) -> DataTable | None:
     )
 
 
-def column_table(facts: Facts) -> DataTable | None:
+def _column_table(facts: Facts) -> DataTable | None:
     """Return the columns that were used and those that were left out."""
     used = facts.inputs.get("features") or []
     left_out = facts.inputs.get("dropped") or []
@@ -209,13 +217,7 @@ def column_table(facts: Facts) -> DataTable | None:
         for each in used
     ]
     dropped = [
-        [
-            each["name"],
-            _DASH,
-            _DASH,
-            _DASH,
-            f"left out: {each['reason'].rstrip('.')} ({each['code']})",
-        ]
+        [each["name"], *[_DASH] * 3, f"left out: {each['reason'].rstrip('.')} ({each['code']})"]
         for each in left_out
     ]
     heads = ["column", "kind", "missing in training", "missing in deployment", "use"]
