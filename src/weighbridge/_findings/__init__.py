@@ -15,7 +15,6 @@ from weighbridge._findings.numbers import (
     percent,
     percent_labels,
     signed,
-    signed_labels,
     tick_labels,
 )
 from weighbridge._findings.problems import (
@@ -117,7 +116,6 @@ __all__ = [
     "shown",
     "shown_file",
     "signed",
-    "signed_labels",
     "tick_labels",
     "told_progress",
     "users_line",
