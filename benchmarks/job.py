@@ -180,7 +180,7 @@ def pages(folder):
 
 def reading(folder):
     """CPU seconds to read a table, checks included, and of pandas alone; the fastest of five."""
-    from weighbridge._findings.problems import argument
+    from weighbridge._findings.finding import argument
     from weighbridge._tables import read_table
 
     path = folder / "a.csv"

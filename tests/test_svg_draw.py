@@ -203,7 +203,7 @@ def test_shares_with_digits():
 
 
 def test_changes_have_signs_unless_they_round_to_nothing():
-    assert [signed(value) for value in (-4.83, 0.51, 0.04, -0.04, None)] == [
+    assert [signed(value, 1) for value in (-4.83, 0.51, 0.04, -0.04, None)] == [
         "−4.8",
         "+0.5",
         "0.0",

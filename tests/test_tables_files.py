@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from weighbridge._findings.problems import cli_option
+from weighbridge._findings.finding import cli_option
 from weighbridge._tables import read_blocks, read_table
 from weighbridge.exceptions import InputError
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cli_runs import run, write_clinic
-from weighbridge._findings.problems import argument
+from weighbridge._findings.finding import argument
 from weighbridge._tables import open_source, read_blocks, read_table
 from weighbridge.blocks import parquet_files
 from weighbridge.exceptions import InputError

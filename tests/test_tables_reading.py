@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from weighbridge._findings.problems import argument
+from weighbridge._findings.finding import argument
 from weighbridge._tables import _csv, _regular_csv, guess_task, read_blocks, read_table, table_of
 from weighbridge._tables._read import RowPool
 from weighbridge._tables._table import MISSING, kind_of

@@ -3,21 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from weighbridge._findings.codes import GROUPS, Entry, documentation, entries, page
-from weighbridge._findings.finding import Finding
-from weighbridge._findings.numbers import (
-    INFINITY,
-    MINUS,
-    UNKNOWN,
-    Numbers,
-    count,
-    number,
-    percent,
-    percent_labels,
-    signed,
-    tick_labels,
-)
-from weighbridge._findings.problems import (
+from weighbridge._findings.codes import GROUPS, documentation, entries, page
+from weighbridge._findings.finding import (
+    Finding,
     Option,
     Problem,
     argument,
@@ -29,20 +17,32 @@ from weighbridge._findings.problems import (
     shown,
     shown_file,
 )
+from weighbridge._findings.numbers import (
+    INFINITY,
+    UNKNOWN,
+    Numbers,
+    count,
+    number,
+    percent,
+    percent_labels,
+    signed,
+    tick_labels,
+)
 from weighbridge._findings.progress import (
     Progress,
     SearchProgress,
     Stage,
     Stages,
     Step,
-    check_progress,
     told_progress,
 )
 
 if TYPE_CHECKING:
     from weighbridge._findings.estimate import Estimate
     from weighbridge._findings.overlap import (
+        APART,
         BROKEN,
+        CODES,
         ENOUGH,
         OUTSIDE,
         THIN,
@@ -56,10 +56,6 @@ if TYPE_CHECKING:
         outside_share,
         pareto_k,
         pareto_threshold,
-    )
-    from weighbridge._findings.warnings import (
-        APART,
-        CODES,
         users_line,
         warn_if_apart,
         warn_if_outside,
@@ -74,12 +70,10 @@ __all__ = [
     "ENOUGH",
     "GROUPS",
     "INFINITY",
-    "MINUS",
     "OUTSIDE",
     "THIN",
     "UNKNOWN",
     "Choice",
-    "Entry",
     "Estimate",
     "Finding",
     "Numbers",
@@ -92,7 +86,6 @@ __all__ = [
     "Stages",
     "Step",
     "argument",
-    "check_progress",
     "choice_of",
     "cli_option",
     "count",
@@ -125,15 +118,10 @@ __all__ = [
     "warn_of_choice",
 ]
 
-_WARNINGS = ("APART", "CODES", "users_line")
-
 
 def __getattr__(name: str) -> Any:
     """Import what needs NumPy when it is first used, so that help and codes are instant."""
     if name not in __all__:
         raise AttributeError(f"module 'weighbridge._findings' has no attribute {name!r}")
-    if name == "Estimate":
-        module = "estimate"
-    else:
-        module = "warnings" if name in _WARNINGS or name.startswith("warn_") else "overlap"
+    module = "estimate" if name == "Estimate" else "overlap"
     return getattr(import_module(f"weighbridge._findings.{module}"), name)

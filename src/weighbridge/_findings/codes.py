@@ -113,7 +113,7 @@ def page(code: str) -> str:
 
 
 def _paragraph(head: str, text: str, mark: str = "") -> list[str]:
-    """Return text beside its head, wrapped, without the signs that mark code."""
+    """Return text next to its head, wrapped, without the signs that mark code."""
     return textwrap.wrap(
         text.replace("``", ""),
         width=WIDTH,
@@ -151,7 +151,7 @@ def _nearest(code: str) -> str:
 
 
 def documentation() -> str:
-    """Return every code by group, each with a label of its own."""
+    """Return every code by group, each with its own label."""
     parts = []
     for digit, title in GROUPS.items():
         group = [entry for entry in entries().values() if entry.code[2] == digit]
@@ -168,13 +168,9 @@ def _overview(group: list[Entry]) -> str:
     rows = [("code", "what", "level")]
     rows += [(f":ref:`{entry.code} <{entry.code}>`", entry.name, entry.level) for entry in group]
     lines = [".. list-table::", "   :header-rows: 1", "   :widths: 12 68 20", ""]
-    for row in rows:
-        lines += [f"   {'*' if first else ' '} - {cell}" for first, cell in _marked(row)]
+    for code, *cells in rows:
+        lines += [f"   * - {code}", *(f"     - {cell}" for cell in cells)]
     return "\n".join(lines)
-
-
-def _marked(row: tuple[str, ...]) -> list[tuple[bool, str]]:
-    return [(number == 0, cell) for number, cell in enumerate(row)]
 
 
 def _section(entry: Entry) -> str:

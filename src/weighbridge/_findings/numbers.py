@@ -26,12 +26,9 @@ def number(value: float | None, digits: int = 3) -> str:
     """Write a number with a few digits."""
     if value is None or math.isnan(value):
         return UNKNOWN
-    if math.isinf(value):
-        return INFINITY if value > 0 else MINUS + INFINITY
     size = abs(value)
     if size != 0 and not 1e-4 <= size < 1e6:
-        mantissa, exponent = f"{size:.{digits - 1}e}".split("e")
-        text = f"{_trimmed(mantissa)}e{int(exponent)}".replace("-", MINUS)
+        text = _scientific(size, digits)
     else:
         decimals = 0 if size == 0 else max(0, digits - 1 - math.floor(math.log10(size)))
         text = _trimmed(f"{size:,.{decimals}f}")
@@ -51,11 +48,12 @@ def percent(share: float | None, digits: int | None = None) -> str:
     return f"{100 * share:,.{digits}f} %".replace("-", MINUS)
 
 
-def signed(value: float | None, digits: int = 1) -> str:
-    """Write a change with its sign."""
+def signed(value: float | None, digits: int = 2) -> str:
+    """Write a standardised difference with its sign."""
     if value is None or math.isnan(value):
         return UNKNOWN
-    text = f"{abs(value):,.{digits}f}"
+    size = abs(value)
+    text = f"{size:.{digits}f}" if size < 1000 else _scientific(size, 1)
     if not text.strip("0.,"):
         return text
     return f"{MINUS if value < 0 else '+'}{text}"
@@ -95,6 +93,13 @@ def _decimals(values: Sequence[float], most: int = 9) -> int:
     return most
 
 
+def _scientific(size: float, digits: int) -> str:
+    if math.isinf(size):
+        return INFINITY
+    mantissa, exponent = f"{size:.{digits - 1}e}".split("e")
+    return f"{_trimmed(mantissa)}e{int(exponent)}".replace("-", MINUS)
+
+
 def _trimmed(text: str) -> str:
     """Drop zeros behind the point."""
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -122,13 +127,13 @@ class Numbers:
         )
         size = _largest([abs(typical)])
         self._exponent = 0 if self.is_share else _common_exponent(max(size, width, reach))
-        self._decimals = self._digits_of_typical(size)
+        self.decimals = self._digits_of_typical(size)
         for extent in (width, reach):
             if extent > _VISIBLE * size:
-                self._decimals = max(self._decimals, self._digits_to_see(extent))
-        self._decimals = min(self._decimals, _MOST_DECIMALS)
+                self.decimals = max(self.decimals, self._digits_to_see(extent))
+        self.decimals = min(self.decimals, _MOST_DECIMALS)
         # An axis that is no shorter has ticks that can be written with these digits.
-        self.least = _UNITS * 10.0 ** (self._exponent - self._decimals) / self._factor
+        self.least = _UNITS * 10.0 ** (self._exponent - self.decimals) / self._factor
 
     def _digits_of_typical(self, size: float) -> int:
         """Return three digits of a loss; of an error a tenth of a point, or what 0 and 1 need."""
@@ -170,7 +175,7 @@ class Numbers:
 
     def plain(self, value: float) -> str:
         """Write a loss without its unit."""
-        return self._written(value, self._decimals)
+        return self._written(value, self.decimals)
 
     def labels(self, values: Sequence[float]) -> list[str]:
         """Write the losses along an axis."""
