@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from weighbridge._findings.codes import GROUPS, documentation, entries, page
+from weighbridge._findings.codes import GROUPS, entries, page
 from weighbridge._findings.finding import (
     Finding,
     Option,
@@ -90,7 +90,6 @@ __all__ = [
     "cli_option",
     "count",
     "count_parameters",
-    "documentation",
     "effective_sample_size",
     "entries",
     "escaped",
