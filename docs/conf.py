@@ -1,9 +1,13 @@
 """Sphinx configuration; the build needs no network."""
 
+import sys
 from pathlib import Path
 
 import weighbridge
 from weighbridge import _findings
+
+sys.path.insert(0, str(Path(__file__).parent))
+from findings_page import documentation
 
 project = "weighbridge"
 author = "The weighbridge developers"
@@ -62,7 +66,7 @@ def _append_codes(app, docname, source):
     """Put what every code means below the opening of the page of findings."""
     if docname == "findings":
         app.env.note_dependency(str(Path(_findings.__file__).with_name("findings.toml")))
-        source[0] += "\n" + _findings.documentation()
+        source[0] += "\n" + documentation()
 
 
 def setup(app):

@@ -10,7 +10,7 @@ import time
 import click
 import pytest
 
-from weighbridge._findings.problems import Problem
+from weighbridge._findings.finding import Problem
 from weighbridge.cli._app import PATIENCE, run_safely
 from weighbridge.cli._screen import Session
 from weighbridge.exceptions import InputError

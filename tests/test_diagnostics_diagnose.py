@@ -154,9 +154,9 @@ def test_a_judgement_can_be_stored_and_printed():
     judgement = judge_overlap(n_rows=400, worth=6.0, tail_index=1.1, outside=0.0)
     assert judgement.to_dict() == {
         "word": "broken",
-        "reason": "the full ratio is worth 6 of 400 rows",
+        "reason": "the full ratio has 6 effective rows of 400",
     }
-    assert repr(judgement) == str(judgement) == "broken: the full ratio is worth 6 of 400 rows"
+    assert repr(judgement) == str(judgement) == "broken: the full ratio has 6 effective rows of 400"
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,7 @@ def test_rare_classes_are_a_finding():
     y = np.repeat(["a", "b", "c"], [5, 10, 105])
     report = diagnose(RATIO, X, X_TARGET, y=y)
     assert report.label_shift is not None
-    assert finding(report, "WB117").message == "Class 'a' has 5 rows only (1 more like it)."
+    assert finding(report, "WB117").message == "Class 'a' has only 5 rows (and 1 other class)."
     even = diagnose(RATIO, X, X_TARGET, y=np.arange(120) % 2)
     assert finding(even, "WB117") is None
 

@@ -1,4 +1,4 @@
-"""What weights are worth, against closed forms, brute force and known tails."""
+"""Effective rows of weights, against closed forms, brute force and known tails."""
 
 import json
 import math
@@ -119,7 +119,7 @@ def test_the_summary_goes_to_json_without_nan():
 
 def test_the_summary_says_what_to_do_about_a_heavy_tail():
     text = str(summarize_weights(np.exp(0.9 * np.random.default_rng(0).exponential(size=5000))))
-    assert "of 5,000 rows" in text
+    assert "effective rows of 5,000" in text
     assert "use lam <= 0." in text
     assert max(map(len, text.splitlines())) <= 80
 

@@ -361,14 +361,15 @@ def test_refitting_with_other_columns_forgets_the_old_ones():
 
 def test_few_rows_carrying_the_weight_are_announced():
     X, y = _regression(400)
-    with pytest.warns(OverlapWarning, match=r"WB303 the weights are worth \d+\.\d of 400 rows"):
+    effective = r"WB303 the weights have \d+\.\d effective rows of 400"
+    with pytest.warns(OverlapWarning, match=effective):
         ImportanceWeighted(Ridge(), KnownRatio(lambda X: 6 * X[:, 0])).fit(X, y)
 
 
 def test_zero_weights_count_among_the_rows():
     X, y = _regression(400)
     ratio = KnownRatio(lambda X: np.where(np.arange(len(X)) < 3, 0.0, -np.inf))
-    with pytest.warns(OverlapWarning, match=r"WB303 the weights are worth 3\.0 of 400 rows"):
+    with pytest.warns(OverlapWarning, match=r"WB303 the weights have 3\.0 effective rows of 400"):
         ImportanceWeighted(Ridge(), ratio).fit(X, y)
 
 

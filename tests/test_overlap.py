@@ -159,7 +159,7 @@ def test_without_known_rows_outside_effective_rows_decide_the_choice(few, choice
 @pytest.mark.parametrize("word", CODES)
 @pytest.mark.parametrize("choice", Choice)
 def test_the_code_of_a_warning_follows_from_the_word(word, choice):
-    overlap = OverlapJudgement(word, "the full ratio is worth 3 of 90 rows")
+    overlap = OverlapJudgement(word, "the full ratio has 3 effective rows of 90")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_choice(overlap, choice, "stack", weighted=False)
@@ -169,6 +169,6 @@ def test_the_code_of_a_warning_follows_from_the_word(word, choice):
 
 
 def test_broken_overlap_is_said_where_the_choice_is_free():
-    overlap = OverlapJudgement("broken", "the full ratio is worth 3 of 90 rows")
-    with pytest.warns(OverlapWarning, match="WB302 overlap is broken: the full ratio is worth 3"):
+    overlap = OverlapJudgement("broken", "the full ratio has 3 effective rows of 90")
+    with pytest.warns(OverlapWarning, match="WB302 overlap is broken: the full ratio has 3 "):
         warn_of_choice(overlap, Choice.FREE, "guard", weighted=True)

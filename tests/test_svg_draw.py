@@ -14,7 +14,6 @@ from weighbridge._findings import (
     percent,
     percent_labels,
     signed,
-    signed_labels,
     tick_labels,
 )
 from weighbridge._svg._axes import bottom_axis, left_axis, octaves, scale, ticks
@@ -204,7 +203,7 @@ def test_shares_with_digits():
 
 
 def test_changes_have_signs_unless_they_round_to_nothing():
-    assert [signed(value) for value in (-4.83, 0.51, 0.04, -0.04, None)] == [
+    assert [signed(value, 1) for value in (-4.83, 0.51, 0.04, -0.04, None)] == [
         "−4.8",
         "+0.5",
         "0.0",
@@ -239,7 +238,6 @@ def test_labels_of_ticks_tell_them_apart(low, span, n):
 
 def test_shares_and_changes_of_an_axis():
     assert percent_labels([0.3, 0.35]) == ["30 %", "35 %"]
-    assert signed_labels([-0.5, 0, 0.5]) == ["−0.5", "0", "+0.5"]
 
 
 # --- widths of text -------------------------------------------------------------------------------

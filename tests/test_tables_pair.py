@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from weighbridge._findings.problems import argument, cli_option
+from weighbridge._findings.finding import argument, cli_option
 from weighbridge._tables import check_pair, read_pair, table_of
 from weighbridge.exceptions import InputError
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge._findings import Finding
-from weighbridge._findings.problems import (
+from weighbridge._findings.finding import (
     Problem,
     argument,
     cli_option,

@@ -191,7 +191,7 @@ def log_mean(values: Any, sample_weight: Any = None) -> Any:
 
 
 def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
-    """Turn log weights into weights with mean 1, under the user's own weights if there are any.
+    """Turn log weights into weights with mean 1, under `sample_weight` if it is given.
 
     Without it lam and alpha would also move the strength of any regularisation.
 
@@ -200,12 +200,12 @@ def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
     log_weight : array of shape (n_samples,)
         Logarithms of the weights.
     sample_weight : array of shape (n_samples,), optional
-        Own weights of the rows.
+        Your weights of the rows.
 
     Returns
     -------
     array of shape (n_samples,)
-        Weights ``w`` with ``sum(u * w) = sum(u)``; 0 where the own weight is 0.
+        Weights ``w`` with ``sum(u * w) = sum(u)``; 0 where `sample_weight` is 0.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
 
 
 def _rows(values: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Check logarithms and own weights, one of each per row."""
+    """Check logarithms and sample weights, one of each per row."""
     xp = array_namespace(values)
     values = np.asarray(values, dtype=float) if xp is np else xp.asarray(values)
     if not xp.isdtype(values.dtype, "real floating"):

@@ -3,11 +3,24 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from weighbridge._findings.codes import GROUPS, Entry, documentation, entries, page
-from weighbridge._findings.finding import Finding, html_list, notebook_card
+from weighbridge._findings.codes import GROUPS, entries, page
+from weighbridge._findings.finding import (
+    Finding,
+    Option,
+    Problem,
+    argument,
+    cli_option,
+    escaped,
+    html_list,
+    listed,
+    nearest,
+    notebook_card,
+    one_line,
+    shown,
+    shown_file,
+)
 from weighbridge._findings.numbers import (
     INFINITY,
-    MINUS,
     UNKNOWN,
     Numbers,
     count,
@@ -15,20 +28,7 @@ from weighbridge._findings.numbers import (
     percent,
     percent_labels,
     signed,
-    signed_labels,
     tick_labels,
-)
-from weighbridge._findings.problems import (
-    Option,
-    Problem,
-    argument,
-    cli_option,
-    escaped,
-    listed,
-    nearest,
-    one_line,
-    shown,
-    shown_file,
 )
 from weighbridge._findings.progress import (
     Progress,
@@ -41,7 +41,9 @@ from weighbridge._findings.progress import (
 if TYPE_CHECKING:
     from weighbridge._findings.estimate import Estimate
     from weighbridge._findings.overlap import (
+        APART,
         BROKEN,
+        CODES,
         ENOUGH,
         OUTSIDE,
         THIN,
@@ -55,10 +57,6 @@ if TYPE_CHECKING:
         outside_share,
         pareto_k,
         pareto_threshold,
-    )
-    from weighbridge._findings.warnings import (
-        APART,
-        CODES,
         users_line,
         warn_if_apart,
         warn_if_outside,
@@ -73,12 +71,10 @@ __all__ = [
     "ENOUGH",
     "GROUPS",
     "INFINITY",
-    "MINUS",
     "OUTSIDE",
     "THIN",
     "UNKNOWN",
     "Choice",
-    "Entry",
     "Estimate",
     "Finding",
     "Numbers",
@@ -94,7 +90,6 @@ __all__ = [
     "cli_option",
     "count",
     "count_parameters",
-    "documentation",
     "effective_sample_size",
     "entries",
     "escaped",
@@ -115,7 +110,6 @@ __all__ = [
     "shown",
     "shown_file",
     "signed",
-    "signed_labels",
     "tick_labels",
     "told_progress",
     "users_line",
@@ -125,15 +119,10 @@ __all__ = [
     "warn_of_choice",
 ]
 
-_WARNINGS = ("APART", "CODES", "users_line")
-
 
 def __getattr__(name: str) -> Any:
     """Import what needs NumPy when it is first used, so that help and codes are instant."""
     if name not in __all__:
         raise AttributeError(f"module 'weighbridge._findings' has no attribute {name!r}")
-    if name == "Estimate":
-        module = "estimate"
-    else:
-        module = "warnings" if name in _WARNINGS or name.startswith("warn_") else "overlap"
+    module = "estimate" if name == "Estimate" else "overlap"
     return getattr(import_module(f"weighbridge._findings.{module}"), name)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from scipy.special import ndtri
+
+from weighbridge._findings.numbers import Numbers
 
 
 @dataclass(frozen=True)
@@ -75,4 +78,6 @@ class Estimate:
         return {"value": self.value, "low": self.low, "high": self.high}
 
     def __str__(self) -> str:
-        return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        ends = [end for end in (self.value, self.low, self.high) if math.isfinite(end)]
+        numbers = Numbers("", max(map(abs, ends), default=0.0), [self])
+        return f"{numbers.plain(self.value)} {numbers.interval(self)}"

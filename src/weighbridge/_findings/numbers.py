@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +13,12 @@ MINUS = "−"
 INFINITY = "∞"
 UNKNOWN = "–"
 
+# An interval or a change is written with digits of which it is that many units, unless it is a
+# smaller part of the loss than this: that is rounding.
+_UNITS = 5
+_VISIBLE = 1e-4
+_MOST_DECIMALS = 9
+_HUGE = 1e8
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -20,12 +26,9 @@ def number(value: float | None, digits: int = 3) -> str:
     """Write a number with a few digits."""
     if value is None or math.isnan(value):
         return UNKNOWN
-    if math.isinf(value):
-        return INFINITY if value > 0 else MINUS + INFINITY
     size = abs(value)
     if size != 0 and not 1e-4 <= size < 1e6:
-        mantissa, exponent = f"{size:.{digits - 1}e}".split("e")
-        text = f"{_trimmed(mantissa)}e{int(exponent)}".replace("-", MINUS)
+        text = _scientific(size, digits)
     else:
         decimals = 0 if size == 0 else max(0, digits - 1 - math.floor(math.log10(size)))
         text = _trimmed(f"{size:,.{decimals}f}")
@@ -45,11 +48,12 @@ def percent(share: float | None, digits: int | None = None) -> str:
     return f"{100 * share:,.{digits}f} %".replace("-", MINUS)
 
 
-def signed(value: float | None, digits: int = 1) -> str:
-    """Write a change with its sign."""
+def signed(value: float | None, digits: int = 2) -> str:
+    """Write a standardised difference with its sign."""
     if value is None or math.isnan(value):
         return UNKNOWN
-    text = f"{abs(value):,.{digits}f}"
+    size = abs(value)
+    text = f"{size:.{digits}f}" if size < 1000 else _scientific(size, 1)
     if not text.strip("0.,"):
         return text
     return f"{MINUS if value < 0 else '+'}{text}"
@@ -70,20 +74,15 @@ def tick_labels(values: Sequence[float]) -> list[str]:
     if largest >= 1e15 or 0 < largest < 1e-4:
         return [number(value) for value in values]
     decimals = _decimals([value / unit for value in values])
-    return ["0" if value == 0 else _tick(value / unit, decimals) + letter for value in values]
+    return [
+        "0" if value == 0 else f"{value / unit:,.{decimals}f}{letter}".replace("-", MINUS)
+        for value in values
+    ]
 
 
 def percent_labels(values: Sequence[float]) -> list[str]:
     """Write shares of an axis in per cent."""
     return [f"{label} %" for label in tick_labels([100 * value for value in values])]
-
-
-def signed_labels(values: Sequence[float]) -> list[str]:
-    """Write changes of an axis with their signs."""
-    labels = tick_labels(values)
-    return [
-        f"+{label}" if value > 0 else label for value, label in zip(values, labels, strict=True)
-    ]
 
 
 def _decimals(values: Sequence[float], most: int = 9) -> int:
@@ -94,8 +93,11 @@ def _decimals(values: Sequence[float], most: int = 9) -> int:
     return most
 
 
-def _tick(value: float, decimals: int) -> str:
-    return f"{value:,.{decimals}f}".replace("-", MINUS)
+def _scientific(size: float, digits: int) -> str:
+    if math.isinf(size):
+        return INFINITY
+    mantissa, exponent = f"{size:.{digits - 1}e}".split("e")
+    return f"{_trimmed(mantissa)}e{int(exponent)}".replace("-", MINUS)
 
 
 def _trimmed(text: str) -> str:
@@ -104,16 +106,48 @@ def _trimmed(text: str) -> str:
 
 
 class Numbers:
-    """Writes losses and changes of one measure with the same number of decimals."""
+    """Writes losses and changes of one measure, in texts and on axes, with the same digits."""
 
-    def __init__(self, measure: str, typical: float):
+    def __init__(
+        self,
+        measure: str,
+        typical: float,
+        losses: Iterable[Estimate | None] = (),
+        changes: Iterable[Estimate | None] = (),
+    ):
         self.measure = measure
         self.is_share = measure == "error"
-        self.factor = 100 if self.is_share else 1
         self.unit = " points" if self.is_share else ""
         self.loss = "error" if self.is_share else f"error ({measure})"
         self.noun = f"expected {self.loss}"
-        self.decimals = 1 if self.is_share else _decimals_of_loss(typical)
+        self._factor = 100 if self.is_share else 1
+        width = _largest(each.high - each.low for each in losses if each is not None)
+        reach = _largest(
+            abs(end) for each in changes if each is not None for end in (each.low, each.high)
+        )
+        size = _largest([abs(typical)])
+        self._exponent = 0 if self.is_share else _common_exponent(max(size, width, reach))
+        self.decimals = self._digits_of_typical(size)
+        for extent in (width, reach):
+            if extent > _VISIBLE * size:
+                self.decimals = max(self.decimals, self._digits_to_see(extent))
+        self.decimals = min(self.decimals, _MOST_DECIMALS)
+        # An axis that is no shorter has ticks that can be written with these digits.
+        self.least = _UNITS * 10.0 ** (self._exponent - self.decimals) / self._factor
+
+    def _digits_of_typical(self, size: float) -> int:
+        """Return three digits of a loss; of an error a tenth of a point, or what 0 and 1 need."""
+        if self.is_share:
+            edge = self._scaled(min(size, 1 - size))
+            return max(1, -math.floor(math.log10(edge))) if edge > 0 else 1
+        return max(0, 2 - math.floor(math.log10(self._scaled(size)))) if size > 0 else 2
+
+    def _digits_to_see(self, extent: float) -> int:
+        """Return the digits with which an extent is a few units of the last one."""
+        return math.ceil(math.log10(_UNITS / self._scaled(extent)))
+
+    def _scaled(self, value: float) -> float:
+        return self._factor * value / 10.0**self._exponent
 
     def value(self, value: float) -> str:
         """Write a loss."""
@@ -129,7 +163,7 @@ class Numbers:
 
     def change(self, value: float) -> str:
         """Write a change with its sign."""
-        return signed(self.factor * value, self.decimals)
+        return _with_sign(value, self.plain(value))
 
     def change_interval(self, estimate: Estimate) -> str:
         """Write the interval of a change."""
@@ -141,10 +175,42 @@ class Numbers:
 
     def plain(self, value: float) -> str:
         """Write a loss without its unit."""
-        return f"{self.factor * value:,.{self.decimals}f}"
+        return self._written(value, self.decimals)
+
+    def labels(self, values: Sequence[float]) -> list[str]:
+        """Write the losses along an axis."""
+        unit = " %" if self.is_share else ""
+        return [label + unit for label in self._ticks(values)]
+
+    def change_labels(self, values: Sequence[float]) -> list[str]:
+        """Write the changes along an axis."""
+        return [_with_sign(*each) for each in zip(values, self._ticks(values), strict=True)]
+
+    def _ticks(self, values: Sequence[float]) -> list[str]:
+        decimals = _decimals([self._scaled(value) for value in values])
+        return ["0" if value == 0 else self._written(value, decimals) for value in values]
+
+    def _written(self, value: float, decimals: int) -> str:
+        scaled = abs(self._scaled(value))
+        if not scaled < _HUGE:
+            return number(self._factor * value)
+        text = f"{scaled:,.{decimals}f}"
+        if not text.strip("0.,"):
+            return text
+        power = f"e{self._exponent}".replace("-", MINUS) if self._exponent else ""
+        return f"{MINUS if value < 0 else ''}{text}{power}"
 
 
-def _decimals_of_loss(typical: float) -> int:
-    if typical == 0 or not math.isfinite(typical):
-        return 2
-    return min(max(0, 2 - math.floor(math.log10(abs(typical)))), 9)
+def _largest(sizes: Iterable[float]) -> float:
+    return max((size for size in sizes if math.isfinite(size)), default=0.0)
+
+
+def _common_exponent(size: float) -> int:
+    """Return the power of ten that huge or tiny numbers are written with, all with the same."""
+    if size == 0 or 1e-4 <= size < _HUGE:
+        return 0
+    return max(math.floor(math.log10(size)), -300)
+
+
+def _with_sign(value: float, text: str) -> str:
+    return f"+{text}" if value > 0 and text.strip("0.,") else text

@@ -1,8 +1,10 @@
-"""Is there enough overlap? One judgement, its limits, and the numbers that it rests on."""
+"""Is there enough overlap? One judgement, its limits and numbers, and the warnings about it."""
 
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings.numbers import percent
+from weighbridge.exceptions import OverlapWarning
 
 ENOUGH, THIN, BROKEN = "enough", "thin", "broken"
 
@@ -18,9 +21,9 @@ ENOUGH, THIN, BROKEN = "enough", "thin", "broken"
 OUTSIDE = 1 / 3
 MANY_OUTSIDE = 0.1
 # Fewer effective rows than this carry nothing at all; the toy problem of the paper, whose lines
-# weighting mends every time, has 15 to 45.
+# weighting improves every time, has 15 to 45.
 BROKEN_ROWS = 10
-# Rows that the full ratio should be worth for each parameter of the model.
+# Effective rows that the full ratio should have for each parameter of the model.
 ROWS_PER_PARAMETER = 10
 # Largest tail index at which a weighted mean still means something; with fewer rows than these it
 # is drawn to one half, whatever it is.
@@ -80,7 +83,7 @@ def outside_share(
     at_source: np.ndarray, at_target: np.ndarray, log_far: float, rank: int = 5
 ) -> float:
     """Return the share of target rows whose log ratio exceeds the source's fifth largest by far."""
-    # a few rows on the wrong side are no overlap
+    # a few rows on the wrong side do not make an overlap
     rank = min(rank, max(1, at_source.size // 20))
     largest = np.partition(at_source, -rank)[-rank]
     return float((at_target > largest + log_far).mean())
@@ -95,7 +98,7 @@ class OverlapJudgement:
     word : {"enough", "thin", "broken"}
         The judgement.
     reason : str
-        In a few words why; empty where overlap is enough.
+        Why, in a few words; empty where overlap is enough.
 
     Examples
     --------
@@ -136,7 +139,7 @@ def judge_overlap(
     worth : float
         Effective number of rows under the full ratio.
     tail_index : float
-        Pareto k-hat of the full ratio; NaN counts as none.
+        Pareto k-hat of the full ratio; NaN where there is none.
     outside : float
         Share of the target rows that lie outside the source sample.
     n_parameters : int, default=1
@@ -145,11 +148,11 @@ def judge_overlap(
     Returns
     -------
     OverlapJudgement
-        Broken: more than a third of the target rows lie outside, or the full ratio is worth fewer
-        than 10 rows (of fewer than 20 rows: than half of them). Thin: worth fewer than 10 rows for
-        each parameter (no more than half the rows are asked for), more than a tenth of the target
-        rows outside, or a tail index above 0.7 with 100 rows or more; with fewer the index says
-        nothing. Else enough.
+        Broken: more than a third of the target rows lie outside, or the full ratio has fewer than
+        10 effective rows (or than half of the rows, if there are fewer than 20). Thin: fewer than
+        10 effective rows for each parameter (half of the rows is always enough), more than a tenth
+        of the target rows outside, or a tail index above 0.7 with 100 rows or more; with fewer the
+        index says nothing. Otherwise enough.
 
     Examples
     --------
@@ -166,11 +169,13 @@ def judge_overlap(
             BROKEN, f"{percent(outside)} of the deployment rows lie outside the training data"
         )
     if worth < min(BROKEN_ROWS, n_rows / 2):
-        return OverlapJudgement(BROKEN, f"the full ratio is worth {worth:.0f} of {n_rows:,} rows")
+        return OverlapJudgement(
+            BROKEN, f"the full ratio has {worth:.0f} effective rows of {n_rows:,}"
+        )
     wanted = min(ROWS_PER_PARAMETER * n_parameters, n_rows / 2)
     if worth < wanted:
         return OverlapJudgement(
-            THIN, f"the full ratio is worth {worth:.0f} rows for {n_parameters} parameters"
+            THIN, f"the full ratio has {worth:.0f} effective rows for {n_parameters} parameters"
         )
     if outside > MANY_OUTSIDE:
         return OverlapJudgement(
@@ -231,3 +236,122 @@ def choice_of(outside: Any, weights: np.ndarray, sample_weight: np.ndarray) -> C
         return Choice.GUARDED if outside.of_most > GUARDED_OUTSIDE else Choice.FREE
     ess, total = effective_sample_size(weights), effective_sample_size(sample_weight)
     return Choice.GUARDED if ess < min(FEW_ROWS, total / 2) else Choice.FREE
+
+
+# Where overlap is enough, rows outside may still change the choice of a weighting.
+CODES = {ENOUGH: "WB304", THIN: "WB301", BROKEN: "WB302"}
+# The mean of an estimated ratio over the source sample; 1 if all is well.
+APART = 0.1
+
+
+def users_line() -> int:
+    """Return the stacklevel, seen from a function that warns, of the line outside this package."""
+    level, frame = 1, sys._getframe(1)
+    # scikit-learn puts its own frame around a fit that callbacks may listen to
+    ours = ("weighbridge.", "sklearn.callback.")
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _warn(code: str, message: str) -> None:
+    warnings.warn(f"{code} {message}", OverlapWarning, stacklevel=users_line())
+
+
+def warn_if_apart(log_mean_ratio: float) -> None:
+    """Warn when an estimated ratio is almost 0 on the whole source sample."""
+    # scaling it to mean 1 afterwards would hide that the samples have nothing in common
+    if log_mean_ratio < math.log(APART):
+        _warn(
+            CODES[BROKEN],
+            f"the estimated ratio averages {math.exp(log_mean_ratio):.1e} on the source "
+            "rows, where a density ratio averages 1: almost no source row lies where the target "
+            "is. Check that X and X_target have the same columns in the same units (an "
+            "ImportanceWeighted model goes outside a pipeline), and whether one feature (an id, a "
+            "date) tells them apart.",
+        )
+
+
+def warn_if_outside(share: float) -> None:
+    """Warn when many target rows have a far larger ratio than next to all source rows."""
+    if share > OUTSIDE:
+        _warn(
+            CODES[BROKEN],
+            f"{percent(share)} of the target rows have a far larger ratio than all but a few "
+            "source rows: hardly any source row lies where they are, and no weighting can "
+            "represent them. Check that X and X_target have the same columns in the same units, "
+            "and whether one feature (an id, a date) tells them apart.",
+        )
+
+
+def warn_if_untrustworthy(
+    weights: np.ndarray, sample_weight: np.ndarray | None, log_cap: float
+) -> None:
+    """Warn when few rows carry the weights, or a weight without a useful cap has a heavy tail."""
+    # sample weights are among them, and may be uneven without any lack of overlap
+    ess = effective_sample_size(weights)
+    before = weights.size if sample_weight is None else effective_sample_size(sample_weight)
+    if ess < min(FEW_ROWS, before / 2):
+        _warn(
+            "WB303",
+            f"the weights have {ess:.1f} effective rows of {weights.size:,}, and the largest "
+            f"carries {percent(weights.max() / weights.sum())} of the total: a few rows decide the "
+            "fit. "
+            "Move toward the unweighted model (a smaller lam, or alpha > 1, which caps every "
+            "weight: RIWERM(0.8) caps them at 5, before they are scaled to mean 1), or check "
+            "whether one feature alone tells the samples apart, and that the ratio is on the log "
+            "scale.",
+        )
+        return
+    # A cap below n/20 guarantees 20 effective rows; where the weights are nearly even their tail
+    # does not matter.
+    capped = log_cap <= math.log(weights.size / FEW_ROWS)
+    if capped or ess > 0.7 * before:
+        return
+    k = pareto_k(weights)
+    if has_heavy_tail(weights.size, k):
+        _warn(
+            CODES[THIN],
+            f"the weights have a heavy tail (Pareto k-hat {k:.2f}, reliable below "
+            f"{LARGEST_TAIL_INDEX:.2f}; {ess:.1f} effective rows of {weights.size:,}): another "
+            "sample would give a very different fit. Use alpha > 1, which caps every weight, a "
+            "smaller lam, or more source rows where the target lies.",
+        )
+
+
+def warn_of_choice(
+    overlap: OverlapJudgement, choice: Choice, answer: str, *, weighted: bool
+) -> None:
+    """Say that overlap is broken, or that it has changed the choice of a weighting, and how."""
+    if choice is Choice.FREE and overlap.word != BROKEN:
+        return
+    _warn(
+        CODES[overlap.word],
+        f"{_what_is_wrong(overlap, choice)}. "
+        f"{_consequence(choice, answer, weighted=weighted)} Look for a feature "
+        "that tells the samples apart (an id, a date), or label rows of the target.",
+    )
+
+
+def _what_is_wrong(overlap: OverlapJudgement, choice: Choice) -> str:
+    if choice is Choice.FREE:
+        return f"overlap is broken: {overlap.reason}"
+    where = "nearly all target rows lie" if choice is Choice.SETTLED else "much of the target lies"
+    return f"{where} where there are hardly any source rows"
+
+
+def _consequence(choice: Choice, answer: str, *, weighted: bool) -> str:
+    if answer == "argmin":
+        return "The weighting with the smallest loss rests on very few of them."
+    if choice is Choice.FREE:
+        return "The weighting was chosen by held-out losses, which rest on few rows there."
+    if weighted:
+        return (
+            "A weighting was chosen nevertheless, because it at least halves the loss on the "
+            "source rows that are nearest to the target, which the unweighted model misses even "
+            "in the fit; it rests on very few of them."
+        )
+    return (
+        "The model is fitted without weights: where samples hardly overlap, weights do more "
+        "harm than good, and no held-out loss can tell (answer='argmin' overrides this)."
+    )

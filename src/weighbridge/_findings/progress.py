@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 Progress: TypeAlias = Callable[[str, int, int], object]
 
-# A shorter search is over before anybody wonders; a line is rewritten so many seconds later.
+# A shorter search is over before anybody wonders; and a line is rewritten at most this often.
 _QUIET_SECONDS = 2.0
 _PAUSE = 0.1
 
 
 class Moment(NamedTuple):
-    """The last thing that was heard: so much of a stage is done, at that time."""
+    """The last thing that was heard: how much of a stage is done, and when."""
 
     stage: str
     done: int
@@ -46,7 +46,7 @@ class Stages:
         return None if self.last is None else self.last.stage
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Note that so much of a stage is done; the one before is over."""
+        """Note how much of a stage is done; the one before is over."""
         if stage != self.stage:
             self.end()
             self.begun = self._clock()

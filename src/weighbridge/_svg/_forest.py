@@ -8,16 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weighbridge._findings import Numbers, number, percent_labels, signed_labels, tick_labels
-from weighbridge._svg._axes import (
-    Labels,
-    Mark,
-    Scale,
-    bottom_axis,
-    legend,
-    line_mark,
-    scale,
-)
+from weighbridge._findings import Numbers
+from weighbridge._svg._axes import Labels, Mark, Scale, bottom_axis, legend, line_mark, scale
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -31,7 +23,7 @@ from weighbridge._svg._draw import (
     text,
 )
 from weighbridge._svg._width import text_width, wrap
-from weighbridge.pictures import Forest
+from weighbridge.pictures import Forest, forest_numbers
 
 _ROW = 26
 _TOP = 4
@@ -41,23 +33,23 @@ _WITHHELD = "withheld"
 
 def expected_error(forest: Forest, *, id: str, actual: Mapping[str, float] | None = None) -> Chart:
     """Draw the expected error of each weighting with its interval, and what it actually was."""
-    writer = _Writer(forest)
+    writer = forest_numbers(forest)
     estimates = forest.value, forest.low, forest.high
     rows = _rows(forest, *estimates, instead=_WITHHELD, actual=actual or {})
     axis = f"expected {writer.loss}, {100 * forest.confidence:g} % intervals"
-    labels = percent_labels if writer.is_share else tick_labels
-    drawn = _Forest(rows, writer.value, axis, labels, 1)
+    drawn = _Forest(rows, writer.value, axis, writer.labels, writer.least)
     title = f"Expected {writer.loss} in deployment"
     return drawn.draw(id, title, _describe_errors(rows, writer), _WITHHELD)
 
 
 def paired_change(forest: Forest, *, id: str) -> Chart:
     """Draw the change of each weighting against none on the same rows."""
-    writer = _Writer(forest)
+    writer = forest_numbers(forest)
     changes = forest.change, forest.change_low, forest.change_high
     rows = _rows(forest, *changes, instead="reference", actual={})
     axis = f"change against none{',' * bool(writer.unit)}{writer.unit}"
-    drawn = _Forest(rows, writer.change, axis, signed_labels, writer.factor, zero=True)
+    labels = writer.change_labels
+    drawn = _Forest(rows, writer.change, axis, labels, writer.least, zero=True)
     instead = "no other weighting to compare" if len(rows) < 2 else _WITHHELD
     desc = _describe_changes(rows, writer, instead)
     return drawn.draw(id, "Change against none, same rows", desc, instead)
@@ -107,44 +99,24 @@ def _rows(
     ]
 
 
-class _Writer(Numbers):
-    """Writes losses and changes as the verdict does, shorter where they are huge or tiny."""
-
-    def __init__(self, forest: Forest):
-        known = [value for value in forest.value.tolist() if not math.isnan(value)]
-        super().__init__(forest.measure, known[0] if known else 0.0)
-        # that many zeros would leave no room for the picture
-        largest = max((abs(value) for value in known), default=0.0)
-        self.is_extreme = not (largest < 1e8 and (largest >= 1e-5 or largest == 0))
-
-    def plain(self, value: float) -> str:
-        """Write a loss without its unit."""
-        return number(self.factor * value) if self.is_extreme else super().plain(value)
-
-    def change(self, value: float) -> str:
-        """Write a change with its sign."""
-        if self.is_extreme:
-            return ("+" if value > 0 else "") + number(self.factor * value)
-        return super().change(value)
-
-    def said(self, value: float) -> str:
-        """Write a loss in a sentence."""
-        return f"{self.plain(value)} percent" if self.is_share else self.plain(value)
+def _said(value: float, writer: Numbers) -> str:
+    """Write a loss in a sentence."""
+    return writer.value(value).replace("%", "percent")
 
 
-def _describe_errors(rows: Sequence[_Row], writer: _Writer) -> str:
+def _describe_errors(rows: Sequence[_Row], writer: Numbers) -> str:
     """Say what the weighting to use is expected to lose, and what none does."""
     main = _main(rows)
     if main is None:
         return f"The expected {writer.loss} is withheld."
-    said = f"{capital(main.name)} {writer.said(main.value)}"
+    said = f"{capital(main.name)} {_said(main.value, writer)}"
     for row in rows:
         if row.name == "none" != main.name and row.is_known:
-            return f"{said}, none {writer.said(row.value)}."
+            return f"{said}, none {_said(row.value, writer)}."
     return f"{said}, interval {writer.plain(main.low)} to {writer.plain(main.high)}."
 
 
-def _describe_changes(rows: Sequence[_Row], writer: _Writer, instead: str) -> str:
+def _describe_changes(rows: Sequence[_Row], writer: Numbers, instead: str) -> str:
     """Say how the weighting to use changes the loss."""
     main = _main(rows)
     if main is None:
@@ -167,7 +139,7 @@ class _Forest:
     write: Callable[[float], str]
     axis: str
     labels: Labels
-    factor: float
+    least: float
     zero: bool = False
 
     def draw(self, id: str, title: str, desc: str, instead: str) -> Chart:
@@ -207,8 +179,8 @@ class _Forest:
         ends = [end for row in known for end in (row.low, row.high)]
         ends += [row.actual for row in known if row.actual is not None]
         ends += [0.0] * self.zero
-        low, high = self.factor * min(ends), self.factor * max(ends)
-        margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
+        low, high = min(ends), max(ends)
+        margin = max(0.04 * (high - low), (self.least - (high - low)) / 2)
         values = [text_width(self.write(row.value), bold=row.used) for row in known]
         return scale((low - margin, high + margin), (self._left() + 4, WIDTH - 10 - max(values)))
 
@@ -216,7 +188,7 @@ class _Forest:
         if not row.is_known:
             at, anchor = self._place_of_words(x)
             return text(at, y + 4, row.instead, "wb-muted wb-halo", anchor=anchor)
-        low, value, high = (x(self.factor * end) for end in (row.low, row.value, row.high))
+        low, value, high = (x(end) for end in (row.low, row.value, row.high))
         look = "wb-used" if row.used else "wb-other"
         shape, size = (square, 4.5) if row.used else (circle, 4.0)
         parts = [
@@ -224,7 +196,7 @@ class _Forest:
             shape(value, y, size, f"{look}-fill"),
         ]
         if row.actual is not None:
-            parts.append(_diamond(x(self.factor * row.actual), y))
+            parts.append(_diamond(x(row.actual), y))
         cls = "wb-used" if row.used else ""
         parts.append(text(WIDTH - 2, y + 4, self.write(row.value), cls, anchor="end"))
         return "".join(parts)

@@ -98,7 +98,7 @@ def make_clinic(
 
 
 def _check_backend(backend: Any) -> None:
-    """Refuse what is no library of data frames: a name, a module or narwhals' own mark."""
+    """Refuse anything but a library of data frames: a name, a module or narwhals' own mark."""
     name = getattr(backend, "__name__", getattr(backend, "value", backend))
     if name not in BACKENDS:
         raise ValueError(

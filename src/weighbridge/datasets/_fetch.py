@@ -208,7 +208,7 @@ def _verified(contents: Contents, benchmark: Benchmark, used: str) -> Contents:
 def _unwritable(folder: Path | str, error: OSError) -> str:
     return (
         f"Got a cache folder, {folder}, that cannot be written ({error}); pass data_home=, a "
-        "folder of your own."
+        "folder that you can write to."
     )
 
 

@@ -47,8 +47,8 @@ def split_by_projection(
     y : array-like of shape (n_samples,), optional
         Labels.
     slope : float, default=4.0
-        Strength of the shift. At 16 the source is worth 3 to 11 rows on the paper's sets; 1 to 8
-        is the useful range.
+        Strength of the shift. At 16 the source has 3 to 11 effective rows on the paper's sets;
+        1 to 8 is the useful range.
     direction : {"normal", "uniform"} or array of shape (n_features,), default="normal"
         Law of the entries of ``w`` (standard normal, or uniform on (0, 1)), or ``w`` itself.
     random_state : int, RandomState instance or None

@@ -252,7 +252,7 @@ def _alone(domain: CrossFittedDomain) -> list[float]:
 
 
 def _bins(column: Array, n_bins: int) -> Array:
-    """Return the number of each row's bin or level; missing values have one of their own."""
+    """Return the number of each row's bin or level; missing values have a separate one."""
     if column.dtype == object:
         distinct, places = distinct_values(column)
         missing = np.array([value is None for value in distinct])

@@ -124,7 +124,7 @@ def balance_table(
     weights : array-like, dask array or Rows of shape (n_source,), optional
         Weights of the source rows, on any scale.
     target_weights : array-like, dask array or Rows of shape (n_target,), optional
-        Weights that the target rows have of their own; they count before and after.
+        Weights of the target rows; they count before and after.
     denominator : {"pooled", "target"}, default="pooled"
         Standard deviation: the root of the mean of the two variances, or that of the target.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weighbridge._findings import one_line, percent
+from weighbridge._findings import UNKNOWN, one_line, percent, signed
 from weighbridge.diagnostics._sums import FeatureSums, Tally, kind_of_both
 from weighbridge.ratios import FEW_TO_NAME
 
@@ -248,16 +248,6 @@ def _bar(value: float, longest: float, width: int) -> str:
     return "█" * round(width * abs(value) / longest) if longest > 0 else ""
 
 
-def signed(value: float) -> str:
-    """Write a standardised difference with its sign."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "+∞" if value > 0 else "−∞"
-    text = f"{value:+.2f}" if abs(value) < 1000 else f"{value:+.0e}"
-    return text.replace("-", "−").replace("+0.00", "0.00").replace("−0.00", "0.00")
-
-
 def _means(row: BalanceRow) -> tuple[str, str]:
     means = (row.mean_source, row.mean_target)
     if row.kind != "number":
@@ -276,4 +266,4 @@ def _means(row: BalanceRow) -> tuple[str, str]:
 
 
 def _plain(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else f"{value:{form}}".replace("-", "−")
+    return UNKNOWN if math.isnan(value) else f"{value:{form}}".replace("-", "−")

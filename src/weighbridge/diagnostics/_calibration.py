@@ -35,7 +35,7 @@ class Calibration:
         and of ``r`` over the target rows. They agree for the true ratio.
     self_normalised : bool
         Whether the ratio was divided by its mean over these source rows. ``mean_source`` is then 1
-        whatever the ratio is worth, and ``d2_source`` is ``n / ESS``, too low where a few large
+        however good the ratio is, and ``d2_source`` is ``n / ESS``, too low where a few large
         ratios rule.
 
     Examples
@@ -44,10 +44,10 @@ class Calibration:
     >>> from weighbridge.diagnostics import calibration
     >>> x = np.random.default_rng(0).normal(size=(2, 100_000)) + [[0], [1]]
     >>> print(calibration(*(x - 0.5)))  # N(0, 1) and N(1, 1)
-    mean of r, training rows          1 [0.991, 1.01]       1 if calibrated
-    mean of 1/r, deployment rows      1 [0.993, 1.01]       1 if calibrated
-    mean of r**2, training rows       2.77 [2.63, 2.9]      d2, one way
-    mean of r, deployment rows        2.73 [2.7, 2.75]      d2, the other way
+    mean of r, training rows          1.000 [0.991, 1.008]  1 if calibrated
+    mean of 1/r, deployment rows      1.001 [0.993, 1.010]  1 if calibrated
+    mean of r**2, training rows       2.77 [2.63, 2.90]     d2, one way
+    mean of r, deployment rows        2.725 [2.703, 2.747]  d2, the other way
     """
 
     mean_source: Estimate
@@ -187,7 +187,7 @@ class _SumsOfPowers:
 
 
 def _sums(values: Any, powers: tuple[float, ...], name: str, sample: str) -> list[_ExpSums]:
-    """Sum up powers of the ratios; refuse what are none."""
+    """Sum up powers of the ratios; refuse anything else."""
     of_stretch = _SumsOfPowers(powers, name)
     found: list[_ExpSums]
     if is_blocks(values):

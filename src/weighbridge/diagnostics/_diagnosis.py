@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from weighbridge._data import to_numpy
+from weighbridge._data import column_labels, to_numpy
 from weighbridge._estimators import WeightedEstimator, is_estimated
 from weighbridge._findings import Finding, OverlapJudgement, count_parameters, judge_weights
 from weighbridge.blocks import one_thread
@@ -20,7 +20,7 @@ from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._calibration import calibration
 from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows, check_confidence
 from weighbridge.diagnostics._feature_shift import feature_shift
-from weighbridge.diagnostics._features import refuse_infinite
+from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
 from weighbridge.diagnostics._findings import (
     find_all,
     label_findings,
@@ -98,13 +98,13 @@ class Diagnosis:
         return judge_weights(weights, share, n_parameters, self.sample_weight)
 
     def for_parameters(self, n_parameters: int) -> Diagnosis:
-        """Return the same diagnosis for a model of so many parameters."""
+        """Return the same diagnosis for a model with that many parameters."""
         other = copy(self)
         other.overlap = self._judged(n_parameters)
         return other
 
     def weights_of(self, weighting: Any) -> np.ndarray:
-        """Return the weights that a fit gets, own ones included; None is the full ratio."""
+        """Return the weights that a fit gets, sample weights included; None is the full ratio."""
         weights = self.alone(weighting)
         return weights if self.sample_weight is None else self.sample_weight * weights
 
@@ -202,17 +202,17 @@ def diagnose(
         A model is diagnosed with its own weights, a ratio (fitted here if it is not yet) with the
         full ratio.
     X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows, 20 or more, as of the target.
+        Source rows; each sample needs 20 or more.
     X_target : same type, of shape (n_target, n_features)
         Target rows; columns of data frames are matched by name.
     y : array-like of shape (n_source,), optional
         Classes of the source rows: then it is also checked whether class frequencies explain the
         shift. Labels that cannot be compared are a finding; missing ones are refused.
     sample_weight : array-like of shape (n_source,), optional
-        Own weights of the source rows; they multiply the importance weights. Rows of weight 0 are
-        left out first; see the notes.
+        Your weights of the source rows; they multiply the importance weights. Rows of weight 0
+        are left out first; see the notes.
     confidence : float, default=0.95
-        Of the intervals; the words go by 95 % always.
+        Of the intervals; the words always go by 95 %.
     random_state : int, RandomState instance or None, default=0
         Draws rows of large samples, deals folds, shuffles.
 
@@ -227,8 +227,8 @@ def diagnose(
     attribution, by 10,000 in the two-sample test and in the search for nearest rows. Weights,
     balance and tests of single features take all rows.
 
-    Own weights count in what the weights are worth, because a fit gets both together. Everything
-    else looks at the rows as they are, as the ratio does.
+    `sample_weight` counts in the effective rows, because a fit gets both weights together.
+    Everything else looks at the rows as they are, as the ratio does.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def diagnose(
         model_or_ratio, X, X_target = None, model_or_ratio, X
     _check_model_or_ratio(model_or_ratio)
     samples = read_samples(X, X_target, y, sample_weight)
-    refuse_infinite(samples.table, samples.codes)
+    _refuse_infinite(samples.table, samples.codes)
     ratio, weighting, n_parameters = _parts(model_or_ratio, samples)
     diagnosis = Diagnosis(
         ratio,
@@ -260,6 +260,14 @@ def diagnose(
         random_state=random_state,
     )
     return diagnosis.report(weighting)
+
+
+def _refuse_infinite(table: Any, codes: np.ndarray) -> None:
+    """Refuse infinite numbers, by the name of their column and of their sample."""
+    n_source = int(np.sum(codes == 0))
+    for label, column in zip(column_labels(table), table_columns(table), strict=True):
+        if column.dtype != object:
+            refuse_infinite_in(column, label, n_source)
 
 
 def _refuse_model(X: Any) -> None:

@@ -145,7 +145,7 @@ def domain_auc(
     cv : int, default=5
         Number of folds.
     max_rows : int, default=20_000
-        A sample with more rows is represented by so many of them, drawn at random.
+        A sample with more rows is represented by that many of them, drawn at random.
     confidence : float, default=0.95
         Of the interval.
     random_state : int, RandomState instance or None, default=0
@@ -334,7 +334,7 @@ def binned(column: Array, n_bins: int) -> Array:
 
 
 def check_confidence(confidence: Any) -> float:
-    """Return the confidence of an interval, or refuse what is no number between 0 and 1."""
+    """Return the confidence of an interval, or refuse one outside of 0 and 1."""
     number = one_number(confidence, "confidence")
     if not 0 < number < 1:
         raise ValueError(

@@ -82,7 +82,7 @@ def feature_shift(X: Any, X_target: Any, *, correction: str = "holm") -> tuple[F
     """Compare the samples feature by feature.
 
     Numbers are compared by the Kolmogorov-Smirnov test, categories and numbers of at most 20
-    different values by the chi-squared test. Whether a value is missing is a feature of its own,
+    different values by the chi-squared test. Whether a value is missing is a separate feature,
     ``bmi missing``; the rest of the tests looks at the values that are there.
 
     Parameters

@@ -18,8 +18,8 @@ from weighbridge._data import (
     refuse_all_zero,
     to_numpy,
 )
-from weighbridge.blocks import Block, Rows, as_rows, is_blocks
-from weighbridge.diagnostics._samples import beside_rows, stretch_of
+from weighbridge.blocks import Block, DaskRows, Rows, as_rows, is_blocks
+from weighbridge.diagnostics._samples import in_memory, stretch_of, vector_rows
 from weighbridge.diagnostics._sums import FeatureSums, RowWeights, number_sums, text_sums
 from weighbridge.diagnostics._weights import check_weights
 from weighbridge.ratios import check_rows, gap_name, named_alike, stacked_table
@@ -68,14 +68,6 @@ def table_columns(table: Any) -> Iterable[np.ndarray]:
         return read_columns(table)
     by_column = sp.csc_array(table)
     return (by_column[:, [j]].toarray().ravel() for j in range(by_column.shape[1]))
-
-
-def refuse_infinite(table: Any, codes: np.ndarray) -> None:
-    """Refuse infinite numbers, by the name of their column and of their sample."""
-    n_source = int(np.sum(codes == 0))
-    for label, column in zip(column_labels(table), table_columns(table), strict=True):
-        if column.dtype != object:
-            refuse_infinite_in(column, label, n_source)
 
 
 def refuse_infinite_in(column: np.ndarray, label: str, n_source: int) -> None:
@@ -140,7 +132,7 @@ def _feature_sums(rows: Rows, weights: Any, sample: str, weights_name: str) -> l
     labels = tuple(map(str, range(rows.n_columns) if rows.names is None else rows.names))
     beside = []
     if is_blocks(weights):
-        beside = [beside_rows(weights, rows, weights_name)]
+        beside = [_beside_rows(weights, rows, weights_name)]
     elif weights is not None:
         beside = [check_weights(weights, rows.n_rows, weights_name)]
     sums: list[FeatureSums] = rows.sum(_SumsOfBlock(labels, sample, weights_name), *beside)
@@ -151,6 +143,19 @@ def _feature_sums(rows: Rows, weights: Any, sample: str, weights_name: str) -> l
     if weights is not None:
         refuse_all_zero(sums[0].own.there + sums[0].own.missing, weights_name)
     return sums
+
+
+def _beside_rows(vector: Any, rows: Rows, name: str) -> Any:
+    """Return a vector in blocks as it can go along with rows; refuse another number of entries."""
+    entries = vector_rows(vector, name)
+    if entries.n_rows != rows.n_rows:
+        raise ValueError(
+            f"Got {name} of shape ({entries.n_rows},), but expected ({rows.n_rows},), one for each "
+            "row."
+        )
+    # dask reads its own blocks only, and this process reads none of dask's
+    both = isinstance(entries, DaskRows) == isinstance(rows, DaskRows)
+    return entries if both else in_memory(entries, name)
 
 
 @dataclass(frozen=True)

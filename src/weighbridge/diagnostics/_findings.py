@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # A feature tells the samples apart by itself from this AUC on.
 TELLS_APART = 0.95
-# Share of the rows of a sample that the other has as well, from which on it is worth a word.
+# Share of the rows of a sample that the other has as well, from which on it is worth mentioning.
 MOSTLY_SHARED = 0.5
 
 
@@ -47,7 +47,7 @@ def table_findings(
             "WB111",
             "note",
             f"{in_a_sentence(name)} is different in every row and tells the samples apart.",
-            "A running number or a key is no property of the cases: leave it out of both samples.",
+            "A running number or a key does not describe the cases: leave it out of both samples.",
         )
     yield from _of_empty(empty)
     if constant:
@@ -65,14 +65,18 @@ def label_findings(labels: np.ndarray, codes: np.ndarray) -> Iterator[Finding]:
     rare = np.flatnonzero(counts < RARE_CLASS)
     if rare.size:
         rarest = int(np.argmin(counts))
-        others = f" ({rare.size - 1} more like it)" if rare.size > 1 else ""
+        others = _others(rare.size - 1, "class", "classes")
         yield Finding(
             "WB117",
             "note",
-            f"Class {labels.tolist()[rarest]!r} has {counts[rarest]} rows only{others}.",
+            f"Class {labels.tolist()[rarest]!r} has only {counts[rarest]} rows{others}.",
             "What is said about its frequency is a guess; merge rare classes, or collect more "
             "rows.",
         )
+
+
+def _others(n: int, one: str, many: str) -> str:
+    return f" (and {n} other {one if n == 1 else many})" if n else ""
 
 
 def labels_not_checked(error: Exception) -> Finding:
@@ -82,7 +86,7 @@ def labels_not_checked(error: Exception) -> Finding:
         "WB117",
         "note",
         f"Label shift was not checked: {reason[0].lower()}{reason[1:]}",
-        "All else is said without labels.",
+        "Everything else needs no labels.",
     )
 
 
@@ -99,7 +103,7 @@ def _of_shared_rows(samples: Samples) -> Iterator[Finding]:
             "WB112",
             "note",
             f"The deployment contains {shared:,} of the {n_source:,} training rows.",
-            "Training rows cannot also stand for the deployment: remove the shared rows from one "
+            "Training rows cannot also represent the deployment: remove the shared rows from one "
             "of the samples.",
         )
 
@@ -137,9 +141,9 @@ def _is_key(feature: Feature) -> bool:
     return whole and np.unique(values).size == values.size
 
 
-# Standardised differences beyond this are worth a word, before and after weighting.
+# Standardised differences beyond this are worth mentioning, before and after weighting.
 DIFFERENT = 0.1
-# Share of the target rows outside the source that is worth a word.
+# Share of the target rows outside the source that is worth mentioning.
 FEW_OUTSIDE = 0.05
 # Share of the rows that carry half of the weight, below which few rows decide.
 FEW_ROWS = 0.02
@@ -176,9 +180,9 @@ def _no_shift(report: ShiftReport) -> Finding:
             "WB201",
             "note",
             f"No shift found, but the rows are too few to tell {numbers}.",
-            "Collect more rows of the smaller sample; those of the target need no labels.",
+            "Collect more rows of the smaller sample; target rows need no labels.",
         )
-    coin = "hardly better than a coin" if auc.value > 0.5 else "no better than a coin"
+    coin = "hardly better than chance" if auc.value > 0.5 else "no better than chance"
     return Finding(
         "WB201",
         "note",
@@ -210,7 +214,7 @@ def _of_missing(report: ShiftReport) -> Iterator[Finding]:
             "note",
             f"{in_a_sentence(row.feature)} is missing in {percent(row.mean_source)} of the "
             f"training rows and {percent(row.mean_target)} of the deployment rows.",
-            "Ask why: a change in how data are recorded is no change of the cases.",
+            "Ask why: a change in how data are recorded is not a change of the cases.",
         )
 
 
@@ -218,7 +222,7 @@ def _of_overlap(report: ShiftReport) -> Iterator[Finding]:
     telling = [each.name for each in report.attribution if each.alone > TELLS_APART]
     if report.overlap == BROKEN:
         help = (
-            f"{in_a_sentence(telling[0])} alone tells the samples apart. If it is no property of "
+            f"{in_a_sentence(telling[0])} alone tells the samples apart. If it does not describe "
             "the cases, leave it out of both; otherwise label some deployment rows."
             if telling
             else "Label some deployment rows, or look for training rows like them."
@@ -251,7 +255,7 @@ def _of_support(report: ShiftReport) -> Iterator[Finding]:
             "warning",
             f"{percent(report.support.share)} of the deployment rows lie outside the training "
             "data.",
-            "No weights can stand for them; label some of them, or leave them out of the claim.",
+            "No weighting can represent them; label some of them, or leave them out of the claim.",
         )
 
 
@@ -274,7 +278,7 @@ def _of_balance(report: ShiftReport) -> Iterator[Finding]:
     ]
     if left:
         row = max(left, key=lambda row: abs(row.after or 0.0))
-        others = f" ({len(left) - 1} more like it)" if len(left) > 1 else ""
+        others = _others(len(left) - 1, "feature", "features")
         yield Finding(
             "WB305",
             "note",
@@ -289,7 +293,7 @@ def _closer(weighting: str) -> str:
     if weighting == "full":
         return "These are the weights of the full ratio; another ratio may do better."
     closer = "A larger lam" if weighting.startswith(("lam", "none")) else "More of the full ratio"
-    return f"{closer} reduces it and makes the weights worth fewer rows."
+    return f"{closer} reduces it, but leaves fewer effective rows."
 
 
 def _of_what_is_left(report: ShiftReport, automatic: bool) -> Iterator[Finding]:

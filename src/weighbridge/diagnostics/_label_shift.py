@@ -113,7 +113,7 @@ def _mixing_shares(probabilities: list[np.ndarray], codes: np.ndarray) -> np.nda
 
 
 def drawn(codes: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np.ndarray:
-    """Draw the rows that stand for a large sample; rare classes keep at least two."""
+    """Draw the rows that represent a large sample; rare classes keep at least two."""
     if codes.size <= n_rows:
         return np.arange(codes.size)
     order = rng.permutation(codes.size)
@@ -127,7 +127,7 @@ def drawn(codes: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np.ndar
 RELATIVE = 0.1
 # The share of the ratio from which on label shift is recognised.
 EXPLAINED = 0.95
-# Larger samples are represented by so many rows of each.
+# Larger samples are represented by that many rows of each.
 MAX_ROWS = 10_000
 
 

@@ -18,17 +18,17 @@ from weighbridge._data import (
     take_rows,
     to_numpy,
 )
-from weighbridge.blocks import Block, DaskRows, Rows, as_rows
+from weighbridge.blocks import Block, Rows, as_rows
 from weighbridge.ratios import stacked_table, target_like_source
 
-# Whole numbers with more different values than this count something, and are no classes.
+# Whole numbers with more different values than this count something, and are not classes.
 MOST_WHOLE = 50
 # Rows that a class should have for its frequency to mean anything.
 RARE_CLASS = 20
 
 
 def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes and the number of each row's; refuse what are no classes."""
+    """Return the classes and the number of each row's; refuse anything else."""
     y = _as_array(y)
     if y.shape != (n_source,):
         raise ValueError(f"Got y of shape {y.shape}, but expected ({n_source},), one for each row.")
@@ -104,7 +104,7 @@ def _is_missing(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Samples:
-    """The rows that count, with columns in one order, their labels and own weights."""
+    """The rows that count, with columns in one order, their labels and sample weights."""
 
     X: Any
     X_target: Any
@@ -115,7 +115,7 @@ class Samples:
 
 
 def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None) -> Samples:
-    """Match the columns, leave out source rows of own weight 0; refuse few rows, missing labels."""
+    """Match the columns, leave out source rows of weight 0; refuse few rows, missing labels."""
     table, codes = stacked_table(X, X_target)
     X_target = target_like_source(X, X_target)
     n_source = int(np.sum(codes == 0))
@@ -131,7 +131,7 @@ def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None
             counted = " that count" if name == "X" and sample_weight is not None else ""
             raise ValueError(
                 f"Got {n_rows} rows{counted} in {name}; at least {FEWEST_ROWS} are needed to say "
-                "anything about a shift. Collect more rows; those of the target need no labels."
+                "anything about a shift. Collect more rows; target rows need no labels."
             )
     if y is not None:
         refuse_missing(y)
@@ -172,18 +172,6 @@ def in_memory(vector: Any, name: str) -> np.ndarray:
 def sum_of_stretches(vector: Any, function: Callable[[np.ndarray], Any], name: str) -> Any:
     """Add up what a function returns for the stretches of a vector in blocks."""
     return vector_rows(vector, name).sum(partial(_apply, function))
-
-
-def beside_rows(vector: Any, rows: Rows, name: str) -> Any:
-    """Return a vector in blocks as it can lie beside rows; refuse another number of entries."""
-    own = vector_rows(vector, name)
-    if own.n_rows != rows.n_rows:
-        raise ValueError(
-            f"Got {name} of shape ({own.n_rows},), but expected ({rows.n_rows},), one for each row."
-        )
-    # dask reads its own blocks only, and this process reads none of dask's
-    both = isinstance(own, DaskRows) == isinstance(rows, DaskRows)
-    return own if both else in_memory(own, name)
 
 
 def _of_block(block: Block) -> np.ndarray:

@@ -16,10 +16,10 @@ from weighbridge._findings import (
     html_list,
     notebook_card,
     percent,
+    signed,
 )
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._balance import BalanceTable
-from weighbridge.diagnostics._balance_row import signed
 from weighbridge.diagnostics._calibration import Calibration
 from weighbridge.diagnostics._feature_shift import FeatureShift
 from weighbridge.diagnostics._label_shift import LabelShift
@@ -29,7 +29,7 @@ from weighbridge.diagnostics._weights import WeightSummary
 from weighbridge.ratios import Support
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
-# is no shift worth a word.
+# is no shift worth mentioning.
 NO_SHIFT = 0.52
 # An interval that reaches beyond this as well says nothing: the rows are too few.
 TOO_FEW = 0.60
@@ -75,7 +75,7 @@ def _usual_interval(auc: Estimate) -> Estimate:
 
 @dataclass(frozen=True, repr=False)
 class ShiftReport:
-    """Is there shift, where, and can weights carry it: what `diagnose` found.
+    """Whether there is a shift, where, and whether weights can correct it: what `diagnose` found.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class ShiftReport:
     support : Support
         Target rows outside the source sample.
     full, weights : WeightSummary
-        What the full ratio is worth, and the weights that are used.
+        Effective rows and tail of the full ratio, and of the weights that are used.
     calibration : Calibration
         Identities that a density ratio fulfils.
     label_shift : LabelShift or None
@@ -206,10 +206,10 @@ class ShiftReport:
         known = not math.isnan(self.full.pareto_k)
         tail = f"   tail index {self.full.pareto_k:.2f}" if known else ""
         lines = [
-            f"  AUC {interval_text(self.auc)}   full ratio worth {self.full.ess:,.0f} of "
-            f"{self.n_source:,} rows{tail}",
-            f"  after weighting ({self.weighting}) AUC {interval_text(self.auc_after)}, worth "
-            f"{self.weights.ess:,.0f} rows",
+            f"  AUC {interval_text(self.auc)}   full ratio: {self.full.ess:,.0f} effective "
+            f"rows of {self.n_source:,}{tail}",
+            f"  after weighting ({self.weighting}) AUC {interval_text(self.auc_after)}, "
+            f"{self.weights.ess:,.0f} effective rows",
         ]
         if self.overlap == BROKEN:
             lines = [f"  AUC {interval_text(self.auc)}   weights mean nothing here (WB302)"]

@@ -188,7 +188,7 @@ class FeatureSums:
         if len(sums.plain.levels) > MOST_LEVELS:
             raise ValueError(
                 f"Got column {self.name!r} with more than {MOST_LEVELS:,} different texts, each of "
-                "which would be counted; a key or free text is no category: leave it out."
+                "which would be counted; a key or free text is not a category: leave it out."
             )
         return sums
 

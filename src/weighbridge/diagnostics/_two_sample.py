@@ -17,7 +17,7 @@ from weighbridge.ratios import TableEncoder, stacked_table
 
 Array = np.ndarray[Any, Any]
 
-# Columns beyond which random combinations of them stand for them, and beyond which there are only
+# Columns beyond which random combinations represent them, and beyond which there are only
 # squares, no products.
 MAX_COLUMNS = 300
 MAX_PRODUCT_COLUMNS = 20
@@ -71,7 +71,7 @@ class TwoSampleTest:
     def __str__(self) -> str:
         return (
             f"p = {self.p_value:.3g} (correlation {self.statistic:.2g}, {self.n_permutations} "
-            f"permutations of {self.n_rows} rows)"
+            f"permutations of {self.n_rows:,} rows)"
         )
 
 
@@ -103,7 +103,7 @@ def two_sample_test(
     cv : int, default=5
         Number of folds; at most one for every four rows, which are compared with each other.
     max_rows : int, default=10_000
-        A sample with more rows is represented by so many of them, drawn at random.
+        A sample with more rows is represented by that many of them, drawn at random.
     n_jobs : int, optional
         Permutations in parallel, by joblib; for a classifier of yours.
     random_state : int, RandomState instance or None, default=0
@@ -177,7 +177,7 @@ def _some_rows(X: Any, X_target: Any, max_rows: int, rng: Any) -> tuple[Any, Arr
 
 
 def _label_free_folds(table: Any, cv: int, rng: Any) -> Array:
-    """Return the fold of each row; equal rows share one unless so many are equal."""
+    """Return the fold of each row; equal rows share one unless too many are equal."""
     group = RowScores(table).group
     size = np.bincount(group)
     if size.max() > group.size / (4 * cv):  # categories, not copies

@@ -1,4 +1,4 @@
-"""How much a set of weights is worth."""
+"""Effective rows of a set of weights, and its tail."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def effective_sample_size(weights: Any) -> float:
     -------
     float
         Between 1 and the number of rows: a weighted mean is about as uncertain as a plain mean of
-        so many rows.
+        that many rows.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def pareto_k(weights: Any) -> float:
 
 @dataclass(frozen=True, repr=False)
 class WeightSummary:
-    """What weights are worth, as `summarize_weights` finds it.
+    """Effective rows and tail of weights, as `summarize_weights` finds them.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class WeightSummary:
     --------
     >>> from weighbridge.diagnostics import summarize_weights
     >>> print(summarize_weights([0, 1, 2, 3]))
-    weights worth 2.6 of 4 rows (design effect 1.56, perplexity 2.7)
+    2.6 effective rows of 4 (design effect 1.56, perplexity 2.7)
     largest share 50 %; 1 row carries half, 3 rows carry 90 %
     tail: too few large weights for a tail index
     """
@@ -185,7 +185,7 @@ class WeightSummary:
 
     def __str__(self) -> str:
         lines = [
-            f"weights worth {_count(self.ess)} of {self.n_rows:,} rows (design effect "
+            f"{_count(self.ess)} effective rows of {self.n_rows:,} (design effect "
             f"{self.design_effect:.3g}, perplexity {_count(self.perplexity)})",
             f"largest share {percent(self.largest_share)}; {_rows(self.rows_for_half, 'half')}, "
             f"{_rows(self.rows_for_ninety, '90 %')}",
@@ -200,7 +200,7 @@ class WeightSummary:
 
 
 def summarize_weights(weights: Any) -> WeightSummary:
-    """Say what a set of weights is worth.
+    """Say how many effective rows a set of weights leaves, and how heavy its tail is.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def summarize_weights(weights: Any) -> WeightSummary:
     """
     weights = _near_one(check_weights(weights))
     carried = np.cumsum(np.sort(weights)[::-1])
-    # by the last sum, which rounding may leave a little beside the total
+    # by the last sum, which rounding may leave a little off the total
     half, ninety = (int(np.searchsorted(carried, s * carried[-1])) + 1 for s in (0.5, 0.9))
     k, limit = _findings.pareto_k(weights), pareto_threshold(weights.size)
     sums = WeightSums.of(weights)
@@ -243,7 +243,7 @@ def summarize_weights(weights: Any) -> WeightSummary:
 
 
 def check_weights(weights: Any, n_rows: int | None = None, name: str = "weights") -> np.ndarray:
-    """Return weights as a float array in memory, or refuse what is none."""
+    """Return weights as a float array in memory, or refuse anything else."""
     array = in_memory(weights, name) if is_blocks(weights) else np.asarray(weights)
     array = as_floats(array, name)
     if array.ndim != 1 or array.size == 0 or n_rows not in (None, array.size):

@@ -300,7 +300,8 @@ def bernstein_bound(
     delta : float, default=0.05
         The bound may fail with this probability.
     n_hypotheses : int, default=1
-        The hypothesis was chosen by this sample among so many; ``L = log(4 n_hypotheses / delta)``.
+        The hypothesis was chosen by this sample among that many;
+        ``L = log(4 n_hypotheses / delta)``.
     weight_bound : float, optional
         ``M`` of a weighting that is not a `Geodesic`; for one it may not be below the largest
         weight that some ratio gets.

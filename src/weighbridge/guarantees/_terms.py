@@ -101,7 +101,7 @@ def _log_losses(losses: Any, n: int) -> np.ndarray | None:
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a probability of failure that is none."""
+    """Refuse a probability of failure outside of 0 and 1."""
     if not 0 < one_number(delta, "delta") < 1:
         raise ValueError(
             f"Got delta={delta}, but it must lie between 0 and 1: the bound fails with this "
@@ -134,9 +134,9 @@ def _check_geodesic_bound(weighting: Geodesic, weight_bound: float) -> None:
     if weight_bound < known * (1 - 1e-12):
         raise ValueError(
             f"Got weight_bound={weight_bound:g}, but weights of {weighting!r} go up to {known:g}, "
-            "and the largest one in the sample is no bound. Leave weight_bound out, with alpha > 1 "
-            "and lam < 1; if the ratio itself is known to be bounded, pass a function, lambda "
-            "log_ratio: weighting(log_ratio), and its bound."
+            "and the largest one in the sample is not a bound. Leave weight_bound out, with "
+            "alpha > 1 and lam < 1; if the ratio itself is known to be bounded, pass a function, "
+            "lambda log_ratio: weighting(log_ratio), and its bound."
         )
 
 

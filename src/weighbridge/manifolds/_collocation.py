@@ -66,9 +66,9 @@ def spread(speed: np.ndarray, degree: int) -> np.ndarray:
     return invert(length, nodes(degree))
 
 
-# A step this small beside the curve is the last: the next one would be its square.
+# A step this small next to the curve is the last: the next one would be its square.
 _LAST_STEP = 1e-7
-# What double precision leaves of a parameter, beside the parameter.
+# What double precision leaves of a parameter, relative to it.
 _ROUNDING = 1e-13
 _MAX_STEPS = 30
 _SMALLEST_DAMPING = 2.0**-6
@@ -243,7 +243,7 @@ def solve_geodesic(
         raise ArithmeticError(
             f"No alpha-geodesic was found for alpha={alpha:g} between theta={start} and "
             f"theta={stop}. There may be none (|alpha| > 1), or it is too long for the solver, or "
-            "x has a mean so large beside its spread that no digits are left. Use an alpha nearer "
+            "x has a mean so large for its spread that no digits are left. Use an alpha nearer "
             "to 1 or -1, ends that are closer, or projected_curve; shift and scale x."
         )
     return curve
@@ -334,7 +334,7 @@ def _refine(task: Task, curve: Curve, stop: np.ndarray, degree: int) -> tuple[fl
         error, found = Equation(task, lam).newton(theta)
     except ExhaustedError:
         raise
-    except ArithmeticError:  # a step went where the moments are no doubles
+    except ArithmeticError:  # a step went where the moments are not doubles
         return np.inf, None
     return error, None if found is None else Curve(to_coefficients(found), to_coefficients(lam))
 

@@ -120,8 +120,8 @@ def _circle(
             f"The derivatives of log_partition of {family!r} at theta={theta.tolist()} did not "
             "settle: no circle round theta was found on which it is analytic and keeps its digits. "
             "Write it without abs, real, max and the like, and check in_domain. If it is analytic, "
-            "rounding is the cause (psi is large beside its changes, or theta is near to the "
-            "boundary): shift and scale x, or give the class expectation, metric and skewness."
+            "rounding is the cause (psi is large compared with its changes, or theta is near "
+            "the boundary): shift and scale x, or give the class expectation, metric and skewness."
         )
     return best
 

@@ -124,7 +124,7 @@ def d2(family: ExponentialFamily, target: Any, source: Any) -> float:
     """Second moment ``d_2(target || source)`` of the density ratio under the source.
 
     ``exp(psi(2 t - s) - 2 psi(t) + psi(s))``, one more than the chi-squared divergence; n source
-    rows weighted by the ratio are worth about ``n / d_2``.
+    rows weighted by the ratio have about ``n / d_2`` effective rows.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def _difference(
     else:
         terms = [(1 - share) * psi1, share * psi2, -float(family.log_partition(middle))]
         scale = share * (1 - share)
-    # theta has rounding errors of its own, and psi passes them on
+    # theta itself has rounding errors, and psi passes them on
     inherited = [np.abs(point * family.expectation(point)).sum() for point in (theta1, theta2)]
     size = sum(abs(term) for term in terms) + (1 + abs(share)) * float(sum(inherited))
     error = 2.0**-52 * size / abs(scale)

@@ -74,7 +74,7 @@ def length_of_shortest(family: ExponentialFamily, start: np.ndarray, stop: np.nd
     except ArithmeticError as error:
         raise ArithmeticError(
             f"The shortest curve between theta={start} and theta={stop} was not found: they are "
-            "too far apart for the solver, or x has a mean so large beside its spread that no "
+            "too far apart for the solver, or x has a mean so large for its spread that no "
             "digits are left. Use ends that are closer, or shift and scale x."
         ) from error
     # the speed is constant; its spread over the curve says how well the equation was solved

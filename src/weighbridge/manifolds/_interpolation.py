@@ -171,7 +171,7 @@ def _member(family: ExponentialFamily, eta: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"Got points on which the means of the sufficient statistics are {eta.tolist()}, but "
             f"no member of {family!r} has them: too few points have mass, or x has a mean too "
-            "large beside its spread. Use more points, or shift and scale x."
+            "large for its spread. Use more points, or shift and scale x."
         ) from error
 
 

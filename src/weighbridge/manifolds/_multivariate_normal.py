@@ -21,7 +21,7 @@ class MultivariateNormal(ExponentialFamily):
     the precision matrix ``P``, ``theta`` holds ``P mean`` and then ``-P_ii / 2`` and ``-P_ij``, so
     that each product is counted once and there are ``d + d (d + 1)/2`` parameters. The scalar
     curvature is ``-(1 - alpha^2) d (d + 1)^2 / 4`` everywhere. As in `Normal`, means that are large
-    beside the standard deviations cost digits of expectations; shift x first.
+    next to the standard deviations cost digits of expectations; shift x first.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ class Normal(ExponentialFamily):
     ``F(x) = (x, x^2)``, ``theta = (mean / sd^2, -1 / (2 sd^2))``. A surface of constant negative
     curvature: its scalar curvature is ``alpha^2 - 1`` everywhere.
 
-    The expectations are the means of x and x^2, in which a variance small beside the squared mean
+    The expectations are the means of x and x^2, in which a variance small next to the squared mean
     drowns: `natural` of `expectation` keeps about ``16 - 2 log10(abs(mean) / sd)`` digits of it,
     and so do all that goes by way of expectations (`project`, geodesics with ``alpha < 1``). Shift
     x to the mean first.
@@ -133,7 +133,7 @@ class Normal(ExponentialFamily):
 
     def _frame(self, theta: np.ndarray) -> np.ndarray:
         # x = m + s w and x^2 = m^2 + 2 m s w + s^2 w^2 for a standard normal w; a factorisation of
-        # the metric would lose the second term beside the first one
+        # the metric would lose the second term next to the first one
         m, v = self._moments(theta)
         s = np.sqrt(v)
         return np.array([[s, 0.0], [2 * m * s, np.sqrt(2) * v]])

@@ -10,7 +10,7 @@ from weighbridge.pictures._features import (
     compute_love,
     histogram_of,
 )
-from weighbridge.pictures._forest import Forest, compute_forest, read_forest
+from weighbridge.pictures._forest import Forest, compute_forest, forest_numbers, read_forest
 from weighbridge.pictures._half_plane import ALPHAS, HalfPlane, compute_half_plane
 from weighbridge.pictures._overlap import (
     OverlapHistogram,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._findings import Estimate, Numbers
 from weighbridge.pictures._picture import Picture, check_made
 from weighbridge.verdict import Verdict
 
@@ -114,3 +115,15 @@ def read_forest(expect: dict[str, Any], use: str | None) -> Forest:
 
 def _ends(estimate: dict[str, float] | None) -> list[float | None]:
     return [None if estimate is None else estimate[end] for end in ("value", "low", "high")]
+
+
+def forest_numbers(forest: Forest) -> Numbers:
+    """Return how the losses and changes of a forest are written."""
+    known = forest.value[np.isfinite(forest.value)]
+    losses = map(_estimate, forest.value, forest.low, forest.high)
+    changes = map(_estimate, forest.change, forest.change_low, forest.change_high)
+    return Numbers(forest.measure, float(known[0]) if known.size else 0.0, losses, changes)
+
+
+def _estimate(value: float, low: float, high: float) -> Estimate:
+    return Estimate(float(value), float("nan"), float(low), float(high))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.pictures import Forest, check_made, compute_forest
+from weighbridge.pictures import Forest, check_made, compute_forest, forest_numbers
 from weighbridge.plotting._display import GREY, WEIGHTED, Display
 from weighbridge.verdict import Verdict
 
@@ -144,8 +144,8 @@ def _label_losses(ax: Any, forest: Forest) -> None:
     ax.set_yticks(range(len(names)), names)
     used = ax.get_yticklabels()[forest.use]
     used.set(fontweight="bold", color=WEIGHTED.color)
-    if forest.measure == "error":
-        ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
+    numbers = forest_numbers(forest)
+    ax.xaxis.set_major_formatter(lambda value, _: numbers.labels([value])[0])
     ax.set_title(f"Expected {forest.measure}, {100 * forest.confidence:g} %", fontsize=10)
     missing = np.isnan(forest.value)
     if missing.all():
@@ -172,13 +172,9 @@ def _label_changes(ax: Any, forest: Forest) -> None:
     for place, name in enumerate(forest.names):
         if name != "none" and np.isnan(forest.change[place]):
             _say(ax, _WITHHELD, place)
-    if forest.measure == "error":
-        ax.xaxis.set_major_formatter(lambda value, _: _points(100 * value))
+    numbers = forest_numbers(forest)
+    ax.xaxis.set_major_formatter(lambda value, _: numbers.change_labels([value])[0])
     ax.set_xlabel("← left is better", fontsize=9)
-
-
-def _points(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "−") if abs(value) > 1e-9 else "0"
 
 
 def _say(ax: Any, words: str, place: int | None = None) -> None:

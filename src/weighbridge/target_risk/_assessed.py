@@ -20,6 +20,7 @@ from weighbridge._findings import (
     Finding,
     OverlapJudgement,
     judge_weights,
+    number,
     pareto_threshold,
 )
 from weighbridge.blocks import one_thread
@@ -140,13 +141,13 @@ def _of_rows(
     robust = doubly_robust(parts, problem.shares, problem.ratio_influence)
     plain = weighted_mean(parts, problem.shares)
     assessed = []
-    for number, found in enumerate(by_method):
-        named = {DOUBLY_ROBUST: robust[number], WEIGHTED: plain[number], **found}
+    for place, found in enumerate(by_method):
+        named = {DOUBLY_ROBUST: robust[place], WEIGHTED: plain[place], **found}
         if measure.root:
             named = {name: influence.root() for name, influence in named.items()}
-        training = _training(parts[number].held_out, problem, measure)
+        training = _training(parts[place].held_out, problem, measure)
         assembled = _assembled(named, training, problem, measure, overlap)
-        said, final = procedures[number]
+        said, final = procedures[place]
         responses = said.get("chances", said["main"])
         assessed.append(assembled._replace(model=final, responses=responses))
     return assessed
@@ -242,7 +243,7 @@ def _disagreement(estimates: dict[str, Estimate], method: str) -> list[Finding]:
     """Say which methods differ from the main one by more than their intervals explain."""
     main = estimates[method]
     apart = [
-        f"{name} {each.value:.3g}"
+        f"{name} {number(each.value)}"
         for name, each in estimates.items()
         if name != method and _apart(main, each)
     ]

@@ -99,7 +99,9 @@ def verdict_of(
     shown = _weighting(used.model)
     is_none = isinstance(shown, Geodesic) and shown.lam == 0
     report = diagnosis.report(None if is_none else shown)
-    numbers = Numbers(none.risk.measure, (none.risk.estimate or none.risk.training).value)
+    typical = none.risk.estimate or none.risk.training
+    losses = [each.risk.estimate for each in assessed.values()]
+    numbers = Numbers(none.risk.measure, typical.value, losses, changes.values())
     return Verdict(
         sentence=top_sentence(judgement, numbers, none.risk, used.risk),
         use=judgement.use,

@@ -70,7 +70,14 @@ class StoredResult:
         none = self.candidate("none") or {}
         error = none.get("error")
         typical = self.expect.get("training") if error is None else error["value"]
-        return Numbers(self.expect["measure"], 0.0 if typical is None else typical)
+        losses, changes = (
+            [
+                None if each[part] is None else stored_estimate(each[part])
+                for each in self.candidates
+            ]
+            for part in ("error", "change")
+        )
+        return Numbers(self.expect["measure"], typical or 0.0, losses, changes)
 
     @property
     def confidence(self) -> str:

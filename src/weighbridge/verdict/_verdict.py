@@ -274,7 +274,9 @@ class Verdict:
     def numbers(self) -> Numbers:
         """How losses and changes are written."""
         none = self.candidate("none").risk
-        return Numbers(self.measure, (none.estimate or none.training).value)
+        losses = [each.risk.estimate for each in self.candidates]
+        changes = [each.change for each in self.candidates]
+        return Numbers(self.measure, (none.estimate or none.training).value, losses, changes)
 
     def candidate(self, name: str) -> Candidate:
         """Return one of the candidates.
