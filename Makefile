@@ -10,8 +10,8 @@ export OPENBLAS_NUM_THREADS ?= 1
 APART := not slow and not torch and not browser
 TESTS := not more and $(APART)
 MORE  := (more or hypothesis) and $(APART)
-# Groups stay in one process: a cluster or a costly fixture is made once.
-PYTEST := -m pytest -n $(JOBS) --dist loadgroup
+# A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
+PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-more test-all test-slow test-torch test-browser test-oldest lint format house docs bench bench-scale bench-selection bench-verdicts paper paper-full net clean
 

@@ -18,24 +18,17 @@ FEW = 8  # so many combinations of parameters are all run by `make test`
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave to `make test-more` what adds nothing new, and keep costly fixtures in one process."""
+    """Leave pages, and combinations that add no value of a parameter, to `make test-more`."""
     tests = defaultdict(list)
     for item in items:
         if item.path.suffix in PAGES:
             item.add_marker("more")
-        if _shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         if hasattr(item, "callspec") and not APART & {mark.name for mark in item.iter_markers()}:
             tests[item.parent.nodeid, item.originalname].append(item)
     for cases in tests.values():
         if len(cases) > FEW and len(_values(cases[0])) > 1:
             for item in set(cases) - _covering(cases):
                 item.add_marker("more")
-
-
-def _shares_a_fixture(item):
-    fixtures = item._fixtureinfo.name2fixturedefs.values()
-    return any(each[-1].scope in ("module", "session") for each in fixtures if each)
 
 
 def _covering(items):
