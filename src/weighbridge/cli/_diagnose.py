@@ -152,7 +152,9 @@ def _text(result: dict[str, Any], screen: Screen, *, show_all: bool) -> str:
 def _numbers(result: dict[str, Any]) -> list[str]:
     auc, overlap = result["shift"]["auc"], result["overlap"]
     shown = f"  AUC {auc['value']:.2f} [{auc['low']:.2f}, {auc['high']:.2f}]"
-    outside = f"  {percent(overlap['outside'])} of the deployment rows lie outside the training data"
+    outside = (
+        f"  {percent(overlap['outside'])} of the deployment rows lie outside the training data"
+    )
     if overlap["word"] == "broken":
         return [f"{shown}   weights mean nothing here (WB302)", outside]
     rows = f"{overlap['worth_full']:,.0f} effective rows of {overlap['n_source']:,}"
