@@ -83,7 +83,7 @@ def test_json_and_parquet(here):
 
 def test_no_weights_are_all_one(here):
     result = run("weights", "train.csv", "deploy.csv", "--lam", "0", "--out", "one.csv")
-    assert "worth 400 rows   (none)" in result.stdout
+    assert "400 effective rows   (none)" in result.stdout
     assert (pd.read_csv("one.csv")["weight"] == 1).all()
 
 

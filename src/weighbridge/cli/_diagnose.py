@@ -155,15 +155,14 @@ def _text(result: dict[str, Any], screen: Screen, *, show_all: bool) -> str:
 def _numbers(result: dict[str, Any]) -> list[str]:
     auc, overlap = result["shift"]["auc"], result["overlap"]
     shown = f"  AUC {auc['value']:.2f} [{auc['low']:.2f}, {auc['high']:.2f}]"
+    outside = (
+        f"  {percent(overlap['outside'])} of the deployment rows lie outside the training data"
+    )
     if overlap["word"] == "broken":
-        first = f"{shown}   weights mean nothing here (WB302)"
-    else:
-        rows = f"{overlap['worth_full']:,.0f} effective rows of {overlap['n_source']:,}"
-        tail = overlap["tail_index"]
-        first = f"{shown}   full ratio: {rows}"
-        first += "" if tail is None else f"   tail index {tail:.2f}"
-    outside = percent(overlap["outside"])
-    return [first, f"  {outside} of the deployment rows lie outside the training data"]
+        return [f"{shown}   weights mean nothing here (WB302)", outside]
+    rows = f"{overlap['worth_full']:,.0f} effective rows of {overlap['n_source']:,}"
+    tail = "" if overlap["tail_index"] is None else f"   tail index {overlap['tail_index']:.2f}"
+    return [f"{shown}   full ratio: {rows}", outside + tail]
 
 
 def _balance(rows: list[dict[str, Any]], screen: Screen, *, show_all: bool) -> str:
