@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, StandardScaler
 
 from weighbridge._data import array_namespace, is_foreign, take_rows, to_numpy
-from weighbridge.blocks._rows import Block, Rows
+from weighbridge.blocks._rows import Block, Rows, is_number
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -74,16 +74,12 @@ def _as_floats(table: Any) -> Any:
         return np.asarray(table.toarray() if issparse(table) else table, dtype=np.float64)
     except (TypeError, ValueError):
         kinds = getattr(table, "dtypes", None)
-        text = [] if kinds is None else [n for n, k in kinds.items() if not _is_number(k)]
+        text = [] if kinds is None else [n for n, k in kinds.items() if not is_number(k)]
         which = f"columns {text} that are" if text else f"a table of type {type(table).__name__}"
         raise TypeError(
             f"Got {which} not numbers; on blocks leave them out (rows.select), or encode them by a "
             "transformer that was fitted before: FrozenEstimator(encoder) as the first step."
         ) from None
-
-
-def _is_number(kind: Any) -> bool:
-    return getattr(kind, "kind", "O") in "biuf"
 
 
 class Typical(NamedTuple):

@@ -21,6 +21,7 @@ from weighbridge.blocks._rows import (
     check_columns,
     check_length,
     check_n,
+    is_number,
     joined_tables,
     run_on_block,
 )
@@ -90,7 +91,7 @@ class DaskRows(Rows):
         named = all(isinstance(name, str) for name in self.columns)
         self.names = self.columns if named else None
         dtypes = collection.dtypes if self.is_frame else [collection.dtype]
-        self.numeric = all(map(_is_number, dtypes))
+        self.numeric = all(map(is_number, dtypes))
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -286,7 +287,3 @@ def _cut(start: int, size: int, *parts: Any) -> np.ndarray:
     """Return a stretch of parts put together, of one dimension if it has one column."""
     table = np.asarray(joined_tables(list(parts)))[start : start + size]
     return table[:, 0] if table.shape[1] == 1 else table
-
-
-def _is_number(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "biuf"

@@ -285,6 +285,11 @@ def _joined(parts: list[Any]) -> np.ndarray:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
+def is_number(dtype: Any) -> bool:
+    """True for the type of a column of numbers."""
+    return getattr(dtype, "kind", "O") in "biuf"
+
+
 def block_size(n_columns: int, size: int | None, device: bool = False) -> int:
     """Return how many rows a block has: few enough for scikit-learn's ``working_memory``."""
     if size is not None:

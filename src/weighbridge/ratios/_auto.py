@@ -14,7 +14,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
-from weighbridge._data import RowScores, check_count, is_foreign, shuffled, take_rows, to_numpy
+from weighbridge._data import RowScores
+from weighbridge._data import check_count
+from weighbridge._data import shuffled
+from weighbridge._data import take_rows
 from weighbridge.blocks import one_thread
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
@@ -266,18 +269,9 @@ class AutoRatio(EstimatedRatio):
             if isinstance(model, EstimatedRatio):
                 model._check_parameters()
 
-    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        if is_foreign(X):
-            X = to_numpy(X)
-        finite = False if self.candidates is not None else "allow-nan"
-        return self._validate_table(X, y, reset=reset, ensure_all_finite=finite)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        return tags
+    @property
+    def _finite(self) -> Any:
+        return "allow-nan" if self.candidates is None else False
 
 
 def _first_rows(codes: np.ndarray, n: int) -> np.ndarray:

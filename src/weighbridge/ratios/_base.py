@@ -124,18 +124,6 @@ class DensityRatioMixin(ClassifierMixin, ABC):
             return X, y
         return validate_data(self, X, y, reset=reset, accept_sparse="csr", **checks)
 
-    def _validate_table(
-        self, X: Any, y: Any = "no_validation", *, reset: bool, ensure_all_finite: Any
-    ) -> Any:
-        """Check rows and columns of a table that may hold text."""
-        if isinstance(X, np.ma.MaskedArray):
-            X = unmasked(X)
-        if _holds_text(X):
-            return self._validate(X, y, reset=reset, dtype=None, ensure_all_finite=False)
-        return self._validate(
-            X, y, reset=reset, dtype="numeric", ensure_all_finite=ensure_all_finite
-        )
-
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""
         return self.score_samples(X) + self.log_prior_odds_
@@ -180,6 +168,8 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
     _width = 1000  # numbers that scoring one row takes
     # of samples in blocks a method that needs rows in memory gets so many, drawn at random
     _most_rows = MOST_FIRST
+    _takes_sparse = True
+    _finite: Any = "allow-nan"  # which numbers are taken, in the words of scikit-learn
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -228,11 +218,10 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
 
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Learn the ratio from samples in blocks, by default from some of their rows."""
-        seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
         encoder = encoder_of(source, target)
         tables = [
             to_numpy(part.table) if is_foreign(part.table) else part.table
-            for part in samples(encoder, source, target, seed, self._most_rows)
+            for part in samples(encoder, source, target, self._seed(), self._most_rows)
         ]
         codes = np.repeat([0, 1], [table.shape[0] for table in tables])
         found = self._estimate(joined_tables(tables), codes)
@@ -240,6 +229,9 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         self._keep_columns(source)
         self._keep_domains(np.arange(2), (source.n_rows, target.n_rows))
         return found
+
+    def _seed(self) -> int:
+        return int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
 
     def _keep_columns(self, rows: Rows) -> None:
         """Remember number and names of the columns."""
@@ -281,9 +273,15 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             del scorer.feature_names_in_
         return scorer._in_blocks(scorer._checked_rows(table, reset=False), scorer._score_block)
 
-    @abstractmethod
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """Check rows and columns; with `reset` learn the columns."""
+        """Check rows and columns of a table that may hold text; with `reset` learn the columns."""
+        if is_foreign(X):
+            X = to_numpy(X)
+        if isinstance(X, np.ma.MaskedArray):
+            X = unmasked(X)
+        if _holds_text(X):
+            return self._validate(X, y, reset=reset, dtype=None, ensure_all_finite=False)
+        return self._validate(X, y, reset=reset, dtype="numeric", ensure_all_finite=self._finite)
 
     @abstractmethod
     def _score_block(self, X: Any) -> Any:
@@ -296,6 +294,13 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             return xp.zeros(0)
         blocks = row_blocks(X.shape[0], max(2 * X.shape[1], self._width))
         return xp.concat([function(take_rows(X, block)) for block in blocks])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.string = True
+        return tags
 
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         """Warn when the log ratio just estimated says that the samples hardly overlap."""
@@ -317,7 +322,6 @@ class TwoSampleRatio(EstimatedRatio):
     """
 
     _other_arrays = False  # can it compute with arrays of other libraries, on their device?
-    _takes_sparse = True
     _streams = False  # does it learn from sums?
 
     def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any] | None:
@@ -357,8 +361,7 @@ class TwoSampleRatio(EstimatedRatio):
         self, encoder: Any, source: Rows, target: Rows, most: int
     ) -> tuple[np.ndarray, np.ndarray]:
         self.encoder_ = encoder
-        seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
-        parts = samples(encoder, source, target, seed, most)
+        parts = samples(encoder, source, target, self._seed(), most)
         self._width = max(encoder.width, 256)
         known = self._fit_streams(*parts)
         if known is None:
@@ -376,15 +379,13 @@ class TwoSampleRatio(EstimatedRatio):
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if is_foreign(X) and self._other_arrays:
             return self._checked_array(X, y, reset)
-        if is_foreign(X):
-            X = to_numpy(X)
         if sp.issparse(X) and not self._takes_sparse:
             raise TypeError(
                 f"Sparse data was passed for X, but dense data is required: {type(self).__name__} "
                 "works on dense columns. Use X.toarray(), or a ratio that takes sparse rows: "
                 "AutoRatio, ClassifierRatio, ULSIF, KLIEP, KMM or NearestNeighbourRatio."
             )
-        return self._validate_table(X, y, reset=reset, ensure_all_finite="allow-nan")
+        return super()._checked_rows(X, y, reset=reset)
 
     def _checked_array(self, X: Any, y: Any, reset: bool) -> Any:
         X = checked_array(X, type(self).__name__)
@@ -396,10 +397,3 @@ class TwoSampleRatio(EstimatedRatio):
                 f"{self.n_features_in_} features as input."
             )
         return X if isinstance(y, str) else (X, to_numpy(y))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self._takes_sparse
-        tags.input_tags.string = True
-        return tags

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -92,15 +92,6 @@ SLOW, SLOW_MANY = 0.1, 0.5
 MOST_PASSES = 100
 
 
-class Stream(Protocol):
-    """Rows of a sample that are read as often as needed."""
-
-    n: int
-
-    def sum(self, function: Callable[[np.ndarray, np.ndarray], Any]) -> Any:
-        """Add up a function of standardised numbers and keys over blocks of rows."""
-
-
 class Stretch:
     """Rows in memory, as a stream."""
 
@@ -118,7 +109,7 @@ def fold_of(keys: np.ndarray, n_folds: int) -> np.ndarray:
     return np.minimum((keys * n_folds).astype(np.intp), n_folds - 1)
 
 
-def fold_sizes(stream: Stream, n_folds: int) -> np.ndarray:
+def fold_sizes(stream: _Dealt | Stretch, n_folds: int) -> np.ndarray:
     """Return how many rows of a sample each fold holds."""
     return np.asarray(
         stream.sum(lambda _, keys: np.bincount(fold_of(keys, n_folds), minlength=n_folds))
@@ -202,8 +193,8 @@ def _gram(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
 class FoldRegressions:
     """Penalised logistic regressions of source against target rows, one for each fold."""
 
-    samples: Sequence[Stream]
-    sketch: Sequence[Stream]
+    samples: Sequence[_Dealt | Stretch]
+    sketch: Sequence[_Dealt | Stretch]
     quadratic: Quadratic | None
     sizes: np.ndarray
     C: float
@@ -238,7 +229,9 @@ class FoldRegressions:
             )
         return np.array([descent.coef for descent in descents])
 
-    def _sums(self, streams: Sequence[Stream], coef: np.ndarray, curvature: Curvature) -> FoldSums:
+    def _sums(
+        self, streams: Sequence[_Dealt | Stretch], coef: np.ndarray, curvature: Curvature
+    ) -> FoldSums:
         """Return the sums over both samples; rows of a sketch stand for all."""
         total = []
         for code, stream in enumerate(streams):
@@ -313,7 +306,7 @@ class Streams:
 
     encoder: TableEncoder
     row_keys: RowKeys | None
-    samples: list[Any]
+    samples: list[_Dealt | Stretch]
     sketch: list[Stretch]
 
 
@@ -352,7 +345,7 @@ def streams(source: Rows, target: Rows, seed: int, most: int) -> Streams:
     encoder = TableEncoder().fit_rows(source, target)
     pair = samples(encoder, source, target, seed, most)
     row_keys = RowKeys(encoder.low, encoder.high, seed)
-    parts: list[Any] = []
+    parts: list[_Dealt | Stretch] = []
     sketch, known = [], True
     for sample in pair:
         keys, by_content = sample.first_keys, sample.by_content

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
-from weighbridge._data import RowScores, is_foreign, is_frame, shuffled, take_rows, to_numpy
+from weighbridge._data import RowScores, is_frame, shuffled, take_rows
 from weighbridge.blocks import Rows
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._block_logistic import BlockLogistic, fit_block_logistic, streams
@@ -143,8 +143,7 @@ class ClassifierRatio(EstimatedRatio):
             )
         if self.estimator is not None:
             return super()._estimate_blocks(source, target)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        given = streams(source, target, seed, self._most_rows)
+        given = streams(source, target, self._seed(), self._most_rows)
         if given.encoder.width > MAX_SQUARES:
             return super()._estimate_blocks(source, target)
         models = fit_block_logistic(given, min(int(self.cv), source.n_rows, target.n_rows))
@@ -209,12 +208,10 @@ class ClassifierRatio(EstimatedRatio):
                 )
         return folds
 
-    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        if is_foreign(X):
-            X = to_numpy(X)
+    @property
+    def _finite(self) -> Any:
         # the user's estimator itself knows what it can take
-        finite = "allow-nan" if self.estimator is None else False
-        return self._validate_table(X, y, reset=reset, ensure_all_finite=finite)
+        return "allow-nan" if self.estimator is None else False
 
     def _check_parameters(self) -> None:
         if self.calibration not in (None, "sigmoid", "isotonic"):
@@ -235,10 +232,10 @@ class ClassifierRatio(EstimatedRatio):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = None if self.estimator is None else get_tags(self.estimator).input_tags
-        tags.input_tags.sparse = True if inner is None else inner.sparse
-        tags.input_tags.string = inner is None or inner.string
-        tags.input_tags.allow_nan = True if inner is None else inner.allow_nan
+        if self.estimator is not None:
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.sparse, tags.input_tags.string = inner.sparse, inner.string
+            tags.input_tags.allow_nan = inner.allow_nan
         return tags
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -63,22 +63,19 @@ class Solution:
 
 
 def solve_by_gradient(
-    product: Callable[[np.ndarray], np.ndarray],
-    transposed: Callable[[np.ndarray], np.ndarray],
+    features: _Features,
     mean_target: np.ndarray,
-    largest: float,
     ridge: float,
     box: Box,
-    n: int,
     tol: float,
     max_iter: int,
 ) -> Solution:
     """Minimise |Z'w / n - m|^2 / 2 + ridge |w|^2 / (2 n) over the box."""
-    step = 1 / (largest + ridge)
-    weights = momentum = np.ones(n)
+    step = 1 / (features.largest_eigenvalue() + ridge)
+    weights = momentum = np.ones(features.n)
     inertia, error = 1.0, np.inf
     for iteration in range(1, max_iter + 1):
-        slope = product(transposed(momentum) - mean_target) + ridge * momentum
+        slope = features.product(features.transposed(momentum) - mean_target) + ridge * momentum
         new = box.project(momentum - step * slope)
         moved = new - momentum
         # scaled to the length of a step along the flattest direction, which the ridge alone bends
@@ -271,21 +268,13 @@ class KMM(TwoSampleRatio):
         self.whiten_ = vectors[:, kept] / np.sqrt(values[kept])
 
     def _solve(self, features: _Features, mean_target: np.ndarray) -> Solution:
-        n = features.n
-        exact = self.solver is None and n <= MOST_EXACT and find_spec("piqp") is not None
+        few = features.n <= MOST_EXACT
+        exact = self.solver is None and few and find_spec("piqp") is not None
         if self.solver == "piqp" or exact:
             solution = solve_by_piqp(features.all(), mean_target, self.ridge, self.box_)
         else:
             solution = solve_by_gradient(
-                features.product,
-                features.transposed,
-                mean_target,
-                features.largest_eigenvalue(),
-                self.ridge,
-                self.box_,
-                n,
-                self.tol,
-                self.max_iter,
+                features, mean_target, self.ridge, self.box_, self.tol, self.max_iter
             )
         if solution.error > self.tol:
             warnings.warn(
@@ -324,11 +313,6 @@ class _Features:
         """Return all features."""
         return np.concatenate([features for _, features in self._blocks()])
 
-    def keep(self) -> None:
-        """Keep the features if they fit a quarter of the working memory."""
-        if self.n * self.width * 8 <= get_config()["working_memory"] * 2**20 / 4:
-            self.kept = self.all()
-
     def product(self, vector: np.ndarray) -> np.ndarray:
         """Return Z v."""
         return np.concatenate([features @ vector for _, features in self._blocks()])
@@ -338,7 +322,8 @@ class _Features:
         return sum(weights[block] @ features for block, features in self._blocks()) / self.n
 
     def largest_eigenvalue(self) -> float:
-        """Return the largest eigenvalue of Z'Z / n, and keep Z for the steps to come."""
-        self.keep()
+        """Return the largest eigenvalue of Z'Z / n, and keep Z for later steps if it fits."""
+        if self.n * self.width * 8 <= get_config()["working_memory"] * 2**20 / 4:
+            self.kept = self.all()
         gram = sum(features.T @ features for _, features in self._blocks()) / self.n
         return float(np.linalg.eigvalsh(gram)[-1])
