@@ -781,7 +781,8 @@ def test_mostly_infinite_sets_are_announced():
     assert (finding.code, finding.level) == ("WB307", "warning")
     assert "100 % of the prediction sets on the target are infinite" in finding.message
     assert re.search(
-        r"worth \d\.\d of 200 rows, and 0.9 coverage takes at least 9", finding.message
+        r"200 calibration rows have \d\.\d effective rows, and 0.9 coverage takes at least 9",
+        finding.message,
     )
     assert str(finding) in str(model.report(X + 8))
     assert json.loads(json.dumps(model.report(X + 8).to_dict()))["findings"][0]["code"] == "WB307"
@@ -799,7 +800,7 @@ def test_a_target_sample_is_asked_where_there_is_one():
     # the ratio is even on the source rows: only the target sample shows that it is not there
     X, y = _regression(400, 0)
     # two hundred rows of equal weights are enough for others like them: the text must not say no
-    words = r"WB307 100 %.* worth 200\.0 of 200 rows, enough for 0\.9 .* a far larger ratio"
+    words = r"WB307 100 %.* 200\.0 effective rows, enough for 0\.9 .* a far larger ratio"
     with pytest.warns(OverlapWarning, match=words):
         ConformalRegressor(Ridge(), Capped(), random_state=0).fit(X, y, X_target=X + 20)
 

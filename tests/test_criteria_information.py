@@ -233,7 +233,8 @@ def test_a_forest_is_refused_with_the_list_of_what_is_taken():
 
 def test_few_effective_rows_are_warned_of_at_the_users_line():
     X, y, s = _problem(LinearRegression())
-    with pytest.warns(WeightWarning, match=r"worth \d+\.\d rows for 4 parameters") as caught:
+    words = r"has \d+\.\d effective rows for 4 parameters"
+    with pytest.warns(WeightWarning, match=words) as caught:
         InformationCriterion().objective(LinearRegression(), X, y, 4 * s)
     assert caught[0].filename == __file__
 

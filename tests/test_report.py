@@ -319,7 +319,7 @@ WORDS = {
     "no_shift": ["the error in training is the best forecast", "no weighting was searched for"],
     "thin": ["Treat these as rough figures", "The overlap is thin: the full ratio is worth 38"],
     "broken": [
-        "No error is given for the deployment",
+        "No error is given for deployment",
         "weights mean nothing",
         "no weighting can be judged",
     ],

@@ -325,18 +325,11 @@ class _ReplayRegressor(RegressorMixin, _Replay):
 
 def _raw_responses(estimator: Any) -> dict[str, Response]:
     """Return everything an estimator can say, to be asked of its copies."""
-    return {name: _Ask(name) for name in _RESPONSES if hasattr(estimator, name)}
+    return {name: partial(_ask, method=name) for name in _RESPONSES if hasattr(estimator, name)}
 
 
-class _Ask:
-    """Calls one method; a class, so that other processes can have it."""
-
-    def __init__(self, method: str):
-        self.method = method
-
-    def __call__(self, model: Any, X: Any) -> np.ndarray:
-        """Return what the model says about rows."""
-        return np.asarray(getattr(model, self.method)(X))
+def _ask(model: Any, X: Any, method: str) -> np.ndarray:
+    return np.asarray(getattr(model, method)(X))
 
 
 def _weighted_metric(
