@@ -206,17 +206,16 @@ class ShiftReport:
         known = not math.isnan(self.full.pareto_k)
         tail = f"   tail index {self.full.pareto_k:.2f}" if known else ""
         lines = [
-            f"  AUC {interval_text(self.auc)}   full ratio: {self.full.ess:,.0f} effective "
-            f"rows of {self.n_source:,}{tail}",
+            f"  full ratio: {self.full.ess:,.0f} effective rows of {self.n_source:,}{tail}",
             f"  after weighting ({self.weighting}) AUC {interval_text(self.auc_after)}, "
             f"{self.weights.ess:,.0f} effective rows",
         ]
         if self.overlap == BROKEN:
-            lines = [f"  AUC {interval_text(self.auc)}   weights mean nothing here (WB302)"]
+            lines = ["  weights mean nothing here (WB302)"]
         return [
+            f"  AUC {interval_text(self.auc)}   two-sample test p = {self.test.p_value:.2g}",
             *lines,
             f"  {percent(self.support.share)} of the deployment rows lie outside the training data",
-            f"  two-sample test p = {self.test.p_value:.2g}",
         ]
 
     def _notes(self) -> list[str]:
