@@ -14,10 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
-from weighbridge._data import RowScores
-from weighbridge._data import check_count
-from weighbridge._data import shuffled
-from weighbridge._data import take_rows
+from weighbridge._data import RowScores, check_count, shuffled, take_rows
 from weighbridge.blocks import one_thread
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._candidates import Candidate, Scored, choose, scored
