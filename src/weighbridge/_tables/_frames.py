@@ -162,7 +162,7 @@ def _typed_columns(frame: Any, name: str) -> list[np.ndarray]:
     import narwhals as nw
 
     # ratios bring in scikit-learn, for which a wrong file name should not wait
-    from weighbridge.ratios import read_columns
+    from weighbridge._data import read_columns
 
     nested = [n for n, dtype in frame.schema.items() if dtype.is_nested() or dtype == nw.Binary]
     if nested:

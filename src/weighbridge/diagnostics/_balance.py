@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import check_count
+from weighbridge._data import check_count, gap_name
 from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._balance_row import BalanceRow, balance_rows, balance_text
 from weighbridge.diagnostics._features import block_features, read_features
 from weighbridge.diagnostics._sums import FeatureSums, RowWeights, number_sums, text_sums
 from weighbridge.diagnostics._weights import check_weights
-from weighbridge.ratios import gap_name
 
 
 @dataclass(frozen=True, repr=False)

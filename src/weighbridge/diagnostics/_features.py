@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from weighbridge._data import (
     check_stretch,
     column_labels,
+    gap_name,
     is_foreign,
     is_frame,
     read_columns,
@@ -22,7 +23,7 @@ from weighbridge.blocks import Block, DaskRows, Rows, as_rows, is_blocks
 from weighbridge.diagnostics._samples import in_memory, stretch_of, vector_rows
 from weighbridge.diagnostics._sums import FeatureSums, RowWeights, number_sums, text_sums
 from weighbridge.diagnostics._weights import check_weights
-from weighbridge.ratios import check_rows, gap_name, named_alike, stacked_table
+from weighbridge.ratios import check_rows, named_alike, stacked_table
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from weighbridge._data import check_count
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge.criteria import default_scoring
 from weighbridge.diagnostics import BalanceTable, Diagnosis, Feature, balance_table, read_features
@@ -25,7 +26,6 @@ from weighbridge.pictures._weights import (
     compute_lorenz,
     compute_weight_histogram,
 )
-from weighbridge.ratios import check_count
 from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Candidate, Verdict
 from weighbridge.weighting import Geodesic

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._data import check_count
 from weighbridge.diagnostics import check_weights
 from weighbridge.pictures._picture import Picture
-from weighbridge.ratios import check_count
 
 # Weights below 1/1024 of the mean differ in nothing that matters; they share the first bar.
 _SMALLEST_OCTAVE = -10

@@ -3,7 +3,6 @@
 Every ratio has ``score_samples(X)``, the log ratio ``log p_target(x) - log p_source(x)``.
 """
 
-from weighbridge._data import check_count, gap_name, read_columns
 from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._base import DensityRatioMixin
 from weighbridge.ratios._candidates import CandidateTable
@@ -11,14 +10,9 @@ from weighbridge.ratios._classifier import ClassifierRatio
 from weighbridge.ratios._cross_fit import deal
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._fit_ratio import (
-    ScoredRatio,
     check_ratio,
     fit_ratio,
     is_fitted,
-    mean_one_log_ratio,
-    source_log_ratio,
-    source_log_weight,
-    weighting_or_default,
 )
 from weighbridge.ratios._gaussian import GaussianRatio
 from weighbridge.ratios._kliep import KLIEP
@@ -26,6 +20,13 @@ from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._logistic import Quadratic, QuadraticFeatures, QuadraticRows
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
+from weighbridge.ratios._source_weights import (
+    ScoredRatio,
+    mean_one_log_ratio,
+    source_log_ratio,
+    source_log_weight,
+    weighting_or_default,
+)
 from weighbridge.ratios._stack_samples import (
     check_rows,
     named_alike,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from weighbridge._findings import number, percent, signed
 from weighbridge._svg import (
     Chart,
     bridge,
@@ -20,9 +21,8 @@ from weighbridge._svg import (
     search_path,
     weights,
 )
-from weighbridge.pictures import WeightCurves
-from weighbridge.report._read import Facts
-from weighbridge.report._tables import DataTable, balance_table, table
+from weighbridge.pictures import FeatureDifference, WeightCurves
+from weighbridge.report._read import DataTable, Facts, table
 from weighbridge.verdict import choice_words, expect_words, overlap_words, shift_words
 
 
@@ -158,7 +158,7 @@ def _shift_figures(facts: Facts) -> list[Figure]:
             "deviations; the square is what the weighting leaves. In the band below 0.1 a "
             "difference is of no concern.",
             drawn,
-            balance_table(facts),
+            _balance_table(facts),
         )
     ]
     for j, each in enumerate(pictures.features):
@@ -290,3 +290,24 @@ def _figure(id_: str, chart: Chart, caption: str) -> Figure:
     heads, rows = chart.table
     found = table(chart.title, heads, rows) if heads else None
     return Figure(id_, chart.title, caption, {"": chart}, found)
+
+
+def _balance_table(facts: Facts) -> DataTable:
+    """Return the differences of means before and after every weighting."""
+    rows = facts.balance
+    names = list(rows[0].after) if rows else []
+    heads = ["feature", "training", "deployment", "before", *(f"after {name}" for name in names)]
+    return table(
+        "Means, and their differences in standard deviations",
+        heads,
+        ([row.name, *_means(row), *_differences(row, names)] for row in rows),
+    )
+
+
+def _means(row: FeatureDifference) -> list[str]:
+    write = percent if row.kind in ("level", "missing") else number
+    return [write(row.mean_source), write(row.mean_target)]
+
+
+def _differences(row: FeatureDifference, names: list[str]) -> list[str]:
+    return [signed(row.before, 2), *(signed(row.after.get(name), 2) for name in names)]

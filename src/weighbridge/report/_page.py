@@ -16,7 +16,7 @@ from weighbridge._svg import feature_key, style_sheet
 from weighbridge.report import _tables as tables
 from weighbridge.report._code import snippets
 from weighbridge.report._figures import detail_figures, expect_figures, sections
-from weighbridge.report._read import Facts, facts_of
+from weighbridge.report._read import MOST_ROWS, Facts, facts_of
 from weighbridge.verdict import (
     actual_words,
     cards,
@@ -166,11 +166,11 @@ def _shortened(shift: dict[str, Any]) -> dict[str, Any]:
     found = dict(shift)
     for name in ("attribution", "features"):  # sorted already
         if found.get(name):
-            found[name] = found[name][: tables.MOST_ROWS]
+            found[name] = found[name][:MOST_ROWS]
     rows = (found.get("balance") or {}).get("rows") or []
-    if len(rows) > tables.MOST_ROWS:
+    if len(rows) > MOST_ROWS:
         largest = sorted(rows, key=lambda row: -abs(row["before"] or 0.0))
-        found["balance"] = {**found["balance"], "rows": largest[: tables.MOST_ROWS]}
+        found["balance"] = {**found["balance"], "rows": largest[:MOST_ROWS]}
     return found
 
 

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from weighbridge._findings import number, percent, signed
-from weighbridge.pictures import FeatureDifference, WeightedFeature
-from weighbridge.report._read import Facts
+from weighbridge._findings import number, percent
+from weighbridge.pictures import WeightedFeature
+from weighbridge.report._read import DataTable, Facts, table
 from weighbridge.verdict import stored_estimate
 
-# Rows of a table; the rest are counted.
-MOST_ROWS = 400
 _DASH = "–"
-
-
-@dataclass(frozen=True)
-class DataTable:
-    """Heads and rows of text; the first cell of a row names it."""
-
-    caption: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    n_left_out: int = 0
-
-
-def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> DataTable:
-    """Return a table of at most 400 rows that counts the others."""
-    found = [tuple(row) for row in rows]
-    return DataTable(
-        caption, tuple(heads), tuple(found[:MOST_ROWS]), max(0, len(found) - MOST_ROWS)
-    )
 
 
 def expect_tables(facts: Facts) -> dict[str, DataTable | None]:
@@ -126,27 +104,6 @@ def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> li
     used = ", used" if candidate["name"] == model["use"] else ""
     training = facts.numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
     return [f"{candidate['name']}{used}", training, *_error(facts, candidate)]
-
-
-def balance_table(facts: Facts) -> DataTable:
-    """Return the differences of means before and after every weighting."""
-    rows = facts.balance
-    names = list(rows[0].after) if rows else []
-    heads = ["feature", "training", "deployment", "before", *(f"after {name}" for name in names)]
-    return table(
-        "Means, and their differences in standard deviations",
-        heads,
-        ([row.name, *_means(row), *_differences(row, names)] for row in rows),
-    )
-
-
-def _means(row: FeatureDifference) -> list[str]:
-    write = percent if row.kind in ("level", "missing") else number
-    return [write(row.mean_source), write(row.mean_target)]
-
-
-def _differences(row: FeatureDifference, names: list[str]) -> list[str]:
-    return [signed(row.before, 2), *(signed(row.after.get(name), 2) for name in names)]
 
 
 def feature_table(feature: WeightedFeature) -> DataTable:
