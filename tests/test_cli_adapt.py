@@ -118,6 +118,7 @@ def test_a_file_of_someone_else_is_never_overwritten(here, name):
     assert (out / name).read_text() == "mine"
 
 
+@pytest.mark.more
 def test_force_overwrites_what_is_there_and_never_an_input(here):
     out = here / "forced"
     out.mkdir()
@@ -143,6 +144,7 @@ def test_a_folder_that_cannot_be_is_refused_before_the_work(here, out, words):
     assert result.stdout == ""
 
 
+@pytest.mark.more
 def test_a_folder_elsewhere_is_the_users_own_choice(here, tmp_path):
     out = tmp_path / "a" / ".." / "elsewhere"
     (tmp_path / "a").mkdir()
@@ -150,6 +152,7 @@ def test_a_folder_elsewhere_is_the_users_own_choice(here, tmp_path):
     assert listing(tmp_path / "elsewhere") == FILES
 
 
+@pytest.mark.more
 def test_labels_of_the_deployment_are_used_for_the_last_lines_only(here, tmp_path):
     data = write_clinic(tmp_path)
     labelled = data.X_target[COLUMNS].assign(readmitted=data.y_target)
@@ -180,6 +183,7 @@ def test_same_files_and_seed_same_bytes(here, monkeypatch):
     assert written[0] == written[1]
 
 
+@pytest.mark.more
 def test_numbers_are_regressed_and_that_is_said(here, tmp_path):
     rng = np.random.default_rng(0)
     train = pd.read_csv("train.csv")
@@ -286,6 +290,7 @@ def installed(folder, *words):
     )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_own_models_are_found_in_the_present_folder_by_jobs_and_predictions_too(tmp_path, jobs):
     write_clinic(tmp_path, 400, 100)

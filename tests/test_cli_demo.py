@@ -30,6 +30,7 @@ def here(folder, done, monkeypatch):
     return folder
 
 
+@pytest.mark.more
 def test_the_demo_answers_without_any_data(here, done):
     assert done.exit_code == 0
     assert done.stderr.startswith("weighbridge demo: 4,000 labelled clinic visits")

@@ -100,6 +100,7 @@ def test_equal_files_differ_in_nothing(here, tmp_path):
     assert result.stdout.startswith("\nNo shift found")
 
 
+@pytest.mark.more
 def test_names_of_every_kind_stay_on_their_line_and_in_80_columns(here, tmp_path):
     rng = np.random.default_rng(0)
     names = [

@@ -104,6 +104,7 @@ SEARCHING = (
 )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("word", ["--plain", "--json"])
 @pytest.mark.parametrize("work", [DEAF, LISTENING, SEARCHING])
 def test_an_interrupt_ends_the_run_within_a_second_and_leaves_no_part_of_a_file(

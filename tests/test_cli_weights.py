@@ -110,6 +110,7 @@ def test_a_column_that_holds_the_ratio_is_taken_as_it_is(here, tmp_path):
         assert np.concatenate(list(parts)) == pytest.approx(expected.to_numpy(), abs=1e-12)
 
 
+@pytest.mark.more
 def test_files_that_hardly_overlap_have_no_useful_weights_and_that_is_said(here, tmp_path):
     far = pd.read_csv("deploy.csv")
     far.assign(age=far["age"] + 500).to_csv(tmp_path / "far.csv", index=False)

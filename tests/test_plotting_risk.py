@@ -122,6 +122,7 @@ def test_one_weighting_has_nothing_to_compare(verdict):
     assert faults(display) == []
 
 
+@pytest.mark.more
 def test_samples_far_apart_are_withheld():
     X = np.random.default_rng(0).normal(size=(200, 2))
     verdict = assess(LinearRegression(), X, X[:, 0], X + 10, random_state=0)
