@@ -256,7 +256,8 @@ def slow(table, folder):
 PER_PASS = N // CHUNK + -(-N_TARGET // CHUNK)
 
 
-@pytest.mark.parametrize("after", [pytest.param(1, marks=pytest.mark.more), PER_PASS + 5])
+@pytest.mark.more
+@pytest.mark.parametrize("after", [1, PER_PASS + 5])
 def test_a_worker_that_dies_in_the_middle_of_a_fit_changes_no_number(
     after, cluster, client, tmp_path
 ):

@@ -90,7 +90,7 @@ DERIVATIVES = [
 
 
 @pytest.mark.parametrize(("function", "oracle"), DERIVATIVES)
-@pytest.mark.parametrize("every", [31, pytest.param(3, marks=pytest.mark.more)])
+@pytest.mark.parametrize("every", [30, pytest.param(3, marks=pytest.mark.more)])
 def test_derivatives_on_the_hard_grid(every, function, oracle):
     # The exponent t = k*s is rounded, so the promise is mixed: a few eps of the derivative, and
     # what a change of s by a few eps does to it.

@@ -467,6 +467,7 @@ def test_directions_of_the_bias_are_orthonormal(pair, alpha):
     assert length == pytest.approx(0.75**2 + bias.curvature**2, rel=1e-10)
 
 
+@pytest.mark.more
 def test_numbers_stand_where_directions_are_not_known():
     family, source, target = PAIRS[0]
     for stop in (source, target):  # no direction from a point to itself, no 3-geodesic found
