@@ -205,6 +205,7 @@ def test_a_running_number_is_refused_with_the_way_out():
     assert "visit" not in [each["name"] for each in found.to_dict()["inputs"]["features"]]
 
 
+@pytest.mark.more
 def test_own_weights_of_zero_are_as_if_the_rows_were_not_there():
     train, deploy, _ = clinic(800)
     train["own"] = [1.0] * 500 + [0.0] * 300
@@ -338,6 +339,7 @@ def test_files_of_others_are_not_overwritten(result, tmp_path):
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.more
 def test_the_model_takes_frames_of_any_type(tmp_path):
     """Missing text is None, NaN or NA, a flag is a boolean, a level a number: all the same rows."""
     train, deploy, data = clinic(400, 200)

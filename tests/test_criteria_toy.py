@@ -52,6 +52,7 @@ def test_selection_costs_what_the_table_says(reading, n, criterion, figure):
     assert abs(np.mean(errors) - figure) < 4 * error + rounding
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("criterion", CRITERIA[1:3], ids=["LeaveOneOut", "CrossValidation"])
 def test_selection_gains_almost_all_that_weights_can_gain(criterion):
     # ERM costs 476, the best line 5.5: no criterion is fooled into no weights

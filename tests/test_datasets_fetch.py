@@ -298,6 +298,7 @@ def test_no_network(small, no_copies, tmp_path):
         fetch(unreachable, tmp_path, True)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["california", "boston"])
 def test_no_network_through_scikit_learn(name, no_copies, monkeypatch, tmp_path):
     # a proxy that is not there; the warnings of every attempt stay inside (warnings are errors)

@@ -23,6 +23,7 @@ def no_shift(rng):
     return rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
 
 
+@pytest.mark.more
 def test_without_shift_it_rejects_as_often_as_it_says():
     low, high = binom.ppf([0.001, 0.999], 100, 0.05)
     assert low <= rejections(no_shift, range(100)) <= high

@@ -48,6 +48,7 @@ def test_known_slope_in_one_dimension():
     np.testing.assert_allclose(got, [-0.5, 0.5], atol=0.03)  # standard error 0.007
 
 
+@pytest.mark.more
 def test_a_thousand_columns():
     rng = np.random.default_rng(0)
     mu = np.full(1000, 1 / np.sqrt(1000))

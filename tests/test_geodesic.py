@@ -421,6 +421,7 @@ def test_length_refuses_what_has_none():
         fisher_speed([0.0, -np.inf], 0.5, 1.0)
 
 
+@pytest.mark.more
 def test_every_function_on_another_array_library():
     # array_api_strict has nothing but the standard, and refuses NumPy's scalars
     def strict(*values):

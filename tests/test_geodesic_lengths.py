@@ -112,6 +112,7 @@ def test_remaining_length_broadcasts():
     assert excess_length(s, alpha).shape == (3, 1)
 
 
+@pytest.mark.more
 def test_lengths_of_other_array_libraries():
     s = np.random.default_rng(0).normal(size=40)
     strict = array_api_strict.asarray(s)

@@ -223,6 +223,7 @@ def test_geodesics_move_with_the_origin_and_unit_of_x(mean, sd, alpha):
     )
 
 
+@pytest.mark.more
 def test_no_curve_is_said_so():
     # 3-geodesics shot from N(0, 1) in all directions were seen to stay where |mean| < 1 + sd, and
     # no nearer than .69 to N(2, .25); this is numerical evidence, not a proof

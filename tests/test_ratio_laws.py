@@ -36,9 +36,9 @@ RATIOS = [
     GaussianRatio(),
     NearestNeighbourRatio(),
     ClassifierRatio(),
-    AutoRatio(),
 ]
 VARIANTS = [
+    AutoRatio(),  # one of the others, chosen
     ULSIF(relative=0.3, iterations=3),
     GaussianRatio(shared=True),
     ClassifierRatio(BOOSTING, calibration="sigmoid"),

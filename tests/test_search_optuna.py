@@ -40,6 +40,7 @@ def test_a_finished_trial_is_never_repeated(stored):
     np.testing.assert_array_equal(again.seconds, first.seconds)
 
 
+@pytest.mark.more
 def test_a_study_is_extended(stored):
     first = OptunaSearch(5, random_state=0, **stored)(Bowl())
     objective = Bowl()

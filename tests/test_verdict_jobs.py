@@ -236,6 +236,7 @@ def test_models_of_two_kinds_are_refused(toy):
         assess_models({}, X, y, X_target)
 
 
+@pytest.mark.more
 def test_journals_of_several_models_have_names_of_their_own(toy, tmp_path):
     forest = RandomForestRegressor(2, random_state=0)
     own = {

@@ -213,7 +213,8 @@ def contexts(args):
     if not hasattr(sys, "monitoring"):
         (KEPT / "sitecustomize.py").write_text("import coverage\n\ncoverage.process_startup()\n")
     listed = run_pytest(ROOT, ["--collect-only", "-m", args.quick], args.tests)
-    extra = {"MUTATE_RECORD": str(settings), "PYTHONPATH": str(KEPT)}
+    path = os.pathsep.join(filter(None, [str(KEPT), os.environ.get("PYTHONPATH", "")]))
+    extra = {"MUTATE_RECORD": str(settings), "PYTHONPATH": path}
     ran = run_pytest(ROOT, ["-m", args.whole, "-n", args.n], args.tests, **extra)
     print(ran.output[-9000:])
     if listed.code or ran.code not in (0, 1):
