@@ -1,119 +1,23 @@
-"""Two bounds: for any weights and a class of hypotheses, for bounded weights and a few."""
+"""The bound for any weights and a class of hypotheses."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from weighbridge._data import one_number
 from weighbridge.guarantees._terms import (
+    LearningBound,
     Weighting,
     bias_term,
     check_delta,
     check_log_ratio,
-    largest_weight,
     moment,
     source_rows,
 )
 from weighbridge.weighting import Geodesic, log_mean
-
-
-@dataclass(frozen=True)
-class LearningBound:
-    """A bound on the gap between the target risk and the weighted empirical risk.
-
-    Made by `learning_bound` and `bernstein_bound`.
-
-    Attributes
-    ----------
-    bias : float
-        ``|E[(r - w) l]|`` under the source, what weights other than the ratio cost; the largest
-        one over all losses in [0, 1] where no losses were given.
-    second_moment : float
-        ``E[w**2 l**2]``, population or sample, whichever is larger ("cortes"); the sample variance
-        of ``w l`` or a bound of it ("bernstein").
-    complexity : float
-        The factor of ``sqrt(second_moment)`` in the deviation.
-    remainder : float
-        The rest of the deviation, of order 1/n; 0 in the form "cortes".
-    delta : float
-        The bound may fail with this probability.
-    n : int
-        Number of source rows.
-    form : str
-        "cortes" (any weights, all hypotheses of a class) or "bernstein" (bounded weights, one
-        hypothesis or finitely many).
-    plug_in : tuple of str
-        The parts that are estimates from the sample where the theorem has an expectation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from weighbridge.weighting import RIWERM
-    >>> from weighbridge.guarantees import learning_bound
-    >>> log_ratio = np.random.default_rng(0).standard_normal(200) - 0.5
-    >>> bound = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=10)
-    >>> bound.vacuous
-    True
-    >>> print(bound)
-    gap <= 1.5 with probability 0.95 (vacuous: a loss in [0, 1] is never above 1); the bias and
-    the second moment are estimates from the sample
-    """
-
-    bias: float
-    second_moment: float
-    complexity: float
-    remainder: float
-    delta: float
-    n: int
-    form: str
-    plug_in: tuple[str, ...] = ()
-
-    @property
-    def value(self) -> float:
-        """The bound: the sum of `bias` and `deviation`."""
-        return self.bias + self.deviation
-
-    @property
-    def deviation(self) -> float:
-        """What the sample adds: ``sqrt(second_moment) * complexity + remainder``."""
-        return math.sqrt(self.second_moment) * self.complexity + self.remainder
-
-    @property
-    def vacuous(self) -> bool:
-        """True where the bound is 1 or more, and says nothing about any risk in [0, 1].
-
-        A smaller one may still say nothing about the risk at hand: with a weighted risk ``R_w`` it
-        leaves ``R_w - value`` to ``R_w + value``, which may hold all of [0, 1].
-        """
-        return not self.value < 1
-
-    def __str__(self) -> str:
-        text = f"gap <= {self.value:.3g} with probability {1 - self.delta:g}"
-        if self.vacuous:
-            text += " (vacuous: a loss in [0, 1] is never above 1)"
-        if self.plug_in:
-            verb = "is an estimate" if len(self.plug_in) == 1 else "are estimates"
-            text += f"; the {' and the '.join(self.plug_in)} {verb} from the sample"
-        return text
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, and whether they are vacuous, as plain Python objects.
-
-        Returns
-        -------
-        dict
-            All attributes, `value`, `deviation` and `vacuous`.
-        """
-        return asdict(self) | {
-            "plug_in": list(self.plug_in),
-            "value": self.value,
-            "deviation": self.deviation,
-            "vacuous": self.vacuous,
-        }
 
 
 def second_moment_bound(weighting: Weighting, d2: float) -> float:
@@ -265,84 +169,4 @@ def learning_bound(
         form="cortes",
         # a weight that is the ratio has no bias, in any sample
         plug_in=tuple(["bias"] * bool((log_weight != log_ratio).any()) + plug_in),
-    )
-
-
-def bernstein_bound(
-    log_ratio: Any,
-    weighting: Weighting,
-    *,
-    losses: Any = None,
-    delta: float = 0.05,
-    n_hypotheses: int = 1,
-    weight_bound: float | None = None,
-) -> LearningBound:
-    """Bound the gap between target risk and weighted risk where the weights are bounded.
-
-    For a hypothesis fixed before the sample was seen and a loss ``l`` in [0, 1], with probability
-    ``1 - delta`` (Maurer & Pontil 2009, on both sides),
-
-    ``|R - R_w| <= |E[(r - w) l]| + sqrt(2 V L / n) + 7 M L / (3 (n - 1))``, ``L = log(4 / delta)``,
-
-    ``V`` being the sample variance of ``w l`` and ``M`` the largest weight that any ratio can get,
-    ``(1 - lam) ** (-2 / (alpha - 1))``.
-
-    Parameters
-    ----------
-    log_ratio : array-like of shape (n,)
-        Log density ratios at the source rows, of a ratio with mean 1 under the source. A sample
-        mean far from 1 (by 10 % and 5 standard errors) gives a `WeightWarning`.
-    weighting : callable
-        From log ratios to log weights, e.g. a `Geodesic` with ``alpha > 1`` and ``lam < 1``.
-    losses : array-like of shape (n,), optional
-        Loss of the hypothesis at the source rows, in [0, 1]. Default: the worst case over all
-        losses in [0, 1].
-    delta : float, default=0.05
-        The bound may fail with this probability.
-    n_hypotheses : int, default=1
-        The hypothesis was chosen by this sample among that many;
-        ``L = log(4 n_hypotheses / delta)``.
-    weight_bound : float, optional
-        ``M`` of a weighting that is not a `Geodesic`; for one it may not be below the largest
-        weight that some ratio gets.
-
-    Returns
-    -------
-    LearningBound
-        The bound and its parts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from weighbridge.weighting import RIWERM
-    >>> from weighbridge.guarantees import bernstein_bound
-    >>> log_ratio = np.random.default_rng(0).standard_normal(10_000) - 0.5
-    >>> print(bernstein_bound(log_ratio, RIWERM(0.5)))
-    gap <= 0.315 with probability 0.95; the bias is an estimate from the sample
-    """
-    log_ratio, log_weight, log_losses = source_rows(log_ratio, weighting, losses)
-    check_delta(delta)
-    if not one_number(n_hypotheses, "n_hypotheses") >= 1 or n_hypotheses % 1 != 0:
-        raise ValueError(
-            f"Got n_hypotheses={n_hypotheses}, but it must be a whole number of at least 1."
-        )
-    largest = largest_weight(weighting, weight_bound, log_weight)
-    n = log_ratio.size
-    bias = bias_term(log_ratio, log_weight, log_losses)
-    level = math.log(4 * n_hypotheses / delta)
-    if losses is None:  # the variance of w l is at most its second moment, and that at most w's
-        variance = moment(log_weight, log_losses) * n / (n - 1)
-    else:
-        variance = float(np.exp(log_weight + log_losses).var(ddof=1))
-    complexity = math.sqrt(2 * level / n)
-    remainder = 7 * largest * level / (3 * (n - 1))
-    return LearningBound(
-        bias=bias,
-        second_moment=variance,
-        complexity=complexity,
-        remainder=remainder,
-        delta=float(delta),
-        n=n,
-        form="bernstein",
-        plug_in=("bias",) if (log_weight != log_ratio).any() else (),
     )
