@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad
 
-from weighbridge.manifolds._alpha_geodesic import AlphaGeodesic
+from weighbridge.manifolds._collocation import AlphaGeodesic
 from weighbridge.manifolds._exponential_family import ExponentialFamily
 
 
