@@ -27,7 +27,6 @@ from weighbridge.diagnostics._samples import (
     RARE_CLASS,
     Samples,
     coded_classes,
-    is_regression,
     read_samples,
 )
 from weighbridge.diagnostics._shift_report import ShiftReport
@@ -165,7 +164,7 @@ def _label_shift(
 ) -> tuple[LabelShift | None, list[Finding]]:
     """Check for label shift where there are classes; no label keeps a diagnosis from the rest."""
     y = samples.y
-    if y is None or is_regression(y):
+    if y is None or samples.has_quantities:
         return None, []
     try:
         labels, codes = coded_classes(y, log_ratio.size)
