@@ -434,7 +434,7 @@ def test_numbers_that_cannot_be_squared_are_refused():
 def test_too_many_columns_are_refused(monkeypatch):
     X, y, s = _problem(300)
     monkeypatch.setattr(_binned_objective, "_MOMENTS", 5 * 256 * 4**2)
-    with pytest.raises(ValueError, match="Got 3 columns in blocks; moments of 5 folds are kept of"):
+    with pytest.raises(ValueError, match="Got 3 columns in blocks; moments of 5 folds are kept"):
         _objective(from_array(X), y, s)
 
 
