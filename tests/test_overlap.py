@@ -17,7 +17,6 @@ from weighbridge._findings import (
     CODES,
     Choice,
     OverlapJudgement,
-    choice_of,
     count_parameters,
     effective_sample_size,
     judge_weights,
@@ -147,13 +146,13 @@ def test_the_scale_of_the_weights_does_not_matter():
 )
 def test_the_choice_changes_at_limits_of_its_own(of_most, of_all, choice):
     outside = SimpleNamespace(of_most=of_most, of_all=of_all)
-    assert choice_of(outside, np.ones(5), np.ones(5)).value == choice
+    assert Choice.of(outside, np.ones(5), np.ones(5)).value == choice
 
 
 @pytest.mark.parametrize(("few", "choice"), [(19, "guarded"), (20, "free")])
 def test_without_known_rows_outside_effective_rows_decide_the_choice(few, choice):
     weights = np.r_[np.ones(few), np.zeros(100 - few)]
-    assert choice_of(None, weights, np.ones(100)).value == choice
+    assert Choice.of(None, weights, np.ones(100)).value == choice
 
 
 @pytest.mark.parametrize("word", CODES)

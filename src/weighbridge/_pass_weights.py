@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
@@ -34,13 +33,6 @@ def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any
     return estimator.fit(X, y, **{name: weights})
 
 
-def fits_with_weights(estimator: Any, X: Any, y: Any, weights: Sequence[np.ndarray]) -> list[Any]:
-    """Fit a copy of `estimator` for each vector of weights; on blocks all by one pass."""
-    if is_blocks(X) and not is_dask_estimator(estimator):
-        return BlockModel(estimator, as_rows(X), y).fits(weights)
-    return [fit_with_weights(clone(estimator), X, y, row) for row in weights]
-
-
 def check_weights_reach(estimator: Any, X: Any, y: Any) -> None:
     """Refuse an estimator that cannot be fitted with weights to such rows, before any work."""
     weight_parameter(estimator)
@@ -54,15 +46,6 @@ def check_weights_reach(estimator: Any, X: Any, y: Any) -> None:
 def is_dask_estimator(estimator: Any) -> bool:
     """True for estimators with a dask implementation of their own, by the module they are from."""
     return any(kind.__module__.startswith(_DASK_MODULES) for kind in type(estimator).__mro__)
-
-
-def unfitted(estimator: Any) -> Any:
-    """Return a clone; a connection to a cluster is shared, for it cannot be copied."""
-    if not is_dask_estimator(estimator):
-        return clone(estimator)
-    params = estimator.get_params(deep=False)
-    shared = {"client": params.pop("client")} if "client" in params else {}
-    return clone(type(estimator)(**params)).set_params(**shared)
 
 
 def _fit_by_dask(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any:

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 from sklearn import get_config
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from weighbridge.blocks import is_blocks, predict_by_blocks
+from weighbridge._pass_weights import fit_with_weights
+from weighbridge.blocks import BlockModel, as_rows, is_blocks, predict_by_blocks
 from weighbridge.criteria import ROW_LOSSES, CandidateObjective, RowLoss, default_scoring, respond
 from weighbridge.search import Difference, SearchResult, weighted_mean
 
@@ -285,6 +286,23 @@ class AverageModel:
             share * np.asarray(getattr(model, method)(X))
             for model, share in zip(self.models, self.shares, strict=True)
         )
+
+
+def final_model(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weights: list[FloatArray | None],
+    shares: FloatArray,
+    unweighted: Any,
+) -> Any:
+    """Fit a copy with each of the weights, without them where there are none, and average."""
+    used = [row for row in weights if row is not None]
+    if is_blocks(X) and used:  # all by one pass
+        fitted = iter(BlockModel(estimator, as_rows(X), y).fits(used))
+    else:
+        fitted = (fit_with_weights(clone(estimator), X, y, row) for row in used)
+    return average_model([unweighted if row is None else next(fitted) for row in weights], shares)
 
 
 def average_model(models: list[Any], shares: np.ndarray) -> Any:

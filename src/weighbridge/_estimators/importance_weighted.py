@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import check_sample_weight
 from weighbridge._estimators.base import WeightedEstimator, is_estimated
 from weighbridge._findings import effective_sample_size, warn_if_apart, warn_if_untrustworthy
-from weighbridge._pass_weights import check_weights_reach, fit_with_weights, unfitted
+from weighbridge._pass_weights import check_weights_reach, fit_with_weights, is_dask_estimator
 from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.ratios import (
@@ -140,7 +141,7 @@ class ImportanceWeighted(WeightedEstimator):
         ImportanceWeighted
             The fitted object.
         """
-        estimator = unfitted(self.estimator)
+        estimator = _unfitted(self.estimator)
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         weighting = weighting_or_default(self.weighting)
         rows = as_rows(X) if is_blocks(X) else X
@@ -168,6 +169,15 @@ class ImportanceWeighted(WeightedEstimator):
             warn_if_apart(log_scale)
         warn_if_untrustworthy(delivered, sample_weight, log_cap)
         return self
+
+
+def _unfitted(estimator: Any) -> Any:
+    """Return a clone; a connection to a cluster is shared, for it cannot be copied."""
+    if not is_dask_estimator(estimator):
+        return clone(estimator)
+    params = estimator.get_params(deep=False)
+    shared = {"client": params.pop("client")} if "client" in params else {}
+    return clone(type(estimator)(**params)).set_params(**shared)
 
 
 def _log_cap(weighting: Any) -> float:

@@ -17,12 +17,11 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._data import check_sample_weight
 from weighbridge._estimators.base import WeightedEstimator, innermost
-from weighbridge._estimators.choice import average_model, check_answer, form_answer
+from weighbridge._estimators.choice import check_answer, final_model, form_answer
 from weighbridge._findings import (
     Choice,
     OverlapJudgement,
     SearchProgress,
-    choice_of,
     count_parameters,
     effective_sample_size,
     judge_weights,
@@ -32,7 +31,6 @@ from weighbridge._findings import (
 from weighbridge._pass_weights import (
     check_weights_reach,
     fit_with_weights,
-    fits_with_weights,
     is_dask_estimator,
 )
 from weighbridge.blocks import as_rows, in_memory, is_blocks
@@ -286,13 +284,13 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             for each in weightings
         ]
         delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
-        used = [row for each, row in zip(weightings, delivered, strict=True) if each.lam > 0]
-        weighted = iter(fits_with_weights(estimator, X, y, used) if used else [])
-        fits = [next(weighted) if each.lam > 0 else unweighted for each in weightings]
+        weighted = [each.lam > 0 for each in weightings]
+        used = [row if own else None for own, row in zip(weighted, delivered, strict=True)]
+        model = final_model(estimator, X, y, used, answer.shares, unweighted)
         overlap = _overlap(ratio, X, X_target, log_ratio, sample_weight, unweighted)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
-        self.estimator_, self.search_result_ = average_model(fits, answer.shares), result
+        self.estimator_, self.search_result_ = model, result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
         self.reason_ = answer.reason
         self._remember_rows(X, sample_weight)
@@ -300,7 +298,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
         self.ess_ = effective_sample_size(delivered[largest])
         self._copy_features()
-        warn_of_choice(overlap, choice, self.answer, weighted=bool(used))
+        warn_of_choice(overlap, choice, self.answer, weighted=any(weighted))
         return self
 
     def _objective(
@@ -421,7 +419,7 @@ def _choice(ratio: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None)
     counts = np.ones(log_ratio.size) if sample_weight is None else sample_weight[sample_weight > 0]
     used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
     outside = getattr(innermost(ratio), "_outside", None)
-    return choice_of(outside, counts * np.exp(used - used.max()), counts)
+    return Choice.of(outside, counts * np.exp(used - used.max()), counts)
 
 
 def _overlap(

@@ -22,6 +22,7 @@ from weighbridge._findings.finding import (
 from weighbridge._findings.numbers import (
     INFINITY,
     UNKNOWN,
+    Estimate,
     Numbers,
     count,
     number,
@@ -39,7 +40,6 @@ from weighbridge._findings.progress import (
 )
 
 if TYPE_CHECKING:
-    from weighbridge._findings.estimate import Estimate
     from weighbridge._findings.overlap import (
         APART,
         BROKEN,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         THIN,
         Choice,
         OverlapJudgement,
-        choice_of,
         count_parameters,
         effective_sample_size,
         judge_overlap,
@@ -86,7 +85,6 @@ __all__ = [
     "Stage",
     "Stages",
     "argument",
-    "choice_of",
     "cli_option",
     "count",
     "count_parameters",
@@ -124,5 +122,4 @@ def __getattr__(name: str) -> Any:
     """Import what needs NumPy when it is first used, so that help and codes are instant."""
     if name not in __all__:
         raise AttributeError(f"module 'weighbridge._findings' has no attribute {name!r}")
-    module = "estimate" if name == "Estimate" else "overlap"
-    return getattr(import_module(f"weighbridge._findings.{module}"), name)
+    return getattr(import_module("weighbridge._findings.overlap"), name)

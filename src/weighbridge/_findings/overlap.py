@@ -227,15 +227,15 @@ class Choice(Enum):
     GUARDED = "guarded"
     SETTLED = "settled"
 
-
-def choice_of(outside: Any, weights: np.ndarray, sample_weight: np.ndarray) -> Choice:
-    """Return how freely to choose, by the shares that a ratio remembers, else by effective rows."""
-    if outside is not None:
-        if outside.of_all > SETTLED_OUTSIDE:
-            return Choice.SETTLED
-        return Choice.GUARDED if outside.of_most > GUARDED_OUTSIDE else Choice.FREE
-    ess, total = effective_sample_size(weights), effective_sample_size(sample_weight)
-    return Choice.GUARDED if ess < min(FEW_ROWS, total / 2) else Choice.FREE
+    @classmethod
+    def of(cls, outside: Any, weights: np.ndarray, sample_weight: np.ndarray) -> Choice:
+        """Return how freely to choose, by shares that a ratio remembers, else by effective rows."""
+        if outside is not None:
+            if outside.of_all > SETTLED_OUTSIDE:
+                return cls.SETTLED
+            return cls.GUARDED if outside.of_most > GUARDED_OUTSIDE else cls.FREE
+        ess, total = effective_sample_size(weights), effective_sample_size(sample_weight)
+        return cls.GUARDED if ess < min(FEW_ROWS, total / 2) else cls.FREE
 
 
 # Where overlap is enough, rows outside may still change the choice of a weighting.

@@ -26,8 +26,6 @@ _PIECE = 4_096
 # Products of a few cells, or of rows on a device, are kept up to this many numbers.
 _NUMBERS = 4_000_000
 _ON_DEVICE = 64_000_000
-# Evenly spaced knots reach so far below the largest log ratio.
-_REACH = 40.0
 
 
 @dataclass(frozen=True)
@@ -232,27 +230,6 @@ def place(log_ratio: FloatArray, knots: FloatArray) -> tuple[IntArray, FloatArra
     rows = log_ratio > -np.inf
     above[rows] = (log_ratio[rows] - knots[cell[rows]]) / np.diff(knots)[cell[rows]]
     return cell, above
-
-
-def knots_of(log_ratio: FloatArray, count: int) -> FloatArray:
-    """Place knots evenly, where the rows are, and densely at the top, where the weight is."""
-    finite = log_ratio[log_ratio > -np.inf]
-    n, part = finite.size, count // 8
-    levels = [np.linspace(0, 1, 3 * part), 1 - np.geomspace(1 / part, 1 / n, part)]
-    at = np.concatenate(levels) * (n - 1)
-    lower = np.floor(at).astype(np.intp)
-    upper = np.minimum(lower + 1, n - 1)
-    most = max(0, n - part)
-    # put into place what quantiles and the largest need, and no more
-    ordered = np.partition(finite, np.unique([*lower, *upper, 0, most]))
-    dense = ordered[lower] + (at - lower) * (ordered[upper] - ordered[lower])
-    top = ordered[most:]
-    # far below the largest ratio a row has next to no weight, or one that hardly changes
-    even = np.linspace(max(ordered[0], top.max() - _REACH), top.max(), 3 * part)
-    knots = np.unique(np.concatenate([even, dense, top]))
-    if knots.size == 1:  # no shift: any second knot will do
-        knots = np.append(knots, knots[0] + 1.0)
-    return knots if n == log_ratio.size else np.append(-np.inf, knots)
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,24 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from weighbridge._data import to_numpy
-from weighbridge.blocks import Block, CentredTable, Columns, Rows, from_array, typical
-from weighbridge.criteria._binned_moments import FoldMoments, HeldOutErrors, KnotMoments, knots_of
+from weighbridge.blocks import (
+    Block,
+    CentredTable,
+    Columns,
+    Rows,
+    block_columns,
+    block_steps,
+    from_array,
+    typical,
+)
+from weighbridge.criteria._binned_moments import FoldMoments, HeldOutErrors, KnotMoments
 from weighbridge.criteria._criterion import CandidateObjective, Outcome, candidate_weights
 from weighbridge.criteria._linear_design import (
     Normal,
-    block_linear_model,
     closed_form_family,
     inverses,
     linear_model,
+    read_regression,
 )
 from weighbridge.criteria._rows import ROW_LOSSES, RowLoss, SourceRows
 from weighbridge.search import Evaluation, Point
@@ -43,6 +52,8 @@ _MOMENTS = 30_000_000
 _TOGETHER = 8_000_000
 # Of a table in memory blocks are as large as sums of them are worth: they cost no copy.
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 80_000, 1_000_000
+# Evenly spaced knots reach so far below the largest log ratio.
+_REACH = 40.0
 
 
 @dataclass(frozen=True)
@@ -54,40 +65,42 @@ class BinnedModel:
     strength: float
     fit_intercept: bool
 
+    @classmethod
+    def of_table(
+        cls, estimator: Any, rows: SourceRows, fold: npt.NDArray[np.int32] | None, scoring: Any
+    ) -> BinnedModel | None:
+        """Read off a model of a table in memory; None where `BinnedObjective` takes none."""
+        n = rows.y.size
+        if n < MANY_ROWS or fold is None or scoring != "neg_mean_squared_error":
+            return None
+        if not isinstance(closed_form_family(estimator), Normal):
+            return None
+        if not np.isfinite(rows.log_ratio).all():
+            return None
+        room = most_columns(int(fold.max()) + 1)
+        if issparse(rows.X) and rows.X.shape[1] > room:  # before a table is made of it
+            return None
+        model = linear_model(estimator, rows.X, rows.y)
+        if model.features.shape[1] > room:
+            return None
+        parts = max(1, min(4, n // _SMALLEST_BLOCK))
+        blocks = from_array(model.features, min(-(-n // parts), _LARGEST_BLOCK))
+        return cls(blocks, Columns(blocks.n_columns), model.strength, model.fit_intercept)
 
-def binnable_model(
-    estimator: Any, rows: SourceRows, fold: npt.NDArray[np.int32] | None, scoring: Any
-) -> BinnedModel | None:
-    """Read off a model of a table in memory that `BinnedObjective` takes, None if there is none."""
-    n = rows.y.size
-    if n < MANY_ROWS or fold is None or scoring != "neg_mean_squared_error":
-        return None
-    if not isinstance(closed_form_family(estimator), Normal):
-        return None
-    if not np.isfinite(rows.log_ratio).all():
-        return None
-    room = most_columns(int(fold.max()) + 1)
-    if issparse(rows.X) and rows.X.shape[1] > room:  # before a table is made of it
-        return None
-    model = linear_model(estimator, rows.X, rows.y)
-    if model.features.shape[1] > room:
-        return None
-    parts = max(1, min(4, n // _SMALLEST_BLOCK))
-    blocks = from_array(model.features, min(-(-n // parts), _LARGEST_BLOCK))
-    return BinnedModel(blocks, Columns(blocks.n_columns), model.strength, model.fit_intercept)
-
-
-def binned_model(estimator: Any, rows: SourceRows, folds: int) -> BinnedModel:
-    """Read off a model of rows in blocks, or say what is needed; transformers are fitted here."""
-    used = None if rows.kept is None else rows.beside(np.ones(rows.y.size, dtype=bool))
-    columns, strength, fit_intercept = block_linear_model(estimator, rows.X, used)
-    room = most_columns(folds)
-    if columns.width > room:
-        raise ValueError(
-            f"Got {columns.width} columns in blocks; moments of {folds} folds are kept for at most "
-            f"{room} columns. Select fewer columns, or use fewer folds."
-        )
-    return BinnedModel(rows.X, columns, strength, fit_intercept)
+    @classmethod
+    def of_blocks(cls, estimator: Any, rows: SourceRows, folds: int) -> BinnedModel:
+        """Read off a model of rows in blocks, its transformers fitted, or say what is needed."""
+        used = None if rows.kept is None else rows.beside(np.ones(rows.y.size, dtype=bool))
+        *steps, last = block_steps(estimator)
+        _, strength, _ = read_regression(last)
+        columns = block_columns(steps, rows.X, used)
+        room = most_columns(folds)
+        if columns.width > room:
+            raise ValueError(
+                f"Got {columns.width} columns in blocks; moments of {folds} folds are kept for at "
+                f"most {room} columns. Select fewer columns, or use fewer folds."
+            )
+        return cls(rows.X, columns, strength, bool(last.fit_intercept))
 
 
 def most_columns(folds: int) -> int:
@@ -122,7 +135,7 @@ class BinnedObjective(CandidateObjective):
         self._y, self._fold_beside = rows.beside(rows.y.astype(float)), rows.beside(fold, -1)
         where = typical(model.rows, model.columns, self._y, self._used, model.fit_intercept)
         self._table = CentredTable(model.columns, where)
-        self._knots = knots_of(rows.log_ratio, KNOTS)
+        self._knots = _knots_of(rows.log_ratio, KNOTS)
         self._moments, self._validation = self._one_pass()
 
     solved_together = True
@@ -240,6 +253,27 @@ class BinnedObjective(CandidateObjective):
         error = self._with_label(self._coefficients(moments))
         total = ((error @ self._validation) * error).sum(axis=2)
         return np.asarray(total.T / self.unit_weights)
+
+
+def _knots_of(log_ratio: FloatArray, count: int) -> FloatArray:
+    """Place knots evenly, where the rows are, and densely at the top, where the weight is."""
+    finite = log_ratio[log_ratio > -np.inf]
+    n, part = finite.size, count // 8
+    levels = [np.linspace(0, 1, 3 * part), 1 - np.geomspace(1 / part, 1 / n, part)]
+    at = np.concatenate(levels) * (n - 1)
+    lower = np.floor(at).astype(np.intp)
+    upper = np.minimum(lower + 1, n - 1)
+    most = max(0, n - part)
+    # put into place what quantiles and the largest need, and no more
+    ordered = np.partition(finite, np.unique([*lower, *upper, 0, most]))
+    dense = ordered[lower] + (at - lower) * (ordered[upper] - ordered[lower])
+    top = ordered[most:]
+    # far below the largest ratio a row has next to no weight, or one that hardly changes
+    even = np.linspace(max(ordered[0], top.max() - _REACH), top.max(), 3 * part)
+    knots = np.unique(np.concatenate([even, dense, top]))
+    if knots.size == 1:  # no shift: any second knot will do
+        knots = np.append(knots, knots[0] + 1.0)
+    return knots if n == log_ratio.size else np.append(-np.inf, knots)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from sklearn.utils import check_random_state
 from weighbridge._data import is_foreign
 from weighbridge.blocks import ON_BLOCKS, block_steps, is_blocks
 from weighbridge.criteria._binned_objective import (
+    BinnedModel,
     BinnedObjective,
-    binnable_model,
-    binned_model,
     fold_numbers,
 )
 from weighbridge.criteria._criterion import CandidateObjective, Criterion
@@ -62,7 +61,7 @@ class FoldCriterion(Criterion):
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
         splits = self._splits(estimator, rows, seed)
         fold = fold_numbers(splits, rows.y.size)
-        model = binnable_model(estimator, rows, fold, scoring)
+        model = BinnedModel.of_table(estimator, rows, fold, scoring)
         if model is not None and fold is not None:
             return BinnedObjective(model, rows, fold, identity=[splits, estimator, self])
         return FoldObjective(estimator, rows, splits, scoring, n_jobs=n_jobs, identity=[self])
@@ -74,7 +73,7 @@ class FoldCriterion(Criterion):
                 f"Got {self!r} and rows in blocks, where each row is held out once; use "
                 "criteria.CrossValidation() with a number of folds."
             )
-        model = binned_model(estimator, rows, int(fold.max()) + 1)
+        model = BinnedModel.of_blocks(estimator, rows, int(fold.max()) + 1)
         return BinnedObjective(model, rows, fold, identity=[fold, estimator, self])
 
     def _fold_numbers(

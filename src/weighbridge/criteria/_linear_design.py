@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from weighbridge.blocks import Columns, Rows, block_columns, block_steps, column_scale
+from weighbridge.blocks import column_scale
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -157,7 +157,7 @@ class LinearDesign:
 def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
     """Read a linear model off an estimator, or say which estimators are ones."""
     *steps, last = _steps(estimator)
-    family, strength, per_weight = _read(last)
+    family, strength, per_weight = read_regression(last)
     for step in steps:
         X = clone(step).fit_transform(X)
     if issparse(X) and X.shape[1] > _MOST_SPARSE:
@@ -176,19 +176,10 @@ def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
     )
 
 
-def block_linear_model(
-    estimator: Any, rows: Rows, used: npt.NDArray[np.bool_] | None
-) -> tuple[Columns, float, bool]:
-    """Read linear or ridge regression off an estimator, for rows that come in blocks."""
-    *steps, last = block_steps(estimator)
-    _, strength, _ = _read(last)
-    return block_columns(steps, rows, used), strength, bool(last.fit_intercept)
-
-
 def closed_form_family(estimator: Any) -> Family | None:
     """Return the family of an estimator that `linear_model` reads, data permitting, else None."""
     try:
-        return _read(_steps(estimator)[-1])[0]
+        return read_regression(_steps(estimator)[-1])[0]
     except TypeError:
         return None
 
@@ -247,7 +238,7 @@ def _asks_for_weights(step: Any) -> bool:
     return fit is not None and bool(fit.requests.get("sample_weight"))
 
 
-def _read(model: Any) -> tuple[Family, float, bool]:
+def read_regression(model: Any) -> tuple[Family, float, bool]:
     """Return the family, the penalty and whether it grows with the total weight."""
     kind = type(model)
     if kind is LinearRegression and not model.positive:

@@ -2,8 +2,7 @@
 
 from weighbridge._findings import BROKEN, THIN, Estimate, Finding, OverlapJudgement, judge_overlap
 from weighbridge.diagnostics._attribution import FeatureAttribution, attribute_shift
-from weighbridge.diagnostics._balance import BalanceTable, balance_table
-from weighbridge.diagnostics._balance_row import BalanceRow, balance_text
+from weighbridge.diagnostics._balance import BalanceRow, BalanceTable, balance_table, balance_text
 from weighbridge.diagnostics._calibration import Calibration, calibration
 from weighbridge.diagnostics._diagnosis import Diagnosis, diagnose, weighting_name
 from weighbridge.diagnostics._domain import (

@@ -21,14 +21,14 @@ from weighbridge.diagnostics._calibration import calibration
 from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows, check_confidence
 from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
-from weighbridge.diagnostics._findings import (
-    find_all,
-    label_findings,
-    labels_not_checked,
-    table_findings,
-)
+from weighbridge.diagnostics._findings import find_all, table_findings
 from weighbridge.diagnostics._label_shift import LabelShift, label_shift
-from weighbridge.diagnostics._samples import Samples, coded_classes, is_regression, read_samples
+from weighbridge.diagnostics._samples import (
+    RARE_CLASS,
+    Samples,
+    coded_classes,
+    read_samples,
+)
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
@@ -164,12 +164,12 @@ def _label_shift(
 ) -> tuple[LabelShift | None, list[Finding]]:
     """Check for label shift where there are classes; no label keeps a diagnosis from the rest."""
     y = samples.y
-    if y is None or is_regression(y):
+    if y is None or samples.has_quantities:
         return None, []
     try:
         labels, codes = coded_classes(y, log_ratio.size)
     except ValueError as error:
-        return None, [labels_not_checked(error)]
+        return None, [_labels_not_checked(error)]
     found = label_shift(
         samples.X,
         y,
@@ -178,7 +178,37 @@ def _label_shift(
         log_ratio_target=log_ratio_target,
         random_state=random_state,
     )
-    return found, list(label_findings(labels, codes))
+    return found, _of_rare_classes(labels, codes)
+
+
+def _labels_not_checked(error: Exception) -> Finding:
+    """Return the finding that labels could not be compared, and why."""
+    reason = str(error)
+    return Finding(
+        "WB117",
+        "note",
+        f"Label shift was not checked: {reason[0].lower()}{reason[1:]}",
+        "Everything else needs no labels.",
+    )
+
+
+def _of_rare_classes(labels: np.ndarray, codes: np.ndarray) -> list[Finding]:
+    """Return a finding about classes with few rows, if there are any."""
+    counts = np.bincount(codes)
+    n_rare = int(np.count_nonzero(counts < RARE_CLASS))
+    if not n_rare:
+        return []
+    rarest = int(np.argmin(counts))
+    others = "" if n_rare == 1 else f" (and {n_rare - 1} other class{'es' * (n_rare > 2)})"
+    return [
+        Finding(
+            "WB117",
+            "note",
+            f"Class {labels.tolist()[rarest]!r} has only {counts[rarest]} rows{others}.",
+            "What is said about its frequency is a guess; merge rare classes, or collect more "
+            "rows.",
+        )
+    ]
 
 
 def diagnose(

@@ -1,4 +1,4 @@
-"""The columns of two samples, side by side."""
+"""The columns of two samples, side by side, and their sums."""
 
 from __future__ import annotations
 
@@ -92,7 +92,39 @@ def coded(text: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     return codes[first], tuple(levels)
 
 
-def block_features(
+def paired_sums(
+    X: Any, X_target: Any, weights: Any, target_weights: Any
+) -> Iterator[tuple[FeatureSums, FeatureSums]]:
+    """Yield the sums of each feature in the two samples, in memory or in blocks."""
+    on_blocks = is_blocks(X) or is_blocks(X_target)
+    return (_block_sums if on_blocks else _memory_sums)(X, X_target, weights, target_weights)
+
+
+def _memory_sums(
+    X: Any, X_target: Any, weights: Any, target_weights: Any
+) -> Iterator[tuple[FeatureSums, FeatureSums]]:
+    """Yield the sums of each feature in two samples in memory, which are one block each."""
+    own: list[RowWeights | None] | None = None
+    for feature in read_features(X, X_target):
+        samples = (feature.source, feature.target)
+        if own is None:  # the numbers of rows are known from the first column on
+            given = (weights, target_weights)
+            sizes = (feature.source.size, feature.target.size)
+            own = list(map(_row_weights, given, sizes, ("weights", "target_weights")))
+        source, target = (
+            number_sums(feature.name, values, each)
+            if feature.levels is None
+            else text_sums(feature.name, values, feature.levels, each)
+            for values, each in zip(samples, own, strict=True)
+        )
+        yield source, target
+
+
+def _row_weights(weights: Any, n_rows: int, name: str) -> RowWeights | None:
+    return None if weights is None else RowWeights.of(check_weights(weights, n_rows, name))
+
+
+def _block_sums(
     X: Any, X_target: Any, weights: Any, target_weights: Any
 ) -> Iterator[tuple[FeatureSums, FeatureSums]]:
     """Yield the sums of each feature in the two samples; one of them may be in memory."""

@@ -13,7 +13,7 @@ from weighbridge._estimators import FittedRows
 from weighbridge._findings import BROKEN, CODES, THIN, Finding, percent
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._features import Feature, features_of
-from weighbridge.diagnostics._samples import RARE_CLASS, Samples, in_a_sentence, listed
+from weighbridge.diagnostics._samples import Samples, in_a_sentence, listed
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics._shift_report import ShiftReport
@@ -57,37 +57,6 @@ def table_findings(
             f"The same value in every row of both samples: {listed(constant)}.",
             "Such a feature says nothing about a shift, and can be left out.",
         )
-
-
-def label_findings(labels: np.ndarray, codes: np.ndarray) -> Iterator[Finding]:
-    """Yield a finding about classes with few rows."""
-    counts = np.bincount(codes)
-    rare = np.flatnonzero(counts < RARE_CLASS)
-    if rare.size:
-        rarest = int(np.argmin(counts))
-        others = _others(rare.size - 1, "class", "classes")
-        yield Finding(
-            "WB117",
-            "note",
-            f"Class {labels.tolist()[rarest]!r} has only {counts[rarest]} rows{others}.",
-            "What is said about its frequency is a guess; merge rare classes, or collect more "
-            "rows.",
-        )
-
-
-def _others(n: int, one: str, many: str) -> str:
-    return f" (and {n} other {one if n == 1 else many})" if n else ""
-
-
-def labels_not_checked(error: Exception) -> Finding:
-    """Return the finding that labels could not be compared, and why."""
-    reason = str(error)
-    return Finding(
-        "WB117",
-        "note",
-        f"Label shift was not checked: {reason[0].lower()}{reason[1:]}",
-        "Everything else needs no labels.",
-    )
 
 
 def _of_shared_rows(samples: Samples) -> Iterator[Finding]:
@@ -278,7 +247,9 @@ def _of_balance(report: ShiftReport) -> Iterator[Finding]:
     ]
     if left:
         row = max(left, key=lambda row: abs(row.after or 0.0))
-        others = _others(len(left) - 1, "feature", "features")
+        others = ""
+        if len(left) > 1:
+            others = f" (and {len(left) - 1} other feature{'s' * (len(left) > 2)})"
         yield Finding(
             "WB305",
             "note",

@@ -73,12 +73,6 @@ def refuse_missing(y: Any) -> None:
         )
 
 
-def is_regression(y: Any) -> bool:
-    """True for labels that are quantities: numbers with decimals, or counts of many values."""
-    y = _as_array(y)
-    return _is_continuous(y) or (y.dtype.kind in "iuf" and np.unique(y).size > MOST_WHOLE)
-
-
 def _as_array(y: Any) -> np.ndarray:
     """Return labels as an array; a list of numbers and text is not turned into text."""
     array = to_numpy(y)
@@ -112,6 +106,12 @@ class Samples:
     sample_weight: np.ndarray | None
     table: Any
     codes: np.ndarray
+
+    @property
+    def has_quantities(self) -> bool:
+        """True for labels that are numbers with decimals, or counts of many values."""
+        y = _as_array(self.y)
+        return _is_continuous(y) or (y.dtype.kind in "iuf" and np.unique(y).size > MOST_WHOLE)
 
 
 def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None) -> Samples:

@@ -1,24 +1,119 @@
-"""The terms of a bound, in logarithms until the last moment, and the checks of what goes in."""
+"""A bound and its terms, in logarithms until the last moment; the checks of what goes in."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from weighbridge._data import one_number
 from weighbridge.exceptions import WeightWarning
-from weighbridge.geodesic import log_weight_bounds
-from weighbridge.weighting import Geodesic, log_mean
+from weighbridge.weighting import log_mean
 
 Weighting = Callable[[Any], Any]
 
 # A mean ratio this far from 1, absolutely and in its own standard errors, is warned of.
 _FAR = 0.1
 _STANDARD_ERRORS = 5.0
+
+
+@dataclass(frozen=True)
+class LearningBound:
+    """A bound on the gap between the target risk and the weighted empirical risk.
+
+    Made by `learning_bound` and `bernstein_bound`.
+
+    Attributes
+    ----------
+    bias : float
+        ``|E[(r - w) l]|`` under the source, what weights other than the ratio cost; the largest
+        one over all losses in [0, 1] where no losses were given.
+    second_moment : float
+        ``E[w**2 l**2]``, population or sample, whichever is larger ("cortes"); the sample variance
+        of ``w l`` or a bound of it ("bernstein").
+    complexity : float
+        The factor of ``sqrt(second_moment)`` in the deviation.
+    remainder : float
+        The rest of the deviation, of order 1/n; 0 in the form "cortes".
+    delta : float
+        The bound may fail with this probability.
+    n : int
+        Number of source rows.
+    form : str
+        "cortes" (any weights, all hypotheses of a class) or "bernstein" (bounded weights, one
+        hypothesis or finitely many).
+    plug_in : tuple of str
+        The parts that are estimates from the sample where the theorem has an expectation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.weighting import RIWERM
+    >>> from weighbridge.guarantees import learning_bound
+    >>> log_ratio = np.random.default_rng(0).standard_normal(200) - 0.5
+    >>> bound = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=10)
+    >>> bound.vacuous
+    True
+    >>> print(bound)
+    gap <= 1.5 with probability 0.95 (vacuous: a loss in [0, 1] is never above 1); the bias and
+    the second moment are estimates from the sample
+    """
+
+    bias: float
+    second_moment: float
+    complexity: float
+    remainder: float
+    delta: float
+    n: int
+    form: str
+    plug_in: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The bound: the sum of `bias` and `deviation`."""
+        return self.bias + self.deviation
+
+    @property
+    def deviation(self) -> float:
+        """What the sample adds: ``sqrt(second_moment) * complexity + remainder``."""
+        return math.sqrt(self.second_moment) * self.complexity + self.remainder
+
+    @property
+    def vacuous(self) -> bool:
+        """True where the bound is 1 or more, and says nothing about any risk in [0, 1].
+
+        A smaller one may still say nothing about the risk at hand: with a weighted risk ``R_w`` it
+        leaves ``R_w - value`` to ``R_w + value``, which may hold all of [0, 1].
+        """
+        return not self.value < 1
+
+    def __str__(self) -> str:
+        text = f"gap <= {self.value:.3g} with probability {1 - self.delta:g}"
+        if self.vacuous:
+            text += " (vacuous: a loss in [0, 1] is never above 1)"
+        if self.plug_in:
+            verb = "is an estimate" if len(self.plug_in) == 1 else "are estimates"
+            text += f"; the {' and the '.join(self.plug_in)} {verb} from the sample"
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, and whether they are vacuous, as plain Python objects.
+
+        Returns
+        -------
+        dict
+            All attributes, `value`, `deviation` and `vacuous`.
+        """
+        return asdict(self) | {
+            "plug_in": list(self.plug_in),
+            "value": self.value,
+            "deviation": self.deviation,
+            "vacuous": self.vacuous,
+        }
 
 
 def check_log_ratio(log_ratio: Any) -> np.ndarray:
@@ -107,52 +202,6 @@ def check_delta(delta: float) -> None:
             f"Got delta={delta}, but it must lie between 0 and 1: the bound fails with this "
             "probability."
         )
-
-
-def largest_weight(
-    weighting: Weighting, weight_bound: float | None, log_weight: np.ndarray
-) -> float:
-    """Largest weight that any ratio can get, not the largest in the sample."""
-    if weight_bound is None:
-        return _geodesic_bound(weighting)
-    weight_bound = one_number(weight_bound, "weight_bound")
-    if isinstance(weighting, Geodesic):
-        _check_geodesic_bound(weighting, weight_bound)
-    largest = float(np.exp(log_weight.max()))
-    # a weight at its bound may round to the number above it
-    if not 0 < weight_bound < math.inf or largest > weight_bound * (1 + 1e-12):
-        raise ValueError(
-            f"Got weight_bound={weight_bound}, but the largest weight here is {largest:g}, and "
-            "the bound must be a finite number not below any weight that can occur."
-        )
-    return weight_bound
-
-
-def _check_geodesic_bound(weighting: Geodesic, weight_bound: float) -> None:
-    """Refuse a bound below the largest weight that some ratio gets."""
-    known = float(np.exp(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
-    if weight_bound < known * (1 - 1e-12):
-        raise ValueError(
-            f"Got weight_bound={weight_bound:g}, but weights of {weighting!r} go up to {known:g}, "
-            "and the largest one in the sample is not a bound. Leave weight_bound out, with "
-            "alpha > 1 and lam < 1; if the ratio itself is known to be bounded, pass a function, "
-            "lambda log_ratio: weighting(log_ratio), and its bound."
-        )
-
-
-def _geodesic_bound(weighting: Weighting) -> float:
-    if not isinstance(weighting, Geodesic):
-        raise TypeError(
-            f"Got weighting of type {type(weighting).__name__}, whose largest weight is not known; "
-            "pass it as weight_bound."
-        )
-    largest = float(np.exp(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
-    if largest == math.inf:
-        raise ValueError(
-            f"Got weighting={weighting!r}, whose weights have no upper bound; use alpha > 1 with "
-            "lam < 1, e.g. RIWERM(0.8), or learning_bound, which takes any weights."
-        )
-    return largest
 
 
 def moment(log_weight: np.ndarray, log_losses: np.ndarray | None) -> float:

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.geodesic import check_lam
-from weighbridge.manifolds._collocation import Curve, solve_geodesic
+from weighbridge.manifolds._collocation import AlphaGeodesic
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._observations import one_alpha
 
 
 def geodesic(
@@ -95,70 +93,3 @@ def geodesic_velocity(
            [0.75]])
     """
     return AlphaGeodesic(family, start, stop, alpha).velocities(lam)
-
-
-class AlphaGeodesic:
-    """One alpha-geodesic, solved once and evaluated anywhere."""
-
-    def __init__(self, family: ExponentialFamily, start: Any, stop: Any, alpha: float):
-        self.family = family
-        self.start, self.stop = family.check(start), family.check(stop)
-        alpha = one_alpha(alpha)
-        # a curve that stays where it is needs no solver
-        self.alpha = 1.0 if np.array_equal(self.start, self.stop) else alpha
-        self._curve: Curve | None = None
-        if abs(self.alpha) != 1:
-            self._curve = solve_geodesic(family, self.start, self.stop, self.alpha)
-
-    def points(self, lam: Any) -> np.ndarray:
-        """Return theta at `lam`."""
-        lam = _checked(lam)
-        if self._curve is not None:
-            points = self._curve.points(lam)
-        elif self.alpha == -1:
-            points = _each(self._natural, _line(*self._expectations(), lam))
-        else:
-            points = _line(self.start, self.stop, lam)
-        # the ends are known, a polynomial or an inverse would round them
-        points = np.where((lam == 0)[..., None], self.start, points)
-        return np.where((lam == 1)[..., None], self.stop, points)
-
-    def velocities(self, lam: Any) -> np.ndarray:
-        """Return d theta / d lam at `lam`."""
-        lam = _checked(lam)
-        if self._curve is not None:
-            return self._curve.velocities(lam)
-        if self.alpha == -1:
-            first, last = self._expectations()
-            rise = last - first
-            return _each(lambda theta: self.family._raise(theta, rise), self.points(lam))
-        return np.broadcast_to(self.stop - self.start, (*lam.shape, self.family.dim)).copy()
-
-    def _natural(self, eta: np.ndarray) -> np.ndarray:
-        try:
-            return self.family.natural(eta)
-        except ValueError as error:
-            raise ArithmeticError(
-                f"The expectations between theta={self.start} and theta={self.stop} were rounded "
-                "to some that no member of the family has: x has a mean too large for its "
-                "spread, or the ends are too near to the boundary. Shift and scale x."
-            ) from error
-
-    def _expectations(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.family.expectation(self.start), self.family.expectation(self.stop)
-
-
-def _checked(lam: Any) -> np.ndarray:
-    lam = np.asarray(lam, dtype=float)
-    check_lam(np, lam)
-    return lam
-
-
-def _line(start: np.ndarray, stop: np.ndarray, lam: np.ndarray) -> np.ndarray:
-    return start + lam[..., None] * (stop - start)
-
-
-def _each(function: Any, rows: np.ndarray) -> np.ndarray:
-    """Apply a function of one vector to the vectors along the last axis."""
-    flat = [function(row) for row in rows.reshape(-1, rows.shape[-1])]
-    return np.reshape(flat, rows.shape)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.manifolds._alpha_geodesic import AlphaGeodesic
+from weighbridge.manifolds._collocation import AlphaGeodesic
 from weighbridge.manifolds._exponential_family import ExponentialFamily
 from weighbridge.manifolds._observations import one_alpha, one_lam
 

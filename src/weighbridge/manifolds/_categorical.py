@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._nodes import Nodes
 from weighbridge.manifolds._observations import generator, real_line, whole_number
 
 
@@ -140,6 +142,17 @@ class Categorical(ExponentialFamily):
         """Independent draws of the number of a cell."""
         probabilities = self.usual(theta)["probabilities"]
         return generator(random_state).choice(self.k, size=size, p=probabilities)
+
+    def _quadrature(self, start: np.ndarray, stop: np.ndarray, level: int) -> Nodes:
+        """All categories."""
+        x = np.arange(self.dim + 1)
+        return x, np.zeros(x.size)
+
+    def _closed_distance(self, start: np.ndarray, stop: np.ndarray) -> float:
+        p, q = (np.asarray(self.usual(theta)["probabilities"]) for theta in (start, stop))
+        # 2 arccos BC by the chord: the arc cosine loses half the digits of a short arc
+        chord = float(np.linalg.norm(np.sqrt(p) - np.sqrt(q)))
+        return 4 * math.asin(chord / 2)
 
     def _orthonormal_skewness(self, theta: np.ndarray) -> np.ndarray:
         # to number the cells anew is an isometry; the largest as the base loses no digits

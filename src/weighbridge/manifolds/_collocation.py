@@ -1,4 +1,4 @@
-"""The boundary-value problem of an alpha-geodesic, by collocation at Chebyshev points.
+"""One alpha-geodesic, solved as a boundary-value problem by collocation at Chebyshev points.
 
 The points are spread by arc length, for the speed in lam may vary by orders of magnitude along one
 curve. The unknown curve is found from a first guess or by growing it from one of its ends.
@@ -7,13 +7,16 @@ curve. The unknown curve is found from a first guess or by growing it from one o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.fft import dct
 from scipy.linalg import lu_factor, lu_solve
 
+from weighbridge.geodesic import check_lam
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._observations import one_alpha
 
 _NEWTON_STEPS = 50
 # Coefficients of the logarithm of a speed that nodes follow.
@@ -231,7 +234,7 @@ class Curve:
         return np.moveaxis(rate / chebyshev.chebval(x, chebyshev.chebder(self.lam)), 0, -1)
 
 
-def solve_geodesic(
+def _solve_geodesic(
     family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, alpha: float
 ) -> Curve:
     """Return the alpha-geodesic, or raise ArithmeticError if none was found."""
@@ -349,3 +352,70 @@ def _spread_nodes(family: ExponentialFamily, curve: Curve, degree: int) -> np.nd
     metric = np.array([family.metric(point) for point in theta])
     speed = np.sqrt(np.einsum("ia,iab,ib->i", rate, metric, rate))
     return spread(speed, degree) if speed.max() > _UNEVEN * speed.min() else nodes(degree)
+
+
+class AlphaGeodesic:
+    """One alpha-geodesic, solved once and evaluated anywhere."""
+
+    def __init__(self, family: ExponentialFamily, start: Any, stop: Any, alpha: float):
+        self.family = family
+        self.start, self.stop = family.check(start), family.check(stop)
+        alpha = one_alpha(alpha)
+        # a curve that stays where it is needs no solver
+        self.alpha = 1.0 if np.array_equal(self.start, self.stop) else alpha
+        self._curve: Curve | None = None
+        if abs(self.alpha) != 1:
+            self._curve = _solve_geodesic(family, self.start, self.stop, self.alpha)
+
+    def points(self, lam: Any) -> np.ndarray:
+        """Return theta at `lam`."""
+        lam = _checked(lam)
+        if self._curve is not None:
+            points = self._curve.points(lam)
+        elif self.alpha == -1:
+            points = _each(self._natural, _line(*self._expectations(), lam))
+        else:
+            points = _line(self.start, self.stop, lam)
+        # the ends are known, a polynomial or an inverse would round them
+        points = np.where((lam == 0)[..., None], self.start, points)
+        return np.where((lam == 1)[..., None], self.stop, points)
+
+    def velocities(self, lam: Any) -> np.ndarray:
+        """Return d theta / d lam at `lam`."""
+        lam = _checked(lam)
+        if self._curve is not None:
+            return self._curve.velocities(lam)
+        if self.alpha == -1:
+            first, last = self._expectations()
+            rise = last - first
+            return _each(lambda theta: self.family._raise(theta, rise), self.points(lam))
+        return np.broadcast_to(self.stop - self.start, (*lam.shape, self.family.dim)).copy()
+
+    def _natural(self, eta: np.ndarray) -> np.ndarray:
+        try:
+            return self.family.natural(eta)
+        except ValueError as error:
+            raise ArithmeticError(
+                f"The expectations between theta={self.start} and theta={self.stop} were rounded "
+                "to some that no member of the family has: x has a mean too large for its "
+                "spread, or the ends are too near to the boundary. Shift and scale x."
+            ) from error
+
+    def _expectations(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.family.expectation(self.start), self.family.expectation(self.stop)
+
+
+def _checked(lam: Any) -> np.ndarray:
+    lam = np.asarray(lam, dtype=float)
+    check_lam(np, lam)
+    return lam
+
+
+def _line(start: np.ndarray, stop: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    return start + lam[..., None] * (stop - start)
+
+
+def _each(function: Any, rows: np.ndarray) -> np.ndarray:
+    """Apply a function of one vector to the vectors along the last axis."""
+    flat = [function(row) for row in rows.reshape(-1, rows.shape[-1])]
+    return np.reshape(flat, rows.shape)

@@ -1,18 +1,28 @@
-"""Connections and curvature of a space with a metric g and a symmetric tensor T.
+"""Derivatives of a log-partition, and the connections and curvature that follow from them.
 
 For ``Gamma^(alpha)_{ij,k} = (1 - alpha)/2 T_ijk`` in coordinates where ``T`` is the derivative of
-``g``, every curvature is ``(1 - alpha^2)/4`` times a contraction of products of two ``T``.
+the metric, every curvature is ``(1 - alpha^2)/4`` times a contraction of products of two ``T``.
+
+On a circle ``theta + r exp(i phi) v`` the Fourier coefficients of psi are ``r^k/k! D^k psi[v, ...,
+v]``: an average of values, with none of the cancellation of finite differences. Mixed derivatives
+follow from directions ``v`` that are sums of coordinate directions.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from typing import Any
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from weighbridge._data import one_number
+
+if TYPE_CHECKING:
+    from weighbridge.manifolds._exponential_family import ExponentialFamily
+
 
 # Below this share no digit of an inverse metric is left.
 _INDEPENDENT = 1e-13
@@ -242,3 +252,152 @@ def _root(metric: np.ndarray) -> np.ndarray:
         "are linearly dependent (drop one), or theta is too near to the boundary of the family: "
         "move away from it, or shift and scale x."
     ) from cause
+
+
+# Points on a circle; psi(conj z) = conj psi(z), so that half of them are computed.
+_POINTS = 64
+_HALF_CIRCLE = np.exp(2j * np.pi * np.arange(_POINTS // 2 + 1) / _POINTS)
+# A circle is too large if the upper half of its spectrum is above _TAIL of the whole (what the
+# orders 65, 66, 67 add to 1, 2, 3 is then far smaller) or if a circle of 0.6 the radius gives other
+# orders 1, 2, 3. It is too small if psi moves so little that rounding is above _NOISE of that, and
+# could be larger if psi moves less than _STILL of its value.
+_TAIL = 1e-12
+_AGREEMENT = 1e-11
+_NOISE = 1e-9
+_STILL = 1e-3
+_SHRINK, _GROW = 0.7, 2.0
+_TRIALS = 400
+
+
+def gradient(family: ExponentialFamily, theta: np.ndarray) -> np.ndarray:
+    """First derivatives of psi."""
+    scale, series = _along_coordinates(family, theta)
+    return series[:, 0] / scale
+
+
+def hessian(family: ExponentialFamily, theta: np.ndarray) -> np.ndarray:
+    """Second derivatives of psi, by polarisation."""
+    scale, series = _along_coordinates(family, theta)
+    result = np.diag(series[:, 1])
+    for i, j in combinations(range(len(theta)), 2):
+        plus, minus = _along_pair(family, theta, scale, i, j)
+        result[i, j] = result[j, i] = (plus[1] - minus[1]) / 4
+    return result / np.multiply.outer(scale, scale)
+
+
+def third(family: ExponentialFamily, theta: np.ndarray) -> np.ndarray:
+    """Third derivatives of psi, by polarisation."""
+    scale, series = _along_coordinates(family, theta)
+    dim, cubes = len(theta), series[:, 2]
+    result = np.zeros((dim, dim, dim))
+    result[(np.arange(dim),) * 3] = cubes
+    sums = np.zeros((dim, dim))
+    for i, j in combinations(range(dim), 2):
+        plus, minus = (order[2] for order in _along_pair(family, theta, scale, i, j))
+        sums[i, j] = plus
+        # (a + b)^3 -+ (a - b)^3 = 2 b^3 + 6 a^2 b and 2 a^3 + 6 a b^2
+        _fill(result, (i, i, j), (plus - minus - 2 * cubes[j]) / 6)
+        _fill(result, (i, j, j), (plus + minus - 2 * cubes[i]) / 6)
+    for i, j, k in combinations(range(dim), 3):
+        direction = np.zeros(dim)
+        direction[[i, j, k]] = scale[[i, j, k]]
+        whole = _series(family, theta, direction)[2]
+        pairs = sums[i, j] + sums[i, k] + sums[j, k]
+        _fill(result, (i, j, k), (whole - pairs + cubes[i] + cubes[j] + cubes[k]) / 6)
+    return result / np.einsum("i,j,k->ijk", scale, scale, scale)
+
+
+def _fill(tensor: np.ndarray, index: tuple[int, int, int], value: float) -> None:
+    for order in permutations(index):
+        tensor[order] = value
+
+
+def _along_coordinates(
+    family: ExponentialFamily, theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Natural unit of each coordinate, and the first three derivatives in these units."""
+    units = 1 + np.abs(theta)
+    circles = [_circle(family, theta, unit) for unit in np.diag(units)]
+    scale = units * np.array([radius for radius, _ in circles])
+    return scale, np.array([orders for _, orders in circles]) * [1, 2, 6]
+
+
+def _along_pair(
+    family: ExponentialFamily, theta: np.ndarray, scale: np.ndarray, i: int, j: int
+) -> tuple[np.ndarray, np.ndarray]:
+    direction = np.zeros(len(theta))
+    direction[i], direction[j] = scale[i], scale[j]
+    plus = _series(family, theta, direction)
+    direction[j] = -scale[j]
+    return plus, _series(family, theta, direction)
+
+
+def _series(family: ExponentialFamily, theta: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Derivatives of order 1, 2, 3 along `direction`."""
+    radius, orders = _circle(family, theta, direction)
+    return orders * [1, 2, 6] / radius ** np.arange(1, 4)
+
+
+def _circle(
+    family: ExponentialFamily, theta: np.ndarray, direction: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """A radius in units of `direction`, about as large as can be, and its orders 1, 2, 3."""
+    radius, best, tried = 1.0, None, set()
+    for _ in range(_TRIALS):
+        orders, change = _orders(family, theta, radius * direction)
+        if orders is not None:
+            best = radius, orders
+        tried.add(change)
+        if change == 1 or (change < 1 and best) or tried >= {_SHRINK, _GROW}:
+            break
+        radius *= change
+    if best is None:
+        raise ArithmeticError(
+            f"The derivatives of log_partition of {family!r} at theta={theta.tolist()} did not "
+            "settle: no circle round theta was found on which it is analytic and keeps its digits. "
+            "Write it without abs, real, max and the like, and check in_domain. If it is analytic, "
+            "rounding is the cause (psi is large compared with its changes, or theta is near "
+            "the boundary): shift and scale x, or give the class expectation, metric and skewness."
+        )
+    return best
+
+
+def _orders(
+    family: ExponentialFamily, theta: np.ndarray, direction: np.ndarray
+) -> tuple[np.ndarray | None, float]:
+    """Orders 1, 2, 3 of the power series if the circle is good; the factor to try next."""
+    if not (family.in_domain(theta + direction) and family.in_domain(theta - direction)):
+        return None, _SHRINK
+    large = _coefficients(family, theta, direction)
+    sizes = np.abs(large)
+    tail, moves = sizes[_POINTS // 2 :].max(), sizes[1 : _POINTS // 2].max()
+    # a pole, a zero of exp(psi) or a cut of log inside the circle keeps the tail up
+    if not tail <= _TAIL * sizes.max():
+        return None, _SHRINK
+    if tail > _NOISE * moves:
+        return None, _GROW
+    small = _coefficients(family, theta, 0.6 * direction)[1:4] / 0.6 ** np.arange(1, 4)
+    if not np.abs(large[1:4] - small).max() <= _AGREEMENT * sizes.max():
+        return None, _SHRINK
+    return large[1:4], _GROW if moves < _STILL * sizes[0] else 1.0
+
+
+def _coefficients(
+    family: ExponentialFamily, theta: np.ndarray, direction: np.ndarray
+) -> np.ndarray:
+    """Fourier coefficients of psi on the circle, order 0 to 63; the upper half should vanish."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            # functions of the math module drop the imaginary part with a warning
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            circle = [family.log_partition(theta + z * direction) for z in _HALF_CIRCLE]
+    except (TypeError, np.exceptions.ComplexWarning) as error:
+        raise TypeError(
+            f"The log_partition of {family!r} does not take complex numbers ({error}). Write it "
+            "with functions that do (np.log, np.sqrt, scipy.special.loggamma), or give the class "
+            "expectation, metric and skewness."
+        ) from error
+    values = np.asarray(circle, dtype=complex)
+    if not np.isfinite(values).all():
+        return np.full(_POINTS, np.nan)
+    return np.fft.hfft(values, _POINTS) / _POINTS

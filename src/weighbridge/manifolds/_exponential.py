@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._nodes import Nodes, log_line
 from weighbridge.manifolds._observations import (
     finite_number,
     generator,
@@ -108,3 +110,10 @@ class Exponential(ExponentialFamily):
     def sample(self, theta: Any, size: int, random_state: Any = None) -> np.ndarray:
         """Independent draws."""
         return generator(random_state).exponential(self.expectation(theta)[0], size)
+
+    def _quadrature(self, start: np.ndarray, stop: np.ndarray, level: int) -> Nodes:
+        """Panels of the logarithm of x."""
+        return log_line([(1.0, self.usual(theta)["rate"]) for theta in (start, stop)], level)
+
+    def _closed_distance(self, start: np.ndarray, stop: np.ndarray) -> float:
+        return abs(math.log(float(stop[0] / start[0])))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import cho_solve
 
-from weighbridge.manifolds._curvature import CurvedSpace
-from weighbridge.manifolds._derivatives import gradient, hessian, solve_expectation, third
+from weighbridge.manifolds._curvature import CurvedSpace, gradient, hessian, third
+from weighbridge.manifolds._nodes import Nodes
+
+_NEWTON_STEPS = 200
 
 
 class ExponentialFamily(CurvedSpace):
@@ -143,7 +147,7 @@ class ExponentialFamily(CurvedSpace):
         ndarray of shape (dim,)
             ``theta`` with ``expectation(theta) = eta``.
         """
-        return solve_expectation(self, self._vector(eta, "eta"), start)
+        return _solve_expectation(self, self._vector(eta, "eta"), start)
 
     def metric(self, theta: Any) -> np.ndarray:
         """Fisher metric ``g_ij = psi_ij``, the covariance of ``F(x)``.
@@ -262,5 +266,77 @@ class ExponentialFamily(CurvedSpace):
             f"only; for densities and samples give the class a method {name}."
         )
 
+    def _quadrature(self, start: np.ndarray, stop: np.ndarray, level: int) -> Nodes:
+        """Return nodes that resolve two members; each level doubles their number."""
+        raise TypeError(
+            f"Got {self!r}, but no quadrature is known for it. Choose nodes, take "
+            "interpolate_densities of the two log densities there, and give the result to project."
+        )
+
+    def _closed_distance(self, start: np.ndarray, stop: np.ndarray) -> float | None:
+        """Return the Fisher-Rao distance in closed form; None where there is none."""
+        return None
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def _solve_expectation(family: ExponentialFamily, eta: np.ndarray, start: Any) -> np.ndarray:
+    """Minimise the convex ``psi(theta) - theta . eta`` by damped Newton steps."""
+    theta = _starting_point(family) if start is None else family.check(start)
+    last, cause = np.inf, None
+    for count in range(_NEWTON_STEPS):
+        try:
+            gap = eta - family.expectation(theta)
+            step = cho_solve((np.linalg.cholesky(family.metric(theta)), True), gap)
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            if count == 0:
+                raise
+            cause = error
+            break
+        decrement = float(step @ gap)
+        # Newton squares the error, so that the step after 1e-18 is lost in rounding
+        if decrement <= 1e-18 or last <= decrement <= 1e-14:
+            return theta + step if family.in_domain(theta + step) else theta
+        moved = _damped(family, theta, step, eta, decrement)
+        if moved is None:
+            break
+        theta, last = moved, decrement
+    raise ValueError(
+        f"Got eta={eta.tolist()}, but no theta of {family!r} with that expectation was found: it "
+        "is not attainable, or too near to the boundary. Check it, or give a start nearer to it."
+    ) from cause
+
+
+def _damped(
+    family: ExponentialFamily,
+    theta: np.ndarray,
+    step: np.ndarray,
+    eta: np.ndarray,
+    decrement: float,
+) -> np.ndarray | None:
+    here = family.log_partition(theta) - theta @ eta
+    size = 1.0
+    for _ in range(100):
+        there = theta + size * step
+        if family.in_domain(there):
+            gain = here - (family.log_partition(there) - there @ eta)
+            # close to the solution the gain is below the rounding of psi; Newton needs no watching
+            if gain >= 1e-4 * size * decrement or decrement < 1e-6:
+                return there
+        size /= 2
+    return None
+
+
+def _starting_point(family: ExponentialFamily) -> np.ndarray:
+    """Some point of the domain: 0, or a corner of a cube."""
+    if family.in_domain(np.zeros(family.dim)):
+        return np.zeros(family.dim)
+    for corner in product((-1.0, 1.0, 0.0), repeat=min(family.dim, 8)):
+        theta = np.resize(corner, family.dim)
+        if family.in_domain(theta):
+            return theta
+    raise ValueError(
+        f"No parameter of {family!r} was found to start from; call natural(eta, start=theta) with "
+        "any theta of the family."
+    )

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import bernoulli, digamma, loggamma, polygamma
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._nodes import Nodes, log_line
 from weighbridge.manifolds._observations import (
     finite_number,
     generator,
@@ -141,6 +142,11 @@ class Gamma(ExponentialFamily):
         """Independent draws."""
         shape, rate = self._shape_and_rate(theta)
         return generator(random_state).gamma(shape, 1 / rate, size)
+
+    def _quadrature(self, start: np.ndarray, stop: np.ndarray, level: int) -> Nodes:
+        """Panels of the logarithm of x."""
+        ends = [self.usual(theta) for theta in (start, stop)]
+        return log_line([(end["shape"], end["rate"]) for end in ends], level)
 
     def _frame(self, theta: np.ndarray) -> np.ndarray:
         # x, then the part of log x that is not linear in it; its variance is known without the

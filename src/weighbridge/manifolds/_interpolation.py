@@ -9,7 +9,6 @@ from scipy.special import logsumexp
 
 from weighbridge.geodesic import check_lam, log_f_mean
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._nodes import quadrature
 from weighbridge.manifolds._observations import one_alpha
 
 _LEVELS = 6
@@ -248,7 +247,7 @@ def _project_at(
     level: int,
 ) -> tuple[ProjectedCurve, np.ndarray]:
     """Return the curve and the mass that the nodes find in each of the two densities."""
-    x, log_weights = quadrature(family, start, stop, level)
+    x, log_weights = family._quadrature(start, stop, level)
     log_p, log_q = family.log_density(x, start), family.log_density(x, stop)
     masses = np.exp([logsumexp(log_density + log_weights) for log_density in (log_p, log_q)])
     theta, log_z = np.empty((lam.size, family.dim)), np.empty(lam.size)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigh, solve_triangular
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._nodes import Nodes, check_number, panels, reach
+from weighbridge.manifolds._normal import distance_of_normals
 from weighbridge.manifolds._observations import generator, in_range, whole_number
+
+# Share of a distance that a closed form may leave out.
+_NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -167,6 +173,49 @@ class MultivariateNormal(ExponentialFamily):
         mean, root = self._moments(theta)
         return mean + generator(random_state).standard_normal((size, self.d)) @ root.T
 
+    def _quadrature(self, start: np.ndarray, stop: np.ndarray, level: int) -> Nodes:
+        """A grid along the axes that both covariances have in common."""
+        if self.d > 2:
+            raise ValueError(
+                f"Got {self!r}, but a grid serves two dimensions at most. Draw a sample of the "
+                "source and give project the log_weight of its log ratios."
+            )
+        one, two = self.usual(start), self.usual(stop)
+        # coordinates in which the start is standard and the covariance of the stop is diagonal
+        variances, axes = eigh(two["covariance"], one["covariance"])
+        shift = axes.T @ (two["mean"] - one["mean"])
+        lines = []
+        for centre, sd in zip(shift, np.sqrt(variances), strict=True):
+            centres, sds = [0.0, centre], [1.0, sd]
+            lines.append(panels(centres, sds, *reach(centres, sds), level, order=10))
+        check_number(math.prod(line[0].size for line in lines))
+        grid = np.meshgrid(*(line[0] for line in lines), indexing="ij")
+        z = np.column_stack([axis.ravel() for axis in grid])
+        log_weights = np.meshgrid(*(line[1] for line in lines), indexing="ij")
+        log_weight = np.sum(log_weights, axis=0).ravel()
+        back = np.linalg.inv(axes.T)
+        return one["mean"] + z @ back.T, log_weight + np.linalg.slogdet(back)[1]
+
+    def _closed_distance(self, start: np.ndarray, stop: np.ndarray) -> float | None:
+        """In closed form where the two differ by independent coordinates."""
+        (mean1, root1), (mean2, root2) = self._moments(start), self._moments(stop)
+        shift = solve_triangular(root1, mean2 - mean1)
+        half = solve_triangular(root1, root2)
+        size, covariance = float(np.linalg.norm(shift)), half @ half.T
+        # what is left out below has a Fisher length; no more is lost, by the triangle inequality
+        still = _between_covariances(np.linalg.eigvalsh(covariance))
+        if size <= _NEGLIGIBLE * still:
+            return still
+        # the first axis is the direction of the shift
+        axes = np.linalg.qr(np.column_stack([shift, np.eye(self.d)]))[0]
+        covariance = axes.T @ covariance @ axes
+        variance, across = float(covariance[0, 0]), np.linalg.eigvalsh(covariance[1:, 1:])
+        along = distance_of_normals(size, 1.0, math.sqrt(variance))
+        distance = math.hypot(along, _between_covariances(across))
+        mixed = float(np.linalg.norm(covariance[0, 1:]))
+        least = distance * math.sqrt(variance * across.min(initial=np.inf))
+        return distance if mixed <= _NEGLIGIBLE * least else None
+
     def _frame_skewness(self, theta: np.ndarray) -> np.ndarray:
         # affine maps of x are isometries: the standard normal's, whatever theta is
         return _standard_skewness(self.d)
@@ -248,3 +297,8 @@ def _standard_skewness(d: int) -> np.ndarray:
     tensor[:d, :d, d:] = 2 * forms.transpose(1, 2, 0)
     tensor.flags.writeable = False
     return tensor
+
+
+def _between_covariances(ratios: np.ndarray) -> float:
+    """Distance of two normals with equal means from the eigenvalues of one beside the other."""
+    return float(np.linalg.norm(np.log(ratios))) / math.sqrt(2)

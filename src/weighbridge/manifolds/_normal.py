@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._nodes import Nodes, panels, reach
 from weighbridge.manifolds._observations import finite_number, generator, in_range, real_line
 
 
@@ -131,6 +133,16 @@ class Normal(ExponentialFamily):
         mean, variance = self._moments(theta)
         return generator(random_state).normal(mean, np.sqrt(variance), size)
 
+    def _quadrature(self, start: np.ndarray, stop: np.ndarray, level: int) -> Nodes:
+        """Panels round both means."""
+        ends = [self.usual(theta) for theta in (start, stop)]
+        means, sds = ([end[name] for end in ends] for name in ("mean", "sd"))
+        return panels(means, sds, *reach(means, sds), level)
+
+    def _closed_distance(self, start: np.ndarray, stop: np.ndarray) -> float:
+        one, two = self.usual(start), self.usual(stop)
+        return distance_of_normals(one["mean"] - two["mean"], one["sd"], two["sd"])
+
     def _frame(self, theta: np.ndarray) -> np.ndarray:
         # x = m + s w and x^2 = m^2 + 2 m s w + s^2 w^2 for a standard normal w; a factorisation of
         # the metric would lose the second term next to the first one
@@ -149,3 +161,10 @@ class Normal(ExponentialFamily):
             variance = -0.5 / second
             moments = np.array([first * variance, variance])
         return in_range(moments, "mean and variance", self, theta)
+
+
+def distance_of_normals(shift: float, sd1: float, sd2: float) -> float:
+    """Return ``sqrt(2) arccosh(1 + (shift^2 + 2 (sd1 - sd2)^2)/(4 sd1 sd2))``."""
+    # arccosh(1 + 2 x^2) = 2 arcsinh x, which keeps the digits of a short distance
+    chord = math.hypot(shift, math.sqrt(2) * (sd1 - sd2))
+    return 2 * math.sqrt(2) * math.asinh(chord / math.sqrt(8) / math.sqrt(sd1) / math.sqrt(sd2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
+from weighbridge.manifolds._nodes import REACH, TAIL, Nodes, check_number
 from weighbridge.manifolds._observations import finite_number, generator, real_line
 
 
@@ -106,6 +108,20 @@ class Poisson(ExponentialFamily):
     def sample(self, theta: Any, size: int, random_state: Any = None) -> np.ndarray:
         """Independent draws."""
         return generator(random_state).poisson(self.usual(theta)["rate"], size)
+
+    def _quadrature(self, start: np.ndarray, stop: np.ndarray, level: int) -> Nodes:
+        """All whole numbers that carry weight."""
+        rates = np.array([self.usual(theta)["rate"] for theta in (start, stop)])
+        spread = REACH * np.sqrt(rates) + TAIL
+        low, high = max(0.0, np.floor(np.min(rates - spread))), np.ceil(np.max(rates + spread))
+        check_number(high - low)
+        x = np.arange(low, high + 1)
+        return x, np.zeros(x.size)
+
+    def _closed_distance(self, start: np.ndarray, stop: np.ndarray) -> float:
+        # 2 |sqrt a - sqrt b| for the rates exp(theta)
+        half = float(stop[0] - start[0]) / 4
+        return 4 * math.exp(float(start[0] + stop[0]) / 4) * abs(math.sinh(half))
 
     def _inside(self, x: np.ndarray) -> np.ndarray:
         return (x >= 0) & (x == np.floor(x))

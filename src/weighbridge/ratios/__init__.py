@@ -3,13 +3,13 @@
 Every ratio has ``score_samples(X)``, the log ratio ``log p_target(x) - log p_source(x)``.
 """
 
-from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._base import DensityRatioMixin
 from weighbridge.ratios._candidates import CandidateTable
 from weighbridge.ratios._classifier import ClassifierRatio
 from weighbridge.ratios._cross_fit import deal
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._fit_ratio import (
+    AutoRatio,
     check_ratio,
     fit_ratio,
     is_fitted,

@@ -1,28 +1,35 @@
-"""One score for all density ratios, and the choice by it."""
+"""The candidates for a density ratio, one score for all of them, and the table of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import logsumexp
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
-from weighbridge._findings import OUTSIDE, effective_sample_size, outside_share
-from weighbridge.ratios._cross_fit import (
-    Family,
-    log_prior_odds,
-    row_log_losses,
-)
+from weighbridge._data import take_rows
+from weighbridge._findings import OUTSIDE, effective_sample_size
+from weighbridge.ratios._classifier import family_and_view, whole_table
+from weighbridge.ratios._cross_fit import Family, Single, log_prior_odds, row_log_losses
+from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._logistic import LogisticPath, QuadraticFeatures, can_be_squared
+from weighbridge.ratios._ulsif import ULSIF
 
 # The score is that of the ratio r / (a r + 1 - a), which no row can take beyond 1 / a.
 RELATIVE = 0.05
-# Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,
-# below which there is no shift.
-TOWARD_SMOOTHER = 1.0
-TOWARD_CONSTANT = 2.0
+# Trees look at every column at every split.
+MAX_TREE_COLUMNS = 1000
+# With fewer rows of a sample trees have nothing to split, and kernels no rows to hold out.
+MIN_TREE_ROWS = 50
+MIN_KERNEL_ROWS = 10
+# A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
+ROWS_PER_COEFFICIENT = 20
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,69 @@ class Candidate:
     temper: bool = False
     refit: bool = False
     extends: str | None = None  # the candidate that this one contains
+
+
+# By name, from the smoothest to the most flexible.
+_Makers = dict[str, Callable[[], Candidate]]
+
+
+def ratio_candidates(
+    own: Any, X: Any, codes: np.ndarray, seed: int, only: str | None = None
+) -> list[Candidate]:
+    """Return the candidates, smoothest first, or a single one without the work of others."""
+    makers: _Makers = {"constant": lambda: Candidate("constant", None, whole_table)}
+    if own is None:
+        makers |= _default_makers(X, codes, seed)
+    else:
+        makers |= {name: partial(_own, name, model, X, codes) for name, model in own}
+    return [make() for name, make in makers.items() if only in (None, name)]
+
+
+def _own(name: str, model: Any, X: Any, codes: np.ndarray) -> Candidate:
+    """Return one of the user's candidates."""
+    family, view = family_and_view(model, X, codes)
+    return Candidate(name, family, view, refit=hasattr(model, "score_samples"))
+
+
+def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
+    """Return what makes each of the default candidates that suit the table."""
+    encoder = TableEncoder().fit(X, codes)
+    first = encoder.numbers(take_rows(X, slice(0, 1)))
+    fewest, dense = int(np.bincount(codes).min()), not sp.issparse(X)
+    plain = fewest >= ROWS_PER_COEFFICIENT * (first.shape[1] + 1)
+
+    def quadratic() -> Candidate:
+        view = QuadraticFeatures(encoder, factored=True).fit(X)
+        return Candidate("quadratic", LogisticPath(), view, extends="linear")
+
+    def boosting() -> Candidate:
+        trees = Single(_boosting(encoder.categorical, seed))
+        return Candidate("boosting", trees, encoder.for_trees, temper=True)
+
+    makers: _Makers = {
+        "linear": lambda: Candidate("linear", LogisticPath(), encoder.numbers, refit=plain)
+    }
+    if dense and can_be_squared(first):
+        makers["quadratic"] = quadratic
+    if fewest >= MIN_KERNEL_ROWS:
+        kernels = Single(ULSIF(random_state=seed))
+        makers["ulsif"] = lambda: Candidate("ulsif", kernels, whole_table, refit=True)
+    if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
+        makers["boosting"] = boosting
+    return makers
+
+
+def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
+    """Return small trees that stop early: a ratio is smoother than most things trees learn."""
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05,
+        max_iter=500,
+        max_leaf_nodes=8,
+        l2_regularization=1.0,
+        early_stopping=True,
+        categorical_features=categorical if categorical.any() else None,
+        random_state=seed,
+    )
 
 
 @dataclass(frozen=True)
@@ -161,52 +231,3 @@ class CandidateTable:
                 f"{self.aucs[row]:>7.3f}{self.worth[row]:>11.0f}{self.seconds[row]:>7.2f}"
             )
         return "\n".join(lines)
-
-
-def choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
-    """Choose the smoothest candidate that is not worse than the best; the first is the constant."""
-    constant, others = results[0], results[1:]
-    found = any(_gain(constant, other) > TOWARD_CONSTANT for other in others)
-    losses = {result.candidate.name: result.log_losses.mean() for result in results}
-    counts = [
-        result.candidate.extends is None
-        or losses[result.candidate.name] < losses[result.candidate.extends]
-        for result in results
-    ]
-    best = min((r for r, c in zip(results[1:], counts[1:], strict=True) if c), key=_score)
-    differences = [result.score - best.score for result in results]
-    errors = [_standard_error(result, best) for result in results]
-    near = [
-        c and d <= TOWARD_SMOOTHER * e for c, d, e in zip(counts, differences, errors, strict=True)
-    ]
-    chosen = near.index(True, 1) if found else 0
-    at_source, at_target = (results[chosen].log_ratio[codes == code] for code in (0, 1))
-    return CandidateTable(
-        names=[result.candidate.name for result in results],
-        chosen=results[chosen].candidate.name,
-        shift_found=found,
-        scores=[result.score for result in results],
-        differences=differences,
-        standard_errors=errors,
-        log_losses=[float(result.log_losses.mean()) for result in results],
-        aucs=[result.auc for result in results],
-        worth=[result.worth for result in results],
-        seconds=[result.seconds for result in results],
-        outside=outside_share(at_source, at_target, np.log(2)),
-    )
-
-
-def _score(result: Scored) -> float:
-    return result.score
-
-
-def _gain(constant: Scored, other: Scored) -> float:
-    """Return the gain in held-out log loss over the constant ratio, in its standard errors."""
-    gain = constant.log_losses - other.log_losses
-    return float(gain.mean() / max(gain.std(), 1e-12) * np.sqrt(gain.size))
-
-
-def _standard_error(one: Scored, other: Scored) -> float:
-    """Return the standard error of a difference in score, paired by row."""
-    parts = [one.at_source - other.at_source, one.at_target - other.at_target]
-    return float(np.sqrt(sum(part.var() / part.size for part in parts)))
