@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +19,15 @@ from weighbridge._findings import (
     shown,
     told_progress,
 )
-from weighbridge._tables import TASKS
-from weighbridge.adaptation._adaptation import Adaptation
-from weighbridge.adaptation._inputs import Inputs, read_inputs
-from weighbridge.adaptation._models import CLASSIFICATION, MODELS, blamed, make_model, try_model
+from weighbridge.adaptation._adaptation import Adaptation, Settings
+from weighbridge.adaptation._inputs import (
+    CLASSIFICATION,
+    MODELS,
+    Inputs,
+    make_model,
+    read_inputs,
+    tried_models,
+)
 from weighbridge.adaptation._result import actual_errors
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
@@ -46,50 +49,6 @@ METRICS = {
         "mae": "neg_mean_absolute_error",
     },
 }
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The arguments of `weighbridge.adapt`, whose documentation says what they mean."""
-
-    label: str
-    task: str = "auto"
-    seed: int = 0
-    models: tuple[Any, ...] = ("linear",)
-    metric: str | None = None
-    ratio: Any = "auto"
-    confidence: float = 0.95
-    n_jobs: int = 1
-    lam: float | None = None
-    alpha: float | None = None
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] | None = None
-    weight: str | None = None
-
-    def check(self, option: Option) -> None:
-        """Refuse settings that make no sense, all of them together, before any work."""
-        # None, for what is to be tuned, is as good as any number
-        lam, alpha = self.lam or 0.0, self.alpha or 0.0
-        checks = (
-            (self.task in TASKS, f"task {shown(self.task)}", ", ".join(TASKS), "task", "auto"),
-            (0 <= lam <= 1, f"lam {lam:g}", "0 (no weights) to 1 (the full ratio)", "lam", "0.8"),
-            (math.isfinite(alpha), f"alpha {alpha:g}", "a finite number", "alpha", "3"),
-            (
-                0 < self.confidence < 1,
-                f"a confidence of {self.confidence:g}",
-                "between 0 and 1",
-                "confidence",
-                "0.95",
-            ),
-            (self.n_jobs != 0, "0 jobs", "a number of cores, or -1 for all", "jobs", "1"),
-        )
-        problems = [
-            Problem("WB705", f"got {got}.", (f"expected: {expected}",), option(*advice), "usage")
-            for is_right, got, expected, *advice in checks
-            if not is_right
-        ]
-        if problems:
-            raise InputError(problems)
 
 
 def adapt(
@@ -210,11 +169,9 @@ def run(
     stages("shift", 0, 1)
     imported = _imported(asked.models, settings)
     with (
-        blamed(imported, option),
         threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
+        tried_models(imported, inputs.X, pair, option),
     ):
-        for name, each in imported.items():
-            try_model(name, each, inputs.X, pair.y, pair.weight, option)
         verdicts = assess_models(
             asked.models,
             inputs.X,
