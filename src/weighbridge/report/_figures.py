@@ -23,7 +23,7 @@ from weighbridge._svg import (
 )
 from weighbridge.pictures import FeatureDifference, WeightCurves
 from weighbridge.report._read import DataTable, Facts, table
-from weighbridge.verdict import choice_words, expect_words, overlap_words, shift_words
+from weighbridge.verdict import page_words
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,13 @@ def sections(facts: Facts) -> list[Section]:
         answers = [facts.answers[each]["advice"] for each in questions if each in facts.answers]
         return [each for each in answers if each]
 
+    words = page_words(facts, facts.balance, facts.shown, facts.pictures.bridge)
     found = [
         Section(
             "shift",
             "Shift",
             "Where do the files differ, and does weighting remove it?",
-            shift_words(facts, facts.balance, facts.shown),
+            words["shift"],
             advice("shift"),
             _shift_figures(facts),
         ),
@@ -76,7 +77,7 @@ def sections(facts: Facts) -> list[Section]:
             "overlap",
             "Overlap",
             "Do a few rows carry everything?",
-            overlap_words(facts),
+            words["overlap"],
             advice("overlap"),
             _overlap_figures(facts),
         ),
@@ -88,13 +89,12 @@ def sections(facts: Facts) -> list[Section]:
         "expect",
         "Expected error",
         "What error should I expect in deployment?",
-        expect_words(facts),
+        words["expect"],
         advice("matters", "weighting", "expect"),
         expect_figures(facts),
     )
     drawn = _choice_figures(facts)
-    words = choice_words(facts, facts.pictures.bridge)
-    choice = Section("choice", "Choice", "Why this weighting?", words, [], drawn)
+    choice = Section("choice", "Choice", "Why this weighting?", words["choice"], [], drawn)
     return [expect, *found[:2], choice, *found[2:]]
 
 
