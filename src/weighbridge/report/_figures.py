@@ -22,7 +22,8 @@ from weighbridge._svg import (
     weights,
 )
 from weighbridge.pictures import FeatureDifference, WeightCurves
-from weighbridge.report._read import DataTable, Facts, table
+from weighbridge.report._details import DataTable, table
+from weighbridge.report._read import Facts
 from weighbridge.verdict import page_words
 
 

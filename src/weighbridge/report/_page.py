@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge._files import write_whole
 from weighbridge._svg import feature_key, style_sheet
-from weighbridge.report import _tables as tables
-from weighbridge.report._code import snippets
+from weighbridge.report._details import MOST_ROWS, details
 from weighbridge.report._figures import detail_figures, expect_figures, sections
-from weighbridge.report._read import MOST_ROWS, Facts, facts_of
+from weighbridge.report._read import Facts, facts_of
 from weighbridge.verdict import (
     actual_words,
     cards,
@@ -234,15 +233,10 @@ def _content(facts: Facts) -> dict[str, Any]:
         "n_findings": len(facts.findings),
         "findings": _findings(facts),
         "actual": actual_words(facts),
-        **tables.expect_tables(facts),
+        **details(facts),
         "weightings": _weightings(facts),
         "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
-        "feature_tables": [tables.feature_table(each) for each in facts.pictures.features],
-        "use": _use(facts),
-        "snippets": snippets(facts),
         "rectangle": detail_figures(facts),
-        "settings": tables.settings_tables(facts),
-        "detail_tables": tables.detail_tables(facts),
     }
 
 
@@ -299,25 +293,3 @@ def _findings(facts: Facts) -> list[dict[str, Any]]:
         seen[code] = seen.get(code, 0) + 1
         found.append({**each, "id": code if seen[code] == 1 else f"{code}-{seen[code]}"})
     return found
-
-
-def _use(facts: Facts) -> str:
-    """Say what was kept, and where it is."""
-    files = facts.result.get("files") or {}
-    if not facts.expect:
-        return "No model was fitted. With a label, weighbridge adapt fits one and writes it."
-    kept = (
-        "the unweighted model"
-        if facts.use == "none"
-        else f"the model with the {facts.use} weighting"
-    )
-    if files.get("model") is None:
-        return f"In Python, result.model is {kept}; result.save(folder) writes it to a file."
-    # an average of models has no weights
-    whose = " in its largest part" if facts.use == "tuned" and len(facts.mixture) > 1 else ""
-    weights = (
-        f" The weight of every training row{whose} is in {files['weights']}."
-        if files.get("weights")
-        else ""
-    )
-    return f"{files['model']} holds {kept}, fitted to all training rows.{weights}"
