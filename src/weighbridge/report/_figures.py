@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from weighbridge._findings import number, percent, signed
 from weighbridge._svg import (
@@ -12,6 +13,7 @@ from weighbridge._svg import (
     effective_rows,
     expected_error,
     feature,
+    feature_key,
     loss_along_curves,
     love,
     overlap,
@@ -57,7 +59,23 @@ class Section:
         return [[each for k, each in places if k % 4 in (side, 3 - side)] for side in (0, 1)]
 
 
-def sections(facts: Facts) -> list[Section]:
+def page_figures(facts: Facts) -> dict[str, Any]:
+    """Return everything that is drawn on the page, by the name its template knows it by."""
+    return {
+        "sections": {each.id: each for each in _sections(facts)},
+        "weightings": _weightings(facts),
+        "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
+        "rectangle": _rectangle(facts),
+    }
+
+
+def _weightings(facts: Facts) -> list[tuple[str, bool]]:
+    """Return the weightings a reader can pick, and which one is picked at first."""
+    names = facts.drawn
+    return [(name, name == facts.shown) for name in names] if len(names) > 1 else []
+
+
+def _sections(facts: Facts) -> list[Section]:
     """Return the questions of the page in their order; two of them need labels."""
 
     def advice(*questions: str) -> list[str]:
@@ -271,7 +289,7 @@ def _trust_figures(facts: Facts) -> list[Figure]:
     ]
 
 
-def detail_figures(facts: Facts) -> list[Figure]:
+def _rectangle(facts: Facts) -> list[Figure]:
     """Return the rectangle of lam and alpha."""
     surface = facts.pictures.bridge
     if surface is None:

@@ -12,9 +12,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from weighbridge._files import write_whole
-from weighbridge._svg import feature_key, style_sheet
+from weighbridge._svg import style_sheet
 from weighbridge.report._details import MOST_ROWS, details
-from weighbridge.report._figures import detail_figures, expect_figures, sections
+from weighbridge.report._figures import expect_figures, page_figures
 from weighbridge.report._read import Facts, facts_of
 from weighbridge.verdict import (
     actual_words,
@@ -229,14 +229,11 @@ def _content(facts: Facts) -> dict[str, Any]:
     """Return everything the template needs."""
     return {
         **_top(facts),
-        "sections": {each.id: each for each in sections(facts)},
+        **page_figures(facts),
         "n_findings": len(facts.findings),
         "findings": _findings(facts),
         "actual": actual_words(facts),
         **details(facts),
-        "weightings": _weightings(facts),
-        "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
-        "rectangle": detail_figures(facts),
     }
 
 
@@ -276,12 +273,6 @@ def _dropped(facts: Facts) -> list[dict[str, Any]]:
         {"code": code, "names": names, "is_explained": facts.finding(code) is not None}
         for code, names in by_code.items()
     ]
-
-
-def _weightings(facts: Facts) -> list[tuple[str, bool]]:
-    """Return the weightings a reader can pick, and which one is picked at first."""
-    names = facts.drawn
-    return [(name, name == facts.shown) for name in names] if len(names) > 1 else []
 
 
 def _findings(facts: Facts) -> list[dict[str, Any]]:
