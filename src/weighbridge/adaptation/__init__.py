@@ -1,7 +1,7 @@
 """The whole job in one call: two tables in; a verdict, a model, weights and a report out."""
 
-from weighbridge.adaptation._adapt import adapt, run
-from weighbridge.adaptation._adaptation import Adaptation, Settings, save
+from weighbridge.adaptation._adapt import Settings, adapt, run
+from weighbridge.adaptation._adaptation import Adaptation, save
 from weighbridge.adaptation._inputs import Inputs, read_inputs
 from weighbridge.adaptation._result import (
     actual_errors,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,8 @@ from weighbridge._findings import (
     shown,
     told_progress,
 )
-from weighbridge.adaptation._adaptation import Adaptation, Settings
+from weighbridge._tables import TASKS
+from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._inputs import (
     CLASSIFICATION,
     MODELS,
@@ -49,6 +52,50 @@ METRICS = {
         "mae": "neg_mean_absolute_error",
     },
 }
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of `weighbridge.adapt`, whose documentation says what they mean."""
+
+    label: str
+    task: str = "auto"
+    seed: int = 0
+    models: tuple[Any, ...] = ("linear",)
+    metric: str | None = None
+    ratio: Any = "auto"
+    confidence: float = 0.95
+    n_jobs: int = 1
+    lam: float | None = None
+    alpha: float | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] | None = None
+    weight: str | None = None
+
+    def check(self, option: Option) -> None:
+        """Refuse settings that make no sense, all of them together, before any work."""
+        # None, for what is to be tuned, is as good as any number
+        lam, alpha = self.lam or 0.0, self.alpha or 0.0
+        checks = (
+            (self.task in TASKS, f"task {shown(self.task)}", ", ".join(TASKS), "task", "auto"),
+            (0 <= lam <= 1, f"lam {lam:g}", "0 (no weights) to 1 (the full ratio)", "lam", "0.8"),
+            (math.isfinite(alpha), f"alpha {alpha:g}", "a finite number", "alpha", "3"),
+            (
+                0 < self.confidence < 1,
+                f"a confidence of {self.confidence:g}",
+                "between 0 and 1",
+                "confidence",
+                "0.95",
+            ),
+            (self.n_jobs != 0, "0 jobs", "a number of cores, or -1 for all", "jobs", "1"),
+        )
+        problems = [
+            Problem("WB705", f"got {got}.", (f"expected: {expected}",), option(*advice), "usage")
+            for is_right, got, expected, *advice in checks
+            if not is_right
+        ]
+        if problems:
+            raise InputError(problems)
 
 
 def adapt(

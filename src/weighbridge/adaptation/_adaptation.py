@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weighbridge import __version__
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._files import RUN_FILES, check_outputs, write_whole
-from weighbridge._findings import Finding, Option, Problem, argument, shown
-from weighbridge._tables import TASKS, Pair, Table, write_weights
+from weighbridge._findings import Finding, Option, argument
+from weighbridge._tables import Pair, Table, write_weights
 from weighbridge.adaptation._result import (
     EPOCH,
     feature_differences,
@@ -27,54 +26,12 @@ from weighbridge.adaptation._result import (
 )
 from weighbridge.adaptation._saved_model import SavedModel, TableModel, model_bytes
 from weighbridge.criteria import default_scoring
-from weighbridge.exceptions import InputError
 from weighbridge.pictures import Pictures
 from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Verdict
 
-
-@dataclass(frozen=True)
-class Settings:
-    """The arguments of `weighbridge.adapt`, whose documentation says what they mean."""
-
-    label: str
-    task: str = "auto"
-    seed: int = 0
-    models: tuple[Any, ...] = ("linear",)
-    metric: str | None = None
-    ratio: Any = "auto"
-    confidence: float = 0.95
-    n_jobs: int = 1
-    lam: float | None = None
-    alpha: float | None = None
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] | None = None
-    weight: str | None = None
-
-    def check(self, option: Option) -> None:
-        """Refuse settings that make no sense, all of them together, before any work."""
-        # None, for what is to be tuned, is as good as any number
-        lam, alpha = self.lam or 0.0, self.alpha or 0.0
-        checks = (
-            (self.task in TASKS, f"task {shown(self.task)}", ", ".join(TASKS), "task", "auto"),
-            (0 <= lam <= 1, f"lam {lam:g}", "0 (no weights) to 1 (the full ratio)", "lam", "0.8"),
-            (math.isfinite(alpha), f"alpha {alpha:g}", "a finite number", "alpha", "3"),
-            (
-                0 < self.confidence < 1,
-                f"a confidence of {self.confidence:g}",
-                "between 0 and 1",
-                "confidence",
-                "0.95",
-            ),
-            (self.n_jobs != 0, "0 jobs", "a number of cores, or -1 for all", "jobs", "1"),
-        )
-        problems = [
-            Problem("WB705", f"got {got}.", (f"expected: {expected}",), option(*advice), "usage")
-            for is_right, got, expected, *advice in checks
-            if not is_right
-        ]
-        if problems:
-            raise InputError(problems)
+if TYPE_CHECKING:
+    from weighbridge.adaptation._adapt import Settings
 
 
 def save(
