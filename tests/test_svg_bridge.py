@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from weighbridge._svg import LossSteps, bridge, frame, loss_along_curves, rectangle, search_path
 from weighbridge._svg._bands import loss_steps, outlines
+from weighbridge._svg._draw import text_width
 from weighbridge._svg._map import Words
-from weighbridge._svg._width import text_width
 from weighbridge.pictures import BridgeSurface, compute_surface
 from weighbridge.search import Evaluation, GridSearch, Point, SearchResult
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from weighbridge import _svg
 from weighbridge._svg import Chart, style_sheet
-from weighbridge._svg._draw import is_bold
-from weighbridge._svg._width import text_width
+from weighbridge._svg._draw import is_bold, text_width
 from weighbridge.pictures import (
     LorenzCurve,
     OverlapHistogram,

@@ -31,14 +31,17 @@ from weighbridge._svg._draw import (
     name_column,
     path,
     rect,
+    shorten,
+    shorten_apart,
     simplify,
     square,
     squares,
     steps,
     text,
+    text_width,
     trace,
+    wrap,
 )
-from weighbridge._svg._width import shorten, shorten_apart, text_width, wrap
 
 FINITE = st.floats(-1e300, 1e300, allow_nan=False, allow_subnormal=False)
 SMALL = st.floats(-1e6, 1e6, allow_nan=False, allow_subnormal=False)

@@ -23,8 +23,7 @@ from weighbridge.ratios import KnownRatio
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict import assess
 from weighbridge.verdict._candidates import candidate_names
-from weighbridge.verdict._judgement import Judgement
-from weighbridge.verdict._words import top_sentence
+from weighbridge.verdict._words import Judgement
 from weighbridge.weighting import RIWERM
 
 SQUARED = "neg_mean_squared_error"
@@ -115,7 +114,7 @@ def judged(change=(-0.048, 0.022), shift="strong", overlap="enough", worse=0.05)
 )
 def test_the_sentence_of_each_situation(judgement, none, used, sentence):
     numbers = Numbers(none.measure, none.value)
-    assert top_sentence(judgement, numbers, none, used) == sentence
+    assert judgement.sentence(numbers, none, used) == sentence
 
 
 def test_weighting_helps_beyond_one_standard_error_only():

@@ -18,9 +18,9 @@ from weighbridge._svg._draw import (
     rect,
     square,
     text,
+    text_width,
     trace,
 )
-from weighbridge._svg._width import text_width
 
 Labels = Callable[[Sequence[float]], list[str]]
 

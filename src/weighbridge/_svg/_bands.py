@@ -9,8 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from weighbridge._findings import number
-from weighbridge._svg._draw import WIDTH, Point, circle, element, rect, simplify, text, trace
-from weighbridge._svg._width import text_width
+from weighbridge._svg._draw import (
+    WIDTH,
+    Point,
+    circle,
+    element,
+    rect,
+    simplify,
+    text,
+    text_width,
+    trace,
+)
 from weighbridge.pictures import BridgeSurface
 
 N_STEPS = 8

@@ -26,7 +26,9 @@ from weighbridge._svg._draw import (
     element,
     line,
     text,
+    text_width,
     trace,
+    wrap,
 )
 from weighbridge._svg._map import (
     Frame,
@@ -40,7 +42,6 @@ from weighbridge._svg._map import (
     star,
     widened,
 )
-from weighbridge._svg._width import text_width, wrap
 from weighbridge.pictures import BridgeSurface
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0

@@ -22,6 +22,7 @@ from weighbridge._svg._draw import (
     path,
     steps,
     text,
+    text_width,
 )
 from weighbridge._svg._map import (
     Words,
@@ -36,7 +37,6 @@ from weighbridge._svg._map import (
     star,
     widened,
 )
-from weighbridge._svg._width import text_width
 from weighbridge.pictures import BridgeSurface
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0

@@ -36,9 +36,9 @@ from weighbridge._svg._draw import (
     squares,
     steps,
     text,
+    text_width,
     trace,
 )
-from weighbridge._svg._width import text_width
 from weighbridge.pictures import BALANCED, FeatureHistogram
 
 _PLOT = 92

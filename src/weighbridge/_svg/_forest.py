@@ -21,8 +21,9 @@ from weighbridge._svg._draw import (
     line,
     square,
     text,
+    text_width,
+    wrap,
 )
-from weighbridge._svg._width import text_width, wrap
 from weighbridge.pictures import Forest, forest_numbers
 
 _ROW = 26

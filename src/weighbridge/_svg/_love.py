@@ -31,9 +31,9 @@ from weighbridge._svg._draw import (
     rect,
     squares,
     text,
+    text_width,
     trace,
 )
-from weighbridge._svg._width import text_width
 from weighbridge.pictures import BALANCED, LovePlot
 
 _MOST_ROWS = 15

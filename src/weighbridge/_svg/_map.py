@@ -19,8 +19,8 @@ from weighbridge._svg._draw import (
     path,
     simplify,
     text,
+    text_width,
 )
-from weighbridge._svg._width import text_width
 from weighbridge.pictures import BridgeSurface
 
 # Room beside the ends, above the highest arch and below the lowest one.

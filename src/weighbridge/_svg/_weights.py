@@ -29,8 +29,8 @@ from weighbridge._svg._draw import (
     square,
     steps,
     text,
+    text_width,
 )
-from weighbridge._svg._width import text_width
 from weighbridge.pictures import LorenzCurve, WeightCurves
 
 # A bound farther than this from the largest weight would squeeze the histogram.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._table import Dropped, Table, Tally
@@ -16,7 +17,39 @@ FEW_LEVELS = 20
 APART = 3
 
 
-def missing_columns(train: Table, deploy: Table, names: list[str], option: Option) -> list[Problem]:
+class Matched(NamedTuple):
+    """The features to use, notes on those that are left out, and what is wrong with others."""
+
+    names: list[str]
+    notes: list[Finding]
+    dropped: list[Dropped]
+    problems: list[Problem]
+
+
+def match_features(
+    train: Table, deploy: Table, names: list[str], option: Option, *, is_named: bool
+) -> Matched:
+    """Judge the features of training; where they were named, deployment must have all of them."""
+    missing = _missing(train, deploy, names, option) if is_named else []
+    used, notes, dropped = [], [], []
+    found: list[tuple[str, Problem]] = []
+    for name in names:
+        if name not in deploy.names:
+            continue
+        note = _empty(train, deploy, name, option)
+        problems = [] if note is not None else _problems(train, deploy, name, option)
+        if note is None and not problems:
+            note = _no_category(train, deploy, name)
+        if note is not None:
+            notes.append(note)
+            dropped.append(Dropped(name, note.code, note.message))
+        else:
+            used.append(name)
+        found += [(name, problem) for problem in problems]
+    return Matched(used, notes, dropped, [*missing, *_together(found)])
+
+
+def _missing(train: Table, deploy: Table, names: list[str], option: Option) -> list[Problem]:
     """Return the problem of features that only training has, as one."""
     there = set(deploy.names)
     shared = [name for name in names if name in there]
@@ -54,46 +87,6 @@ def _disjoint(train: Table, deploy: Table, names: list[str]) -> Problem:
         ),
         "check that these are the right files; columns are matched by name",
     )
-
-
-def judge_features(
-    train: Table, deploy: Table, names: list[str], option: Option
-) -> tuple[list[Finding], list[Dropped], list[Problem]]:
-    """Return notes on features that are left out, which they are, and what is wrong with others."""
-    notes, dropped = [], []
-    found: list[tuple[str, Problem]] = []
-    for name in names:
-        note = _empty(train, deploy, name, option)
-        problems = [] if note is not None else _problems(train, deploy, name, option)
-        if note is None and not problems:
-            note = _no_category(train, deploy, name)
-        if note is not None:
-            notes.append(note)
-            dropped.append(Dropped(name, note.code, note.message))
-        found += [(name, problem) for problem in problems]
-    return notes, dropped, _together(found)
-
-
-def extra_columns(
-    train: Table, deploy: Table, left: set[str], training_too: bool
-) -> tuple[list[Finding], list[Dropped]]:
-    """Return notes about columns that only one table has, and that nobody asked for."""
-    notes: list[Finding] = []
-    dropped: list[Dropped] = []
-    for table, other, remedy in (
-        (deploy, train, "Nothing to do, unless a name is misspelt in one of the files."),
-        # with a label, what training has alone is a problem
-        (train, deploy, "Nothing to do for a label; otherwise check the names."),
-    )[: 1 + training_too]:
-        extra = [name for name in table.names if name not in other.names and name not in left]
-        if not extra:
-            continue
-        here, there = shown_file(table.name), shown_file(other.name)
-        what = "it is" if len(extra) == 1 else "they are"
-        message = f"{here} also has {listed(extra)}, which {there} does not have; {what} ignored."
-        notes.append(Finding("WB138", "note", message, remedy))
-        dropped += [Dropped(name, "WB138", f"{there} does not have it") for name in extra]
-    return notes, dropped
 
 
 def _empty(train: Table, deploy: Table, name: str, option: Option) -> Finding | None:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from weighbridge._data import FEWEST_ROWS
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
-from weighbridge._tables._features import (
-    extra_columns,
-    judge_features,
-    missing_columns,
-    mixed_values,
-    value_problems,
-)
-from weighbridge._tables._read import read_table, table_of
-from weighbridge._tables._table import Pair, Table
+from weighbridge._tables._features import match_features, mixed_values, value_problems
+from weighbridge._tables._read import table_of
+from weighbridge._tables._table import Dropped, Pair, Table
 from weighbridge.exceptions import InputError
 
 TASKS = ("auto", "classification", "regression")
@@ -43,9 +36,7 @@ def read_pair(
     tables: list[Table] = []
     for data, name, most in ((train, "train", max_rows[0]), (deploy, "deploy", max_rows[1])):
         try:
-            is_path = isinstance(data, str | PathLike)
-            read = read_table(data, max_rows=most, seed=seed) if is_path else table_of(data, name)
-            tables.append(read)
+            tables.append(table_of(data, name, max_rows=most, seed=seed))
         except InputError as error:
             problems += error.problems
             if data is deploy and tables:
@@ -84,18 +75,15 @@ def check_pair(
     left = _not_features(train, (label, aside, weight)) | {*drop}
     names = [n for n in train.names if n not in left]
     names = names if keep is None else [n for n in names if n in keep]
-    if label is not None or keep is not None:
-        problems += missing_columns(train, deploy, names, option)
-    names = [name for name in names if name in deploy.names]
-    notes, dropped, wrong = judge_features(train, deploy, names, option)
-    problems += wrong
-    gone = {column.name for column in dropped}
-    names = [name for name in names if name not in gone]
+    is_named = label is not None or keep is not None
+    found = match_features(train, deploy, names, option, is_named=is_named)
+    problems += found.problems
+    names, gone = found.names, [column.name for column in found.dropped]
     if not names and not any(p.code in ("WB103", "WB105", "WB133") for p in problems):
         problems.append(_none_left(sorted(gone), option))
     if problems:
         raise InputError(problems)
-    ignored, unused = extra_columns(train, deploy, left, training_too=keep is None)
+    ignored, unused = _extra_columns(train, deploy, left, training_too=keep is None)
     y, y_target, task_used, label_notes = _labels(train, deploy, label, task)
     return Pair(
         X=train.frame[names],
@@ -105,8 +93,8 @@ def check_pair(
         y_target=y_target,
         task=task_used,
         features=tuple((train.column(name), deploy.column(name)) for name in names),
-        notes=(*label_notes, *notes, *ignored),
-        dropped=(*dropped, *unused),
+        notes=(*label_notes, *found.notes, *ignored),
+        dropped=(*found.dropped, *unused),
     )
 
 
@@ -162,6 +150,28 @@ def _too_few(table: Table, remedy: str) -> list[Problem]:
             remedy,
         )
     ]
+
+
+def _extra_columns(
+    train: Table, deploy: Table, left: set[str], training_too: bool
+) -> tuple[list[Finding], list[Dropped]]:
+    """Return notes about columns that only one table has, and that nobody asked for."""
+    notes: list[Finding] = []
+    dropped: list[Dropped] = []
+    for table, other, remedy in (
+        (deploy, train, "Nothing to do, unless a name is misspelt in one of the files."),
+        # with a label, what training has alone is a problem
+        (train, deploy, "Nothing to do for a label; otherwise check the names."),
+    )[: 1 + training_too]:
+        extra = [name for name in table.names if name not in other.names and name not in left]
+        if not extra:
+            continue
+        here, there = shown_file(table.name), shown_file(other.name)
+        what = "it is" if len(extra) == 1 else "they are"
+        message = f"{here} also has {listed(extra)}, which {there} does not have; {what} ignored."
+        notes.append(Finding("WB138", "note", message, remedy))
+        dropped += [Dropped(name, "WB138", f"{there} does not have it") for name in extra]
+    return notes, dropped
 
 
 def _none_left(gone: list[str], option: Option) -> Problem:

@@ -23,8 +23,14 @@ from weighbridge._findings import (
 )
 from weighbridge._tables import TASKS
 from weighbridge.adaptation._adaptation import Adaptation
-from weighbridge.adaptation._inputs import Inputs, read_inputs
-from weighbridge.adaptation._models import CLASSIFICATION, MODELS, blamed, make_model, try_model
+from weighbridge.adaptation._inputs import (
+    CLASSIFICATION,
+    MODELS,
+    Inputs,
+    make_model,
+    read_inputs,
+    tried_models,
+)
 from weighbridge.adaptation._result import actual_errors
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
@@ -210,11 +216,9 @@ def run(
     stages("shift", 0, 1)
     imported = _imported(asked.models, settings)
     with (
-        blamed(imported, option),
         threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
+        tried_models(imported, inputs.X, pair, option),
     ):
-        for name, each in imported.items():
-            try_model(name, each, inputs.X, pair.y, pair.weight, option)
         verdicts = assess_models(
             asked.models,
             inputs.X,

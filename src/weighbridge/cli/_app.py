@@ -21,11 +21,10 @@ from weighbridge import __version__
 from weighbridge._files import remove_unfinished
 from weighbridge._findings import Problem, nearest, shown_file
 from weighbridge.cli._adapt import adapt
+from weighbridge.cli._after import explain, predict, report
 from weighbridge.cli._demo import demo
 from weighbridge.cli._diagnose import diagnose
 from weighbridge.cli._options import CONTEXT
-from weighbridge.cli._predict import predict
-from weighbridge.cli._report import explain, report
 from weighbridge.cli._screen import ReaderGone, Session, within_columns
 from weighbridge.cli._weights import weights
 from weighbridge.exceptions import InputError

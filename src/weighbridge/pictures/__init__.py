@@ -1,6 +1,13 @@
 """The numbers of each picture, apart from how it is drawn: to JSON and back, and to any drawer."""
 
-from weighbridge.pictures._bridge import CURVES, BridgeSurface, Mesh, RootWeights, compute_surface
+from weighbridge.pictures._bridge import (
+    CURVES,
+    Arch,
+    BridgeSurface,
+    Mesh,
+    RootWeights,
+    compute_surface,
+)
 from weighbridge.pictures._features import (
     BALANCED,
     MOST_ROWS,
@@ -10,15 +17,8 @@ from weighbridge.pictures._features import (
     compute_love,
     histogram_of,
 )
-from weighbridge.pictures._forest import Forest, compute_forest, forest_numbers, read_forest
-from weighbridge.pictures._half_plane import ALPHAS, HalfPlane, compute_half_plane
-from weighbridge.pictures._overlap import (
-    OverlapHistogram,
-    ReliabilityCurve,
-    compute_overlap,
-    compute_reliability,
-)
-from weighbridge.pictures._picture import check_made, rounded
+from weighbridge.pictures._forest import Forest, forest_numbers, read_forest
+from weighbridge.pictures._picture import Picture, check_made, rounded
 from weighbridge.pictures._pictures import (
     FeatureDifference,
     Pictures,
@@ -29,8 +29,12 @@ from weighbridge.pictures._pictures import (
 )
 from weighbridge.pictures._weights import (
     LorenzCurve,
+    OverlapHistogram,
+    ReliabilityCurve,
     WeightHistogram,
     compute_lorenz,
+    compute_overlap,
+    compute_reliability,
     compute_weight_histogram,
 )
 

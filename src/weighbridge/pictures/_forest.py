@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings import Estimate, Numbers
-from weighbridge.pictures._picture import Picture, check_made
-from weighbridge.verdict import Verdict
+from weighbridge.pictures._picture import Picture
 
 
 @dataclass(frozen=True)
@@ -58,35 +57,6 @@ class Forest(Picture):
     use: int
     measure: str
     confidence: float
-
-
-def compute_forest(verdict: Verdict) -> Forest:
-    """List what a verdict expects each weighting to lose.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        From `weighbridge.verdict.assess`.
-
-    Returns
-    -------
-    Forest
-        In the order of the verdict's candidates; NaN stands for what is withheld.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from weighbridge.datasets import make_quadratic
-    >>> from weighbridge.plotting import compute_forest
-    >>> from weighbridge.verdict import assess
-    >>> data = make_quadratic(random_state=0)
-    >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
-    >>> forest = compute_forest(verdict)
-    >>> bool(forest.change_high[forest.use] < 0)  # weighting helps, beyond its interval
-    True
-    """
-    check_made(verdict, Verdict, "verdict", "weighbridge.assess")
-    return read_forest(verdict.to_dict()["expect"], verdict.use)
 
 
 def read_forest(expect: dict[str, Any], use: str | None) -> Forest:

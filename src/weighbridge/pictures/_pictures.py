@@ -13,17 +13,15 @@ from weighbridge.criteria import default_scoring
 from weighbridge.diagnostics import BalanceTable, Diagnosis, Feature, balance_table, read_features
 from weighbridge.pictures._bridge import BridgeSurface, compute_surface
 from weighbridge.pictures._features import MOST_ROWS, FeatureHistogram, LovePlot, histogram_of
-from weighbridge.pictures._overlap import (
-    OverlapHistogram,
-    ReliabilityCurve,
-    compute_overlap,
-    compute_reliability,
-)
 from weighbridge.pictures._picture import Picture
 from weighbridge.pictures._weights import (
     LorenzCurve,
+    OverlapHistogram,
+    ReliabilityCurve,
     WeightHistogram,
     compute_lorenz,
+    compute_overlap,
+    compute_reliability,
     compute_weight_histogram,
 )
 from weighbridge.target_risk import NAMES

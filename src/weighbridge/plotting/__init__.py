@@ -4,7 +4,6 @@ from weighbridge.pictures import (
     BridgeSurface,
     FeatureHistogram,
     Forest,
-    HalfPlane,
     LorenzCurve,
     LovePlot,
     Mesh,
@@ -12,8 +11,6 @@ from weighbridge.pictures import (
     ReliabilityCurve,
     WeightHistogram,
     compute_feature_histogram,
-    compute_forest,
-    compute_half_plane,
     compute_lorenz,
     compute_love,
     compute_overlap,
@@ -23,9 +20,9 @@ from weighbridge.pictures import (
 )
 from weighbridge.plotting._balance import BalanceDisplay
 from weighbridge.plotting._bridge import BridgeDisplay
-from weighbridge.plotting._geodesic import GeodesicDisplay
+from weighbridge.plotting._geodesic import GeodesicDisplay, HalfPlane, compute_half_plane
 from weighbridge.plotting._overlap import OverlapDisplay, ReliabilityDisplay
-from weighbridge.plotting._risk import RiskDisplay
+from weighbridge.plotting._risk import RiskDisplay, compute_forest
 from weighbridge.plotting._shift import ShiftDisplay
 from weighbridge.plotting._weight import WeightDisplay
 

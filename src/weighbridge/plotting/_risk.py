@@ -6,13 +6,42 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.pictures import Forest, check_made, compute_forest, forest_numbers
+from weighbridge.pictures import Forest, check_made, forest_numbers, read_forest
 from weighbridge.plotting._display import GREY, WEIGHTED, Display
 from weighbridge.verdict import Verdict
 
 # How a weighting that is not used is marked; the used one is a filled square.
 _OTHER = {"marker": "o", "color": GREY, "markersize": 5.5}
 _WITHHELD = "withheld"
+
+
+def compute_forest(verdict: Verdict) -> Forest:
+    """List what a verdict expects each weighting to lose.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        From `weighbridge.verdict.assess`.
+
+    Returns
+    -------
+    Forest
+        In the order of the verdict's candidates; NaN stands for what is withheld.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.datasets import make_quadratic
+    >>> from weighbridge.plotting import compute_forest
+    >>> from weighbridge.verdict import assess
+    >>> data = make_quadratic(random_state=0)
+    >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
+    >>> forest = compute_forest(verdict)
+    >>> bool(forest.change_high[forest.use] < 0)  # weighting helps, beyond its interval
+    True
+    """
+    check_made(verdict, Verdict, "verdict", "weighbridge.assess")
+    return read_forest(verdict.to_dict()["expect"], verdict.use)
 
 
 class RiskDisplay(Display):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from weighbridge._findings import number, percent, signed
 from weighbridge._svg import (
@@ -12,6 +13,7 @@ from weighbridge._svg import (
     effective_rows,
     expected_error,
     feature,
+    feature_key,
     loss_along_curves,
     love,
     overlap,
@@ -22,8 +24,9 @@ from weighbridge._svg import (
     weights,
 )
 from weighbridge.pictures import FeatureDifference, WeightCurves
-from weighbridge.report._read import DataTable, Facts, table
-from weighbridge.verdict import choice_words, expect_words, overlap_words, shift_words
+from weighbridge.report._details import DataTable, table
+from weighbridge.report._read import Facts
+from weighbridge.verdict import page_words
 
 
 @dataclass(frozen=True)
@@ -56,19 +59,36 @@ class Section:
         return [[each for k, each in places if k % 4 in (side, 3 - side)] for side in (0, 1)]
 
 
-def sections(facts: Facts) -> list[Section]:
+def page_figures(facts: Facts) -> dict[str, Any]:
+    """Return everything that is drawn on the page, by the name its template knows it by."""
+    return {
+        "sections": {each.id: each for each in _sections(facts)},
+        "weightings": _weightings(facts),
+        "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
+        "rectangle": _rectangle(facts),
+    }
+
+
+def _weightings(facts: Facts) -> list[tuple[str, bool]]:
+    """Return the weightings a reader can pick, and which one is picked at first."""
+    names = facts.drawn
+    return [(name, name == facts.shown) for name in names] if len(names) > 1 else []
+
+
+def _sections(facts: Facts) -> list[Section]:
     """Return the questions of the page in their order; two of them need labels."""
 
     def advice(*questions: str) -> list[str]:
         answers = [facts.answers[each]["advice"] for each in questions if each in facts.answers]
         return [each for each in answers if each]
 
+    words = page_words(facts, facts.balance, facts.shown, facts.pictures.bridge)
     found = [
         Section(
             "shift",
             "Shift",
             "Where do the files differ, and does weighting remove it?",
-            shift_words(facts, facts.balance, facts.shown),
+            words["shift"],
             advice("shift"),
             _shift_figures(facts),
         ),
@@ -76,7 +96,7 @@ def sections(facts: Facts) -> list[Section]:
             "overlap",
             "Overlap",
             "Do a few rows carry everything?",
-            overlap_words(facts),
+            words["overlap"],
             advice("overlap"),
             _overlap_figures(facts),
         ),
@@ -88,13 +108,12 @@ def sections(facts: Facts) -> list[Section]:
         "expect",
         "Expected error",
         "What error should I expect in deployment?",
-        expect_words(facts),
+        words["expect"],
         advice("matters", "weighting", "expect"),
         expect_figures(facts),
     )
     drawn = _choice_figures(facts)
-    words = choice_words(facts, facts.pictures.bridge)
-    choice = Section("choice", "Choice", "Why this weighting?", words, [], drawn)
+    choice = Section("choice", "Choice", "Why this weighting?", words["choice"], [], drawn)
     return [expect, *found[:2], choice, *found[2:]]
 
 
@@ -270,7 +289,7 @@ def _trust_figures(facts: Facts) -> list[Figure]:
     ]
 
 
-def detail_figures(facts: Facts) -> list[Figure]:
+def _rectangle(facts: Facts) -> list[Figure]:
     """Return the rectangle of lam and alpha."""
     surface = facts.pictures.bridge
     if surface is None:

@@ -12,11 +12,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from weighbridge._files import write_whole
-from weighbridge._svg import feature_key, style_sheet
-from weighbridge.report import _tables as tables
-from weighbridge.report._code import snippets
-from weighbridge.report._figures import detail_figures, expect_figures, sections
-from weighbridge.report._read import MOST_ROWS, Facts, facts_of
+from weighbridge._svg import style_sheet
+from weighbridge.report._details import MOST_ROWS, details
+from weighbridge.report._figures import expect_figures, page_figures
+from weighbridge.report._read import Facts, facts_of
 from weighbridge.verdict import (
     actual_words,
     cards,
@@ -230,19 +229,11 @@ def _content(facts: Facts) -> dict[str, Any]:
     """Return everything the template needs."""
     return {
         **_top(facts),
-        "sections": {each.id: each for each in sections(facts)},
+        **page_figures(facts),
         "n_findings": len(facts.findings),
         "findings": _findings(facts),
         "actual": actual_words(facts),
-        **tables.expect_tables(facts),
-        "weightings": _weightings(facts),
-        "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
-        "feature_tables": [tables.feature_table(each) for each in facts.pictures.features],
-        "use": _use(facts),
-        "snippets": snippets(facts),
-        "rectangle": detail_figures(facts),
-        "settings": tables.settings_tables(facts),
-        "detail_tables": tables.detail_tables(facts),
+        **details(facts),
     }
 
 
@@ -284,12 +275,6 @@ def _dropped(facts: Facts) -> list[dict[str, Any]]:
     ]
 
 
-def _weightings(facts: Facts) -> list[tuple[str, bool]]:
-    """Return the weightings a reader can pick, and which one is picked at first."""
-    names = facts.drawn
-    return [(name, name == facts.shown) for name in names] if len(names) > 1 else []
-
-
 def _findings(facts: Facts) -> list[dict[str, Any]]:
     """Return the findings, the gravest first, each with a unique id."""
     seen: dict[str, int] = {}
@@ -299,25 +284,3 @@ def _findings(facts: Facts) -> list[dict[str, Any]]:
         seen[code] = seen.get(code, 0) + 1
         found.append({**each, "id": code if seen[code] == 1 else f"{code}-{seen[code]}"})
     return found
-
-
-def _use(facts: Facts) -> str:
-    """Say what was kept, and where it is."""
-    files = facts.result.get("files") or {}
-    if not facts.expect:
-        return "No model was fitted. With a label, weighbridge adapt fits one and writes it."
-    kept = (
-        "the unweighted model"
-        if facts.use == "none"
-        else f"the model with the {facts.use} weighting"
-    )
-    if files.get("model") is None:
-        return f"In Python, result.model is {kept}; result.save(folder) writes it to a file."
-    # an average of models has no weights
-    whose = " in its largest part" if facts.use == "tuned" and len(facts.mixture) > 1 else ""
-    weights = (
-        f" The weight of every training row{whose} is in {files['weights']}."
-        if files.get("weights")
-        else ""
-    )
-    return f"{files['model']} holds {kept}, fitted to all training rows.{weights}"

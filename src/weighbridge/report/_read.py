@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -18,8 +17,6 @@ from weighbridge.verdict import StoredResult
 _BLOCK = re.compile(r'<script type="application/json" id="result">(.*?)</script>', re.DOTALL)
 # Commands whose results have a page.
 _DRAWN = ("adapt", "demo", "diagnose")
-# Rows of a table; the rest are counted.
-MOST_ROWS = 400
 
 
 def read_result(path: str | PathLike[str]) -> dict[str, Any]:
@@ -141,21 +138,3 @@ def facts_of(result: dict[str, Any]) -> Facts:
             "said and run the command again."
         )
     return Facts(result)
-
-
-@dataclass(frozen=True)
-class DataTable:
-    """Heads and rows of text; the first cell of a row names it."""
-
-    caption: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    n_left_out: int = 0
-
-
-def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> DataTable:
-    """Return a table of at most 400 rows that counts the others."""
-    found = [tuple(row) for row in rows]
-    return DataTable(
-        caption, tuple(heads), tuple(found[:MOST_ROWS]), max(0, len(found) - MOST_ROWS)
-    )

@@ -5,10 +5,8 @@ from weighbridge.verdict._page_words import (
     StoredResult,
     actual_words,
     cards,
-    choice_words,
     expect_words,
-    overlap_words,
-    shift_words,
+    page_words,
     stored_estimate,
 )
 from weighbridge.verdict._verdict import Candidate, Verdict, verdict_parts

@@ -1,18 +1,15 @@
-"""From numbers to a verdict: words, sentences, findings and the table of candidates."""
+"""From numbers to a verdict: judged, with its findings and the table of candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import is_classifier
 
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._findings import (
-    BROKEN,
     ENOUGH,
-    THIN,
     Estimate,
     Finding,
     Numbers,
@@ -22,57 +19,8 @@ from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
 from weighbridge.target_risk import Assessed, RiskProblem, paired_change
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._verdict import Candidate, Verdict
-from weighbridge.verdict._words import (
-    HELPS,
-    NO_GAIN,
-    UNKNOWN,
-    choice_findings,
-    five_answers,
-    top_sentence,
-)
+from weighbridge.verdict._words import Judgement
 from weighbridge.weighting import Geodesic
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The words of a verdict."""
-
-    shift: str
-    overlap: str
-    worse: Estimate | None
-    change: Estimate | None
-    weighted: str = "tuned"
-
-    @property
-    def matters(self) -> str:
-        """Yes where the unweighted model will be worse by more than one standard error."""
-        if self.worse is None:
-            return UNKNOWN
-        return "yes" if self.worse.value > self.worse.standard_error else "no"
-
-    @property
-    def weighting(self) -> str:
-        """Helps where the paired change is better than zero by more than one standard error."""
-        if self.overlap == BROKEN:
-            return UNKNOWN
-        if self.shift == "none" or self.change is None:
-            return NO_GAIN
-        return HELPS if self.change.value < -self.change.standard_error else NO_GAIN
-
-    @property
-    def is_sure(self) -> bool:
-        """True where the whole interval of the change is better than zero."""
-        return self.change is not None and self.change.high < 0
-
-    @property
-    def use(self) -> str:
-        """The candidate to use."""
-        return self.weighted if self.weighting == HELPS else "none"
-
-    @property
-    def is_thin(self) -> bool:
-        """True where figures for the deployment are rough."""
-        return self.overlap == THIN
 
 
 def verdict_of(
@@ -103,9 +51,9 @@ def verdict_of(
     losses = [each.risk.estimate for each in assessed.values()]
     numbers = Numbers(none.risk.measure, typical.value, losses, changes.values())
     return Verdict(
-        sentence=top_sentence(judgement, numbers, none.risk, used.risk),
+        sentence=judgement.sentence(numbers, none.risk, used.risk),
         use=judgement.use,
-        answers=five_answers(judgement, numbers, report, none.risk, used.risk),
+        answers=judgement.answers(numbers, report, none.risk, used.risk),
         candidates=tuple(
             _candidate(name, each, changes[name], problem) for name, each in assessed.items()
         ),
@@ -137,7 +85,7 @@ def _of_choice(
         and _contains_zero(change)
     ]
     by_other_loss = _chosen_by_other_loss(used.model, used.risk.measure)
-    yield from choice_findings(judgement, judgement.use, close, by_other_loss=by_other_loss)
+    yield from judgement.findings(close, by_other_loss=by_other_loss)
 
 
 def _new(findings: tuple[Finding, ...], report: ShiftReport) -> list[Finding]:

@@ -175,6 +175,16 @@ def _no_shift(facts: StoredResult) -> bool:
     return facts.shift.get("word") == "none"
 
 
+def page_words(
+    facts: StoredResult, rows: Sequence[Any], shown: str | None, surface: Any
+) -> dict[str, list[str]]:
+    """Return what each section says first, by its id: from differences, weighting drawn and map."""
+    words = {"shift": _shift_words(facts, rows, shown), "overlap": _overlap_words(facts)}
+    if facts.expect:
+        words |= {"expect": expect_words(facts), "choice": _choice_words(facts, surface)}
+    return words
+
+
 def expect_words(facts: StoredResult) -> list[str]:
     """Return what error to expect, and what weighting changes."""
     if facts.is_withheld or facts.used is None or facts.used["error"] is None:
@@ -276,7 +286,7 @@ def actual_words(facts: StoredResult) -> str:
     )
 
 
-def shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) -> list[str]:
+def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) -> list[str]:
     """Return the features that moved most, and what is left after weighting."""
     auc = facts.shift.get("auc")
     words = []
@@ -320,7 +330,7 @@ def _left(facts: StoredResult, rows: Sequence[Any], name: str | None) -> list[st
     ]
 
 
-def overlap_words(facts: StoredResult) -> list[str]:
+def _overlap_words(facts: StoredResult) -> list[str]:
     """Return how many effective rows there are, and how many deployment rows lie outside."""
     overlap = facts.overlap
     if not overlap:
@@ -346,7 +356,7 @@ def _rows(overlap: dict[str, Any], name: str) -> str:
     return "an unknown number" if value is None else f"{value:,.0f}"
 
 
-def choice_words(facts: StoredResult, surface: Any) -> list[str]:
+def _choice_words(facts: StoredResult, surface: Any) -> list[str]:
     """Return the chosen weighting, how flat the choice is, or why nothing was chosen."""
     if surface is None:
         return [_nothing_drawn(facts)]

@@ -1,4 +1,4 @@
-"""What a verdict says: the line at the top, five answers with advice, and findings."""
+"""What a verdict says: its words, the line at the top, five answers with advice, and findings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weighbridge._findings import BROKEN, Estimate, Finding, Numbers
+from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
     from weighbridge.target_risk import RiskEstimate
-    from weighbridge.verdict._judgement import Judgement
 
 HELPS, NO_GAIN, UNKNOWN = "helps", "no gain", "unknown"
 
@@ -77,49 +76,123 @@ _MOVED = 3
 WITHHELD = "withheld (WB302)"
 
 
-def top_sentence(
-    judgement: Judgement, numbers: Numbers, none: RiskEstimate, used: RiskEstimate
-) -> str:
-    """Return the answer in one line."""
-    if judgement.overlap == BROKEN:
-        return "The files hardly overlap: no estimate for deployment"
-    if judgement.shift == "none":
-        named = "" if numbers.is_share else f" ({numbers.measure})"
-        training = numbers.value(none.training.value)
-        return f"No shift found: expect about the training error{named}, {training}"
-    assert used.estimate is not None
-    assert none.estimate is not None
-    expected = numbers.value(used.estimate.value)
-    if judgement.is_thin:
-        shift = judgement.shift.capitalize()
-        return f"{shift} shift, thin overlap: treat {expected} as a rough figure"
-    if judgement.weighting != HELPS:
-        interval = numbers.interval(used.estimate)
-        return f"Keep the unweighted model: {numbers.noun} {expected} {interval}"
-    moved = f"{numbers.noun} {numbers.value(none.estimate.value)} → {expected}"
-    if judgement.is_sure:
-        return f"Weighting helps: {moved}"
-    assert judgement.change is not None
-    change = numbers.change(judgement.change.value) + numbers.unit
-    interval = numbers.change_interval(judgement.change)
-    return f"Weighting probably helps: {moved}, change {change} {interval}"
+@dataclass(frozen=True)
+class Judgement:
+    """The words of a verdict."""
 
+    shift: str
+    overlap: str
+    worse: Estimate | None
+    change: Estimate | None
+    weighted: str = "tuned"
 
-def five_answers(
-    judgement: Judgement,
-    numbers: Numbers,
-    report: ShiftReport,
-    none: RiskEstimate,
-    used: RiskEstimate,
-) -> tuple[Answer, ...]:
-    """Return the answers to the five questions."""
-    return (
-        _shift(judgement, report),
-        _matters(judgement, numbers, none),
-        _overlap(judgement, report),
-        _weighting(judgement, numbers),
-        _expect(judgement, numbers, used),
-    )
+    @property
+    def matters(self) -> str:
+        """Yes where the unweighted model will be worse by more than one standard error."""
+        if self.worse is None:
+            return UNKNOWN
+        return "yes" if self.worse.value > self.worse.standard_error else "no"
+
+    @property
+    def weighting(self) -> str:
+        """Helps where the paired change is better than zero by more than one standard error."""
+        if self.overlap == BROKEN:
+            return UNKNOWN
+        if self.shift == "none" or self.change is None:
+            return NO_GAIN
+        return HELPS if self.change.value < -self.change.standard_error else NO_GAIN
+
+    @property
+    def is_sure(self) -> bool:
+        """True where the whole interval of the change is better than zero."""
+        return self.change is not None and self.change.high < 0
+
+    @property
+    def use(self) -> str:
+        """The candidate to use."""
+        return self.weighted if self.weighting == HELPS else "none"
+
+    @property
+    def is_thin(self) -> bool:
+        """True where figures for the deployment are rough."""
+        return self.overlap == THIN
+
+    def sentence(self, numbers: Numbers, none: RiskEstimate, used: RiskEstimate) -> str:
+        """Return the answer in one line."""
+        if self.overlap == BROKEN:
+            return "The files hardly overlap: no estimate for deployment"
+        if self.shift == "none":
+            named = "" if numbers.is_share else f" ({numbers.measure})"
+            training = numbers.value(none.training.value)
+            return f"No shift found: expect about the training error{named}, {training}"
+        assert used.estimate is not None
+        assert none.estimate is not None
+        expected = numbers.value(used.estimate.value)
+        if self.is_thin:
+            shift = self.shift.capitalize()
+            return f"{shift} shift, thin overlap: treat {expected} as a rough figure"
+        if self.weighting != HELPS:
+            interval = numbers.interval(used.estimate)
+            return f"Keep the unweighted model: {numbers.noun} {expected} {interval}"
+        moved = f"{numbers.noun} {numbers.value(none.estimate.value)} → {expected}"
+        if self.is_sure:
+            return f"Weighting helps: {moved}"
+        assert self.change is not None
+        change = numbers.change(self.change.value) + numbers.unit
+        interval = numbers.change_interval(self.change)
+        return f"Weighting probably helps: {moved}, change {change} {interval}"
+
+    def answers(
+        self,
+        numbers: Numbers,
+        report: ShiftReport,
+        none: RiskEstimate,
+        used: RiskEstimate,
+    ) -> tuple[Answer, ...]:
+        """Return the answers to the five questions."""
+        return (
+            _shift(self, report),
+            _matters(self, numbers, none),
+            _overlap(self, report),
+            _weighting(self, numbers),
+            _expect(self, numbers, used),
+        )
+
+    def findings(self, close: list[str], *, by_other_loss: bool) -> Iterator[Finding]:
+        """Yield findings about the choice of the weighting, and what no one can see."""
+        if close and self.weighting == HELPS:
+            names = ", ".join(close[:-1]) + (" and " if len(close) > 1 else "") + close[-1]
+            yield Finding(
+                "WB501",
+                "note",
+                f"{self.use} cannot be told apart from {names} on these data.",
+                "Any of them is defensible here.",
+            )
+        if by_other_loss and self.weighting == HELPS:
+            yield Finding(
+                "WB503",
+                "note",
+                "The weighting was chosen by the squared error of probabilities, not by the loss "
+                "shown.",
+                "Nothing needs to be done: it tells apart weightings that make the same errors, "
+                "and the loss shown comes from rows that the choice never saw.",
+            )
+        if self.weighting == "no gain" and self.shift != "none":
+            yield Finding(
+                "WB504",
+                "note",
+                "Weighting does not make the model better in deployment, as far as these data can "
+                "tell.",
+                "Keep the unweighted model: a well-specified or flexible model needs no weights.",
+            )
+        if self.shift != "none" and self.weighting != UNKNOWN:
+            yield Finding(
+                "WB603",
+                "note",
+                "A change in how features relate to the label cannot be seen without deployment "
+                "labels.",
+                "Label a few deployment rows to check.",
+            )
 
 
 def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
@@ -198,42 +271,3 @@ def _expect(judgement: Judgement, numbers: Numbers, used: RiskEstimate) -> Answe
     if used.state == "good" or judgement.shift == "none":
         return Answer("expect", value, evidence, "Plan with the interval, not with the number.")
     return Answer("expect", value, f"{evidence}, rough", "Treat it as a rough figure.")
-
-
-def choice_findings(
-    judgement: Judgement, used: str, close: list[str], *, by_other_loss: bool
-) -> Iterator[Finding]:
-    """Yield findings about the choice of the weighting, and what no one can see."""
-    if close and judgement.weighting == HELPS:
-        names = ", ".join(close[:-1]) + (" and " if len(close) > 1 else "") + close[-1]
-        yield Finding(
-            "WB501",
-            "note",
-            f"{used} cannot be told apart from {names} on these data.",
-            "Any of them is defensible here.",
-        )
-    if by_other_loss and judgement.weighting == HELPS:
-        yield Finding(
-            "WB503",
-            "note",
-            "The weighting was chosen by the squared error of probabilities, not by the loss "
-            "shown.",
-            "Nothing needs to be done: it tells apart weightings that make the same errors, and "
-            "the loss shown comes from rows that the choice never saw.",
-        )
-    if judgement.weighting == "no gain" and judgement.shift != "none":
-        yield Finding(
-            "WB504",
-            "note",
-            "Weighting does not make the model better in deployment, as far as these data can "
-            "tell.",
-            "Keep the unweighted model: a well-specified or flexible model needs no weights.",
-        )
-    if judgement.shift != "none" and judgement.weighting != UNKNOWN:
-        yield Finding(
-            "WB603",
-            "note",
-            "A change in how features relate to the label cannot be seen without deployment "
-            "labels.",
-            "Label a few deployment rows to check.",
-        )

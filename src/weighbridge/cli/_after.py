@@ -1,4 +1,4 @@
-"""``weighbridge predict``: use a model that ``adapt`` wrote, on any number of rows."""
+"""``predict``, ``report`` and ``explain``: a model used, a page drawn again, what a code means."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
-from weighbridge._findings import Finding, cli_option, listed, one_line, shown_file
+from weighbridge._findings import Finding, Problem, cli_option, listed, one_line, shown, shown_file
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import block_rows, check_there, library_warnings, modules_here
 from weighbridge.cli._screen import Session, finding_text, within_columns
+from weighbridge.exceptions import InputError
 
 if TYPE_CHECKING:
     from weighbridge.adaptation import SavedModel
 
 # Columns of the table that are named on the screen.
 _SHOWN = 6
-EXAMPLE = "weighbridge predict weighbridge-out/model.skops new.csv"
+_PREDICT = "weighbridge predict weighbridge-out/model.skops new.csv"
+_REPORT = "weighbridge report weighbridge-out/result.json"
+_EXPLAIN = "weighbridge explain WB301"
 
 
-@click.command(cls=options.ExampleCommand, example=EXAMPLE)
+@click.command(cls=options.ExampleCommand, example=_PREDICT)
 @options.path_argument("model")
 @options.path_argument("data")
 @options.option(
@@ -55,8 +58,8 @@ def predict(
     Columns are matched by name; those that the model does not know are left alone. Loading a model
     runs nothing that is in the file.
     """
-    check_there([model], EXAMPLE, (".skops",))
-    check_there([data], EXAMPLE)
+    check_there([model], _PREDICT, (".skops",))
+    check_there([data], _PREDICT)
     check_suffix(out)
     check_outputs([out], force=force, inputs=[model, data])
     session.narration.say(f"weighbridge predict: {model} on {data}")
@@ -156,3 +159,78 @@ def _predicted(saved: SavedModel, block: Any) -> list[Any]:
 
 def _has_chances(saved: SavedModel) -> bool:
     return saved.task == "classification" and hasattr(saved.model, "predict_proba")
+
+
+@click.command(cls=options.ExampleCommand, example=_REPORT)
+@options.path_argument("result")
+@options.out_option(None, "FILE", "The page.  [default: report.html next to RESULT]")
+@options.force_option
+@options.open_option
+@options.screen_options
+@click.pass_obj
+def report(session: Session, result: Path, out: Path | None, force: bool, open_report: bool) -> int:
+    """Draw the page again, from result.json or from the copy inside an older report.html."""
+    check_there([result], _REPORT, (".json", ".html"))
+    path = out or result.with_name("report.html")
+    # a page may be drawn again in its own place: it is read whole before it is written
+    check_outputs([path], force=force)
+    session.narration.say(f"weighbridge report: {result}")
+    from weighbridge.report import facts_of, read_result, write_report
+
+    session.narration("read", 0, 1)
+    session.narration.detail("read", str(result))
+    try:
+        content = read_result(result)
+    except (ValueError, IsADirectoryError) as error:
+        raise InputError([_refused(result, error)]) from None
+    try:
+        facts_of(content)
+    except ValueError:
+        raise InputError([_without_page(result, content)]) from None
+    session.narration.detail("write", str(path))
+    session.narration("write", 0, 1)
+    write_report(content, path)
+    session.narration.finish()
+    if session.json is not None:
+        session.print_json(session.result(files={"report": str(path)}))
+    else:
+        session.out.write(f"wrote {path}")
+    if open_report:
+        click.launch(str(path.absolute()))
+    return 0
+
+
+def _refused(path: Path, error: Exception) -> Problem:
+    message = f"{shown_file(str(path))} is not a result of weighbridge."
+    return Problem("WB144", message, (str(error).partition("; ")[0],), _REPORT)
+
+
+def _without_page(path: Path, content: dict[str, Any]) -> Problem:
+    """Say why a result that is whole cannot be drawn."""
+    name, command = shown_file(str(path)), content.get("command")
+    message = f"{name} is the result of `weighbridge {command}`, which has no page."
+    if content.get("failure"):
+        message = f"{name} is the result of a run that failed; it has no page."
+    help = "weighbridge adapt train.csv deploy.csv --label y"
+    return Problem("WB147", message, (), help)
+
+
+@click.command(cls=options.ExampleCommand, example=_EXPLAIN)
+@click.argument("code")
+@options.screen_options
+@click.pass_obj
+def explain(session: Session, code: str) -> int:
+    """Say what was seen, why it matters, what to do, and how to silence it."""
+    from weighbridge._findings import page
+
+    try:
+        text = page(code)
+    except ValueError as error:
+        near = str(error).partition("; ")[2]
+        problem = Problem("WB143", f"there is no code {shown(code)}.", (near,), _EXPLAIN, "usage")
+        raise InputError([problem]) from None
+    if session.json is not None:
+        session.print_json(session.result(page=text))
+    else:
+        session.out.write(text)
+    return 0

@@ -1,26 +1,82 @@
-"""The numbers behind the pictures and the words, as tables."""
+"""What the page lists: the numbers behind pictures and words as tables, and code to copy."""
 
 from __future__ import annotations
 
+import json
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings import number, percent
 from weighbridge.pictures import WeightedFeature
-from weighbridge.report._read import DataTable, Facts, table
 from weighbridge.verdict import stored_estimate
 
+if TYPE_CHECKING:
+    from weighbridge.report._read import Facts
+
+# Rows of a table; the rest are counted.
+MOST_ROWS = 400
 _DASH = "–"
+# Settings that are no options, or written otherwise.
+_NO_OPTIONS = ("model", "models", "criterion", "reason", "jobs")
+# Options are written only where they differ from their defaults: None unless it is here.
+_DEFAULTS: dict[str, Any] = {
+    "task": None,
+    "drop": [],
+    "keep": None,
+    "weight": None,
+    "metric": None,
+    "ratio": "auto",
+    "lam": None,
+    "alpha": None,
+    "confidence": 0.95,
+    "seed": 0,
+}
+
+# Metrics that are taken where none is named.
+_USUAL = {"metric": ("error", "rmse", "RMSE")}
 
 
-def expect_tables(facts: Facts) -> dict[str, DataTable | None]:
+@dataclass(frozen=True)
+class DataTable:
+    """Heads and rows of text; the first cell of a row names it."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    n_left_out: int = 0
+
+
+def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> DataTable:
+    """Return a table of at most 400 rows that counts the others."""
+    found = [tuple(row) for row in rows]
+    return DataTable(
+        caption, tuple(heads), tuple(found[:MOST_ROWS]), max(0, len(found) - MOST_ROWS)
+    )
+
+
+def details(facts: Facts) -> dict[str, Any]:
+    """Return everything that is listed on the page, by the name its template knows it by."""
+    return {
+        **_expect_tables(facts),
+        "feature_tables": [_feature_table(each) for each in facts.pictures.features],
+        "use": _use(facts),
+        "snippets": snippets(facts),
+        "settings": _settings_tables(facts),
+        "detail_tables": _detail_tables(facts),
+    }
+
+
+def _expect_tables(facts: Facts) -> dict[str, DataTable | None]:
     """Return the weightings and the models that were compared; None where nothing was."""
     if not facts.expect:
         return {"candidates": None, "models": None}
     return {"candidates": _candidate_table(facts), "models": _model_table(facts)}
 
 
-def detail_tables(facts: Facts) -> list[DataTable]:
+def _detail_tables(facts: Facts) -> list[DataTable]:
     """Return what only some readers want to see, feature by feature and column by column."""
     found = _attribution_table(facts), _feature_test_table(facts), _column_table(facts)
     return [each for each in found if each is not None]
@@ -106,7 +162,7 @@ def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> li
     return [f"{candidate['name']}{used}", training, *_error(facts, candidate)]
 
 
-def feature_table(feature: WeightedFeature) -> DataTable:
+def _feature_table(feature: WeightedFeature) -> DataTable:
     """Return the shares of one feature's values or bins, every weighting in its own column."""
     columns = [feature.training, feature.deployment, *feature.weighted.values()]
     heads = ["training", "deployment", *feature.weighted]
@@ -181,7 +237,7 @@ def _column_table(facts: Facts) -> DataTable | None:
     return table("Columns", heads, [*dropped, *rows])
 
 
-def settings_tables(facts: Facts) -> list[DataTable]:
+def _settings_tables(facts: Facts) -> list[DataTable]:
     """Return what was read and how the run was made, so that it can be repeated."""
     result = facts.result
     files = [
@@ -220,3 +276,149 @@ def _value(content: Any) -> str:
     if isinstance(content, float):
         return number(content)
     return str(content)
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Some lines to copy, and what they do."""
+
+    id: str
+    title: str
+    text: str
+
+
+def snippets(facts: Facts) -> list[Snippet]:
+    """Return what there is to copy for a result."""
+    model = (facts.result.get("files") or {}).get("model")
+    found = []
+    if model is not None:
+        found += [
+            Snippet("use-python", "Load the model in Python", _load(model)),
+            Snippet("use-predict", "Predict at the command line", _predict(model)),
+        ]
+    if not _in_memory(facts):
+        found.append(Snippet("use-repeat", "Repeat this run", _repeat(facts)))
+    if facts.expect:
+        found.append(Snippet("use-adapt", "The same run in Python", _adapt(facts)))
+    return found
+
+
+def _use(facts: Facts) -> str:
+    """Say what was kept, and where it is."""
+    files = facts.result.get("files") or {}
+    if not facts.expect:
+        return "No model was fitted. With a label, weighbridge adapt fits one and writes it."
+    kept = (
+        "the unweighted model"
+        if facts.use == "none"
+        else f"the model with the {facts.use} weighting"
+    )
+    if files.get("model") is None:
+        return f"In Python, result.model is {kept}; result.save(folder) writes it to a file."
+    # an average of models has no weights
+    whose = " in its largest part" if facts.use == "tuned" and len(facts.mixture) > 1 else ""
+    weights = (
+        f" The weight of every training row{whose} is in {files['weights']}."
+        if files.get("weights")
+        else ""
+    )
+    return f"{files['model']} holds {kept}, fitted to all training rows.{weights}"
+
+
+def _in_memory(facts: Facts) -> bool:
+    """Whether the tables were data frames, which are called by the name of their argument."""
+    return all(_file_name(facts.inputs, side) == side for side in ("train", "deploy"))
+
+
+def _load(model: str) -> str:
+    return (
+        "from weighbridge.adaptation import load_model\n\n"
+        f"saved = load_model({_quoted(model)})\n"
+        "# a data frame with the columns of saved.features\n"
+        "saved.model.predict(X_new)"
+    )
+
+
+def _predict(model: str) -> str:
+    return f"weighbridge predict {shlex.quote(model)} new.csv"
+
+
+def _repeat(facts: Facts) -> str:
+    command, inputs = facts.result["command"], facts.inputs
+    if command == "demo":
+        seed = facts.settings.get("seed")
+        return "weighbridge demo" + (f" {_option('seed', seed)}" if seed else "")
+    files = [shlex.quote(_file_name(inputs, side)) for side in ("train", "deploy")]
+    parts = ["weighbridge", command, *files]
+    if inputs.get("label") is not None:
+        parts += ["--label", shlex.quote(str(inputs["label"]))]
+    for name in _models(facts):
+        parts += ["--model", shlex.quote(name)]
+    parts += [_option(name, value) for name, value in _given(facts)]
+    return " ".join(parts)
+
+
+def _option(name: str, value: Any) -> str:
+    """Write an option as it is typed."""
+    if isinstance(value, list):
+        value = ",".join(map(_between_commas, value))
+    written = shlex.quote(f"{value:g}" if isinstance(value, float) else str(value))
+    # what starts with a dash would be taken for another option
+    return f"--{name}{'=' if str(value).startswith('-') else ' '}{written}"
+
+
+def _between_commas(name: str) -> str:
+    """Write a name as one of several: one that holds a comma or a quote is put in quotes."""
+    if "," in name or '"' in name:
+        return '"' + name.replace('"', '""') + '"'
+    return name
+
+
+def _adapt(facts: Facts) -> str:
+    inputs, models = facts.inputs, _models(facts)
+    files = [_file_name(inputs, side) for side in ("train", "deploy")]
+    lines = [", ".join(files if _in_memory(facts) else map(_quoted, files))]
+    lines.append(f"label={_quoted(str(inputs.get('label')))}")
+    if models:
+        named = [_quoted(each) for each in models]
+        lines.append(f"model={named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}")
+    lines += [f"{name}={_literal(value)}" for name, value in _given(facts)]
+    inside = "".join(f"    {each},\n" for each in lines)
+    return (
+        f"import weighbridge\n\nresult = weighbridge.adapt(\n{inside})\nresult.model.predict(X_new)"
+    )
+
+
+def _models(facts: Facts) -> list[str]:
+    """Return the models that were asked for; none where that is the default."""
+    names = facts.settings.get("models") or [facts.settings.get("model")]
+    return [] if names in ([None], ["linear"]) else [str(each) for each in names]
+
+
+def _given(facts: Facts) -> list[tuple[str, Any]]:
+    """Return the settings that are not defaults, and always the task."""
+    settings = {"task": facts.inputs.get("task"), **facts.settings}
+    names = dict.fromkeys([*_DEFAULTS, *settings])
+    found = []
+    for name in names:
+        value = settings.get(name)
+        if name in _NO_OPTIONS or value is None:
+            continue
+        if value not in _USUAL.get(name, (_DEFAULTS.get(name),)):
+            found.append((name, value))
+    return found
+
+
+def _file_name(inputs: dict[str, Any], side: str) -> str:
+    return str((inputs.get(side) or {}).get("file") or f"{side}.csv")
+
+
+def _quoted(value: str) -> str:
+    """Write a string literal; the rules of JSON are Python's here."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return _quoted(value) if isinstance(value, str) else repr(value)
