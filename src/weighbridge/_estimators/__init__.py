@@ -10,16 +10,3 @@ from weighbridge._estimators.base import (
 from weighbridge._estimators.choice import AverageModel, check_answer
 from weighbridge._estimators.importance_weighted import ImportanceWeighted
 from weighbridge._estimators.importance_weighted_cv import MOST_COLUMNS, ImportanceWeightedCV
-
-__all__ = [
-    "MOST_COLUMNS",
-    "AverageModel",
-    "FittedRows",
-    "ImportanceWeighted",
-    "ImportanceWeightedCV",
-    "WeightedEstimator",
-    "check_answer",
-    "column_names",
-    "is_estimated",
-    "rows_told",
-]

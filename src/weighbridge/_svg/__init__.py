@@ -10,26 +10,3 @@ from weighbridge._svg._love import love
 from weighbridge._svg._map import are_alike, frame
 from weighbridge._svg._overlap import overlap, reliability
 from weighbridge._svg._weights import concentration, effective_rows, weights
-
-__all__ = [
-    "Chart",
-    "LossSteps",
-    "are_alike",
-    "bridge",
-    "colour_steps",
-    "concentration",
-    "effective_rows",
-    "expected_error",
-    "feature",
-    "feature_key",
-    "frame",
-    "loss_along_curves",
-    "love",
-    "overlap",
-    "paired_change",
-    "rectangle",
-    "reliability",
-    "search_path",
-    "style_sheet",
-    "weights",
-]

@@ -5,24 +5,3 @@ from weighbridge._tables._pair import TASKS, check_pair, guess_task, read_pair
 from weighbridge._tables._read import open_source, read_table, table_of
 from weighbridge._tables._table import Column, Dropped, Pair, Table, as_word
 from weighbridge._tables._write import TableWriter, defused, write_weights
-
-__all__ = [
-    "TASKS",
-    "Blocks",
-    "Column",
-    "Dropped",
-    "Pair",
-    "Table",
-    "TableWriter",
-    "as_word",
-    "check_pair",
-    "defused",
-    "features_of",
-    "guess_task",
-    "open_source",
-    "read_blocks",
-    "read_pair",
-    "read_table",
-    "table_of",
-    "write_weights",
-]
