@@ -314,7 +314,7 @@ def data_entries(p: SimpleNamespace) -> Entries:
     def adapted() -> Any:
         result = wb.adapt(train, deploy, label="readmitted", ratio="gaussian")
         numbers = [result.weights, result.log_ratio, result.model.predict_proba(deploy)]
-        return [*numbers, str(result), sorted(result.timing), sorted(result.pictures)]
+        return [*numbers, str(result), sorted(result.timing), sorted(result.pictures.to_dict())]
 
     entries: Entries = {
         name: lambda each=each: (
