@@ -179,6 +179,24 @@ def test_default_ratio_sees_a_change_of_scale():
     assert np.mean((weights / weights.mean() - true / true.mean()) ** 2) < 0.01
 
 
+class TellsLogOdds(DecisionTreeClassifier):
+    """A classifier with a method of that name, which need not mean what we mean by it."""
+
+    def log_odds(self, X):
+        raise AssertionError("a classifier is asked for probabilities only")
+
+
+def test_a_classifier_is_asked_for_probabilities_whatever_else_it_offers():
+    data = make_gaussian_shift(200, 200, random_state=0)
+    scores = [
+        fit_ratio(
+            data.X, data.X_target, ClassifierRatio(tree(max_depth=2, random_state=0))
+        ).score_samples(data.X)
+        for tree in (TellsLogOdds, DecisionTreeClassifier)
+    ]
+    np.testing.assert_array_equal(*scores)
+
+
 def test_no_shift_gives_a_flat_ratio():
     rng = np.random.default_rng(0)
     got = fit_ratio(rng.normal(size=(1000, 4)), rng.normal(size=(800, 4)))

@@ -285,7 +285,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         ]
         delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
         weighted = [each.lam > 0 for each in weightings]
-        used = [row if own else None for own, row in zip(weighted, delivered, strict=True)]
+        used = [row if by else None for by, row in zip(weighted, delivered, strict=True)]
         model = final_model(estimator, X, y, used, answer.shares, unweighted)
         overlap = _overlap(ratio, X, X_target, log_ratio, sample_weight, unweighted)
 

@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from weighbridge._data import RowKeys
 from weighbridge.blocks import Rows, row_blocks
-from weighbridge.ratios._cross_fit import cross_fit
+from weighbridge.ratios._cross_fit import LinearLogOdds, cross_fit
 from weighbridge.ratios._encoder import TableEncoder
-from weighbridge.ratios._logistic import LinearLogOdds, LogisticPath, Quadratic, QuadraticRows
+from weighbridge.ratios._logistic import LogisticPath, Quadratic, QuadraticRows
 from weighbridge.ratios._sample import Sample, on_host, samples
 
 # The Newton decrement of a logistic regression is the error of a typical row's log odds.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -126,6 +127,19 @@ def row_log_losses(log_odds: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.logaddexp(0, np.where(codes == 1, -log_odds, log_odds))
 
 
+@dataclass(frozen=True)
+class LinearLogOdds:
+    """Log odds that are linear in the features."""
+
+    coef: np.ndarray
+    intercept: float
+    C: float
+
+    def log_odds(self, X: Any) -> np.ndarray:
+        """Return the log odds at the rows of a feature matrix."""
+        return np.asarray(X @ self.coef).ravel() + self.intercept
+
+
 class FoldModel:
     """A classifier fitted on one training fold, with odds as if fitted on all rows."""
 
@@ -138,7 +152,7 @@ class FoldModel:
 
     def log_odds(self, X: Any) -> np.ndarray:
         """Return the log odds of the target, exact for logistic regression and ratios."""
-        if hasattr(self.estimator, "log_odds"):  # our own logistic regression
+        if isinstance(self.estimator, LinearLogOdds):
             return self.estimator.log_odds(X) + self.offset
         last = self.estimator
         while isinstance(last, Pipeline):

@@ -13,6 +13,7 @@ from scipy.special import expit
 from sklearn import get_config
 
 from weighbridge.blocks import row_blocks
+from weighbridge.ratios._cross_fit import LinearLogOdds
 
 # Products of columns up to this many columns, squares up to that many.
 MAX_PRODUCTS = 40
@@ -137,19 +138,6 @@ class QuadraticFeatures:
 def can_be_squared(X: Any) -> bool:
     """True for a dense matrix of no more columns than squares are made of."""
     return not sp.issparse(X) and X.shape[1] <= MAX_SQUARES
-
-
-@dataclass(frozen=True)
-class LinearLogOdds:
-    """Log odds that are linear in the features."""
-
-    coef: np.ndarray
-    intercept: float
-    C: float
-
-    def log_odds(self, X: Any) -> np.ndarray:
-        """Return the log odds at the rows of a feature matrix."""
-        return np.asarray(X @ self.coef).ravel() + self.intercept
 
 
 class LogisticPath:
