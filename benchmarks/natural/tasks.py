@@ -30,14 +30,17 @@ def half(name):
 def entries():
     """Return every task with what its set says of it."""
     table = tomllib.loads(TABLE.read_text())
-    return [table["sets"][task["use"]] | task for task in table["tasks"]]
+    names = ("name", "set", "label", "source", "target", "changes", "why")
+    tasks = [dict(zip(names, task, strict=True)) for task in table["tasks"]]
+    return [table["sets"][task["set"]] | task for task in tasks]
 
 
 def load(entry):
     """Return a task as X_source, y_source, X_target, y_target, names of columns, and its kind."""
     frame = _read(entry)
-    drop = {*entry.get("drop", ()), entry["label"]}
-    numbers = [name for name in entry["numbers"] + entry.get("add", []) if name not in drop]
+    drop = {entry["label"], *(name[1:] for name in entry["changes"] if name[0] == "-")}
+    added = [name[1:] for name in entry["changes"] if name[0] == "+"]
+    numbers = [name for name in entry["numbers"] + added if name not in drop]
     categories = [name for name in entry["categories"] if name not in drop]
     parts = [frame.query(entry[domain], engine="python") for domain in ("source", "target")]
     parts = [part[[*numbers, *categories, entry["label"]]].dropna() for part in parts]
