@@ -19,7 +19,7 @@ from benchmarks.natural.run import draw, load
 from benchmarks.peers.environments import Package
 
 PEERS = {
-    "ADAPT KLIEP": ("adapt", "KLIEP, grid"),
+    "ADAPT KLIEP": ("adapt", "KLIEP"),
     "skada KLIEP": ("skada", "KLIEP, grid"),
     "skada density": ("skada", "Density"),
 }

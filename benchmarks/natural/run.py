@@ -48,6 +48,7 @@ from weighbridge.weighting import RIWERM
 MODELS = OTHERS | {"linear": (Ridge(), LogisticRegression(max_iter=1000))}
 GRID = [*FIXED, Geodesic(0.5), RIWERM(0.5)]
 NAMED = {"ERM": 0, "IWERM": 1, "RIWERM 0.5": len(GRID) - 1}
+CHANGE_OF = ("linear", "boosting")
 METHODS = ("fixed", "default", "paper", "IWCV", "peers")
 
 
@@ -241,14 +242,16 @@ def parts(paths, options):
     file = options.out / "parts.json"
     known = json.loads(file.read_text()) if file.exists() else {}
     todo = [path for path in paths if path.stem not in known]
-    tasks = [load(path) for path in todo]
-    for name, task in zip((path.stem for path in todo), tasks, strict=True):
-        known[name] = {
-            model: decompose(task, MODELS[model][task.kind == "classification"])
-            for model in ("linear", "boosting")
-        }
+    found = Parallel(n_jobs=options.jobs)(delayed(_parts)(path) for path in todo)
+    known |= dict(zip((path.stem for path in todo), found, strict=True))
     file.write_text(json.dumps(known, indent=1))
     return {path.stem: known[path.stem] for path in paths}
+
+
+def _parts(path):
+    task = load(path)
+    estimators = {name: MODELS[name][task.kind == "classification"] for name in CHANGE_OF}
+    return {name: decompose(task, each) for name, each in estimators.items()}
 
 
 def main():
@@ -294,6 +297,10 @@ def main():
     record(
         f"natural_{options.half}",
         content | {"effects": effects, "parts": changes},
+        peers={
+            file.parent.name: json.loads(file.read_text())
+            for file in sorted((options.out / "weights").glob("*/versions.json"))
+        },
         folder=options.out,
     )
 
