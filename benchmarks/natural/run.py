@@ -113,14 +113,21 @@ def _fixed(task, estimator, *_):
     with _cost(cost, "ratio", estimator):
         ratio = FrozenEstimator(fit_ratio(task.Xs, task.Xu))
     weighted = [
-        ImportanceWeighted(estimator, ratio, weighting=each).fit(task.Xs, task.ys)
-        for each in GRID[1:]
+        _fit(ImportanceWeighted(estimator, ratio, weighting=each), task, plain) for each in GRID[1:]
     ]
     out["fixed"] = [loss(each, task) for each in (plain, *weighted)]
     out |= {name: out["fixed"][place] for name, place in NAMED.items()}
     for name in (*NAMED,)[1:]:
         cost[name] = [1, cost["ERM"][1] + cost["ratio"][1]]
-    return {"losses": out, "cost": cost, "ess": float(weighted[0].ess_)}
+    return {"losses": out, "cost": cost, "ess": float(getattr(weighted[0], "ess_", np.nan))}
+
+
+def _fit(model, task, plain):
+    """Fit; where weights leave too little to fit on (one class), keep the model without any."""
+    try:
+        return model.fit(task.Xs, task.ys)
+    except ValueError:
+        return plain
 
 
 def _chosen(task, estimator, model, seed, method, options):
@@ -138,7 +145,10 @@ def _chosen(task, estimator, model, seed, method, options):
 
 def _peers(task, estimator, _model, seed, _method, options):
     out, cost = {}, {}
-    for file in sorted((options.out / "weights").glob(f"*/{task.file}--{seed}.npz")):
+    files = sorted((options.out / "weights").glob(f"*/{task.file}--{seed}.npz"))
+    if not files:
+        raise FileNotFoundError("no weights; run benchmarks.natural.peers first")
+    for file in files:
         with np.load(file) as saved:
             weights, seconds = saved["weights"], float(saved["seconds"])
         name = file.parent.name
@@ -185,7 +195,11 @@ def finish(job, path, options):
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
-    part.write_text(json.dumps(piece(path, *job[1:], options)))
+    try:
+        part.write_text(json.dumps(piece(path, *job[1:], options)))
+    except Exception as error:  # noqa: BLE001 - the others go on, and the next run tries again
+        print("failed:", *job, repr(error)[:300], flush=True)
+        return
     part.replace(file)
 
 
