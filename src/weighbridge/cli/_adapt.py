@@ -188,7 +188,8 @@ class Job:
         """Say how long a slow model will take, before it starts."""
         from joblib import cpu_count
 
-        said = workload_text(work, self.settings["n_jobs"], cpu_count())
+        cores = cpu_count()
+        said = workload_text(work, min(self.settings["n_jobs"], cores), cores)
         if said is not None:
             self.session.narration.say(f"  {said}")
 
