@@ -106,9 +106,8 @@ class SearchProgress:
 
     def __init__(self, verbose: int | None, estimator: Any) -> None:
         # 0 is silent, 1 reports at once, None to a terminal only, after two seconds
-        # and none where there is no standard error, as in a program without a console
-        is_shown = bool(verbose) or (verbose is None and sys.stderr and sys.stderr.isatty())
-        self.shows_line = bool(sys.stderr and is_shown)
+        wanted = sys.stderr and (sys.stderr.isatty() if verbose is None else verbose)
+        self.shows_line = bool(wanted)
         self.has_callbacks = hasattr(estimator, "_skl_callbacks")
         self._estimator = estimator
         self._fit: Any = None

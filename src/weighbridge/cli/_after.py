@@ -102,8 +102,8 @@ def _write(
     ):
         blocks = read_blocks(data, saved.features, rows=rows)
         for block in blocks:
-            table.write([np.arange(done + 1, done + len(block) + 1), *_predicted(saved, block, trust)])
-            done += len(block)
+            first, done = done + 1, done + len(block)
+            table.write([np.arange(first, done + 1), *_predicted(saved, block, trust)])
             narration.detail("write", f"{done:,} rows into {out}")
             narration("write", round(100 * blocks.share_read), 100)
     return session.result(

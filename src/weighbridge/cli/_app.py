@@ -69,7 +69,9 @@ class App(click.Group):
                 session.out.write(said.getvalue(), end="")
             return found if isinstance(found, int) else 0
 
-        sys.exit(run_safely(call, session, words))
+        exit_code = run_safely(call, session, words)
+        sys.stdout = session.out.stream
+        sys.exit(exit_code)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the front page: one line for each command, and one example."""
@@ -103,8 +105,6 @@ def run_safely(call: Callable[[], int | None], session: Session, words: Sequence
         return INTERRUPTED
     except ReaderGone:
         return READER_GONE
-    except SystemExit as error:
-        return _told(session, DATA, _of_leaving(error), error=error)
     except click.ClickException as error:
         return _told(session, USAGE, _of_usage(error))
     except InputError as error:
@@ -192,28 +192,17 @@ def _of_package(error: ModuleNotFoundError) -> Problem:
     return Problem("WB146", message, (), 'pip install "weighbridge[cli]"', "usage")
 
 
-def _of_leaving(error: SystemExit) -> Problem:
-    """Blame whoever wanted to leave in the middle; we never do."""
-    message = f"code that is not weighbridge's ends the run: SystemExit: {error.code}."
-    help = "correct that code, or do without it"
-    return Problem("WB706", message, (f"in {_place(error)}",), help)
-
-
-def _place(error: BaseException) -> str:
-    """Return where an error was raised, without the folders of this computer."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    path = frame.filename.replace("\\", "/").split("/src/")[-1].split("site-packages/")[-1]
-    return f"{path}:{frame.lineno} in {frame.name}"
-
-
 def _of_defect(error: BaseException, session: Session, words: Sequence[str]) -> Problem:
     """Return a text that can be pasted into an issue as it is."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    # without the folders of this computer, which are nobody's business
+    place = frame.filename.replace("\\", "/").split("/src/")[-1].split("site-packages/")[-1]
     lines = (
         "this is a defect in weighbridge; please report it with these lines:",
         f"weighbridge {__version__}, Python {platform.python_version()}, {platform.system()}",
         f"command: weighbridge {shlex.join(words)}",
         f"stage: {session.narration.stage or 'start'}",
-        f"where: {_place(error)}",
+        f"where: {place}:{frame.lineno} in {frame.name}",
     )
     message = " ".join(f"{type(error).__name__}: {error}".split())
     help = "the same command with --debug shows all of it"

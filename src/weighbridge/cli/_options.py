@@ -110,7 +110,7 @@ class ExampleCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what it prints goes through its session."""
-        ctx.obj.keep_output()
+        ctx.obj.own_output()
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:  # raised by code that is not ours; a signal is `Interrupted`

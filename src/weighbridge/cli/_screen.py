@@ -10,8 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from textwrap import fill, wrap
+from textwrap import fill
 from typing import Any, TextIO
 
 import click
@@ -41,24 +40,9 @@ _SHOWN: dict[int, str] = {
     **{ord(mark): _CODES[name] for name, mark in _MARKS.items()},
 }
 # What stands for a character where the stream cannot write it.
-_ASCII: dict[str, str | int | None] = {
-    "█": "#",
-    "─": "-",
-    "–": "-",
-    "—": "-",
-    "→": "->",
-    "−": "-",
-    "×": "x",
-    "…": "...",
-    "∞": "inf",
-    "≤": "<=",
-    "≥": ">=",
-    "·": "-",
-    "’": "'",
-    "“": '"',
-    "”": '"',
-}
-_BLOCKS: dict[str, str | int | None] = {"█": "#", "─": "-"}
+_STANDS = '# - - - -> - x ... inf <= >= - \' " "'
+_ASCII = str.maketrans(dict(zip("█─–—→−×…∞≤≥·’“”", _STANDS.split(), strict=True)))
+_BLOCKS = str.maketrans("█─", "#-")
 # What a stage does, until something more exact is known.
 _DETAILS = {
     "read": "the two files",
@@ -122,9 +106,9 @@ class Screen:
         """Return text in the characters that the stream has, without any that a terminal obeys."""
         text = text.translate(_SHOWN)
         if not self.is_unicode:
-            text = text.translate(str.maketrans(_ASCII))
+            text = text.translate(_ASCII)
         elif self.plain:
-            text = text.translate(str.maketrans(_BLOCKS))
+            text = text.translate(_BLOCKS)
         return text.encode(self.encoding, "backslashreplace").decode(self.encoding)
 
     def styled(self, text: str, role: str | None = None, *, bold: bool = False) -> str:
@@ -175,7 +159,7 @@ class Narration(Stages):
 
     def detail(self, stage: str, text: str) -> None:
         """Say what a stage does or did, in a few words."""
-        self._details[stage] = text
+        self._details[stage] = self.screen.text(text.replace("\n", "\\n"))
 
     def count(self, stage: str, unit: str) -> None:
         """Say what is counted in a stage: fits, rows, or %."""
@@ -217,7 +201,7 @@ class Narration(Stages):
             if not self._is_live or not self.stage or self._clock() - self.begun < _QUIET:
                 return
             self._wipe()
-            self._line = self.screen.text(self._running())
+            self._line = self._running()
             self.screen.write(self._line, end="")
 
     def _tick(self) -> None:
@@ -270,13 +254,13 @@ class Session:
         self.on_interrupt: Callable[[], list[str]] = lambda: ["no file was written"]
         self.left = False  # whether an interrupt has been told
 
-    def keep_output(self) -> None:
-        """Keep standard output to ourselves: what others print from here on goes to the errors."""
-        sys.stdout, encoding = self.err.stream, self.out.encoding
-        with suppress(OSError):  # streams in memory, whose prints are all Python's, have no number
-            ours, errors = self.out.stream.fileno(), self.err.stream.fileno()
-            self.out.stream = os.fdopen(os.dup(ours), "w", encoding=encoding)
-            os.dup2(errors, ours)
+    def own_output(self) -> None:
+        """Keep standard output to ourselves: what anybody else prints goes to standard error."""
+        sys.stdout, stream = self.err.stream, self.out.stream
+        if stream is sys.__stdout__:  # prints of compiled code and of other processes too
+            again = os.dup(stream.fileno())
+            os.dup2(self.err.stream.fileno(), stream.fileno())
+            self.out.stream = os.fdopen(again, "w", encoding=self.out.encoding)
 
     def result(self, **parts: Any) -> dict[str, Any]:
         """Return a result with every key that the schema asks for."""
@@ -340,16 +324,14 @@ def finding_text(finding: dict[str, str]) -> str:
 def within_columns(text: str) -> str:
     """Return text with lines of at most 80 columns; a long word, such as a path, stays whole."""
     return "\n".join(
-        "\n".join(
-            wrap(
-                line,
-                COLUMNS,
-                subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+        line
+        if len(line) <= COLUMNS
+        else fill(
+            line,
+            COLUMNS,
+            subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
         )
-        if len(line) > COLUMNS
-        else line
         for line in text.split("\n")
     )
