@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, redirect_stdout, suppress
 from types import FrameType
 from typing import Any, NoReturn
@@ -113,10 +114,12 @@ def run_safely(call: Callable[[], int | None], session: Session, words: Sequence
         return _told(session, DATA, _of_storage(error))
     except ModuleNotFoundError as error:
         return _told(session, USAGE, _of_package(error), error=error)
-    except MemoryError:
+    except (MemoryError, BrokenExecutor) as error:
         message = "there is not enough memory for this run."
+        if isinstance(error, BrokenExecutor):
+            message = "a parallel job was killed, most likely for want of memory."
         problem = Problem("WB142", message, (), "fewer rows, fewer columns, or --jobs 1")
-        return _told(session, DATA, problem)
+        return _told(session, DATA, problem, error=error)
     # the one place where a mistake of ours ends, whatever it is
     except BaseException as error:  # noqa: BLE001
         return _told(session, DEFECT, _of_defect(error, session, words), error=error)
