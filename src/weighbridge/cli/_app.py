@@ -66,8 +66,7 @@ class App(click.Group):
         def call() -> int | None:
             with redirect_stdout(io.StringIO()) as said:  # help, which click prints by itself
                 found = super(App, self).main(words, "weighbridge", *arguments, **options)
-            if said.getvalue():
-                session.out.write(said.getvalue(), end="")
+            session.out.write(said.getvalue(), end="")
             return found if isinstance(found, int) else 0
 
         exit_code = run_safely(call, session, words)
