@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import cpu_count
 
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
-from weighbridge.adaptation import load_model
+from weighbridge.adaptation import Settings, load_model
 from weighbridge.report import facts_of, snippets
 
 FILES = ["model.skops", "report.html", "result.json", "weights.csv"]
@@ -244,6 +245,40 @@ def wrong():
 def broken():
     raise KeyError
 """
+# Others, which also print, and want to leave or to be interrupted.
+LEAVING = """
+import os, signal, sys
+from sklearn.linear_model import LogisticRegression
+
+print("loud")
+
+def made():
+    sys.exit(0)
+
+class Fit(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        sys.exit("enough")
+
+class Late(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        if len(y) < 400:
+            sys.exit()
+        return super().fit(X, y, sample_weight)
+
+class Predict(LogisticRegression):
+    def predict(self, X):
+        sys.exit(0)
+
+class Deep(LogisticRegression):
+    def predict(self, X):
+        return self.predict(X)
+
+def interrupted():
+    raise KeyboardInterrupt
+
+def signalled():
+    os.kill(os.getpid(), signal.SIGINT)
+"""
 
 
 @pytest.mark.parametrize(
@@ -276,6 +311,93 @@ def test_a_failure_inside_an_own_model_is_not_a_defect_of_ours(
         shown = run(*ADAPT, "--model", model, "--out", tmp_path / "out", "--debug").stderr
         assert "Traceback" in shown
         assert "in broken" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("leave:x", "fails when it is imported: SystemExit: 0. help: correct"),
+        ("leaving:made", "fails when it is made: SystemExit: 0. in leaving.py line 8, made"),
+        ("leaving:Fit", "fails when it is fitted: SystemExit: enough. in leaving.py line 12"),
+        pytest.param(
+            "leaving:Late",
+            "in the middle of the work: SystemExit. in leaving.py line 17",
+            marks=pytest.mark.more,
+        ),
+        ("leaving:Predict", "fails when it predicts: SystemExit: 0."),
+        ("leaving:Deep", "fails when it predicts: RecursionError: maximum recursion"),
+    ],
+)
+def test_an_own_model_that_wants_to_leave_is_blamed_and_what_it_prints_is_no_json(
+    here, tmp_path, monkeypatch, name, words
+):
+    (tmp_path / "leave.py").write_text("raise SystemExit(0)")
+    (tmp_path / "leaving.py").write_text(LEAVING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "leaving", raising=False)
+    result = run(*ADAPT, "--model", name, "--out", tmp_path / "out", "--json")
+    assert result.exit_code == 3
+    assert valid(result.stdout)["failure"]["findings"][0]["code"] == "WB706"
+    assert words in " ".join(result.stderr.split())
+    assert ("loud\n" in result.stderr) is name.startswith("leaving")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", ["interrupted", "signalled"])
+def test_an_own_model_that_interrupts_the_run_ends_it_as_ctrl_c_does(tmp_path, name):
+    write_clinic(tmp_path, 100, 100)
+    (tmp_path / "leaving.py").write_text(LEAVING)
+    done = installed(tmp_path, *ADAPT, "--model", f"leaving:{name}", "--quiet", "--json")
+    assert done.returncode == 130
+    assert valid(done.stdout)["failure"]["findings"][0]["code"] == "WB902"
+    said = "no file was written; the same command starts again"
+    assert done.stderr == f"loud\ninterrupted during read\n  {said}\n"
+
+
+# A model that prints wherever its code runs, and in other processes may want to leave.
+LOUD = """
+import os, sys
+from multiprocessing import parent_process
+from sklearn.linear_model import LogisticRegression
+
+class Loud(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        print("loud")
+        os.write(1, b"raw\\n")
+        if os.environ.get("LEAVE") and parent_process() is not None:
+            sys.exit(0) if os.environ["LEAVE"] == "exit" else os._exit(0)
+        return super().fit(X, y, sample_weight)
+"""
+
+
+@pytest.mark.more
+@pytest.mark.parametrize(
+    ("leave", "words"),
+    [
+        ("", "write"),
+        ("exit", "in the middle of the work: SystemExit: 0"),
+        ("kill", "error WB142: a parallel job was killed"),
+    ],
+)
+def test_in_parallel_jobs_too_prints_go_to_standard_error_and_who_leaves_is_blamed(
+    tmp_path, monkeypatch, leave, words
+):
+    write_clinic(tmp_path, 200, 100)
+    (tmp_path / "loud_model.py").write_text(LOUD)
+    monkeypatch.setenv("LEAVE", leave)
+    fixed = ("--lam", "0.5", "--alpha", "1", "--ratio", "gaussian", "--jobs", "9" * 20, "--json")
+    done = installed(tmp_path, *ADAPT, "--model", "loud_model:Loud", *fixed)
+    assert done.returncode == (3 if leave else 0), done.stderr
+    assert bool(valid(done.stdout)["failure"]) is bool(leave)
+    assert words in " ".join(done.stderr.split())
+    assert "loud\n" in done.stderr
+    assert "raw\n" in done.stderr
+
+
+@pytest.mark.parametrize(("n_jobs", "most"), [(1, 1), (-1, -1), (10**20, cpu_count())])
+def test_there_are_never_more_parallel_fits_than_cores(n_jobs, most):
+    assert Settings("y", n_jobs=n_jobs).n_parallel == most
 
 
 def installed(folder, *words):

@@ -1,13 +1,17 @@
 """What a command says while it works, and in which characters."""
 
 import io
+import json
 import re
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from cli_runs import run
 from weighbridge.cli._adapt import workload_text
-from weighbridge.cli._screen import COLUMNS, Narration, Screen, spent, within_columns
+from weighbridge.cli._screen import COLUMNS, Narration, Screen, Session, spent, within_columns
 from weighbridge.verdict import Workload
 
 STAGES = ("read", "shift", "bridge", "verify", "write")
@@ -56,6 +60,104 @@ def test_signs_that_turn_a_line_are_shown_as_escapes(tmp_path):
     with path.open("w", encoding="utf-8") as stream:
         Screen(stream).write("note: \u202eabc\u202c")
     assert path.read_text(encoding="utf-8") == "note: \\u202eabc\\u202c\n"
+
+
+# Of C0, DEL, C1, directions and separators of lines: all that a terminal or a pager obeys.
+_RANGES = ((0, 10), (11, 32), (127, 160), (0x2028, 0x202F), (0x2066, 0x206A))
+OBEYED = [*"\u061c\u200e\u200f", *(chr(sign) for ends in _RANGES for sign in range(*ends))]
+
+
+def obeyed(text):
+    return sorted({sign for sign in text if sign in OBEYED})
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+def test_no_sign_of_a_name_reaches_the_terminal_but_as_text(monkeypatch, terminal, encoding):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Stream(terminal=terminal, encoding=encoding)
+    Screen(stream).write("".join(OBEYED) + "\udcff\n[red]")
+    assert obeyed(stream.getvalue()) == []
+    assert stream.getvalue().startswith("\\u061c\\u200e\\u200f\\x00\\x01")
+    assert stream.getvalue().endswith("\\udcff\n[red]\n")
+
+
+def test_our_own_colours_stay_around_a_name_that_wants_others(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Stream(terminal=True)
+    screen = Screen(stream)
+    screen.write(screen.styled("\x1b[31mred\x1b]0;title\x07", "good", bold=True))
+    assert stream.getvalue() == "\x1b[32m\x1b[1m\\x1b[31mred\\x1b]0;title\\x07\x1b[0m\n"
+
+
+@pytest.mark.parametrize("word", ["--plain", "NO_COLOR"])
+def test_without_colour_too_the_line_of_a_stage_is_erased(monkeypatch, word):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1" if word == "NO_COLOR" else "")
+    stream, clock = Stream(terminal=True), Clock()
+    narration = Narration(Screen(stream, plain=word == "--plain"), clock=clock)
+    narration("shift", 0, 1)
+    clock.now = 2
+    narration.draw()
+    narration.finish()
+    assert "\r\x1b[K  shift" in stream.getvalue()
+
+
+def test_json_has_every_sign_as_an_escape_and_the_same_text():
+    for encoding in ("utf-8", "latin-1"):
+        stream = Stream(terminal=True, encoding=encoding)
+        session = Session(["explain", "--json"])
+        session.out = Screen(stream)
+        text = "größe 年" + "".join(OBEYED) + "\udcff"
+        session.print_json({"name": text})
+        assert obeyed(stream.getvalue()) == []
+        assert json.loads(stream.getvalue()) == {"name": text}
+        assert ("größe" in stream.getvalue()) is (encoding == "utf-8")
+
+
+def test_a_name_with_a_line_break_stays_on_its_line_of_narration():
+    stream, clock = Stream(terminal=False), Clock()
+    narration = Narration(Screen(stream), clock=clock)
+    narration.say("weighbridge adapt: a\nerror WB901: b.csv")
+    narration.detail("read", "a\n\x1b" + 80 * "b")
+    narration("read", 0, 1)
+    narration.finish()
+    first, second = stream.getvalue().splitlines()
+    assert first == "weighbridge adapt: a\\nerror WB901: b.csv"
+    assert second.startswith("  read     a\\n\\x1bbbb")
+    assert len(second) <= COLUMNS
+
+
+EVIL = "a\x1b]0;title\x07\x9b31m\u202e[red]"
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code"),
+    [
+        (("weights", f"{EVIL}.csv", "deploy.csv", "--ratio", "gaussian"), 0),
+        (("weights", f"{EVIL}.csv", "deploy.csv", "--ratio", "gaussian", "--json"), 0),
+        (("weights", f"{EVIL}.csw", "deploy.csv"), 2),
+        (("weights", f"{EVIL}.csv", "deploy.csv", "--drop", EVIL + "x"), 2),
+        (("weights", f"{EVIL}.csv", "deploy.csv", "--lam", EVIL), 2),
+        (("weights", f"{EVIL}.csv", "deploy.csv", f"--{EVIL}"), 2),
+        (("adapt", f"{EVIL}.csv", "deploy.csv", "--label", EVIL, "--model", "evil:make"), 3),
+        ((EVIL,), 2),
+    ],
+)
+def test_no_command_passes_on_what_a_terminal_would_obey(tmp_path, monkeypatch, words, exit_code):
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(60, 2)), rng.normal(1, 1, size=(60, 2))
+    for name, table in ((f"{EVIL}.csv", x), ("deploy.csv", z)):
+        frame = pd.DataFrame(table, columns=["x", EVIL])
+        frame.assign(label=rng.integers(0, 2, 60)).to_csv(tmp_path / name, index=False)
+    (tmp_path / "evil.py").write_text(f"def make(): raise ValueError({EVIL!r})")
+    monkeypatch.chdir(tmp_path)
+    result = run(*words, "--debug")
+    assert result.exit_code == exit_code
+    assert "a\\x1b]0;title" in result.output or "a\\u001b]0;title" in result.output
+    assert obeyed(result.stdout + result.stderr) == []
 
 
 def test_elsewhere_than_at_a_terminal_a_stage_is_one_line_and_no_carriage_return():
@@ -188,7 +290,8 @@ def test_plain_has_no_colour_and_no_blocks(monkeypatch):
 def test_colour_only_at_a_terminal_and_never_with_no_color(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[" in Screen(Stream(terminal=True)).styled("good", "good")
+    screen = Screen(Stream(terminal=True))
+    assert screen.text(screen.styled("good", "good")) == "\x1b[32mgood\x1b[0m"
     assert Screen(Stream(terminal=False)).styled("good", "good") == "good"
     monkeypatch.setenv("NO_COLOR", "1")
     assert Screen(Stream(terminal=True)).styled("good", "good") == "good"

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 import tracemalloc
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge import Geodesic, fit_ratio
 from weighbridge._tables import TableWriter, defused
 from weighbridge.adaptation import load_model
+from weighbridge.adaptation._saved_model import SavedModel, model_bytes
 from weighbridge.cli import _weights
 from weighbridge.cli._inputs import MOST_ROWS, block_rows
 from weighbridge.cli._options import Memory
@@ -142,7 +144,8 @@ def test_parquet_needs_its_package_and_says_so_before_the_work(here):
 
 
 def test_predictions_are_those_of_the_model(here):
-    result = run("predict", "weighbridge-out/model.skops", "deploy.csv")
+    # far more jobs than cores are as many as there are cores
+    result = run("predict", "weighbridge-out/model.skops", "deploy.csv", "--jobs", 10**20)
     assert result.exit_code == 0
     assert within_80_columns(result.output)
     assert "300 predictions of readmitted" in result.stdout
@@ -155,6 +158,56 @@ def test_predictions_are_those_of_the_model(here):
     assert table[["probability_0", "probability_1"]].to_numpy() == pytest.approx(chances, abs=1e-12)
     again = run("predict", "weighbridge-out/model.skops", "deploy.csv", "--json", "--quiet")
     assert valid(again.stdout)["predictions"]["n"] == 300
+
+
+# A model of the user's own, which is trusted, and fails when it predicts or when it is loaded.
+OWN = """
+import os, sys
+from sklearn.linear_model import LogisticRegression
+
+if os.environ.get("FAIL") == "import":
+    sys.exit(0)
+
+class Own(LogisticRegression):
+    def predict(self, X):
+        print("loud")
+        if os.environ["FAIL"] == "predict":
+            raise ValueError("too hot")
+        if os.environ["FAIL"] == "leave":
+            sys.exit(0)
+        return super().predict(X)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fail", "code", "words"),
+    [
+        ("predict", "WB706", "fails when it predicts: ValueError: too hot. help: correct"),
+        ("leave", "WB706", "fails when it predicts: SystemExit: 0. help: correct"),
+        ("import", "WB710", "SystemExit: 0 help: name the model.skops"),
+        ("", None, "loud"),
+    ],
+)
+def test_an_own_model_that_fails_or_leaves_in_predictions_is_blamed(
+    tmp_path, monkeypatch, fail, code, words
+):
+    (tmp_path / "own_predict.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    X = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
+    X.to_csv("data.csv", index=False)
+    model = import_module("own_predict").Own().fit(X, [0, 0, 1, 1])
+    saved = SavedModel(model, {"age": "numeric"}, "y", "classification", "none", "0.1")
+    (tmp_path / "own.skops").write_bytes(model_bytes(saved))
+    monkeypatch.delitem(sys.modules, "own_predict")
+    monkeypatch.setenv("FAIL", fail)
+    result = run("predict", "own.skops", "data.csv", "--trust", "own_predict.Own", "--json")
+    assert result.exit_code == {"WB706": 3, "WB710": 2, None: 0}[code]
+    found = valid(result.stdout)
+    assert words in " ".join(result.stderr.split())
+    assert (tmp_path / "predictions.csv").exists() is (code is None)
+    if code:
+        assert found["failure"]["findings"][0]["code"] == code
 
 
 def test_columns_may_be_more_and_in_any_order_but_none_may_be_missing(here, tmp_path):

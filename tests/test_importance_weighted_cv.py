@@ -612,7 +612,7 @@ def test_a_killed_search_repeats_nothing(tmp_path):
     assert not set(before[1:-1]) & set(after[1:-1])
 
 
-def test_progress(capsys, curved):
+def test_progress(capsys, curved, monkeypatch):
     model = ImportanceWeightedCV(LinearRegression(), curved.ratio, verbose=1)
     model.set_params(search=GridSearch(3, 2)).fit(curved.X, curved.y)
     written = capsys.readouterr().err
@@ -621,6 +621,9 @@ def test_progress(capsys, curved):
     model.set_params(verbose=0).fit(curved.X, curved.y)
     model.set_params(verbose=None).fit(curved.X, curved.y)  # no terminal, and short
     assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys, "stderr", None)  # as in a program without a console
+    for verbose in (None, 1):
+        model.set_params(verbose=verbose).fit(curved.X, curved.y)
 
 
 def test_warnings_point_to_the_line_of_the_caller():

@@ -106,7 +106,8 @@ class SearchProgress:
 
     def __init__(self, verbose: int | None, estimator: Any) -> None:
         # 0 is silent, 1 reports at once, None to a terminal only, after two seconds
-        self.shows_line = verbose is None and sys.stderr.isatty() if not verbose else True
+        wanted = sys.stderr and (sys.stderr.isatty() if verbose is None else verbose)
+        self.shows_line = bool(wanted)
         self.has_callbacks = hasattr(estimator, "_skl_callbacks")
         self._estimator = estimator
         self._fit: Any = None

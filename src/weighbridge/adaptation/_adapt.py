@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import cpu_count
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
@@ -71,6 +72,11 @@ class Settings:
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
     weight: str | None = None
+
+    @property
+    def n_parallel(self) -> int:
+        """How many fits run at once: `n_jobs`, but never more than there are cores."""
+        return min(self.n_jobs, cpu_count())
 
     def check(self, option: Option) -> None:
         """Refuse settings that make no sense, all of them together, before any work."""
@@ -150,7 +156,7 @@ def adapt(
     seed : int, default=0
         Same seed and tables, same result.
     n_jobs : int, default=1
-        Parallel fits; also caps the threads of the libraries underneath.
+        Parallel fits, at most one a core; also caps the threads of the libraries underneath.
     journal : path, optional
         Folder that keeps finished fits of a search, so that a run that was stopped can go on.
     progress : function ``progress(stage, done, total)``, optional
@@ -216,7 +222,7 @@ def run(
     stages("shift", 0, 1)
     imported = _imported(asked.models, settings)
     with (
-        threadpool_limits(settings.n_jobs if settings.n_jobs > 0 else os.cpu_count()),
+        threadpool_limits(settings.n_parallel if settings.n_jobs > 0 else os.cpu_count()),
         tried_models(imported, inputs.X, pair, option),
     ):
         verdicts = assess_models(
@@ -229,7 +235,7 @@ def run(
                 ratio=inputs.ratio,
                 scoring=asked.scoring,
                 confidence=settings.confidence,
-                n_jobs=settings.n_jobs,
+                n_jobs=settings.n_parallel,
                 random_state=settings.seed,
                 journal=journal,
                 progress=stages,
@@ -313,7 +319,7 @@ def _model(
     if alpha is not None:
         bounds["alpha_bounds"] = (alpha, alpha)
     tuned = ImportanceWeightedCV(
-        estimator, n_jobs=settings.n_jobs, random_state=settings.seed, verbose=0, **bounds
+        estimator, n_jobs=settings.n_parallel, random_state=settings.seed, verbose=0, **bounds
     )
     return name, tuned
 

@@ -284,7 +284,7 @@ def _imported(name: str, option: Option) -> Any:
             + ", a module that Python finds and an estimator in it",
         ) from error
     # code that is not ours can raise anything
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failure_of(name, "when it is imported", error, option) from error
     finally:
         sys.path.remove("")
@@ -338,7 +338,7 @@ def _call_own(name: str, doing: str, call: Callable[[], Any], option: Option) ->
     except (InputError, MemoryError):
         raise
     # code that is not ours can raise anything
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failure_of(name, doing, error, option) from error
 
 
@@ -368,14 +368,14 @@ def tried_models(models: Mapping[str, Any], X: Any, pair: Pair, option: Option) 
     except (InputError, MemoryError):
         raise
     # code that is not ours can raise anything
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         for name, model in models.items():
             if _went_through(error, name, model):
                 raise _failure_of(name, "in the middle of the work", error, option) from error
         raise
 
 
-def _failure_of(name: str, doing: str, error: Exception, option: Option) -> InputError:
+def _failure_of(name: str, doing: str, error: BaseException, option: Option) -> InputError:
     """Return the failure of a model in words: which, when, and what it said."""
     said = escaped(" ".join(f"{type(error).__name__}: {error}".split())).rstrip(": .")
     said = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
@@ -388,7 +388,7 @@ def _failed(message: str, evidence: tuple[str, ...], option: Option) -> InputErr
     return InputError([Problem("WB706", message, evidence, help)])
 
 
-def _place(error: Exception, name: str) -> Iterator[str]:
+def _place(error: BaseException, name: str) -> Iterator[str]:
     """Yield the last line of the user's own module that was reached."""
     file = _file_of_module(name)
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
@@ -396,7 +396,7 @@ def _place(error: Exception, name: str) -> Iterator[str]:
         yield f"in {shown_file(Path(file).name)} line {frames[-1].lineno}, {frames[-1].name}"
 
 
-def _went_through(error: Exception, name: str, model: Any) -> bool:
+def _went_through(error: BaseException, name: str, model: Any) -> bool:
     """Return whether an error came up through the code of a model, here or in another process."""
     if isinstance(error, PicklingError):  # named models can be sent to other processes
         return True

@@ -236,7 +236,7 @@ def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> Save
         content = skops.io.load(path, trusted=list(unknown))
     except InputError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _not_a_model(path, error) from error
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise _not_a_model(path, None)
@@ -271,7 +271,7 @@ def _strange(path: Path, types: list[str], option: Option) -> InputError:
     )
 
 
-def _not_a_model(path: Path, error: Exception | None) -> InputError:
+def _not_a_model(path: Path, error: BaseException | None) -> InputError:
     evidence = (f"{type(error).__name__}: {str(error)[:100]}",) if error else ()
     return _refused(
         "WB710",

@@ -188,7 +188,8 @@ class Job:
         """Say how long a slow model will take, before it starts."""
         from joblib import cpu_count
 
-        said = workload_text(work, self.settings["n_jobs"], cpu_count())
+        cores = cpu_count()
+        said = workload_text(work, min(self.settings["n_jobs"], cores), cores)
         if said is not None:
             self.session.narration.say(f"  {said}")
 
@@ -321,11 +322,7 @@ def _files_block(files: Mapping[str, str], used: Candidate) -> str:
     if len(used.mixture) > 1:  # an average of models has no weights of its own
         said["weights"] = "weights of its largest part"
     rows = [
-        (
-            files[kind],
-            said[kind],
-            _bytes_text(Path(files[kind]).stat().st_size),
-        )
+        (files[kind], said[kind], _bytes_text(Path(files[kind]).stat().st_size))
         for kind in _FILES
         if kind in files
     ]
@@ -366,9 +363,8 @@ def _actual_lines(parts: list[str], outside: list[str], n_judged: int) -> list[s
     elif not outside:
         said = "every one is inside its interval" if n_judged > 1 else "it is inside its interval"
     else:
-        said = f"outside its interval: {', '.join(outside)}; the others are inside"
-        if len(outside) == n_judged:
-            said = f"outside its interval: {', '.join(outside)}"
+        others = "; the others are inside" * (len(outside) < n_judged)
+        said = f"outside its interval: {', '.join(outside)}{others}"
     return [*lines, " " * 19 + said]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,15 +95,15 @@ def _write(
     names, done = _names(saved), 0
     rows = block_rows(len(saved.features), working_memory)
     with (
-        threadpool_limits(jobs),
+        threadpool_limits(min(jobs, os.cpu_count() or 1)),
         config_context(working_memory=working_memory),
         write_whole(out) as temporary,
         TableWriter(temporary, names) as table,
     ):
         blocks = read_blocks(data, saved.features, rows=rows)
         for block in blocks:
-            table.write([np.arange(done + 1, done + len(block) + 1), *_predicted(saved, block)])
-            done += len(block)
+            first, done = done + 1, done + len(block)
+            table.write([np.arange(first, done + 1), *_predicted(saved, block, trust)])
             narration.detail("write", f"{done:,} rows into {out}")
             narration("write", round(100 * blocks.share_read), 100)
     return session.result(
@@ -147,14 +148,22 @@ def _names(saved: SavedModel) -> list[str]:
     return names
 
 
-def _predicted(saved: SavedModel, block: Any) -> list[Any]:
+def _predicted(saved: SavedModel, block: Any, trust: tuple[str, ...]) -> list[Any]:
     """Return the predictions of a block, and for classes their probabilities."""
     import numpy as np
 
-    predictions = np.asarray(saved.model.predict(block))
-    if not _has_chances(saved):
-        return [predictions]
-    return [predictions, *np.asarray(saved.model.predict_proba(block)).T]
+    try:
+        predictions = np.asarray(saved.model.predict(block))
+        if not _has_chances(saved):
+            return [predictions]
+        return [predictions, *np.asarray(saved.model.predict_proba(block)).T]
+    except (Exception, SystemExit) as error:
+        if not trust:
+            raise
+        said = one_line(f"{type(error).__name__}: {error}", 300)
+        message = f"the model fails when it predicts: {said}."
+        problem = Problem("WB706", message, (), f"correct {listed(trust)}, or train another model")
+        raise InputError([problem]) from error
 
 
 def _has_chances(saved: SavedModel) -> bool:
@@ -207,7 +216,7 @@ def _refused(path: Path, error: Exception) -> Problem:
 
 def _without_page(path: Path, content: dict[str, Any]) -> Problem:
     """Say why a result that is whole cannot be drawn."""
-    name, command = shown_file(str(path)), content.get("command")
+    name, command = shown_file(str(path)), one_line(str(content.get("command")))
     message = f"{name} is the result of `weighbridge {command}`, which has no page."
     if content.get("failure"):
         message = f"{name} is the result of a run that failed; it has no page."

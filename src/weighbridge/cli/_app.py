@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import platform
 import shlex
@@ -11,7 +12,8 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager, redirect_stdout, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -25,7 +27,7 @@ from weighbridge.cli._after import explain, predict, report
 from weighbridge.cli._demo import demo
 from weighbridge.cli._diagnose import diagnose
 from weighbridge.cli._options import CONTEXT
-from weighbridge.cli._screen import ReaderGone, Session, within_columns
+from weighbridge.cli._screen import Interrupted, ReaderGone, Session, within_columns
 from weighbridge.cli._weights import weights
 from weighbridge.exceptions import InputError
 
@@ -62,10 +64,14 @@ class App(click.Group):
         options |= {"standalone_mode": False, "obj": session}
 
         def call() -> int | None:
-            found = super(App, self).main(words, "weighbridge", *arguments, **options)
+            with redirect_stdout(io.StringIO()) as said:  # help, which click prints by itself
+                found = super(App, self).main(words, "weighbridge", *arguments, **options)
+            session.out.write(said.getvalue(), end="")
             return found if isinstance(found, int) else 0
 
-        sys.exit(run_safely(call, session, words))
+        exit_code = run_safely(call, session, words)
+        sys.stdout = session.out.stream
+        sys.exit(exit_code)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the front page: one line for each command, and one example."""
@@ -89,10 +95,6 @@ for command in (demo, adapt, diagnose, weights, predict, report, explain):
     app.add_command(command)
 
 
-class Interrupted(BaseException):
-    """Ctrl-C, and no KeyboardInterrupt: a search takes that for a wish for the best so far."""
-
-
 def run_safely(call: Callable[[], int | None], session: Session, words: Sequence[str]) -> int:
     """Run a command; return its exit code, and tell whatever ended it."""
     try:
@@ -111,12 +113,14 @@ def run_safely(call: Callable[[], int | None], session: Session, words: Sequence
         return _told(session, DATA, _of_storage(error))
     except ModuleNotFoundError as error:
         return _told(session, USAGE, _of_package(error), error=error)
-    except MemoryError:
+    except (MemoryError, BrokenExecutor) as error:
         message = "there is not enough memory for this run."
+        if isinstance(error, BrokenExecutor):
+            message = "a parallel job was killed, most likely for want of memory."
         problem = Problem("WB142", message, (), "fewer rows, fewer columns, or --jobs 1")
-        return _told(session, DATA, problem)
+        return _told(session, DATA, problem, error=error)
     # the one place where a mistake of ours ends, whatever it is
-    except Exception as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001
         return _told(session, DEFECT, _of_defect(error, session, words), error=error)
 
 
@@ -127,8 +131,7 @@ def _told(
     session.err.write(within_columns(str(InputError(problems))))
     if error is not None and session.debug:
         session.err.write("".join(traceback.format_exception(error)).rstrip())
-    if session.json is not None:
-        session.print_json(_failed_result(session, exit_code, *problems))
+    _print_failure(session, exit_code, *problems)
     return exit_code
 
 
@@ -142,16 +145,19 @@ def _say_farewell(session: Session) -> None:
     during = f" during {stage}" if stage else ""
     kept = [f"  {line}" for line in session.on_interrupt()]
     session.err.write("\n".join([f"interrupted{during}", *kept]))
-    if session.json is not None:
-        problem = Problem("WB902", f"the run was interrupted{during}.", (), "start it again")
-        session.print_json(_failed_result(session, INTERRUPTED, problem))
+    problem = Problem("WB902", f"the run was interrupted{during}.", (), "start it again")
+    _print_failure(session, INTERRUPTED, problem)
 
 
-def _failed_result(session: Session, exit_code: int, *problems: Problem) -> dict[str, object]:
+def _print_failure(session: Session, exit_code: int, *problems: Problem) -> None:
+    """Print what failed as JSON, if asked for; where nobody can read it, the exit code stays."""
+    if session.json is None:
+        return
     findings = [problem.to_dict() for problem in problems]
     stage = session.narration.stage
     parts = {"exit_code": exit_code, "stage": stage, "findings": findings}
-    return session.result(failure=parts, findings=findings)
+    with suppress(ReaderGone, OSError):
+        session.print_json(session.result(failure=parts, findings=findings))
 
 
 def _of_usage(error: click.ClickException) -> Problem:
@@ -179,6 +185,7 @@ def _of_storage(error: OSError) -> Problem:
     reason = error.strerror or str(error)
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     help = "make room there, or write elsewhere" if full else "check the path and its permissions"
+    help = "send it to a file: > answer.txt" if error.errno == errno.EBADF else help
     return Problem("WB141", f"{name}: {reason}.", ("nothing was left half written",), help)
 
 
@@ -187,7 +194,7 @@ def _of_package(error: ModuleNotFoundError) -> Problem:
     return Problem("WB146", message, (), 'pip install "weighbridge[cli]"', "usage")
 
 
-def _of_defect(error: Exception, session: Session, words: Sequence[str]) -> Problem:
+def _of_defect(error: BaseException, session: Session, words: Sequence[str]) -> Problem:
     """Return a text that can be pasted into an issue as it is."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     # without the folders of this computer, which are nobody's business

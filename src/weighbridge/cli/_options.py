@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from weighbridge.cli._screen import Session
+from weighbridge.cli._screen import Interrupted, Session
 
 # The least working memory in MiB: blocks of some hundred rows, if there are many columns.
 LEAST_MEMORY = 16
@@ -108,6 +108,14 @@ class ExampleCommand(click.Command):
                 with formatter.section(group.capitalize()):
                     formatter.write_dl(records)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what it prints goes through its session."""
+        ctx.obj.own_output()
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # raised by code that is not ours; a signal is `Interrupted`
+            raise Interrupted from None
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give a bare ``--json`` its value, lest it takes the file behind it for one."""
         end = args.index("--") if "--" in args else len(args)
@@ -194,7 +202,7 @@ jobs_option = option(
     metavar="N",
     default=1,
     show_default=True,
-    help="Parallel fits; also caps the threads of the libraries underneath.",
+    help="Parallel fits, at most one a core; also caps the threads of the libraries underneath.",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from textwrap import fill, wrap
+from textwrap import fill
 from typing import Any, TextIO
 
 import click
@@ -19,32 +20,29 @@ from weighbridge._files import SCHEMA
 from weighbridge._findings import Stages
 
 COLUMNS = 80
-# Signs in a name that would turn the direction of the rest of the line are written as escapes.
-_TURNING = {
-    sign: f"\\u{sign:04x}"
-    for sign in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+# What we tell a terminal: the three roles of colour (a word always says the same), and more.
+_CODES = {
+    "good": "\x1b[32m",
+    "caution": "\x1b[33m",
+    "stop": "\x1b[31m",
+    "bold": "\x1b[1m",
+    "end": "\x1b[0m",
+    "wipe": "\r\x1b[K",  # to the start of the line, and erase it
+}
+# Each travels through a text as a lone surrogate, which no file and no command line can hold.
+_MARKS = {name: chr(0xD800 + k) for k, name in enumerate(_CODES)}
+# Signs in a name that a terminal would obey, or that break or turn a line, are written as escapes;
+# those above ASCII as in JSON, which leaves no others.
+_OBEYED = (*range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F))
+_SHOWN: dict[int, str] = {
+    **{sign: f"\\x{sign:02x}" for sign in range(0x20) if sign != ord("\n")},
+    **{sign: f"\\u{sign:04x}" for sign in (*_OBEYED, *range(0x2066, 0x206A))},
+    **{ord(mark): _CODES[name] for name, mark in _MARKS.items()},
 }
 # What stands for a character where the stream cannot write it.
-_ASCII: dict[str, str | int | None] = {
-    "█": "#",
-    "─": "-",
-    "–": "-",
-    "—": "-",
-    "→": "->",
-    "−": "-",
-    "×": "x",
-    "…": "...",
-    "∞": "inf",
-    "≤": "<=",
-    "≥": ">=",
-    "·": "-",
-    "’": "'",
-    "“": '"',
-    "”": '"',
-}
-_BLOCKS: dict[str, str | int | None] = {"█": "#", "─": "-"}
-# The three roles of colour; a word always says the same.
-ROLES = {"good": "green", "caution": "yellow", "stop": "red"}
+_STANDS = '# - - - -> - x ... inf <= >= - \' " "'
+_ASCII = str.maketrans(dict(zip("█─–—→−×…∞≤≥·’“”", _STANDS.split(), strict=True)))
+_BLOCKS = str.maketrans("█─", "#-")
 # What a stage does, until something more exact is known.
 _DETAILS = {
     "read": "the two files",
@@ -73,15 +71,20 @@ _PARTS = (
 )
 
 
+class Interrupted(BaseException):
+    """Ctrl-C, and no KeyboardInterrupt: a search takes that for a wish for the best so far."""
+
+
 class ReaderGone(BaseException):
     """Whoever read the output has gone, as after ``| head``."""
 
 
 class Screen:
-    """One of the two streams of a command; plain has no colour and no block characters."""
+    """One of the two streams of a command, and the only way to it; plain has no colour."""
 
-    def __init__(self, stream: TextIO, *, plain: bool = False):
-        self.stream = stream
+    def __init__(self, stream: TextIO, *, plain: bool = False, name: str = ""):
+        # a stream without a name may be lost: the run goes on without a word
+        self.stream, self.name = stream, name
         self.plain = plain
         self.encoding = getattr(stream, "encoding", None) or "utf-8"
         self.is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
@@ -100,30 +103,31 @@ class Screen:
         return self.encoding.lower().replace("-", "").startswith("utf")
 
     def text(self, text: str) -> str:
-        """Return text in the characters that the stream has."""
-        text = text.translate(_TURNING)
+        """Return text in the characters that the stream has, without any that a terminal obeys."""
+        text = text.translate(_SHOWN)
         if not self.is_unicode:
-            text = text.translate(str.maketrans(_ASCII))
-            text = text.encode(self.encoding, "backslashreplace").decode(self.encoding)
+            text = text.translate(_ASCII)
         elif self.plain:
-            text = text.translate(str.maketrans(_BLOCKS))
-        return text
+            text = text.translate(_BLOCKS)
+        return text.encode(self.encoding, "backslashreplace").decode(self.encoding)
 
     def styled(self, text: str, role: str | None = None, *, bold: bool = False) -> str:
         """Return text in bold or in the colour of a role, where there is colour."""
         if not self.colour or not (role or bold):
             return text
-        return click.style(text, fg=ROLES.get(role or ""), bold=bold or None)
+        return _MARKS.get(role or "", "") + _MARKS["bold"] * bold + text + _MARKS["end"]
 
     def write(self, text: str = "", *, end: str = "\n") -> None:
         """Write text now."""
         try:
-            click.echo(self.text(text) + end, file=self.stream, nl=False, color=self.colour)
-            self.stream.flush()
-        except BrokenPipeError:
+            click.echo(self.text(text) + end, self.stream, nl=False, color=self.is_terminal)
+        except OSError as error:
             # nothing more can be written there, also not when the process ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
-            raise ReaderGone from None
+            if self.name and error.errno == errno.EPIPE:
+                raise ReaderGone from None
+            if self.name:
+                raise OSError(error.errno, error.strerror, self.name) from None
 
 
 class Narration(Stages):
@@ -151,11 +155,11 @@ class Narration(Stages):
         if not self.quiet:
             with self._lock:
                 self._wipe()
-                self.screen.write(within_columns(text))
+                self.screen.write(within_columns(text.replace("\n", "\\n")))
 
     def detail(self, stage: str, text: str) -> None:
         """Say what a stage does or did, in a few words."""
-        self._details[stage] = text
+        self._details[stage] = self.screen.text(text.replace("\n", "\\n"))
 
     def count(self, stage: str, unit: str) -> None:
         """Say what is counted in a stage: fits, rows, or %."""
@@ -197,7 +201,7 @@ class Narration(Stages):
             if not self._is_live or not self.stage or self._clock() - self.begun < _QUIET:
                 return
             self._wipe()
-            self._line = self.screen.text(self._running())
+            self._line = self._running()
             self.screen.write(self._line, end="")
 
     def _tick(self) -> None:
@@ -229,7 +233,7 @@ class Narration(Stages):
 
     def _wipe(self) -> None:
         if self._line:
-            self.screen.write("\r\x1b[K", end="")  # to the start of the line, and erase it
+            self.screen.write(_MARKS["wipe"], end="")
             self._line = ""
 
 
@@ -242,13 +246,21 @@ class Session:
         self.json = next((_json_form(word) for word in options if _json_form(word)), None)
         self.debug = "--debug" in options
         plain = "--plain" in options
-        self.out = Screen(sys.stdout, plain=plain)
+        self.out = Screen(sys.stdout, plain=plain, name="standard output")
         self.err = Screen(sys.stderr, plain=plain)
         self.narration = Narration(self.err, quiet="--quiet" in options)
         self.command = next((word for word in words if not word.startswith("-")), None)
         # what an interrupt leaves behind, in words
         self.on_interrupt: Callable[[], list[str]] = lambda: ["no file was written"]
         self.left = False  # whether an interrupt has been told
+
+    def own_output(self) -> None:
+        """Keep standard output to ourselves: what anybody else prints goes to standard error."""
+        sys.stdout, stream = self.err.stream, self.out.stream
+        if stream is sys.__stdout__:  # prints of compiled code and of other processes too
+            again = os.dup(stream.fileno())
+            os.dup2(self.err.stream.fileno(), stream.fileno())
+            self.out.stream = os.fdopen(again, "w", encoding=self.out.encoding)
 
     def result(self, **parts: Any) -> dict[str, Any]:
         """Return a result with every key that the schema asks for."""
@@ -312,16 +324,14 @@ def finding_text(finding: dict[str, str]) -> str:
 def within_columns(text: str) -> str:
     """Return text with lines of at most 80 columns; a long word, such as a path, stays whole."""
     return "\n".join(
-        "\n".join(
-            wrap(
-                line,
-                COLUMNS,
-                subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+        line
+        if len(line) <= COLUMNS
+        else fill(
+            line,
+            COLUMNS,
+            subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
         )
-        if len(line) > COLUMNS
-        else line
         for line in text.split("\n")
     )

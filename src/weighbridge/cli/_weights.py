@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
-from weighbridge._findings import Finding, one_line, percent
+from weighbridge._findings import Finding, escaped, one_line, percent
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings
 from weighbridge.cli._screen import COLUMNS, Screen, Session, finding_text
@@ -224,7 +224,7 @@ def _text(result: dict[str, Any], screen: Screen) -> str:
         f"{found['largest']:.1f}\n{_left_text(found['left'])}",
         *(finding_text(each) for each in result["findings"]),
         f"  wrote {result['files']['weights']} (columns row, weight, log_ratio; same order as "
-        f"{result['inputs']['train']['file']})",
+        f"{escaped(result['inputs']['train']['file'])})",
     ]
     return "\n\n".join(blocks)
 
