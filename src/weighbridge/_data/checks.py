@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._data.columns import unmasked
+
 # With fewer rows of a sample no interval says anything.
 FEWEST_ROWS = 20
 
@@ -26,7 +28,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
     if sample_weight is None:
         return None
     try:
-        weight = np.array(sample_weight)
+        weight = np.array(unmasked(sample_weight))
         if weight.dtype.kind == "c":
             raise TypeError
         weight = weight.astype(float)

@@ -57,7 +57,7 @@ def device_of(xp: Any, *arrays: object) -> Any:
 def to_numpy(array: Any) -> np.ndarray:
     """Return an array of any library, on any device, as a NumPy array."""
     if not is_foreign(array):
-        return np.asarray(array)
+        return np.asarray(unmasked(array))
     for method in ("cpu", "get"):  # torch, cupy
         if hasattr(array, method):
             return np.asarray(getattr(array, method)())
@@ -91,7 +91,7 @@ def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
     if is_frame(X):
         columns = _frame_columns(X, is_text)
     else:
-        array = np.asarray(X)
+        array = to_numpy(X)
         known = [False] * array.shape[1] if is_text is None else is_text
         columns = [_typed(c, text) for c, text in zip(array.T, known, strict=True)]
     if is_text is None:
@@ -133,9 +133,19 @@ def is_numeric_array(X: Any) -> bool:
     return not sp.issparse(X) and not is_frame(X) and np.asarray(X).dtype.kind in "biuf"
 
 
-def unmasked(X: Any) -> np.ndarray:
-    """Return a masked array as numbers with NaN, which is what masked values are here."""
-    return X.astype(np.float64).filled(np.nan)
+def unmasked(part: Any, whole: str = "") -> Any:
+    """Return a masked array with its gaps as NaN or None; refuse gaps in what must be `whole`."""
+    if not isinstance(part, np.ma.MaskedArray):
+        return part
+    count = int(np.ma.count_masked(part))
+    if count and whole:
+        raise ValueError(
+            f"Got {whole} with masked values in {count} of {part.size} rows; leave these rows out."
+        )
+    if not count:
+        return part.data
+    numbers = part.dtype.kind in "biuf"
+    return part.astype(np.float64 if numbers else object).filled(np.nan if numbers else None)
 
 
 def distinct_values(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -23,6 +23,7 @@ from weighbridge._data import (
     is_frame,
     read_columns,
     to_numpy,
+    unmasked,
 )
 from weighbridge._pass_weights import is_dask_estimator
 from weighbridge.blocks import as_rows, is_blocks, predict_by_blocks
@@ -237,7 +238,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_blocks(X) and not is_dask_estimator(self.estimator_):
             return predict_by_blocks(self.estimator_, as_rows(X), method)
-        return getattr(self.estimator_, method)(X)
+        return getattr(self.estimator_, method)(unmasked(X))
 
     @available_if(_estimator_has("predict"))
     def predict(self, X: Any) -> np.ndarray:
@@ -327,9 +328,10 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
                 "Got rows in blocks, which cannot be scored; compare y with predict(rows) by a "
                 "metric of sklearn.metrics."
             )
+        X, y = unmasked(X), unmasked(y, "y")
         if sample_weight is None:
             return self.estimator_.score(X, y)
-        return self.estimator_.score(X, y, sample_weight=sample_weight)
+        return self.estimator_.score(X, y, sample_weight=unmasked(sample_weight, "sample_weight"))
 
     @property
     def classes_(self) -> np.ndarray:

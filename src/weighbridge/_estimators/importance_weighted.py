@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import check_sample_weight
+from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators.base import WeightedEstimator, is_estimated
 from weighbridge._findings import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import check_weights_reach, fit_with_weights, is_dask_estimator
@@ -142,6 +142,7 @@ class ImportanceWeighted(WeightedEstimator):
             The fitted object.
         """
         estimator = _unfitted(self.estimator)
+        X, y = unmasked(X), unmasked(y, "y")
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         weighting = weighting_or_default(self.weighting)
         rows = as_rows(X) if is_blocks(X) else X

@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from weighbridge._data import check_sample_weight
+from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators.base import WeightedEstimator, innermost
 from weighbridge._estimators.choice import check_answer, final_model, form_answer
 from weighbridge._findings import (
@@ -252,6 +252,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             The fitted object.
         """
         _refuse_dask(self.estimator)
+        X, y = unmasked(X), unmasked(y, "y")
         y, sample_weight = _labels(in_memory(y), self), in_memory(sample_weight)
         X = as_rows(X) if is_blocks(X) else X
         check_parts(self.criterion, self.search)

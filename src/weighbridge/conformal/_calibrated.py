@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
 
-from weighbridge._data import check_sample_weight, one_number, read_columns, to_numpy
+from weighbridge._data import check_sample_weight, one_number, read_columns, to_numpy, unmasked
 from weighbridge._estimators import (
     FittedRows,
     WeightedEstimator,
@@ -57,6 +57,7 @@ def labelled_rows(X: Any, y: Any, sample_weight: Any, name: str) -> Part:
             f"{name} requires y to be passed, but the target y is None: it has the labels of the "
             "source rows."
         )
+    X, y = unmasked(X), unmasked(y, "y")
     shape = np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import FEWEST_ROWS, check_sample_weight, to_numpy
+from weighbridge._data import FEWEST_ROWS, check_sample_weight, to_numpy, unmasked
 from weighbridge._estimators import WeightedEstimator, is_estimated, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows
@@ -231,7 +231,7 @@ def _as_table(X: Any) -> Any:
     """Return lists as arrays, and sparse matrices in a form whose rows can be taken."""
     if isinstance(X, list | tuple):
         return np.asarray(X)
-    return X.tocsr() if issparse(X) else X
+    return X.tocsr() if issparse(X) else unmasked(X)
 
 
 def _has_ratio(estimator: Any) -> bool:

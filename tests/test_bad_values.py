@@ -1,0 +1,141 @@
+"""Values that are not what they look like: masked arrays, numbers as text, odd types."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.tree import DecisionTreeRegressor
+
+from weighbridge import (
+    ImportanceWeighted,
+    ImportanceWeightedCV,
+    assess,
+    diagnose,
+    fit_ratio,
+    iw_scorer,
+)
+from weighbridge.blocks import from_array
+from weighbridge.conformal import ConformalClassifier, ConformalRegressor
+from weighbridge.criteria import CrossValidation
+from weighbridge.datasets import split_by_projection
+from weighbridge.diagnostics import effective_sample_size, label_shift, two_sample_test
+from weighbridge.guarantees import d2_from_ratios
+from weighbridge.ratios import GaussianRatio, KnownRatio
+from weighbridge.search import BayesianSearch, Bounds, canonical
+from weighbridge.target_risk import estimate_risk
+
+RNG = np.random.default_rng(0)
+X, X_TARGET = RNG.normal(0, 1, (120, 2)), RNG.normal(0.5, 1, (80, 2))
+Y = X[:, 0] + 0.1 * RNG.normal(size=120)
+CLASSES = (Y > 0).astype(int)
+HIDDEN = RNG.random(X.shape) < 0.1
+MASKED = np.ma.masked_array(np.where(HIDDEN, 999.0, X), mask=HIDDEN)
+GAPS = np.where(HIDDEN, np.nan, X)
+TREE, LOGISTIC = DecisionTreeRegressor(max_depth=2, random_state=0), LogisticRegression()
+
+
+def _known(X):
+    return np.nan_to_num(np.asarray(X)[:, 0]) / 2
+
+
+KNOWN = KnownRatio(_known)
+CROSS = CrossValidation(2)
+WEIGHTED, GAUSSIAN = ImportanceWeighted(TREE, KNOWN), ImportanceWeighted(TREE, GaussianRatio())
+SEARCHED = ImportanceWeightedCV(
+    TREE, KNOWN, criterion=CROSS, search=BayesianSearch(6, random_state=0), random_state=0
+)
+CONFORMAL = ConformalRegressor(TREE, KNOWN, random_state=0)
+
+
+def _blocks(X):
+    return fit_ratio(from_array(X, size=50), from_array(X_TARGET), GaussianRatio())
+
+
+def _losses(X):
+    objective = CROSS.objective(TREE, X, Y, _known(GAPS), random_state=0)
+    return next(objective.evaluate([canonical((0.5, 1.0), Bounds())])).losses
+
+
+def _risk(X):
+    return estimate_risk(TREE, X, Y, X_TARGET, ratio=KNOWN, cv=2, random_state=0)
+
+
+TAKES_ROWS = {
+    "weighted": lambda X: clone(GAUSSIAN).fit(X, Y, X_target=X_TARGET).predict(GAPS),
+    "target": lambda X: clone(GAUSSIAN).fit(X_TARGET, X_TARGET[:, 0], X_target=X).weights_,
+    "known": lambda X: clone(WEIGHTED).fit(X, Y).predict(GAPS),
+    "cv": lambda X: clone(SEARCHED).fit(X, Y).predict(GAPS),
+    "conformal": lambda X: clone(CONFORMAL).fit(X, Y).scores_,
+    "predict": lambda X: clone(WEIGHTED).fit(GAPS, Y).predict(X),
+    "score": lambda X: clone(WEIGHTED).fit(GAPS, Y).score(X, Y),
+    "scorer": lambda X: iw_scorer("r2", KNOWN)(clone(TREE).fit(GAPS, Y), X, Y),
+    "objective": _losses,
+    "ratio": lambda X: fit_ratio(X, X_TARGET, GaussianRatio()).score_samples(X),
+    "blocks": lambda X: _blocks(X).score_samples(X_TARGET),
+    "diagnose": lambda X: diagnose(KNOWN, X, X_TARGET).auc.value,
+    "test": lambda X: two_sample_test(X, X_TARGET, n_permutations=20, random_state=0).statistic,
+    "risk": lambda X: _risk(X).value,
+}
+
+
+@pytest.mark.parametrize("name", TAKES_ROWS)
+def test_masked_rows_are_rows_with_gaps_wherever_they_go_in(name):
+    np.testing.assert_array_equal(TAKES_ROWS[name](MASKED), TAKES_ROWS[name](GAPS))
+
+
+GAPPY_Y = np.ma.masked_array(Y, mask=HIDDEN[:, 0])
+GAPPY_CLASSES = np.ma.masked_array(CLASSES, mask=HIDDEN[:, 0])
+NO_LABEL = "masked values in|missing|NaN"
+LABELS = {
+    "weighted": lambda y: ImportanceWeighted(Ridge(), KNOWN).fit(X, y),
+    "blocks": lambda y: ImportanceWeighted(Ridge(), KNOWN).fit(from_array(X, size=50), y),
+    "cv": lambda y: clone(SEARCHED).fit(X, y),
+    "conformal": lambda y: clone(CONFORMAL).fit(X, y),
+    "scorer": lambda y: iw_scorer("r2", KNOWN)(Ridge().fit(X, Y), X, y),
+    "score": lambda y: ImportanceWeighted(Ridge(), KNOWN).fit(X, Y).score(X, y),
+    "objective": lambda y: CROSS.objective(Ridge(), X, y, _known(X)),
+    "risk": lambda y: estimate_risk(Ridge(), X, y, X_TARGET, ratio=KNOWN, cv=2),
+    "assess": lambda y: assess(Ridge(), X, y, X_TARGET, ratio=KNOWN, cv=2),
+    "split": lambda y: split_by_projection(X, y, random_state=0),
+}
+CLASS_LABELS = {
+    "weighted": lambda y: ImportanceWeighted(LOGISTIC, KNOWN).fit(X, y),
+    "conformal": lambda y: ConformalClassifier(LOGISTIC, KNOWN, random_state=0).fit(X, y),
+    "text": lambda y: ImportanceWeighted(LOGISTIC, KNOWN).fit(X, y.astype(str)),
+    "domain": lambda y: GaussianRatio().fit(X, y),
+    "label shift": lambda y: label_shift(X, y, X_TARGET),
+    "diagnose": lambda y: diagnose(KNOWN, X, X_TARGET, y=y),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_masked_labels_are_refused(name):
+    with pytest.raises(ValueError, match=NO_LABEL):
+        LABELS[name](GAPPY_Y)
+
+
+@pytest.mark.parametrize("name", CLASS_LABELS)
+def test_masked_classes_are_refused(name):
+    with pytest.raises(ValueError, match=NO_LABEL):
+        CLASS_LABELS[name](GAPPY_CLASSES)
+
+
+@pytest.mark.parametrize("function", [effective_sample_size, d2_from_ratios])
+def test_masked_weights_and_ratios_are_refused(function):
+    with pytest.raises(ValueError, match="NaN"):
+        function(np.ma.masked_array(np.ones(120), mask=HIDDEN[:, 0]))
+
+
+def test_masked_sample_weights_are_refused():
+    weight = np.ma.masked_array(np.ones(120), mask=HIDDEN[:, 0])
+    with pytest.raises(ValueError, match="sample_weight with NaN"):
+        ImportanceWeighted(Ridge(), KNOWN).fit(X, Y, weight)
+    with pytest.raises(ValueError, match="sample_weight with masked values in"):
+        ImportanceWeighted(Ridge(), KNOWN).fit(X, Y).score(X, Y, weight)
+
+
+def test_a_mask_that_hides_nothing_changes_nothing():
+    plain = ImportanceWeighted(LOGISTIC, KNOWN).fit(X, CLASSES)
+    masked = ImportanceWeighted(LOGISTIC, KNOWN).fit(np.ma.array(X), np.ma.array(CLASSES))
+    np.testing.assert_array_equal(masked.predict_proba(X), plain.predict_proba(X))
+    assert masked.classes_.dtype == CLASSES.dtype
