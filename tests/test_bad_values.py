@@ -1,9 +1,15 @@
 """Values that are not what they look like: masked arrays, numbers as text, odd types."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from weighbridge import (
@@ -20,7 +26,15 @@ from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import split_by_projection
 from weighbridge.diagnostics import effective_sample_size, label_shift, two_sample_test
 from weighbridge.guarantees import d2_from_ratios
-from weighbridge.ratios import GaussianRatio, KnownRatio
+from weighbridge.ratios import (
+    KLIEP,
+    KMM,
+    ULSIF,
+    ClassifierRatio,
+    GaussianRatio,
+    KnownRatio,
+    NearestNeighbourRatio,
+)
 from weighbridge.search import BayesianSearch, Bounds, canonical
 from weighbridge.target_risk import estimate_risk
 
@@ -78,7 +92,10 @@ TAKES_ROWS = {
 }
 
 
-@pytest.mark.parametrize("name", TAKES_ROWS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.more) if n == "diagnose" else n for n in TAKES_ROWS],
+)
 def test_masked_rows_are_rows_with_gaps_wherever_they_go_in(name):
     np.testing.assert_array_equal(TAKES_ROWS[name](MASKED), TAKES_ROWS[name](GAPS))
 
@@ -139,3 +156,106 @@ def test_a_mask_that_hides_nothing_changes_nothing():
     masked = ImportanceWeighted(LOGISTIC, KNOWN).fit(np.ma.array(X), np.ma.array(CLASSES))
     np.testing.assert_array_equal(masked.predict_proba(X), plain.predict_proba(X))
     assert masked.classes_.dtype == CLASSES.dtype
+
+
+RATIOS = [ULSIF(), KLIEP(), KMM(), ClassifierRatio(), GaussianRatio(), NearestNeighbourRatio()]
+TEXTS = {
+    "text": lambda X: X.astype(str),
+    "bytes": lambda X: X.astype("S32"),
+    "objects": lambda X: X.astype(str).astype(object),
+    "lists": lambda X: X.astype(str).tolist(),
+    "frame without names": lambda X: pd.DataFrame(X.astype(str)),
+}
+
+
+def read_as_numbers():
+    return pytest.warns(DataConversionWarning, match='WB148 Got text in column "0", "1"')
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_numbers_as_text_in_an_array_are_read_as_numbers_with_a_word(name):
+    as_text = TEXTS[name]
+    plain = ImportanceWeighted(Ridge(), GaussianRatio()).fit(X, Y, X_target=X_TARGET)
+    with read_as_numbers():
+        model = ImportanceWeighted(Ridge(), GaussianRatio()).fit(
+            as_text(X), Y, X_target=as_text(X_TARGET)
+        )
+    np.testing.assert_allclose(model.weights_, plain.weights_, rtol=1e-10)
+    np.testing.assert_allclose(model.estimator_.coef_, plain.estimator_.coef_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("ratio", RATIOS, ids=lambda ratio: type(ratio).__name__)
+def test_every_ratio_reads_an_array_of_text_as_numbers(ratio):
+    expected = fit_ratio(X, X_TARGET, ratio).score_samples(X)
+    with read_as_numbers():
+        found = fit_ratio(X.astype(str), X_TARGET.astype(str), ratio)
+    np.testing.assert_allclose(found.score_samples(X.astype(str)), expected, atol=1e-6)
+
+
+def test_a_mixed_array_has_numbers_and_categories():
+    site = np.where(RNG.random(120) < 0.5, "north", "south")
+    mixed = np.column_stack([X[:, 0].astype(str), site])
+    frame = pd.DataFrame({"x": X[:, 0], "site": site})
+    with pytest.warns(DataConversionWarning, match='WB148 Got text in column "0", a number'):
+        found = fit_ratio(mixed[:60], mixed[60:], ULSIF()).score_samples(mixed)
+    expected = fit_ratio(frame[:60], frame[60:], ULSIF()).score_samples(frame)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+CODES = pd.DataFrame({"age": RNG.integers(20, 40, 120), "x": X[:, 0]}).astype({"age": str})
+CODES_TARGET = pd.DataFrame({"age": RNG.integers(25, 45, 80), "x": X_TARGET[:, 0]}).astype(
+    {"age": str}
+)
+AGES = CODES["age"].astype(float).to_numpy() + X[:, 1]
+
+
+def _encoded(*others):
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    return make_pipeline(make_column_transformer((encoder, ["age"]), *others), Ridge())
+
+
+def test_text_in_a_frame_that_the_model_reads_as_numbers_is_refused():
+    for model in (
+        ImportanceWeighted(Ridge(), GaussianRatio()),
+        ImportanceWeighted(make_pipeline(StandardScaler(), Ridge()), GaussianRatio()),
+        ImportanceWeightedCV(Ridge(), GaussianRatio(), random_state=0),
+        ConformalRegressor(Ridge(), GaussianRatio(), random_state=0),
+    ):
+        with pytest.raises(TypeError, match=r"WB148 Got column 'age' as text, though .* reads it"):
+            model.fit(CODES, AGES, X_target=CODES_TARGET)
+    for function in (estimate_risk, assess):
+        with pytest.raises(TypeError, match="WB148 Got column 'age' as text"):
+            function(Ridge(), CODES, AGES, CODES_TARGET, ratio=GaussianRatio(), cv=2)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        _encoded(),
+        _encoded((StandardScaler(), ["x"])),
+        make_pipeline(make_column_transformer((StandardScaler(), ["x"])), Ridge()),
+    ],
+    ids=["encoded", "among numbers", "left out"],
+)
+@pytest.mark.filterwarnings("ignore:WB30")
+def test_codes_in_a_frame_stay_categories_where_the_model_encodes_them(model):
+    lettered, target = (part.assign(age="z" + part["age"]) for part in (CODES, CODES_TARGET))
+    found = ImportanceWeighted(model, GaussianRatio()).fit(CODES, AGES, X_target=CODES_TARGET)
+    expected = ImportanceWeighted(model, GaussianRatio()).fit(lettered, AGES, X_target=target)
+    np.testing.assert_allclose(found.weights_, expected.weights_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_text_in_a_frame_that_can_only_be_numbers_is_refused_without_a_model(library):
+    frames = [library({"a": part[:, 0].astype(str)}) for part in (X, X_TARGET)]
+    for function in (fit_ratio, diagnose, two_sample_test):
+        with pytest.raises(TypeError, match=r"WB148 Got column 'a' as text, .* decimals in nearly"):
+            function(*frames)
+
+
+def test_numbers_beside_text_are_refused():
+    with pytest.raises(TypeError, match="convert them to the same type"):
+        fit_ratio(X, X_TARGET.astype(str))
+    ratio = fit_ratio(X, X_TARGET, GaussianRatio())
+    with pytest.raises(ValueError, match=r"Got text .* which held numbers in fit"):
+        ratio.score_samples(np.full((3, 2), "north"))

@@ -22,6 +22,7 @@ from weighbridge._data.columns import (
     is_foreign,
     is_frame,
     is_numeric_array,
+    numbers_as_text,
     read_columns,
     take_rows,
     to_numpy,

@@ -94,12 +94,25 @@ def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
         array = to_numpy(X)
         known = [False] * array.shape[1] if is_text is None else is_text
         columns = [_typed(c, text) for c, text in zip(array.T, known, strict=True)]
+        if is_text is None:  # an array has no types of columns: text that is a number is one
+            numbers = [_parsed(c) if c.dtype == object else None for c in columns]
+            columns = [c if n is None else n for c, n in zip(columns, numbers, strict=True)]
     if is_text is None:
         return columns
     return [
         _as_text(column) if text else _as_numbers(column, label)
         for column, text, label in zip(columns, is_text, column_labels(X), strict=True)
     ]
+
+
+def numbers_as_text(X: Any) -> dict[str, np.ndarray]:
+    """Return the columns of text in which every value is a number, as numbers, by their labels."""
+    if sp.issparse(X) or is_numeric_array(X):
+        return {}
+    columns: Any = _frame_columns(X, None) if is_frame(X) else map(_words, to_numpy(X).T)
+    texts = zip(column_labels(X), columns, strict=True)
+    parsed = {label: _parsed(column) for label, column in texts if column.dtype == object}
+    return {label: numbers for label, numbers in parsed.items() if numbers is not None}
 
 
 def column_labels(X: Any) -> list[str]:
@@ -236,8 +249,16 @@ def _as_text(column: np.ndarray) -> np.ndarray:
     return text
 
 
+def _words(column: np.ndarray) -> np.ndarray:
+    """Return a column of an array with text in it as text, any other as nothing."""
+    holds_text = any(isinstance(value, str | bytes) for value in column)
+    return _as_text(column) if holds_text else np.empty(0)
+
+
 def _written(value: Any) -> str:
     """Return a value as text; a whole number has no decimals, whatever its type."""
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -251,13 +272,24 @@ def _is_missing(value: Any) -> bool:
 def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
     if column.dtype.kind != "O":
         return column
-    missing = np.array([value is None for value in column])
-    if missing.all():
+    numbers = _parsed(column)
+    if numbers is not None:
+        return numbers
+    words = [value for value in column if value is not None]
+    if not words:
         return np.full(column.size, np.nan)
     raise ValueError(
-        f"Got text ({next(v for v in column if v is not None)!r}) in column {label!r}, which held "
-        "numbers in fit; convert it."
+        f"Got text ({words[0]!r}) in column {label!r}, which held numbers in fit; convert it."
     )
+
+
+def _parsed(text: np.ndarray) -> np.ndarray | None:
+    """Return text as numbers; None where one value is no number, or none is there."""
+    try:
+        numbers = np.array([np.nan if value is None else float(value) for value in text])
+    except ValueError:
+        return None
+    return None if np.isnan(numbers).all() else numbers
 
 
 def gap_name(label: str, labels: list[str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any, ClassVar, Self
 
@@ -21,13 +23,22 @@ from weighbridge._data import (
     exact_keys,
     is_foreign,
     is_frame,
+    numbers_as_text,
     read_columns,
+    take_rows,
     to_numpy,
     unmasked,
 )
 from weighbridge._pass_weights import is_dask_estimator
 from weighbridge.blocks import as_rows, is_blocks, predict_by_blocks
-from weighbridge.ratios import AutoRatio, KnownRatio, check_ratio, fit_ratio, is_fitted
+from weighbridge.ratios import (
+    AutoRatio,
+    KnownRatio,
+    check_ratio,
+    fit_ratio,
+    is_fitted,
+    numbers_meant,
+)
 
 # More rows coincide than by chance if their share is larger by so many standard errors, and by this
 # much: a handful among many thousands does no harm.
@@ -143,6 +154,25 @@ def _keys(X: Any) -> tuple[np.ndarray, np.ndarray]:
             for column in columns
         ]
         return exact_keys(X, as_numbers(columns)), exact_keys(X, as_numbers(coarse))
+
+
+def refuse_text(model: Any, X: Any, ratio: Any) -> None:
+    """Refuse a frame whose text a fitted model reads as numbers: to the ratio it is categories."""
+    ask = getattr(model, "predict_proba", None) or getattr(model, "predict", None)
+    names = numbers_as_text(X) if ask and is_estimated(ratio) and is_frame(X) else {}
+    for name in names:
+        import narwhals as nw
+
+        few = nw.from_native(take_rows(X, slice(50)), eager_only=True)
+        number = nw.col(name).cast(nw.String).cast(nw.Float64)
+        said: list[np.ndarray] = []
+        # a model that wants text may say anything to numbers
+        with warnings.catch_warnings(), suppress(Exception):
+            warnings.simplefilter("ignore")
+            for column in (nw.col(name), number, number * 2 + 1):
+                said.append(np.asarray(ask(few.with_columns(column).to_native())))
+        if len(said) == 3 and np.array_equal(*said[:2]) and not np.array_equal(*said[1:]):
+            raise TypeError(numbers_meant(name, f"{type(model).__name__} reads it as one"))
 
 
 def _estimator_has(attribute: str) -> Any:

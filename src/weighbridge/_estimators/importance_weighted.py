@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import check_sample_weight, unmasked
-from weighbridge._estimators.base import WeightedEstimator, is_estimated
+from weighbridge._estimators.base import WeightedEstimator, is_estimated, refuse_text
 from weighbridge._findings import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import check_weights_reach, fit_with_weights, is_dask_estimator
 from weighbridge.blocks import as_rows, in_memory, is_blocks
@@ -160,6 +160,7 @@ class ImportanceWeighted(WeightedEstimator):
         ess = effective_sample_size(delivered)
         log_cap = _log_cap(weighting)
         fit_with_weights(estimator, X, y, delivered)
+        refuse_text(estimator, X, ratio)
 
         self.estimator_, self.ratio_ = estimator, ratio
         self.log_ratio_, self.weights_, self.ess_ = log_ratio, weights, ess

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._data import check_sample_weight, unmasked
-from weighbridge._estimators.base import WeightedEstimator, innermost
+from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_text
 from weighbridge._estimators.choice import check_answer, final_model, form_answer
 from weighbridge._findings import (
     Choice,
@@ -268,6 +268,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         choice = _choice(ratio, log_ratio, sample_weight)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
         unweighted = _unweighted(clone(estimator), X, y, sample_weight)
+        refuse_text(unweighted, X, ratio)
         objective = self._objective(estimator, X, y, log_ratio, sample_weight, fold_seed)
         if isinstance(objective, FoldObjective):
             objective.check_metric(unweighted)

@@ -20,6 +20,7 @@ from weighbridge._estimators import (
     WeightedEstimator,
     column_names,
     is_estimated,
+    refuse_text,
     rows_told,
 )
 from weighbridge._findings import Finding, effective_sample_size, users_line, warn_if_apart
@@ -241,6 +242,7 @@ class CalibratedEstimator(WeightedEstimator):
         # of all rows: one of the fitted part alone covered no better, with half of the rows
         ratio = self._fitted_ratio(rows.X, X_target)
         models = self._fit_models(fitting, ratio, X_target, rng)
+        refuse_text(models["estimator_"], rows.X, ratio)
         scores = self._scores(models, calibration)
         weights, log_scale = _masses(ratio, calibration)
 
