@@ -1,5 +1,7 @@
 """Values that are not what they look like: masked arrays, numbers as text, odd types."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
+from cli_runs import run
 from weighbridge import (
     ImportanceWeighted,
     ImportanceWeightedCV,
@@ -20,11 +23,16 @@ from weighbridge import (
     fit_ratio,
     iw_scorer,
 )
+from weighbridge._findings import argument
+from weighbridge._tables import read_pair
+from weighbridge.adaptation import SavedModel, TableModel
+from weighbridge.adaptation._saved_model import model_bytes, values_seen
 from weighbridge.blocks import from_array
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import split_by_projection
 from weighbridge.diagnostics import effective_sample_size, label_shift, two_sample_test
+from weighbridge.exceptions import InputError
 from weighbridge.guarantees import d2_from_ratios
 from weighbridge.ratios import (
     KLIEP,
@@ -196,7 +204,7 @@ def test_a_mixed_array_has_numbers_and_categories():
     site = np.where(RNG.random(120) < 0.5, "north", "south")
     mixed = np.column_stack([X[:, 0].astype(str), site])
     frame = pd.DataFrame({"x": X[:, 0], "site": site})
-    with pytest.warns(DataConversionWarning, match='WB148 Got text in column "0", a number'):
+    with pytest.warns(DataConversionWarning, match='WB148 Got text in column "0": its'):
         found = fit_ratio(mixed[:60], mixed[60:], ULSIF()).score_samples(mixed)
     expected = fit_ratio(frame[:60], frame[60:], ULSIF()).score_samples(frame)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
@@ -221,10 +229,10 @@ def test_text_in_a_frame_that_the_model_reads_as_numbers_is_refused():
         ImportanceWeightedCV(Ridge(), GaussianRatio(), random_state=0),
         ConformalRegressor(Ridge(), GaussianRatio(), random_state=0),
     ):
-        with pytest.raises(TypeError, match=r"WB148 Got column 'age' as text, though .* reads it"):
+        with pytest.raises(TypeError, match=r"WB148 .*age.* reads them"):
             model.fit(CODES, AGES, X_target=CODES_TARGET)
     for function in (estimate_risk, assess):
-        with pytest.raises(TypeError, match="WB148 Got column 'age' as text"):
+        with pytest.raises(TypeError, match='WB148 Got text in column "age"'):
             function(Ridge(), CODES, AGES, CODES_TARGET, ratio=GaussianRatio(), cv=2)
 
 
@@ -249,7 +257,7 @@ def test_codes_in_a_frame_stay_categories_where_the_model_encodes_them(model):
 def test_text_in_a_frame_that_can_only_be_numbers_is_refused_without_a_model(library):
     frames = [library({"a": part[:, 0].astype(str)}) for part in (X, X_TARGET)]
     for function in (fit_ratio, diagnose, two_sample_test):
-        with pytest.raises(TypeError, match=r"WB148 Got column 'a' as text, .* decimals in nearly"):
+        with pytest.raises(TypeError, match=r"WB148 .*a.* decimals in nearly"):
             function(*frames)
 
 
@@ -259,3 +267,70 @@ def test_numbers_beside_text_are_refused():
     ratio = fit_ratio(X, X_TARGET, GaussianRatio())
     with pytest.raises(ValueError, match=r"Got text .* which held numbers in fit"):
         ratio.score_samples(np.full((3, 2), "north"))
+
+
+def _patients(rows):
+    site = np.array(["north", "south", "west"])[np.arange(len(rows)) % 3]
+    return pd.DataFrame({"age": 50 + 10 * rows[:, 0], "site": site})
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A model of two columns, in Python and in a file."""
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer((encoder, ["site"]), (StandardScaler(), ["age"]))
+    kinds, rows = {"age": "numeric", "site": "category"}, _patients(X)
+    model = make_pipeline(columns, LogisticRegression()).fit(rows, CLASSES)
+    seen, file = values_seen(rows, kinds), tmp_path_factory.mktemp("run") / "model.skops"
+    whole = SavedModel(model, kinds, "ill", "classification", "none", "0.1", seen)
+    file.write_bytes(model_bytes(whole))
+    return TableModel(model, kinds, seen), file
+
+
+STRANGE = [
+    ("site", "east", "WB113", '1 row is unlike any of training: "east"'),
+    ("site", "$5", "WB113", '"$5"'),
+    ("age", 5e7, "WB304", "where training had "),
+    ("age", -4e3, "WB304", '"-4000.0"'),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "code", "words"), STRANGE)
+def test_values_that_no_training_row_had_are_told_with_predictions(
+    saved, tmp_path, name, value, code, words
+):
+    model, file = saved
+    rows = _patients(X_TARGET[:6])
+    rows[name] = rows[name].where(np.arange(6) > 0, value)
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", file, tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--json")
+    assert result.exit_code == 0, result.output
+    (found,) = json.loads(result.stdout)["findings"]
+    assert found["code"] == code
+    assert words in found["message"]
+    with pytest.warns(UserWarning, match=code):
+        model.predict(rows)
+
+
+def test_predictions_of_usual_rows_have_no_findings(saved, tmp_path):
+    model, file = saved
+    rows = _patients(X_TARGET).assign(site=lambda rows: rows["site"].where(rows["age"] > 45))
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", file, tmp_path / "new.csv", "--out", tmp_path / "out.csv", "--json")
+    assert json.loads(result.stdout)["findings"] == []
+    told = pd.read_csv(tmp_path / "out.csv")["probability_1"]
+    np.testing.assert_allclose(told, model.predict_proba(rows)[:, 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("sign", ["${}", "{} %", "€ {}"])
+def test_numbers_with_a_sign_are_refused_or_told(sign):
+    tables = [_patients(X), _patients(X_TARGET)]
+    many, few = (
+        [rows.assign(price=[sign.format(i % n) for i in range(len(rows))]) for rows in tables]
+        for n in (40, 4)
+    )
+    with pytest.raises(InputError, match=r'WB131: "price" in .* numbers written with a sign'):
+        read_pair(*many, option=argument)
+    (note,) = read_pair(*few, option=argument)[2].notes
+    assert (note.code, note.level) == ("WB131", "note")
+    assert "each is taken for a category" in note.message

@@ -95,8 +95,7 @@ def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
         known = [False] * array.shape[1] if is_text is None else is_text
         columns = [_typed(c, text) for c, text in zip(array.T, known, strict=True)]
         if is_text is None:  # an array has no types of columns: text that is a number is one
-            numbers = [_parsed(c) if c.dtype == object else None for c in columns]
-            columns = [c if n is None else n for c, n in zip(columns, numbers, strict=True)]
+            return [column if column.dtype != object else _parsed(column) for column in columns]
     if is_text is None:
         return columns
     return [
@@ -109,10 +108,11 @@ def numbers_as_text(X: Any) -> dict[str, np.ndarray]:
     """Return the columns of text in which every value is a number, as numbers, by their labels."""
     if sp.issparse(X) or is_numeric_array(X):
         return {}
-    columns: Any = _frame_columns(X, None) if is_frame(X) else map(_words, to_numpy(X).T)
-    texts = zip(column_labels(X), columns, strict=True)
-    parsed = {label: _parsed(column) for label, column in texts if column.dtype == object}
-    return {label: numbers for label, numbers in parsed.items() if numbers is not None}
+    columns = _frame_columns(X, None) if is_frame(X) else list(map(_typed, to_numpy(X).T))
+    texts = [
+        pair for pair in zip(column_labels(X), columns, strict=True) if pair[1].dtype == object
+    ]
+    return {label: n for label, text in texts if (n := _parsed(text)).dtype != object}
 
 
 def column_labels(X: Any) -> list[str]:
@@ -150,13 +150,10 @@ def unmasked(part: Any, whole: str = "") -> Any:
     """Return a masked array with its gaps as NaN or None; refuse gaps in what must be `whole`."""
     if not isinstance(part, np.ma.MaskedArray):
         return part
-    count = int(np.ma.count_masked(part))
-    if count and whole:
-        raise ValueError(
-            f"Got {whole} with masked values in {count} of {part.size} rows; leave these rows out."
-        )
-    if not count:
+    if not np.ma.is_masked(part):
         return part.data
+    if whole:
+        raise ValueError(f"Got {whole} with masked values in it; leave these rows out.")
     numbers = part.dtype.kind in "biuf"
     return part.astype(np.float64 if numbers else object).filled(np.nan if numbers else None)
 
@@ -249,12 +246,6 @@ def _as_text(column: np.ndarray) -> np.ndarray:
     return text
 
 
-def _words(column: np.ndarray) -> np.ndarray:
-    """Return a column of an array with text in it as text, any other as nothing."""
-    holds_text = any(isinstance(value, str | bytes) for value in column)
-    return _as_text(column) if holds_text else np.empty(0)
-
-
 def _written(value: Any) -> str:
     """Return a value as text; a whole number has no decimals, whatever its type."""
     if isinstance(value, bytes):
@@ -270,26 +261,25 @@ def _is_missing(value: Any) -> bool:
 
 
 def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
+    column = _parsed(column) if column.dtype == object else column
     if column.dtype.kind != "O":
         return column
-    numbers = _parsed(column)
-    if numbers is not None:
-        return numbers
-    words = [value for value in column if value is not None]
-    if not words:
+    missing = np.array([value is None for value in column])
+    if missing.all():
         return np.full(column.size, np.nan)
     raise ValueError(
-        f"Got text ({words[0]!r}) in column {label!r}, which held numbers in fit; convert it."
+        f"Got text ({next(v for v in column if v is not None)!r}) in column {label!r}, which held "
+        "numbers in fit; convert it."
     )
 
 
-def _parsed(text: np.ndarray) -> np.ndarray | None:
-    """Return text as numbers; None where one value is no number, or none is there."""
+def _parsed(column: np.ndarray) -> np.ndarray:
+    """Return text as numbers where every value that is there is one, anything else as it is."""
     try:
-        numbers = np.array([np.nan if value is None else float(value) for value in text])
+        numbers = [np.nan if value is None else float(value) for value in column]
     except ValueError:
-        return None
-    return None if np.isnan(numbers).all() else numbers
+        return column
+    return column if np.isnan(numbers).all() else np.array(numbers)
 
 
 def gap_name(label: str, labels: list[str]) -> str:

@@ -172,7 +172,9 @@ def refuse_text(model: Any, X: Any, ratio: Any) -> None:
             for column in (nw.col(name), number, number * 2 + 1):
                 said.append(np.asarray(ask(few.with_columns(column).to_native())))
         if len(said) == 3 and np.array_equal(*said[:2]) and not np.array_equal(*said[1:]):
-            raise TypeError(numbers_meant(name, f"{type(model).__name__} reads it as one"))
+            raise TypeError(
+                numbers_meant(f'"{name}"', f"{type(model).__name__} reads them as such")
+            )
 
 
 def _estimator_has(attribute: str) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import warnings
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._estimators import WeightedEstimator
-from weighbridge._findings import Option, Problem, argument
+from weighbridge._findings import Finding, Option, Problem, argument, shown, users_line
 from weighbridge._tables import features_of
 from weighbridge.exceptions import InputError
 
@@ -37,6 +38,8 @@ class TableModel(BaseEstimator):
         Takes the columns of `features` as they were read; `weighbridge.adapt` fitted it.
     features : dict of str to {"numeric", "category"}
         The columns, by name.
+    seen : dict of str to array, optional
+        What training held, see `SavedModel`; any other value is warned of.
 
     Examples
     --------
@@ -51,9 +54,18 @@ class TableModel(BaseEstimator):
     (200,)
     """
 
-    def __init__(self, estimator: Any, features: dict[str, str]):
+    def __init__(self, estimator: Any, features: dict[str, str], seen: Any = None):
         self.estimator = estimator
         self.features = features
+        self.seen = seen
+
+    def _rows(self, X: Any) -> Any:
+        """Return the columns that the model takes, and warn of what training never had."""
+        unseen = Unseen(self.seen or {})
+        rows = unseen.look(features_of(X, self.features))
+        for each in unseen.findings():
+            warnings.warn(f"{each.code} {each.message} {each.help}", stacklevel=users_line())
+        return rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -79,7 +91,7 @@ class TableModel(BaseEstimator):
         ndarray of shape (n_rows,)
             Classes or numbers.
         """
-        return np.asarray(self.estimator.predict(features_of(X, self.features)))
+        return np.asarray(self.estimator.predict(self._rows(X)))
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -95,7 +107,7 @@ class TableModel(BaseEstimator):
         ndarray of shape (n_rows, n_classes)
             In the order of `classes_`.
         """
-        return np.asarray(self.estimator.predict_proba(features_of(X, self.features)))
+        return np.asarray(self.estimator.predict_proba(self._rows(X)))
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
@@ -111,7 +123,7 @@ class TableModel(BaseEstimator):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             As the inner model gives it.
         """
-        return np.asarray(self.estimator.decision_function(features_of(X, self.features)))
+        return np.asarray(self.estimator.decision_function(self._rows(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of the inner model: accuracy, or R squared.
@@ -130,11 +142,12 @@ class TableModel(BaseEstimator):
         float
             Higher is better.
         """
-        rows = features_of(X, self.features)
-        return float(self.estimator.score(rows, y, sample_weight=sample_weight))
+        return float(self.estimator.score(self._rows(X), y, sample_weight=sample_weight))
 
 
 FORMAT = "weighbridge model/1"
+# A number so many ranges of training away from its middle is a slip, or a case of another kind.
+FAR = 10
 _SOME_DAY = (1980, 1, 1, 0, 0, 0)
 # What a model written here may be made of beyond the types that skops trusts by itself: arrays of
 # numbers in a shell, none of which runs anything when it is made.
@@ -165,6 +178,8 @@ class SavedModel:
         The weighting that it was fitted with: "tuned", "none", ...
     version : str
         The version of weighbridge that wrote it.
+    seen : dict of str to array, optional
+        What training held: smallest and largest number, or the categories; {} in older files.
 
     Examples
     --------
@@ -179,6 +194,52 @@ class SavedModel:
     task: str
     use: str
     version: str
+    seen: dict[str, Any] = field(default_factory=dict)
+
+
+def values_seen(X: Any, features: dict[str, str]) -> dict[str, np.ndarray]:
+    """Return what each column of training holds, see `SavedModel`."""
+    columns = {name: X[name].dropna().to_numpy() for name in features}
+    return {
+        name: np.array([values.min(), values.max()])
+        if values.dtype.kind == "f"
+        else np.unique(values.astype(str))
+        for name, values in columns.items()
+    }
+
+
+class Unseen:
+    """What tables hold that training did not: new categories, numbers far from all others."""
+
+    def __init__(self, seen: dict[str, np.ndarray]):
+        self.seen = seen
+        self.found: dict[str, tuple[int, Any]] = {}
+
+    def look(self, block: Any) -> Any:
+        """Count such values of a frame, and return it."""
+        for name, known in self.seen.items():
+            values = block[name].dropna().to_numpy()
+            if known.dtype.kind == "f":
+                new = np.abs(values - known.mean()) > FAR * (np.ptp(known) or 1.0)
+            else:
+                new = ~np.isin(values.astype(str), known)
+            if new.any():
+                count, first = self.found.get(name, (0, values[new][0]))
+                self.found[name] = (count + int(new.sum()), first)
+        return block
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a finding for each column that has such values."""
+        for name, (count, first) in self.found.items():
+            known, rows = self.seen[name], f"{count:,} row{'s' * (count > 1)}"
+            what = f"{shown(name)} in {rows} is unlike any of training: {shown(first)}"
+            if known.dtype.kind == "f":
+                message = f"{what}, where training had {known[0]:g} to {known[1]:g}."
+                help = "Check units and decimal points; a prediction there is a guess."
+                yield Finding("WB304", "warning", message, help)
+            else:
+                help = "Check the spelling; the model knows nothing about this category."
+                yield Finding("WB113", "note", f"{what}.", help)
 
 
 def model_bytes(saved: SavedModel) -> bytes:
@@ -246,7 +307,7 @@ def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> Save
         raise _not_a_model(path, error) from error
     if not _is_whole(saved):
         raise _not_a_model(path, None)
-    return replace(saved, model=TableModel(saved.model, saved.features))
+    return replace(saved, model=TableModel(saved.model, saved.features, saved.seen))
 
 
 def _is_whole(saved: SavedModel) -> bool:
@@ -257,15 +318,23 @@ def _is_whole(saved: SavedModel) -> bool:
     return (
         all(isinstance(word, str) for word in words)
         and all(pairs)
+        and isinstance(saved.seen, dict)
+        and all(_is_seen(values) and name in saved.features for name, values in saved.seen.items())
         and hasattr(saved.model, "predict")
     )
 
 
+def _is_seen(values: Any) -> bool:
+    """True for two numbers, or for text."""
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
+    return kind == "U" or (kind == "f" and values.shape == (2,))
+
+
 def _strange(path: Path, types: list[str], option: Option) -> InputError:
-    shown = ", ".join(types[:3]) + (f" and {len(types) - 3} more" if len(types) > 3 else "")
+    few = ", ".join(types[:3]) + (f" and {len(types) - 3} more" if len(types) > 3 else "")
     return _refused(
         "WB711",
-        f"{path.name} holds types that are not those of a model of ours: {shown}.",
+        f"{path.name} holds types that are not those of a model of ours: {few}.",
         ("loading them could run code of whoever made the file",),
         f"if you made it and know them: {option('trust', types[0])}",
     )

@@ -334,22 +334,18 @@ def _tell_numbers_as_text(table: Any, read: list[str]) -> None:
     found = numbers_as_text(table)
     names = [name for name in found if name in read]
     if names:
-        warnings.warn(
-            f"WB148 Got text in column {listed(names)}, a number in every row; it is read as "
-            "numbers. Convert it to float; pass codes as text in a data frame.",
-            DataConversionWarning,
-            stacklevel=users_line(),
-        )
+        message = numbers_meant(listed(names), "are read as numbers")
+        warnings.warn(message, DataConversionWarning, stacklevel=users_line())
     for name, numbers in found.items() if is_frame(table) else ():
         if np.unique(numbers[numbers % 1 > 0]).size > MOST * numbers.size:
-            raise TypeError(numbers_meant(name, "has decimals in nearly every row"))
+            raise TypeError(numbers_meant(f'"{name}"', "have decimals in nearly every row"))
 
 
-def numbers_meant(name: str, why: str) -> str:
-    """Say that a column of a frame is text, and should be numbers."""
+def numbers_meant(names: str, what: str) -> str:
+    """Say that columns are text, and should be numbers."""
     return (
-        f"WB148 Got column {name!r} as text, though it is a number in every row and {why}; as a "
-        "category it would hide a shift. Convert it to float; put a letter in front of a code."
+        f"WB148 Got text in column {names}: its values are numbers in every row, and {what}. "
+        "Convert it to float; pass codes in a data frame, with a letter in front."
     )
 
 
