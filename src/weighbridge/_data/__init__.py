@@ -24,6 +24,7 @@ from weighbridge._data.columns import (
     is_numeric_array,
     numbers_as_text,
     read_columns,
+    refuse_missing,
     take_rows,
     to_numpy,
     unmasked,

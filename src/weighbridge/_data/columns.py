@@ -260,6 +260,16 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
+def refuse_missing(y: Any) -> None:
+    """Refuse labels that are not there."""
+    values = to_numpy(y).ravel().tolist()
+    missing = sum(map(_is_missing, values))
+    if missing:
+        raise ValueError(
+            f"Got y with missing values in {missing} of {len(values)} rows; leave these rows out."
+        )
+
+
 def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
     column = _parsed(column) if column.dtype == object else column
     if column.dtype.kind != "O":

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._estimators import WeightedEstimator
-from weighbridge._findings import Finding, Option, Problem, argument, shown, users_line
+from weighbridge._findings import Finding, Option, Problem, argument, listed, shown, users_line
 from weighbridge._tables import features_of
 from weighbridge.exceptions import InputError
 
@@ -199,17 +199,15 @@ class SavedModel:
 
 def values_seen(X: Any, features: dict[str, str]) -> dict[str, np.ndarray]:
     """Return what each column of training holds, see `SavedModel`."""
-    columns = {name: X[name].dropna().to_numpy() for name in features}
+    found = {name: X[name].dropna().to_numpy() for name in features}
     return {
-        name: np.array([values.min(), values.max()])
-        if values.dtype.kind == "f"
-        else np.unique(values.astype(str))
-        for name, values in columns.items()
+        name: np.unique(v.astype(str)) if v.dtype == object else np.array([v.min(), v.max()])
+        for name, v in found.items()
     }
 
 
 class Unseen:
-    """What tables hold that training did not: new categories, numbers far from all others."""
+    """Values that training did not have: new categories, numbers far from all others."""
 
     def __init__(self, seen: dict[str, np.ndarray]):
         self.seen = seen
@@ -220,26 +218,27 @@ class Unseen:
         for name, known in self.seen.items():
             values = block[name].dropna().to_numpy()
             if known.dtype.kind == "f":
-                new = np.abs(values - known.mean()) > FAR * (np.ptp(known) or 1.0)
+                new = values[np.abs(values - known.mean()) > FAR * (np.ptp(known) or 1.0)]
             else:
-                new = ~np.isin(values.astype(str), known)
-            if new.any():
-                count, first = self.found.get(name, (0, values[new][0]))
-                self.found[name] = (count + int(new.sum()), first)
+                new = values[~np.isin(values.astype(str), known)]
+            if new.size:
+                count, first = self.found.get(name, (0, new[0]))
+                self.found[name] = (count + new.size, first)
         return block
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each column that has such values."""
         for name, (count, first) in self.found.items():
-            known, rows = self.seen[name], f"{count:,} row{'s' * (count > 1)}"
-            what = f"{shown(name)} in {rows} is unlike any of training: {shown(first)}"
-            if known.dtype.kind == "f":
-                message = f"{what}, where training had {known[0]:g} to {known[1]:g}."
-                help = "Check units and decimal points; a prediction there is a guess."
-                yield Finding("WB304", "warning", message, help)
-            else:
-                help = "Check the spelling; the model knows nothing about this category."
-                yield Finding("WB113", "note", f"{what}.", help)
+            known = self.seen[name]
+            is_number = known.dtype.kind == "f"
+            had = f"{known.min():g} to {known.max():g}" if is_number else listed(known.tolist(), 3)
+            yield Finding(
+                "WB113",
+                "warning",
+                f"{shown(name)} is unlike training in {count:,} row{'s' * (count > 1)}: "
+                f"{shown(first)}, where training had {had}.",
+                "Check spelling, units and decimal points; a prediction there is a guess.",
+            )
 
 
 def model_bytes(saved: SavedModel) -> bytes:
@@ -319,15 +318,9 @@ def _is_whole(saved: SavedModel) -> bool:
         all(isinstance(word, str) for word in words)
         and all(pairs)
         and isinstance(saved.seen, dict)
-        and all(_is_seen(values) and name in saved.features for name, values in saved.seen.items())
+        and all(n in saved.features and np.size(v) for n, v in saved.seen.items())
         and hasattr(saved.model, "predict")
     )
-
-
-def _is_seen(values: Any) -> bool:
-    """True for two numbers, or for text."""
-    kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
-    return kind == "U" or (kind == "f" and values.shape == (2,))
 
 
 def _strange(path: Path, types: list[str], option: Option) -> InputError:

@@ -344,7 +344,7 @@ def _tell_numbers_as_text(table: Any, read: list[str]) -> None:
 def numbers_meant(names: str, what: str) -> str:
     """Say that columns are text, and should be numbers."""
     return (
-        f"WB148 Got text in column {names}: its values are numbers in every row, and {what}. "
+        f"WB104 Got text in column {names}: its values are numbers in every row, and {what}. "
         "Convert it to float; pass codes in a data frame, with a letter in front."
     )
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
-from weighbridge._data import to_numpy
+from weighbridge._data import refuse_missing, to_numpy
 from weighbridge.criteria import ROW_LOSSES, RowLoss
 from weighbridge.diagnostics import check_confidence
 from weighbridge.ratios import refuse_no_table
@@ -192,9 +192,4 @@ def check_arguments(estimator: Any, y: Any) -> None:
             f"Got y of shape {labels.shape}, but expected one label for each row of X. The order "
             "is estimator, X, y, X_target."
         )
-    missing = sum(value is None or value != value for value in labels.ravel().tolist())
-    if missing:
-        raise ValueError(
-            f"Got {missing} of {labels.size} labels that are missing; leave these rows out: "
-            "without a label they cannot be scored."
-        )
+    refuse_missing(labels)
