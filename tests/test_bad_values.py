@@ -1,11 +1,13 @@
 """Values that are not what they look like: masked arrays, numbers as text, odd types."""
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import DataConversionWarning
@@ -334,3 +336,35 @@ def test_numbers_with_a_sign_are_refused_or_told(sign):
     (note,) = read_pair(*few, option=argument)[2].notes
     assert (note.code, note.level) == ("WB131", "note")
     assert "each is taken for a category" in note.message
+
+
+DAYS = 86_400_000_000
+SAME = {
+    "decimals": lambda X: np.vectorize(Decimal, otypes=[object])(X),
+    "durations": lambda X: (X * DAYS).astype("m8[us]"),
+    "nullable": lambda X: pd.DataFrame(X, columns=["a", "b"]).astype("Float64"),
+    "long doubles": lambda X: X.astype(np.longdouble),
+}
+REFUSED = {
+    "complex": lambda X: X + 1j,
+    "complex objects": lambda X: (X + 1j).astype(object),
+    "three dimensions": lambda X: X[:, :, None],
+    "a record for each row": lambda X: np.zeros(len(X), dtype=[("a", float), ("b", float)]),
+    "gaps in a sparse matrix": lambda X: sp.csr_array(np.where(X > 1, np.nan, X)),
+    "infinity as text": lambda X: np.where(X > 1, np.inf, X).astype(str),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_numbers_of_other_types_are_the_same_numbers(name):
+    rows, target = SAME[name](X), SAME[name](X_TARGET)
+    expected = fit_ratio(X, X_TARGET, GaussianRatio()).score_samples(X)
+    found = fit_ratio(rows, target, GaussianRatio()).score_samples(rows)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.filterwarnings("ignore:WB104")
+def test_what_is_no_table_of_numbers_is_refused(name):
+    with pytest.raises((TypeError, ValueError)):
+        fit_ratio(REFUSED[name](X), REFUSED[name](X_TARGET), ULSIF())

@@ -45,20 +45,8 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
             f"1-D array of shape ({n_samples},)."
             + (" Target rows go in by name: X_target=..." if weight.ndim == 2 else "")
         )
-    if not np.isfinite(weight).all():
-        raise ValueError(
-            f"Got sample_weight with NaN or infinite values in {np.sum(~np.isfinite(weight))} "
-            "rows; replace them by numbers >= 0."
-        )
-    if (weight < 0).any():
-        raise ValueError(
-            f"Got sample_weight with a negative value ({weight.min():g}); weights must be >= 0. "
-            "Use 0 to leave a row out."
-        )
-    if not weight.any():
-        raise ValueError(
-            "Got sample_weight that is zero for every row; at least one row must have weight."
-        )
+    refuse_bad(weight, "sample_weight")
+    refuse_all_zero(weight.max(), "sample_weight")
     if weight.max() > np.finfo(float).max / n_samples:
         raise ValueError(
             "Got sample_weight whose sum is too large for a double; divide it by its maximum."
@@ -107,7 +95,7 @@ def check_stretch(weights: np.ndarray, name: str = "weights") -> np.ndarray:
 def refuse_all_zero(total: float, name: str) -> None:
     """Refuse weights whose sum, or largest, is 0."""
     if total == 0:
-        raise ValueError(f"Got {name} that are 0 for every row; at least one row must have weight.")
+        raise ValueError(f"Got {name} of 0 for every row; at least one row must have weight.")
 
 
 def as_floats(array: np.ndarray, name: str) -> np.ndarray:

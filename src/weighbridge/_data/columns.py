@@ -155,7 +155,8 @@ def unmasked(part: Any, whole: str = "") -> Any:
     if whole:
         raise ValueError(f"Got {whole} with masked values in it; leave these rows out.")
     numbers = part.dtype.kind in "biuf"
-    return part.astype(np.float64 if numbers else object).filled(np.nan if numbers else None)
+    filled: Any = part.astype(np.float64 if numbers else object)
+    return filled.filled(np.nan if numbers else None)
 
 
 def distinct_values(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
