@@ -23,7 +23,9 @@ def one_number(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+def check_sample_weight(
+    sample_weight: Any, n_samples: int, name: str = "sample_weight"
+) -> np.ndarray | None:
     """Return the user's row weights as a new float array, or None where there are none."""
     if sample_weight is None:
         return None
@@ -34,22 +36,22 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None
         weight = weight.astype(float)
     except (TypeError, ValueError):
         raise TypeError(
-            f"Got sample_weight of type {type(sample_weight).__name__} that is not numbers; "
+            f"Got {name} of type {type(sample_weight).__name__} that is not numbers; "
             "it must hold one number >= 0 for each row."
         ) from None
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
         raise ValueError(
-            f"Got sample_weight of shape {weight.shape} for {n_samples} rows of X; it must be a "
+            f"Got {name} of shape {weight.shape} for {n_samples} rows of X; it must be a "
             f"1-D array of shape ({n_samples},)."
             + (" Target rows go in by name: X_target=..." if weight.ndim == 2 else "")
         )
-    refuse_bad(weight, "sample_weight")
-    refuse_all_zero(weight.max(), "sample_weight")
+    refuse_bad(weight, name)
+    refuse_all_zero(float(weight.any()), name)
     if weight.max() > np.finfo(float).max / n_samples:
         raise ValueError(
-            "Got sample_weight whose sum is too large for a double; divide it by its maximum."
+            f"Got {name} whose sum is too large for a double; divide it by its maximum."
         )
     return weight
 
