@@ -382,6 +382,9 @@ def test_a_saved_model_predicts_as_the_model_does(result, tmp_path):
     assert saved.task == "classification"
     assert saved.features == result.kinds
     assert saved.use == result.verdict.use
+    age, site = result.pair.X["age"], result.pair.X["site"]
+    assert saved.seen["age"].tolist() == [age.min(), age.max()]
+    assert saved.seen["site"].tolist() == sorted(site.unique())
 
 
 @pytest.mark.parametrize("model", ["svm", more("boosting"), more("forest")])

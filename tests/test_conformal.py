@@ -666,9 +666,9 @@ def test_labels_that_no_model_can_learn():
             numbers.fit(X, labels)
     for gap in (None, np.nan, pd.NA):
         missing = np.array([gap, *text[1:]], dtype=object)
-        with pytest.raises(ValueError, match=r"Got y that is missing .* in 1 of 100 rows"):
+        with pytest.raises(ValueError, match="missing values in 1 of 100 rows"):
             sets.fit(X, missing)
-    with pytest.raises(ValueError, match=r"Got y that is missing .* in 1 of 100 rows"):
+    with pytest.raises(ValueError, match="missing values in 1 of 100 rows"):
         numbers.fit(X, np.array([None, *y[1:]], dtype=object))
     assert numbers.fit(X, y.astype(object)).n_calibration_ == 50
     with pytest.raises(ValueError, match="Got y with text and numbers in it"):

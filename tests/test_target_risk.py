@@ -354,7 +354,7 @@ def test_what_is_refused():
     refused("function loss", TypeError, loss="mse")
     refused("one finite number for each row", loss=lambda y, p: 1.0)
     refused("7 rows in X_target", X_target=np.zeros((7, 1)))
-    refused("1 of 100 labels that are missing", y=np.r_[np.nan, np.zeros(99)])
+    refused("missing values in 1 of 100 rows", y=np.r_[np.nan, np.zeros(99)])
     refused("NaN or infinite values", y=np.r_[np.inf, np.zeros(99)])
 
 

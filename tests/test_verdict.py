@@ -378,7 +378,7 @@ def test_arguments_in_another_order_are_refused():
         assess(LinearRegression(), data.X, data.X_target, data.y)
     y = data.y.copy()
     y[:3] = np.nan
-    with pytest.raises(ValueError, match="3 of 100 labels that are missing"):
+    with pytest.raises(ValueError, match="missing values in 3 of 100 rows"):
         assess(LinearRegression(), data.X, y, data.X_target)
     with pytest.raises(TypeError, match="expected an estimator"):
         assess(LinearRegression, data.X, data.y, data.X_target)

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import check_sample_weight
+from weighbridge._data import check_sample_weight, unmasked
 from weighbridge.ratios import (
     check_ratio,
     is_fitted,
@@ -100,6 +100,7 @@ class ImportanceWeightedScorer:
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score a fitted estimator on labelled source rows."""
         weighting = weighting_or_default(self.weighting)
+        X, y = unmasked(X), unmasked(y, "y")
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         log_ratio = mean_one_log_ratio(
             source_log_ratio(self.ratio, X, sample_weight), sample_weight

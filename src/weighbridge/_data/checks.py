@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._data.columns import unmasked
+
 # With fewer rows of a sample no interval says anything.
 FEWEST_ROWS = 20
 
@@ -21,45 +23,35 @@ def one_number(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+def check_sample_weight(
+    sample_weight: Any, n_samples: int, name: str = "sample_weight"
+) -> np.ndarray | None:
     """Return the user's row weights as a new float array, or None where there are none."""
     if sample_weight is None:
         return None
     try:
-        weight = np.array(sample_weight)
+        weight = np.array(unmasked(sample_weight))
         if weight.dtype.kind == "c":
             raise TypeError
         weight = weight.astype(float)
     except (TypeError, ValueError):
         raise TypeError(
-            f"Got sample_weight of type {type(sample_weight).__name__} that is not numbers; "
+            f"Got {name} of type {type(sample_weight).__name__} that is not numbers; "
             "it must hold one number >= 0 for each row."
         ) from None
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
         raise ValueError(
-            f"Got sample_weight of shape {weight.shape} for {n_samples} rows of X; it must be a "
+            f"Got {name} of shape {weight.shape} for {n_samples} rows of X; it must be a "
             f"1-D array of shape ({n_samples},)."
             + (" Target rows go in by name: X_target=..." if weight.ndim == 2 else "")
         )
-    if not np.isfinite(weight).all():
-        raise ValueError(
-            f"Got sample_weight with NaN or infinite values in {np.sum(~np.isfinite(weight))} "
-            "rows; replace them by numbers >= 0."
-        )
-    if (weight < 0).any():
-        raise ValueError(
-            f"Got sample_weight with a negative value ({weight.min():g}); weights must be >= 0. "
-            "Use 0 to leave a row out."
-        )
-    if not weight.any():
-        raise ValueError(
-            "Got sample_weight that is zero for every row; at least one row must have weight."
-        )
+    refuse_bad(weight, name)
+    refuse_all_zero(float(weight.any()), name)
     if weight.max() > np.finfo(float).max / n_samples:
         raise ValueError(
-            "Got sample_weight whose sum is too large for a double; divide it by its maximum."
+            f"Got {name} whose sum is too large for a double; divide it by its maximum."
         )
     return weight
 
@@ -105,7 +97,7 @@ def check_stretch(weights: np.ndarray, name: str = "weights") -> np.ndarray:
 def refuse_all_zero(total: float, name: str) -> None:
     """Refuse weights whose sum, or largest, is 0."""
     if total == 0:
-        raise ValueError(f"Got {name} that are 0 for every row; at least one row must have weight.")
+        raise ValueError(f"Got {name} of 0 for every row; at least one row must have weight.")
 
 
 def as_floats(array: np.ndarray, name: str) -> np.ndarray:

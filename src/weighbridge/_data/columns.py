@@ -57,7 +57,7 @@ def device_of(xp: Any, *arrays: object) -> Any:
 def to_numpy(array: Any) -> np.ndarray:
     """Return an array of any library, on any device, as a NumPy array."""
     if not is_foreign(array):
-        return np.asarray(array)
+        return np.asarray(unmasked(array))
     for method in ("cpu", "get"):  # torch, cupy
         if hasattr(array, method):
             return np.asarray(getattr(array, method)())
@@ -91,15 +91,28 @@ def read_columns(X: Any, is_text: list[bool] | None = None) -> list[np.ndarray]:
     if is_frame(X):
         columns = _frame_columns(X, is_text)
     else:
-        array = np.asarray(X)
+        array = to_numpy(X)
         known = [False] * array.shape[1] if is_text is None else is_text
         columns = [_typed(c, text) for c, text in zip(array.T, known, strict=True)]
+        if is_text is None:  # an array has no types of columns: text that is a number is one
+            return [column if column.dtype != object else _parsed(column) for column in columns]
     if is_text is None:
         return columns
     return [
         _as_text(column) if text else _as_numbers(column, label)
         for column, text, label in zip(columns, is_text, column_labels(X), strict=True)
     ]
+
+
+def numbers_as_text(X: Any) -> dict[str, np.ndarray]:
+    """Return the columns of text in which every value is a number, as numbers, by their labels."""
+    if sp.issparse(X) or is_numeric_array(X):
+        return {}
+    columns = _frame_columns(X, None) if is_frame(X) else list(map(_typed, to_numpy(X).T))
+    texts = [
+        pair for pair in zip(column_labels(X), columns, strict=True) if pair[1].dtype == object
+    ]
+    return {label: n for label, text in texts if (n := _parsed(text)).dtype != object}
 
 
 def column_labels(X: Any) -> list[str]:
@@ -133,9 +146,17 @@ def is_numeric_array(X: Any) -> bool:
     return not sp.issparse(X) and not is_frame(X) and np.asarray(X).dtype.kind in "biuf"
 
 
-def unmasked(X: Any) -> np.ndarray:
-    """Return a masked array as numbers with NaN, which is what masked values are here."""
-    return X.astype(np.float64).filled(np.nan)
+def unmasked(part: Any, whole: str = "") -> Any:
+    """Return a masked array with its gaps as NaN or None; refuse gaps in what must be `whole`."""
+    if not isinstance(part, np.ma.MaskedArray):
+        return part
+    if not np.ma.is_masked(part):
+        return part.data
+    if whole:
+        raise ValueError(f"Got {whole} with masked values in it; leave these rows out.")
+    numbers = part.dtype.kind in "biuf"
+    filled: Any = part.astype(np.float64 if numbers else object)
+    return filled.filled(np.nan if numbers else None)
 
 
 def distinct_values(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -228,6 +249,8 @@ def _as_text(column: np.ndarray) -> np.ndarray:
 
 def _written(value: Any) -> str:
     """Return a value as text; a whole number has no decimals, whatever its type."""
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -238,7 +261,18 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
+def refuse_missing(y: Any) -> None:
+    """Refuse labels that are not there."""
+    values = to_numpy(y).ravel().tolist()
+    missing = sum(map(_is_missing, values))
+    if missing:
+        raise ValueError(
+            f"Got y with missing values in {missing} of {len(values)} rows; leave these rows out."
+        )
+
+
 def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
+    column = _parsed(column) if column.dtype == object else column
     if column.dtype.kind != "O":
         return column
     missing = np.array([value is None for value in column])
@@ -248,6 +282,15 @@ def _as_numbers(column: np.ndarray, label: str) -> np.ndarray:
         f"Got text ({next(v for v in column if v is not None)!r}) in column {label!r}, which held "
         "numbers in fit; convert it."
     )
+
+
+def _parsed(column: np.ndarray) -> np.ndarray:
+    """Return text as numbers where every value that is there is one, anything else as it is."""
+    try:
+        numbers = [np.nan if value is None else float(value) for value in column]
+    except ValueError:
+        return column
+    return column if np.isnan(numbers).all() else np.array(numbers)
 
 
 def gap_name(label: str, labels: list[str]) -> str:

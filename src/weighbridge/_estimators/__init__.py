@@ -5,6 +5,7 @@ from weighbridge._estimators.base import (
     WeightedEstimator,
     column_names,
     is_estimated,
+    refuse_text,
     rows_told,
 )
 from weighbridge._estimators.choice import AverageModel, check_answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from copy import deepcopy
 from typing import Any, ClassVar, Self
 
@@ -21,12 +22,22 @@ from weighbridge._data import (
     exact_keys,
     is_foreign,
     is_frame,
+    numbers_as_text,
     read_columns,
+    take_rows,
     to_numpy,
+    unmasked,
 )
 from weighbridge._pass_weights import is_dask_estimator
 from weighbridge.blocks import as_rows, is_blocks, predict_by_blocks
-from weighbridge.ratios import AutoRatio, KnownRatio, check_ratio, fit_ratio, is_fitted
+from weighbridge.ratios import (
+    AutoRatio,
+    KnownRatio,
+    check_ratio,
+    fit_ratio,
+    is_fitted,
+    numbers_meant,
+)
 
 # More rows coincide than by chance if their share is larger by so many standard errors, and by this
 # much: a handful among many thousands does no harm.
@@ -144,6 +155,22 @@ def _keys(X: Any) -> tuple[np.ndarray, np.ndarray]:
         return exact_keys(X, as_numbers(columns)), exact_keys(X, as_numbers(coarse))
 
 
+def refuse_text(model: Any, X: Any, ratio: Any) -> None:
+    """Refuse a frame whose text a fitted model reads as numbers: to the ratio it is categories."""
+    for name in numbers_as_text(X) if is_estimated(ratio) and is_frame(X) else ():
+        import narwhals as nw
+
+        few = nw.from_native(take_rows(X, slice(9)), eager_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                model.predict(few.with_columns(nw.lit("a word").alias(name)).to_native())
+            except Exception as error:  # noqa: BLE001 - a model may refuse words in any way
+                if "could not convert string to float" in str(error):
+                    what = f"{type(model).__name__} reads them as such"
+                    raise TypeError(numbers_meant(f'"{name}"', what)) from None
+
+
 def _estimator_has(attribute: str) -> Any:
     """Offer a method exactly where the inner estimator has it."""
 
@@ -237,7 +264,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_blocks(X) and not is_dask_estimator(self.estimator_):
             return predict_by_blocks(self.estimator_, as_rows(X), method)
-        return getattr(self.estimator_, method)(X)
+        return getattr(self.estimator_, method)(unmasked(X))
 
     @available_if(_estimator_has("predict"))
     def predict(self, X: Any) -> np.ndarray:
@@ -327,9 +354,10 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
                 "Got rows in blocks, which cannot be scored; compare y with predict(rows) by a "
                 "metric of sklearn.metrics."
             )
+        X, y = unmasked(X), unmasked(y, "y")
         if sample_weight is None:
             return self.estimator_.score(X, y)
-        return self.estimator_.score(X, y, sample_weight=sample_weight)
+        return self.estimator_.score(X, y, sample_weight=unmasked(sample_weight, "sample_weight"))
 
     @property
     def classes_(self) -> np.ndarray:

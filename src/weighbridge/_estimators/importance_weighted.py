@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import check_sample_weight
-from weighbridge._estimators.base import WeightedEstimator, is_estimated
+from weighbridge._data import check_sample_weight, unmasked
+from weighbridge._estimators.base import WeightedEstimator, is_estimated, refuse_text
 from weighbridge._findings import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import check_weights_reach, fit_with_weights, is_dask_estimator
 from weighbridge.blocks import as_rows, in_memory, is_blocks
@@ -142,6 +142,7 @@ class ImportanceWeighted(WeightedEstimator):
             The fitted object.
         """
         estimator = _unfitted(self.estimator)
+        X, y = unmasked(X), unmasked(y, "y")
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         weighting = weighting_or_default(self.weighting)
         rows = as_rows(X) if is_blocks(X) else X
@@ -159,6 +160,7 @@ class ImportanceWeighted(WeightedEstimator):
         ess = effective_sample_size(delivered)
         log_cap = _log_cap(weighting)
         fit_with_weights(estimator, X, y, delivered)
+        refuse_text(estimator, X, ratio)
 
         self.estimator_, self.ratio_ = estimator, ratio
         self.log_ratio_, self.weights_, self.ess_ = log_ratio, weights, ess

@@ -15,8 +15,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from weighbridge._data import check_sample_weight
-from weighbridge._estimators.base import WeightedEstimator, innermost
+from weighbridge._data import check_sample_weight, unmasked
+from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_text
 from weighbridge._estimators.choice import check_answer, final_model, form_answer
 from weighbridge._findings import (
     Choice,
@@ -252,6 +252,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             The fitted object.
         """
         _refuse_dask(self.estimator)
+        X, y = unmasked(X), unmasked(y, "y")
         y, sample_weight = _labels(in_memory(y), self), in_memory(sample_weight)
         X = as_rows(X) if is_blocks(X) else X
         check_parts(self.criterion, self.search)
@@ -267,6 +268,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         choice = _choice(ratio, log_ratio, sample_weight)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
         unweighted = _unweighted(clone(estimator), X, y, sample_weight)
+        refuse_text(unweighted, X, ratio)
         objective = self._objective(estimator, X, y, log_ratio, sample_weight, fold_seed)
         if isinstance(objective, FoldObjective):
             objective.check_metric(unweighted)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
-from weighbridge._tables._table import Dropped, Table, Tally
+from weighbridge._tables._table import WRITTEN, Dropped, Table, Tally
 
 # Numbers, in one way of writing or another, in at least this share of the cells.
 MOST = 0.9
@@ -45,6 +45,7 @@ def match_features(
             dropped.append(Dropped(name, note.code, note.message))
         else:
             used.append(name)
+            notes += [] if problems else _signs(train, name)
         found += [(name, problem) for problem in problems]
     return Matched(used, notes, dropped, [*missing, *_together(found)])
 
@@ -131,6 +132,17 @@ def _no_category(train: Table, deploy: Table, name: str) -> Finding | None:
     )
 
 
+def _signs(table: Table, name: str) -> list[Finding]:
+    """A note on a few different numbers with a sign, which may be categories (``5 %``)."""
+    tally = table.tallies[name]
+    few = table.column(name).kind == "category" and table.frame[name].nunique() <= FEW_LEVELS
+    if not few or tally.counts["sign"] < MOST * tally.present:
+        return []
+    message = f"{shown(name)} holds numbers with a sign ({shown(tally.first['sign'][1])}); each is "
+    help = "If they are quantities, write them without it."
+    return [Finding("WB131", "note", f"{message}taken for a category.", help)]
+
+
 def _problems(train: Table, deploy: Table, name: str, option: Option) -> list[Problem]:
     values = [p for table in (train, deploy) for p in value_problems(table, name)]
     conflict = None if values else _conflict(train, deploy, name, option)
@@ -176,19 +188,19 @@ def not_finite(name: str, tally: Tally, where: str, place: Callable[[int], str])
 def _written_numbers(table: Table, name: str) -> Problem | None:
     """Numbers with a decimal comma or thousands separators; never taken for categories."""
     tally = table.tallies[name]
-    marked = tally.counts["decimal"] + tally.counts["thousands"]
-    if table.column(name).kind == "numeric" or not marked:
+    found = [kind for kind in WRITTEN if tally.counts[kind]]
+    marked = sum(tally.counts[kind] for kind in found)
+    if table.column(name).kind == "numeric" or not marked or _signs(table, name):
         return None
     if marked + tally.counts["number"] < MOST * tally.present:
         return None
-    kind = "decimal" if tally.counts["decimal"] else "thousands"
-    how = "a decimal comma" if kind == "decimal" else "separators between thousands"
-    row, text = tally.first[kind]
+    row, text = tally.first[found[0]]
     return Problem(
         "WB131",
-        f"{shown(name)} in {shown_file(table.name)} holds numbers written with {how}.",
+        f"{shown(name)} in {shown_file(table.name)} holds numbers written with "
+        f"{WRITTEN[found[0]]}.",
         (f"{table.place(row)}: {shown(text)}   ({_of(marked, tally.present)} like it)",),
-        "write numbers as 1234.5: a point before decimals, nothing between thousands",
+        "write numbers as 1234.5: a point before decimals, nothing between thousands, no sign",
     )
 
 

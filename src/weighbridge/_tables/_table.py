@@ -27,12 +27,17 @@ CELL = re.compile(
     | (?P<decimal>[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+(?:[eE][+-]?\d+)?)
     | (?P<date>(?:\d{4}([-/.])\d{1,2}\6\d{1,2}|\d{1,2}([-/.])\d{1,2}\7(?:\d{4}|\d{2}))
                (?:[T ]+\d{1,2}:.*)?)
+    | (?P<sign>[$€£¥]\s?[+-]?\d[\d.,]*|[+-]?\d[\d.,]*[\s\u00a0\u202f]?[%$€£¥])
     )\s*\Z""",
     re.VERBOSE | re.ASCII | re.DOTALL,
 )
 NUMERIC = ("missing", "number", "infinite")
 # How numbers are written that cannot be taken for numbers.
-WRITTEN = ("thousands", "decimal")
+WRITTEN = {
+    "decimal": "a decimal comma",
+    "thousands": "separators between thousands",
+    "sign": "a sign",
+}
 
 
 @dataclass

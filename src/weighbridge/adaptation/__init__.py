@@ -10,7 +10,7 @@ from weighbridge.adaptation._result import (
     inputs_dict,
     overlap_dict,
 )
-from weighbridge.adaptation._saved_model import SavedModel, TableModel, load_model
+from weighbridge.adaptation._saved_model import SavedModel, TableModel, Unseen, load_model
 
 # Public names; the others serve the packages above.
 __all__ = ["Adaptation", "SavedModel", "TableModel", "adapt", "load_model"]

@@ -24,7 +24,7 @@ from weighbridge.adaptation._result import (
     inputs_dict,
     overlap_dict,
 )
-from weighbridge.adaptation._saved_model import SavedModel, TableModel, model_bytes
+from weighbridge.adaptation._saved_model import SavedModel, TableModel, model_bytes, values_seen
 from weighbridge.criteria import default_scoring
 from weighbridge.pictures import Pictures
 from weighbridge.target_risk import NAMES
@@ -59,6 +59,7 @@ def save(
         result.task,
         result.verdict.use,
         __version__,
+        values_seen(result.pair.X, result.kinds),
     )
     page, model = render(content), model_bytes(saved)
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
@@ -132,7 +133,8 @@ class Adaptation:
     @property
     def model(self) -> TableModel:
         """The fitted model to use; takes data frames with the columns of the training table."""
-        return TableModel(self.verdict.model, dict(self.kinds))
+        seen = values_seen(self.pair.X, self.kinds)
+        return TableModel(self.verdict.model, dict(self.kinds), seen)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import warnings
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._estimators import WeightedEstimator
-from weighbridge._findings import Option, Problem, argument
+from weighbridge._findings import Finding, Option, Problem, argument, listed, shown, users_line
 from weighbridge._tables import features_of
 from weighbridge.exceptions import InputError
 
@@ -37,6 +38,8 @@ class TableModel(BaseEstimator):
         Takes the columns of `features` as they were read; `weighbridge.adapt` fitted it.
     features : dict of str to {"numeric", "category"}
         The columns, by name.
+    seen : dict of str to array, optional
+        What training held, see `SavedModel`; any other value is warned of.
 
     Examples
     --------
@@ -51,9 +54,18 @@ class TableModel(BaseEstimator):
     (200,)
     """
 
-    def __init__(self, estimator: Any, features: dict[str, str]):
+    def __init__(self, estimator: Any, features: dict[str, str], seen: Any = None):
         self.estimator = estimator
         self.features = features
+        self.seen = seen
+
+    def _rows(self, X: Any) -> Any:
+        """Return the columns that the model takes, and warn of what training never had."""
+        unseen = Unseen(self.seen or {})
+        rows = unseen.look(features_of(X, self.features))
+        for each in unseen.findings():
+            warnings.warn(f"{each.code} {each.message} {each.help}", stacklevel=users_line())
+        return rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -79,7 +91,7 @@ class TableModel(BaseEstimator):
         ndarray of shape (n_rows,)
             Classes or numbers.
         """
-        return np.asarray(self.estimator.predict(features_of(X, self.features)))
+        return np.asarray(self.estimator.predict(self._rows(X)))
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -95,7 +107,7 @@ class TableModel(BaseEstimator):
         ndarray of shape (n_rows, n_classes)
             In the order of `classes_`.
         """
-        return np.asarray(self.estimator.predict_proba(features_of(X, self.features)))
+        return np.asarray(self.estimator.predict_proba(self._rows(X)))
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
@@ -111,7 +123,7 @@ class TableModel(BaseEstimator):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             As the inner model gives it.
         """
-        return np.asarray(self.estimator.decision_function(features_of(X, self.features)))
+        return np.asarray(self.estimator.decision_function(self._rows(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of the inner model: accuracy, or R squared.
@@ -130,11 +142,12 @@ class TableModel(BaseEstimator):
         float
             Higher is better.
         """
-        rows = features_of(X, self.features)
-        return float(self.estimator.score(rows, y, sample_weight=sample_weight))
+        return float(self.estimator.score(self._rows(X), y, sample_weight=sample_weight))
 
 
 FORMAT = "weighbridge model/1"
+# A number so many ranges of training away from its middle is a slip, or a case of another kind.
+FAR = 10
 _SOME_DAY = (1980, 1, 1, 0, 0, 0)
 # What a model written here may be made of beyond the types that skops trusts by itself: arrays of
 # numbers in a shell, none of which runs anything when it is made.
@@ -165,6 +178,8 @@ class SavedModel:
         The weighting that it was fitted with: "tuned", "none", ...
     version : str
         The version of weighbridge that wrote it.
+    seen : dict of str to array, optional
+        What training held: smallest and largest number, or the categories; {} in older files.
 
     Examples
     --------
@@ -179,6 +194,51 @@ class SavedModel:
     task: str
     use: str
     version: str
+    seen: dict[str, Any] = field(default_factory=dict)
+
+
+def values_seen(X: Any, features: dict[str, str]) -> dict[str, np.ndarray]:
+    """Return what each column of training holds, see `SavedModel`."""
+    found = {name: X[name].dropna().to_numpy() for name in features}
+    return {
+        name: np.unique(v.astype(str)) if v.dtype == object else np.array([v.min(), v.max()])
+        for name, v in found.items()
+    }
+
+
+class Unseen:
+    """Values that training did not have: new categories, numbers far from all others."""
+
+    def __init__(self, seen: dict[str, np.ndarray]):
+        self.seen = seen
+        self.found: dict[str, tuple[int, Any]] = {}
+
+    def look(self, block: Any) -> Any:
+        """Count such values of a frame, and return it."""
+        for name, known in self.seen.items():
+            values = block[name].dropna().to_numpy()
+            if known.dtype.kind == "f":
+                new = values[np.abs(values - known.mean()) > FAR * (np.ptp(known) or 1.0)]
+            else:
+                new = values[~np.isin(values.astype(str), known)]
+            if new.size:
+                count, first = self.found.get(name, (0, new[0]))
+                self.found[name] = (count + new.size, first)
+        return block
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a finding for each column that has such values."""
+        for name, (count, first) in self.found.items():
+            known = self.seen[name]
+            is_number = known.dtype.kind == "f"
+            had = f"{known.min():g} to {known.max():g}" if is_number else listed(known.tolist(), 3)
+            yield Finding(
+                "WB113",
+                "warning",
+                f"{shown(name)} is unlike training in {count:,} row{'s' * (count > 1)}: "
+                f"{shown(first)}, where training had {had}.",
+                "Check spelling, units and decimal points; a prediction there is a guess.",
+            )
 
 
 def model_bytes(saved: SavedModel) -> bytes:
@@ -246,7 +306,7 @@ def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> Save
         raise _not_a_model(path, error) from error
     if not _is_whole(saved):
         raise _not_a_model(path, None)
-    return replace(saved, model=TableModel(saved.model, saved.features))
+    return replace(saved, model=TableModel(saved.model, saved.features, saved.seen))
 
 
 def _is_whole(saved: SavedModel) -> bool:
@@ -257,15 +317,17 @@ def _is_whole(saved: SavedModel) -> bool:
     return (
         all(isinstance(word, str) for word in words)
         and all(pairs)
+        and isinstance(saved.seen, dict)
+        and all(n in saved.features and np.size(v) for n, v in saved.seen.items())
         and hasattr(saved.model, "predict")
     )
 
 
 def _strange(path: Path, types: list[str], option: Option) -> InputError:
-    shown = ", ".join(types[:3]) + (f" and {len(types) - 3} more" if len(types) > 3 else "")
+    few = ", ".join(types[:3]) + (f" and {len(types) - 3} more" if len(types) > 3 else "")
     return _refused(
         "WB711",
-        f"{path.name} holds types that are not those of a model of ours: {shown}.",
+        f"{path.name} holds types that are not those of a model of ours: {few}.",
         ("loading them could run code of whoever made the file",),
         f"if you made it and know them: {option('trust', types[0])}",
     )

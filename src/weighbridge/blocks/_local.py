@@ -14,7 +14,7 @@ import numpy as np
 from sklearn import get_config, set_config
 from threadpoolctl import ThreadpoolController
 
-from weighbridge._data import is_foreign, is_frame, take_rows
+from weighbridge._data import is_foreign, is_frame, take_rows, unmasked
 from weighbridge.blocks._rows import (
     Block,
     Rows,
@@ -213,8 +213,7 @@ class ArrayRows(LocalRows):
     def __init__(self, X: Any, size: int | None = None, *, whole: bool = False):
         if not hasattr(X, "shape"):
             X = np.asarray(X)
-        if isinstance(X, np.ma.MaskedArray):
-            X = np.ma.filled(X.astype(np.float64), np.nan)
+        X = unmasked(X)
         if len(X.shape) == 1:
             X = X.to_frame() if hasattr(X, "to_frame") else X[:, None]
         if len(X.shape) != 2:

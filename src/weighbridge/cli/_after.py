@@ -85,30 +85,33 @@ def _write(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
     from weighbridge._tables import TableWriter, read_blocks
-    from weighbridge.adaptation import head, load_model
+    from weighbridge.adaptation import Unseen, head, load_model
 
     narration = session.narration
     narration.count("write", "%")
     narration("read", 0, 1)
     saved = load_model(model, trust=trust, option=cli_option)
     narration.detail("read", f"model of {len(saved.features)} features")
-    names, done = _names(saved), 0
-    rows = block_rows(len(saved.features), working_memory)
+    names, done, unseen = _names(saved), 0, Unseen(saved.seen)
+    size = block_rows(len(saved.features), working_memory)
     with (
         threadpool_limits(min(jobs, os.cpu_count() or 1)),
         config_context(working_memory=working_memory),
         write_whole(out) as temporary,
         TableWriter(temporary, names) as table,
     ):
-        blocks = read_blocks(data, saved.features, rows=rows)
+        blocks = read_blocks(data, saved.features, rows=size)
         for block in blocks:
             first, done = done + 1, done + len(block)
-            table.write([np.arange(first, done + 1), *_predicted(saved, block, trust)])
+            predicted = _predicted(saved, unseen.look(block), trust)
+            table.write([np.arange(first, done + 1), *predicted])
             narration.detail("write", f"{done:,} rows into {out}")
             narration("write", round(100 * blocks.share_read), 100)
     return session.result(
         **head("predict"),
-        findings=[each.to_dict() for each in _unknown(saved, data, blocks.names)],
+        findings=[
+            each.to_dict() for each in (*unseen.findings(), *_unknown(saved, data, blocks.names))
+        ],
         files={"predictions": str(out)},
         predictions={"n": done, "label": saved.label, "weighting": saved.use, "columns": names},
     )
@@ -152,11 +155,12 @@ def _predicted(saved: SavedModel, block: Any, trust: tuple[str, ...]) -> list[An
     """Return the predictions of a block, and for classes their probabilities."""
     import numpy as np
 
+    model = saved.model.estimator  # blocks have the columns already
     try:
-        predictions = np.asarray(saved.model.predict(block))
+        predictions = np.asarray(model.predict(block))
         if not _has_chances(saved):
             return [predictions]
-        return [predictions, *np.asarray(saved.model.predict_proba(block)).T]
+        return [predictions, *np.asarray(model.predict_proba(block)).T]
     except (Exception, SystemExit) as error:
         if not trust:
             raise

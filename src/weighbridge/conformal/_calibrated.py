@@ -14,12 +14,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
 
-from weighbridge._data import check_sample_weight, one_number, read_columns, to_numpy
+from weighbridge._data import check_sample_weight, one_number, refuse_missing, to_numpy, unmasked
 from weighbridge._estimators import (
     FittedRows,
     WeightedEstimator,
     column_names,
     is_estimated,
+    refuse_text,
     rows_told,
 )
 from weighbridge._findings import Finding, effective_sample_size, users_line, warn_if_apart
@@ -57,6 +58,7 @@ def labelled_rows(X: Any, y: Any, sample_weight: Any, name: str) -> Part:
             f"{name} requires y to be passed, but the target y is None: it has the labels of the "
             "source rows."
         )
+    X, y = unmasked(X), unmasked(y, "y")
     shape = np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
@@ -67,20 +69,9 @@ def labelled_rows(X: Any, y: Any, sample_weight: Any, name: str) -> Part:
     labels, n = column_or_1d(y, warn=True), _num_samples(X)
     if labels.size != n:
         raise ValueError(f"Got X with {n} rows and y with {labels.size}; each row needs a label.")
-    if labels.dtype == object:
-        _refuse_gaps(labels)
+    refuse_missing(labels if labels.dtype == object else ())
     assert_all_finite(labels, input_name="y")
     return Part(X, labels, check_sample_weight(sample_weight, n))
-
-
-def _refuse_gaps(labels: np.ndarray) -> None:
-    (column,) = read_columns(labels[:, None])
-    missing = sum(label is None or label != label for label in column)
-    if missing:
-        raise ValueError(
-            f"Got y that is missing (None or NaN) in {missing} of {labels.size} rows; leave them "
-            "out: only rows with a label can be fitted to or calibrated on."
-        )
 
 
 def split(
@@ -240,6 +231,7 @@ class CalibratedEstimator(WeightedEstimator):
         # of all rows: one of the fitted part alone covered no better, with half of the rows
         ratio = self._fitted_ratio(rows.X, X_target)
         models = self._fit_models(fitting, ratio, X_target, rng)
+        refuse_text(models["estimator_"], rows.X, ratio)
         scores = self._scores(models, calibration)
         weights, log_scale = _masses(ratio, calibration)
 

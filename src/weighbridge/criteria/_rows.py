@@ -27,6 +27,7 @@ from weighbridge._data import (
     read_columns,
     take_rows,
     to_numpy,
+    unmasked,
 )
 from weighbridge.blocks import ON_BLOCKS, Block, Rows, as_rows, in_memory, is_blocks
 from weighbridge.ratios import mean_one_log_ratio, source_log_weight, weighting_or_default
@@ -117,13 +118,14 @@ def source_rows(
         )
     else:
         X = np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0]
+    X, y = unmasked(X), unmasked(y, "y")
     n = _num_samples(X)
     if n < 2:
         raise ValueError(
             f"Got n_samples={n} source rows; choosing a weighting holds rows out and takes at "
             "least 2, and some dozens to be of use."
         )
-    y, log_ratio = np.asarray(y), np.asarray(log_ratio, dtype=float)
+    y, log_ratio = np.asarray(y), np.asarray(unmasked(log_ratio, "log_ratio"), dtype=float)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:

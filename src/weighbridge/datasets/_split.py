@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.utils import Bunch, check_array, check_consistent_length, check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from weighbridge._data import unmasked
 from weighbridge._findings import effective_sample_size
 from weighbridge.ratios import KnownRatio
 
@@ -72,10 +73,10 @@ def split_by_projection(
     >>> bool(data.ess < len(data.X))
     True
     """
-    X = check_array(X, dtype=np.float64, input_name="X")
+    X = check_array(unmasked(X), dtype=np.float64, input_name="X")
     if y is not None:
         check_consistent_length(X, y)
-        y = np.asarray(y)
+        y = np.asarray(unmasked(y, "y"))
     if not np.isfinite(slope):
         raise ValueError(f"Got slope={slope}, but it must be a finite number.")
     rng = check_random_state(random_state)

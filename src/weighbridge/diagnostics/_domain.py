@@ -233,10 +233,7 @@ class DomainRows:
         """Return weights for the rows kept here: those given for the source, 1 for the target."""
         kept = np.ones(self.codes.size)
         if weights is not None:
-            try:
-                weights = check_sample_weight(weights, self.n_source)
-            except (TypeError, ValueError) as error:
-                raise type(error)(str(error).replace("sample_weight", "weights")) from None
+            weights = check_sample_weight(weights, self.n_source, "weights")
             is_source = self.codes == 0
             source = weights[self.places[is_source]]
             if not source.any():

@@ -15,6 +15,7 @@ from weighbridge._data import (
     check_sample_weight,
     is_foreign,
     read_columns,
+    refuse_missing,
     take_rows,
     to_numpy,
 )
@@ -63,16 +64,6 @@ def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
     return labels, codes
 
 
-def refuse_missing(y: Any) -> None:
-    """Refuse labels that are not there."""
-    values = _as_array(y).ravel().tolist()
-    missing = sum(_is_missing(value) for value in values)
-    if missing:
-        raise ValueError(
-            f"Got y with missing values in {missing} of {len(values)} rows; leave these rows out."
-        )
-
-
 def _as_array(y: Any) -> np.ndarray:
     """Return labels as an array; a list of numbers and text is not turned into text."""
     array = to_numpy(y)
@@ -87,13 +78,6 @@ def _is_continuous(y: np.ndarray) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, bool | int | float)
-
-
-def _is_missing(value: Any) -> bool:
-    """True for None, NaN, and the signs of other libraries (which compare with nothing)."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
 
 
 @dataclass(frozen=True)

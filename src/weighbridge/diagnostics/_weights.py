@@ -14,6 +14,7 @@ from weighbridge._data import (
     check_stretch,
     refuse_all_zero,
     refuse_bad,
+    to_numpy,
 )
 from weighbridge._findings import pareto_threshold, percent
 from weighbridge.blocks import is_blocks
@@ -244,7 +245,7 @@ def summarize_weights(weights: Any) -> WeightSummary:
 
 def check_weights(weights: Any, n_rows: int | None = None, name: str = "weights") -> np.ndarray:
     """Return weights as a float array in memory, or refuse anything else."""
-    array = in_memory(weights, name) if is_blocks(weights) else np.asarray(weights)
+    array = in_memory(weights, name) if is_blocks(weights) else to_numpy(weights)
     array = as_floats(array, name)
     if array.ndim != 1 or array.size == 0 or n_rows not in (None, array.size):
         wanted = "one number for each row" if n_rows is None else f"({n_rows},), one for each row"

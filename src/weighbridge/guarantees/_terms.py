@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import one_number
+from weighbridge._data import one_number, unmasked
 from weighbridge.exceptions import WeightWarning
 from weighbridge.weighting import log_mean
 
@@ -118,7 +118,7 @@ class LearningBound:
 
 def check_log_ratio(log_ratio: Any) -> np.ndarray:
     """Return log ratios as a float array; -inf stands for a ratio of 0."""
-    log_ratio = np.asarray(log_ratio, dtype=np.float64)
+    log_ratio = np.asarray(unmasked(log_ratio), dtype=np.float64)
     if log_ratio.ndim != 1 or log_ratio.size < 2:
         raise ValueError(
             f"Got log_ratio of shape {log_ratio.shape}, but expected one number for each of two or "

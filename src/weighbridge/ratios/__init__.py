@@ -7,7 +7,7 @@ from weighbridge.ratios._base import DensityRatioMixin
 from weighbridge.ratios._candidates import CandidateTable
 from weighbridge.ratios._classifier import ClassifierRatio
 from weighbridge.ratios._cross_fit import deal
-from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._encoder import TableEncoder, numbers_meant
 from weighbridge.ratios._fit_ratio import (
     AutoRatio,
     check_ratio,

@@ -275,10 +275,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
 
     def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Check rows and columns of a table that may hold text; with `reset` learn the columns."""
-        if is_foreign(X):
-            X = to_numpy(X)
-        if isinstance(X, np.ma.MaskedArray):
-            X = unmasked(X)
+        X, y = to_numpy(X) if is_foreign(X) else unmasked(X), unmasked(y, "y")
         if _holds_text(X):
             return self._validate(X, y, reset=reset, dtype=None, ensure_all_finite=False)
         return self._validate(X, y, reset=reset, dtype="numeric", ensure_all_finite=self._finite)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import DataConversionWarning
 
 from weighbridge._data import (
     RowKeys,
@@ -15,12 +17,15 @@ from weighbridge._data import (
     column_labels,
     distinct_values,
     is_foreign,
+    is_frame,
     is_numeric_array,
+    numbers_as_text,
     read_columns,
     take_rows,
     text_as_number,
     to_numpy,
 )
+from weighbridge._findings import listed, users_line
 from weighbridge.blocks import ArrayRows, Block, Rows
 
 # Texts of one column that are counted one by one.
@@ -157,6 +162,8 @@ MAX_SPREAD = 1e8
 FEW_VALUES = 20
 # Rows from which the quartiles of a column are guessed.
 FEW_ROWS = 2000
+# Text with decimals that differ in more than this share of the rows is no category.
+MOST = 0.9
 
 
 class TableEncoder:
@@ -203,6 +210,9 @@ class TableEncoder:
         if not (source.numeric and target.numeric):
             texts = source.sum(_text_columns) + target.sum(_text_columns)
             self.is_text = [bool(blocks) for blocks in texts]
+            if isinstance(source, ArrayRows):
+                labels = zip(self.labels, self.is_text, strict=True)
+                _tell_numbers_as_text(source.table, [n for n, text in labels if not text])
         by_name = source.names is not None
         self.order = np.argsort(self.labels) if by_name else np.arange(len(self.labels))
         self.number_labels = [self.labels[j] for j in self.order if not self.is_text[j]]
@@ -317,6 +327,26 @@ class _Summary:
 def _text_columns(block: Block) -> np.ndarray:
     """Mark the columns that are text in a block."""
     return np.array([int(column.dtype == object) for column in read_columns(block.table)])
+
+
+def _tell_numbers_as_text(table: Any, read: list[str]) -> None:
+    """Warn of text in an array that is read as numbers; refuse a frame's that is no category."""
+    found = numbers_as_text(table)
+    names = [name for name in found if name in read]
+    if names:
+        message = numbers_meant(listed(names), "are read as numbers")
+        warnings.warn(message, DataConversionWarning, stacklevel=users_line())
+    for name, numbers in found.items() if is_frame(table) else ():
+        if np.unique(numbers[numbers % 1 > 0]).size > MOST * numbers.size:
+            raise TypeError(numbers_meant(f'"{name}"', "have decimals in nearly every row"))
+
+
+def numbers_meant(names: str, what: str) -> str:
+    """Say that columns are text, and should be numbers."""
+    return (
+        f"WB104 Got text in column {names}: its values are numbers in every row, and {what}. "
+        "Convert it to float; pass codes in a data frame, with a letter in front."
+    )
 
 
 def _gap_value(sums: ColumnSums) -> np.ndarray:

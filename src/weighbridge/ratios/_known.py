@@ -14,7 +14,7 @@ from scipy.stats import gaussian_kde
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from weighbridge._data import is_frame
+from weighbridge._data import is_frame, unmasked
 from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or_not_at_all
 
@@ -115,6 +115,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             ``log p_target(x) - log p_source(x)``; a dask array for dask rows.
         """
         self._check_parameters()
+        X = unmasked(X)
         if is_blocks(X):
             rows = columns_of_fit(self, as_rows(X))
             return rows.vector(_OnTables(self.score_samples, rows.names))

@@ -121,7 +121,7 @@ def named_alike(source: Rows, target: Rows) -> Rows:
 def _same_labels(X: Any, X_target: Any) -> Any:
     """Bring columns whose labels are not text into the order of `X`."""
     if not (hasattr(X, "columns") and hasattr(X_target, "columns")):
-        return X_target
+        return unmasked(X_target)
     labels, target_labels = list(X.columns), list(X_target.columns)
     if labels == target_labels:
         return X_target
@@ -169,9 +169,7 @@ def _aligned_arrays(X: Any, X_target: Any) -> list[Any]:
 def _as_array(part: Any) -> Any:
     if sp.issparse(part):
         return part
-    if isinstance(part, np.ma.MaskedArray):
-        return unmasked(part)
-    array = np.asarray(part)
+    array = to_numpy(part)
     # NumPy would turn the numbers of a list of lists into text beside text
     if array.dtype.kind in "US" and not isinstance(part, np.ndarray):
         array = np.asarray(part, dtype=object)

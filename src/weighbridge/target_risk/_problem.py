@@ -15,8 +15,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import FEWEST_ROWS, check_sample_weight, to_numpy
-from weighbridge._estimators import WeightedEstimator, is_estimated, rows_told
+from weighbridge._data import FEWEST_ROWS, check_sample_weight, to_numpy, unmasked
+from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows
 from weighbridge.ratios import (
@@ -158,7 +158,9 @@ class RiskProblem:
     def fit_finals(self, estimators: Sequence[Any], step: Step | None = None) -> list[Any]:
         """Fit procedures to all rows; one that has no fitted ratio gets this one."""
         ready = [self._ready(each) for each in estimators]
-        return fit_finals(ready, self.outer, n_jobs=self.question.n_jobs, step=step or _nothing)
+        finals = fit_finals(ready, self.outer, n_jobs=self.question.n_jobs, step=step or _nothing)
+        refuse_text(finals[0], self.rows.X, self.ratio)
+        return finals
 
     def held_out(
         self,
@@ -172,7 +174,7 @@ class RiskProblem:
         options: dict[str, Any] = {"n_jobs": self.question.n_jobs, "step": step or _nothing}
         ready = [self._ready(each) for each in estimators]
         if finals is None:
-            finals = fit_finals(ready, self.outer, **options)
+            finals = self.fit_finals(estimators, step)
         return held_out(ready, finals, self.outer, responses=responses, **options)
 
     def _ready(self, estimator: Any) -> Any:
@@ -231,7 +233,7 @@ def _as_table(X: Any) -> Any:
     """Return lists as arrays, and sparse matrices in a form whose rows can be taken."""
     if isinstance(X, list | tuple):
         return np.asarray(X)
-    return X.tocsr() if issparse(X) else X
+    return X.tocsr() if issparse(X) else unmasked(X)
 
 
 def _has_ratio(estimator: Any) -> bool:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
+from weighbridge._data import refuse_missing, to_numpy
 from weighbridge.criteria import ROW_LOSSES, RowLoss
 from weighbridge.diagnostics import check_confidence
 from weighbridge.ratios import refuse_no_table
-
-if TYPE_CHECKING:
-    pass
-
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -189,15 +186,10 @@ def check_arguments(estimator: Any, y: Any) -> None:
         )
     if y is not None:
         refuse_no_table("y", y)
-    labels = np.asarray(y)
+    labels = to_numpy(y)
     if labels.ndim != 1 and not (labels.ndim == 2 and labels.shape[1] == 1):
         raise ValueError(
             f"Got y of shape {labels.shape}, but expected one label for each row of X. The order "
             "is estimator, X, y, X_target."
         )
-    missing = sum(value is None or value != value for value in labels.ravel().tolist())
-    if missing:
-        raise ValueError(
-            f"Got {missing} of {labels.size} labels that are missing; leave these rows out: "
-            "without a label they cannot be scored."
-        )
+    refuse_missing(labels)
