@@ -25,7 +25,6 @@ from weighbridge._estimators.choice import (
     simplex_minimum,
     stack_shares,
 )
-from weighbridge.criteria._rows import ROW_LOSSES
 from weighbridge.search import Evaluation, Point, SearchResult
 
 
@@ -231,71 +230,39 @@ def test_counts_are_scored_by_their_deviance():
 # --- when weights are worth it -------------------------------------------------------------------
 
 
-class _Rows:
-    """Twenty rows of which the unweighted model has lost `seen` each when it was fitted."""
-
-    def __init__(self, seen):
-        self.X = np.zeros((20, 1))
-        self.codes = np.full(20, np.sqrt(max(seen, 0)))
-        self.unit_weights = np.ones(20)
-        self.classes = None
-
-
-class _Zero:
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
 class _Told:
-    """An objective that was told the losses."""
+    """An objective whose losses are no means over rows."""
 
     row_loss = None
 
-    def __init__(self, seen=1.0, rows=True):
-        self.rows = _Rows(seen)
-        if rows:
-            self.row_loss = ROW_LOSSES["neg_mean_squared_error"]
 
-
-def _guarded(before, after, *, guarded, seen=None, spread=0.1):
-    """Return whether "guard" takes a candidate with these mean losses."""
-    noise = spread * np.linspace(-1, 1, 20) * abs(before)
+def _guarded(gain, *, guarded, before=1.0):
+    """Return whether "guard" takes a candidate that gains so many standard errors."""
+    noise = np.linspace(-1, 1, 20)
+    error = noise.std(ddof=1) / np.sqrt(20)
     result = SearchResult(
         (
             Evaluation(Point(0.0, 1.0), before + noise),
-            Evaluation(Point(1.0, 1.0), np.full(20, float(after))),
+            Evaluation(Point(1.0, 1.0), np.full(20, before - gain * error)),
         ),
         np.ones(20),
     )
-    objective = _Told(before if seen is None else seen, rows=seen is not None)
-    answer = form_answer("guard", objective, result, _Zero(), guarded=guarded)
-    return answer.indices == [1]
+    return form_answer("guard", _Told(), result, guarded=guarded).indices == [1]
 
 
+@pytest.mark.parametrize("before", [1.0, -10.0])  # a likelihood may be below 0
 @pytest.mark.parametrize(
-    ("before", "after", "guarded", "taken"),
+    ("gain", "guarded", "taken"),
     [
-        (1.0, 0.99, False, True),  # 0.01 is 0.7 standard errors
-        (1.0, 0.995, False, False),  # 0.005 is less than half of one
-        (1.0, 1.1, False, False),
-        (1.0, 0.6, True, False),
-        (1.0, 0.49, True, True),
-        (-10.0, -16.0, False, True),
-        (-10.0, -16.0, True, False),  # a loss below 0 cannot be halved
+        (0.6, False, True),
+        (0.4, False, False),
+        (-1.0, False, False),
+        (1.9, True, False),
+        (2.1, True, True),
     ],
 )
-def test_weights_must_be_worth_it(before, after, guarded, taken):
-    assert _guarded(before, after, guarded=guarded) == taken
-
-
-@pytest.mark.parametrize(("seen", "taken"), [(0.7, True), (0.6, False)])
-def test_where_overlap_is_thin_flexible_models_are_left_alone(seen, taken):
-    assert _guarded(1.0, 0.1, guarded=True, seen=seen) == taken
-    assert _guarded(1.0, 0.1, guarded=False, seen=seen)
-
-
-def test_a_large_gain_of_few_rows_is_no_gain():
-    assert not _guarded(1.0, 0.4, guarded=True, spread=5.0)  # 0.6 is less than a standard error
+def test_weights_must_be_worth_it(before, gain, guarded, taken):
+    assert _guarded(gain, guarded=guarded, before=before) == taken
 
 
 def test_one_number_has_no_standard_error():
@@ -307,8 +274,8 @@ def test_one_number_has_no_standard_error():
         np.ones(1),
     )
     with pytest.raises(ValueError, match=r"no standard error.*CrossValidation.*argmin"):
-        form_answer("guard", _Told(rows=False), result, _Zero(), guarded=False)
-    assert form_answer("argmin", _Told(), result, _Zero(), guarded=True).indices == [1]
+        form_answer("guard", _Told(), result, guarded=False)
+    assert form_answer("argmin", _Told(), result, guarded=True).indices == [1]
 
 
 def test_what_cannot_be_compared_is_not_taken():
@@ -319,4 +286,4 @@ def test_what_cannot_be_compared_is_not_taken():
         ),
         np.ones(2),
     )
-    assert form_answer("guard", _Told(), result, _Zero(), guarded=False).indices == [0]
+    assert form_answer("guard", _Told(), result, guarded=False).indices == [0]

@@ -150,9 +150,9 @@ def test_rows_that_do_not_count_have_no_say_in_overlap(value):
     assert model.overlap_ == "broken"
 
 
-def test_broken_overlap_takes_weights_that_halve_the_loss():
+def test_broken_overlap_takes_weights_that_gain_two_standard_errors():
     data = make_quadratic(100, 100, reading="noise_sd", random_state=1)
-    with pytest.warns(OverlapWarning, match="WB302 .* at least halves"):
+    with pytest.warns(OverlapWarning, match="WB302 .* more than two standard errors"):
         model = ImportanceWeightedCV(LinearRegression(), data.ratio).fit(data.X, data.y)
     assert model.overlap_ == "broken"
     unweighted = data.problem.mse(LinearRegression().fit(data.X, data.y))
@@ -313,7 +313,46 @@ def test_the_cheapest_valid_route_is_taken(curved, classes):
     ).fit(*classes)
     few = ImportanceWeightedCV(GaussianNB(), TILT, random_state=0).fit(*classes)
     assert len(many.search_result_.evaluations) > 80
-    assert len(few.search_result_.evaluations) == 15
+    assert few.search_result_.points.tolist() == [[0, 1], [1, 1], [0.5, 3]]
+
+
+class _Counted(DecisionTreeRegressor):
+    n_fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        _Counted.n_fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_choice_costs_at_most_twenty_fits(curved):
+    model = ImportanceWeightedCV(_Counted(max_depth=2), curved.ratio, random_state=0)
+    model.fit(curved.X, curved.y)
+    assert len(model.mixture_) > 1  # the final fits are among them
+    assert _Counted.n_fits <= 20
+
+
+@pytest.mark.parametrize(
+    ("bounds", "points"),
+    [
+        ({}, [[0, 1], [1, 1], [0.5, 3]]),
+        ({"alpha_bounds": (1.0, 1.0)}, [[0, 1], [1, 1], [0.5, 1]]),
+        ({"lam_bounds": (0.0, 0.6)}, [[0, 1], [0.6, 3], [0.3, 3]]),
+        ({"lam_bounds": (0.8, 0.8), "answer": "argmin"}, [[0.8, 3]]),
+    ],
+)
+def test_the_few_weightings_keep_the_bounds(classes, bounds, points):
+    model = ImportanceWeightedCV(GaussianNB(), TILT, random_state=0, **bounds).fit(*classes)
+    assert model.search_result_.points.tolist() == points
+
+
+def test_where_most_of_the_target_lies_beyond_all_rows_nothing_is_tried():
+    X, y, X_target = _apart(4.0)
+    with pytest.warns(OverlapWarning, match="WB302"):
+        ratio = fit_ratio(X, X_target)
+    with pytest.warns(OverlapWarning, match="fitted without weights"):
+        model = ImportanceWeightedCV(GaussianNB(), FrozenEstimator(ratio)).fit(X, y > 0)
+    assert 0.5 < ratio._outside.of_all < 0.98
+    assert model.search_result_.points.tolist() == [[0, 1]]
 
 
 def test_many_rows_of_a_line_are_scored_in_one_pass():

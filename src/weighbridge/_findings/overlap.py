@@ -31,12 +31,11 @@ LARGEST_TAIL_INDEX = 0.7
 FEW_FOR_TAIL = 100
 
 # Where `ImportanceWeightedCV` changes how it chooses: shares of the target rows whose ratio is far
-# larger than those of the source. Both by the selection benchmark: tasks with broken overlap exceed
-# the first in nearly every draw. So do others whose shift is strong, among them the toy problem
-# with 100 rows, where weighting wins nine tenths of the loss: hence two limits, and a chance for
-# large gains between them. Where no such share is known, effective rows decide, as in a warning.
+# larger than that of nearly all source rows (weights must then prove themselves), and than that of
+# all of them (then none are tried: held-out source rows cannot tell what weights do there). Where
+# no such share is known, effective rows decide, as in a warning.
 GUARDED_OUTSIDE = 0.5
-SETTLED_OUTSIDE = 0.98
+SETTLED_OUTSIDE = 0.5
 FEW_ROWS = 20
 
 
@@ -336,7 +335,7 @@ def warn_of_choice(
 def _what_is_wrong(overlap: OverlapJudgement, choice: Choice) -> str:
     if choice is Choice.FREE:
         return f"overlap is broken: {overlap.reason}"
-    where = "nearly all target rows lie" if choice is Choice.SETTLED else "much of the target lies"
+    where = "most target rows lie" if choice is Choice.SETTLED else "much of the target lies"
     return f"{where} where there are hardly any source rows"
 
 
@@ -347,9 +346,8 @@ def _consequence(choice: Choice, answer: str, *, weighted: bool) -> str:
         return "The weighting was chosen by held-out losses, which rest on few rows there."
     if weighted:
         return (
-            "A weighting was chosen nevertheless, because it at least halves the loss on the "
-            "source rows that are nearest to the target, which the unweighted model misses even "
-            "in the fit; it rests on very few of them."
+            "A weighting was chosen nevertheless, because it gains more than two standard errors "
+            "on the source rows that are nearest to the target; it rests on very few of them."
         )
     return (
         "The model is fitted without weights: where samples hardly overlap, weights do more "

@@ -272,6 +272,20 @@ class GridSearch(Search):
         return list(dict.fromkeys(named_points(bounds) + grid))
 
 
+class Handful(Search):
+    """No weights, the full ratio, and halfway between them on the curve of the largest alpha."""
+
+    def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
+        points = self.points(bounds)
+        return _all(points), len(points)
+
+    def points(self, bounds: Bounds = Bounds()) -> list[Point]:  # noqa: B008
+        """Return the points; by default those of ERM, IWERM and RIWERM(0.5)."""
+        lams = spaced(bounds.lam, 3)
+        ordered = [lams[0], lams[-1], *lams[1:-1]]
+        return list(dict.fromkeys(canonical((lam, bounds.alpha[1]), bounds) for lam in ordered))
+
+
 def _all(points: Sequence[Point]) -> Proposals:
     yield points
 

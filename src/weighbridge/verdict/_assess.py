@@ -22,7 +22,7 @@ from weighbridge.criteria import CrossValidation, has_closed_form
 from weighbridge.diagnostics import Diagnosis, shift_word
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.ratios import weighting_or_default
-from weighbridge.search import BayesianSearch, Bounds
+from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
     Assessed,
     Measure,
@@ -284,7 +284,7 @@ def _is_usual_search(candidate: Any) -> bool:
 
 def _n_fits(candidate: Any) -> int:
     if _is_usual_search(candidate):
-        return BayesianSearch().n_evaluations * int(CrossValidation().cv)
+        return len(Handful().points()) * int(CrossValidation().cv)
     return 1
 
 
