@@ -306,6 +306,33 @@ def test_sparse_tables_or_a_refusal(ratio):
     assert fitted.score_samples(X_target).mean() > fitted.score_samples(sp.csc_array(X)).mean()
 
 
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+@pytest.mark.parametrize(
+    ("kind", "n_columns"),
+    [
+        ("numbers", 6),
+        pytest.param("counts", 60, marks=pytest.mark.more),
+        pytest.param("counts", 1100, marks=pytest.mark.more),
+    ],
+)
+@every_ratio
+def test_sparse_and_dense_tables_give_the_same_weights(ratio, kind, n_columns):
+    # squares of 41 to 1,000 columns are for dense tables alone, as the docstrings say
+    squares = isinstance(ratio, ClassifierRatio | AutoRatio) and n_columns == 60
+    if squares or isinstance(ratio, GaussianRatio) or getattr(ratio, "estimator", None) is not None:
+        return
+    rng = np.random.default_rng(0)
+    X, X_target = (rng.poisson(rate, (n, n_columns)) * 1.0 for n, rate in ((200, 0.2), (150, 0.25)))
+    if kind == "numbers":
+        X, X_target = (part * rng.normal(size=part.shape) for part in (X, X_target))
+    dense = fit_ratio(X, X_target, ratio)
+    sparse = fit_ratio(sp.csr_array(X), sp.csr_array(X_target), ratio)
+    expected = dense.score_samples(X)
+    for rows in (X, sp.csr_array(X)):
+        np.testing.assert_allclose(sparse.score_samples(rows), expected, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(dense.score_samples(rows), expected, rtol=1e-6, atol=1e-6)
+
+
 @every_ratio
 def test_dates_in_any_unit(ratio):
     rng = np.random.default_rng(0)

@@ -162,12 +162,14 @@ FEW_ROWS = 2000
 class TableEncoder:
     """Numbers from a table, the same way at every call."""
 
+    sparse_centre: Any = None  # what is not subtracted from sparse rows, which would fill them
+
     def fit(self, X: Any, codes: np.ndarray) -> TableEncoder:
         """Learn scales and levels from the rows of both samples (codes 0 and 1)."""
         if sp.issparse(X):
             self.sparse, self.labels = True, column_labels(X)
             self.is_text = [False] * len(self.labels)
-            self.scale = _sparse_scale(X, codes)
+            self.scale, self.sparse_centre = _sparse_scale_and_centre(X, codes)
             return self
         source, target = (
             ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
@@ -210,7 +212,7 @@ class TableEncoder:
     def numbers(self, X: Any) -> Any:
         """Return the rows as standardised numbers without gaps."""
         if self.sparse:
-            return _finite_sparse(X) @ _diagonal(self.scale)
+            return finite_sparse(X) @ _diagonal(self.scale)
         return self._encoded(*self.split(X))
 
     def numbers_and_keys(self, X: Any, row_keys: RowKeys) -> tuple[np.ndarray, np.ndarray]:
@@ -262,7 +264,7 @@ class TableEncoder:
     def split(self, X: Any) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the numbers as one matrix and the text columns."""
         if sp.issparse(X):
-            X = X.toarray()
+            X = finite_sparse(X).toarray()
         if is_numeric_array(X) and not any(self.is_text):
             X = np.asarray(X, dtype=np.float64)[:, self.order]  # a frame in fit, its numbers now
             _refuse_infinite(X, self.number_labels)
@@ -360,8 +362,8 @@ def _level_codes(text: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return codes[places]
 
 
-def _sparse_scale(X: Any, codes: np.ndarray) -> np.ndarray:
-    X = _finite_sparse(X)
+def _sparse_scale_and_centre(X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    X = finite_sparse(X)
     largest = abs(X).max(axis=0).toarray().ravel()
     near_one = np.ldexp(1.0, np.clip(-np.frexp(largest)[1], -1000, 1000))
     X = X @ _diagonal(near_one)
@@ -373,10 +375,12 @@ def _sparse_scale(X: Any, codes: np.ndarray) -> np.ndarray:
     (mean_s, var_s), (mean_t, var_t) = moments
     variance = np.maximum((var_s + var_t) / 2, 0) + (mean_s - mean_t) ** 2 / 4
     varies = variance > 1e-12 * np.maximum(mean_s**2, mean_t**2)
-    return np.where(varies, near_one / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+    scale = np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+    return near_one * scale, (mean_s + mean_t) / 2 * scale
 
 
-def _finite_sparse(X: Any) -> Any:
+def finite_sparse(X: Any) -> Any:
+    """Return a sparse table as numbers; refuse gaps."""
     X = sp.csr_array(X, dtype=np.float64)
     if not np.isfinite(X.data).all():
         raise ValueError(

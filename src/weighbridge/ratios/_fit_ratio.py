@@ -33,6 +33,7 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
+from weighbridge.ratios._logistic import dense_if_narrow
 from weighbridge.ratios._stack_samples import named_alike, stack_samples
 
 # Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,
@@ -98,8 +99,9 @@ class AutoRatio(EstimatedRatio):
 
     Missing values and categories are taken as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
-    boosting with fewer than 50 rows of a sample, `ULSIF` with fewer than 10; sparse tables have the
-    linear and the `ULSIF` candidate.
+    boosting with fewer than 50 rows of a sample, `ULSIF` with fewer than 10; sparse tables with more
+    than 40 columns have the linear and the `ULSIF` candidate, the others would take many times
+    longer. Otherwise sparse and dense tables give the same weights.
 
     Examples
     --------
@@ -132,6 +134,8 @@ class AutoRatio(EstimatedRatio):
     def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
+        if self.candidates is None:
+            X = dense_if_narrow(X)
         self._keep_domains(classes, np.bincount(codes))
         rng = check_random_state(self.random_state)
         X, codes = self._some_rows(X, codes, rng)
