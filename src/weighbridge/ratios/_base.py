@@ -166,7 +166,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
     # a target row whose log ratio exceeds all those of the source by more lies outside
     _log_far = np.log(2)
     _width = 1000  # numbers that scoring one row takes
-    # of samples in blocks a method that needs rows in memory gets so many, drawn at random
+    # a method that needs rows at once gets so many of each sample, drawn at random
     _most_rows = MOST_FIRST
     _takes_sparse = True
     _finite: Any = "allow-nan"  # which numbers are taken, in the words of scikit-learn
@@ -322,7 +322,6 @@ class TwoSampleRatio(EstimatedRatio):
     """
 
     _other_arrays = False  # can it compute with arrays of other libraries, on their device?
-    _streams = False  # does it learn from sums?
 
     def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any] | None:
         """Compute the ratio from the rows of the two samples; return its logarithm if known."""
@@ -330,6 +329,7 @@ class TwoSampleRatio(EstimatedRatio):
 
     def _fit_streams(self, source: Sample, target: Sample) -> tuple[Any, Any] | None:
         """Compute the ratio from two samples; return its logarithm at the first rows if known."""
+        self.n_rows_ = np.array([source.first.shape[0], target.first.shape[0]])
         return self._fit_samples(source.first, target.first)
 
     @abstractmethod
@@ -343,25 +343,20 @@ class TwoSampleRatio(EstimatedRatio):
         source, target = (
             ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
         )
-        if sp.issparse(X):
-            encoder: Any = TableEncoder().fit(X, codes)
-        else:
-            encoder = encoder_of(source, target)
-        # a method that learns from sums has no use for a copy of all rows
-        streams = self._streams and not sp.issparse(X)
-        most = self._most_rows if streams else codes.size
-        return self._fit_rows(encoder, source, target, most)
+        wide = sp.issparse(X)  # its rows stay sparse
+        encoder = TableEncoder().fit(X, codes) if wide else encoder_of(source, target)
+        return self._fit_rows(encoder, source, target)
 
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         if not self._other_arrays:
             source, target = on_host(source), on_host(target)
-        return self._fit_rows(encoder_of(source, target), source, target, self._most_rows)
+        return self._fit_rows(encoder_of(source, target), source, target)
 
     def _fit_rows(
-        self, encoder: Any, source: Rows, target: Rows, most: int
+        self, encoder: Any, source: Rows, target: Rows
     ) -> tuple[np.ndarray, np.ndarray]:
         self.encoder_ = encoder
-        parts = samples(encoder, source, target, self._seed(), most)
+        parts = samples(encoder, source, target, self._seed(), self._most_rows)
         self._width = max(encoder.width, 256)
         known = self._fit_streams(*parts)
         if known is None:

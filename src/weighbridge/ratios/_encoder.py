@@ -169,8 +169,7 @@ class TableEncoder:
         if sp.issparse(X):
             self.sparse, self.labels = True, column_labels(X)
             self.is_text = [False] * len(self.labels)
-            self.scale, self.sparse_centre = _sparse_scale_and_centre(X, codes)
-            return self
+            return self._fit_sparse(finite_sparse(X), codes)
         source, target = (
             ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
         )
@@ -199,6 +198,25 @@ class TableEncoder:
         self.levels = [_frequent_levels(counts, both.n) for counts in both.levels]
         return self
 
+    def _fit_sparse(self, X: Any, codes: np.ndarray) -> TableEncoder:
+        self.low, self.high = (part.toarray().ravel() for part in (X.min(axis=0), X.max(axis=0)))
+        near_one = np.ldexp(1.0, -_exponent(self.low, self.high))
+        X = X @ _diagonal(near_one)
+        moments = []
+        for code in (0, 1):
+            part = X[codes == code]
+            mean = np.asarray(part.mean(axis=0)).ravel()
+            moments.append((mean, np.asarray(part.multiply(part).mean(axis=0)).ravel() - mean**2))
+        (mean_s, var_s), (mean_t, var_t) = moments
+        variance = np.maximum((var_s + var_t) / 2, 0) + (mean_s - mean_t) ** 2 / 4
+        varies = variance > 1e-12 * np.maximum(mean_s**2, mean_t**2)
+        scale = np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+        self.scale, self.sparse_centre = near_one * scale, (mean_s + mean_t) / 2 * scale
+        width = (self.high / 2 - self.low / 2) * near_one
+        gap = np.where(varies, (mean_t - mean_s) / np.where(varies, width, 1.0), 0.0)
+        self.target_is_lower = bool(gap.sum() < 0)
+        return self
+
     def _learn_kinds(self, source: Rows, target: Rows) -> None:
         """Find out which columns are text; named ones go by their names: trees go by place."""
         self.is_text = [False] * len(self.labels)
@@ -217,6 +235,8 @@ class TableEncoder:
 
     def numbers_and_keys(self, X: Any, row_keys: RowKeys) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows as numbers, and the keys of what they hold."""
+        if self.sparse:
+            return self.numbers(X), row_keys(finite_sparse(X).toarray())
         numbers, texts = self.split(X)
         keys = row_keys(numbers, *(text_as_number(text) for text in texts))
         return self._encoded(numbers, texts), keys
@@ -360,23 +380,6 @@ def _level_codes(text: np.ndarray, levels: np.ndarray) -> np.ndarray:
     others = np.flatnonzero(levels == _OTHERS)
     codes[levels[level] != values] = others[0] if others.size else np.nan
     return codes[places]
-
-
-def _sparse_scale_and_centre(X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    X = finite_sparse(X)
-    largest = abs(X).max(axis=0).toarray().ravel()
-    near_one = np.ldexp(1.0, np.clip(-np.frexp(largest)[1], -1000, 1000))
-    X = X @ _diagonal(near_one)
-    moments = []
-    for code in (0, 1):
-        part = X[codes == code]
-        mean = np.asarray(part.mean(axis=0)).ravel()
-        moments.append((mean, np.asarray(part.multiply(part).mean(axis=0)).ravel() - mean**2))
-    (mean_s, var_s), (mean_t, var_t) = moments
-    variance = np.maximum((var_s + var_t) / 2, 0) + (mean_s - mean_t) ** 2 / 4
-    varies = variance > 1e-12 * np.maximum(mean_s**2, mean_t**2)
-    scale = np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
-    return near_one * scale, (mean_s + mean_t) / 2 * scale
 
 
 def finite_sparse(X: Any) -> Any:

@@ -54,7 +54,6 @@ class GaussianRatio(TwoSampleRatio):
     """
 
     _takes_sparse = False
-    _streams = True
 
     def __init__(self, *, shared: bool = False):
         self.shared = shared
