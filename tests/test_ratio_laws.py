@@ -11,12 +11,13 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from weighbridge import fit_ratio
+from weighbridge import ImportanceWeighted, ImportanceWeightedCV, adapt, assess, fit_ratio
 from weighbridge.blocks import from_array
 from weighbridge.datasets import make_gaussian_shift
-from weighbridge.exceptions import OverlapWarning
+from weighbridge.diagnostics import diagnose
+from weighbridge.exceptions import OverlapWarning, WeightWarning
 from weighbridge.ratios import (
     KLIEP,
     KMM,
@@ -481,7 +482,7 @@ def test_more_columns_than_rows(ratio):
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(40, 200)), rng.normal(size=(30, 200))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverlapWarning)
+        warnings.simplefilter("ignore", WeightWarning)
         check_weights(scores(ratio, X, X_target))
 
 
@@ -491,7 +492,7 @@ def test_ten_thousand_columns(ratio):
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(60, 10_000)), rng.normal(size=(50, 10_000)) + 0.1
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverlapWarning)
+        warnings.simplefilter("ignore", WeightWarning)
         check_weights(scores(ratio, X, X_target))
 
 
@@ -556,3 +557,79 @@ def test_samples_in_memory_are_drawn_from_as_those_in_blocks(ratio, most):
         np.testing.assert_allclose(
             in_memory.score_samples(few), sparse.score_samples(few), atol=1e-6
         )
+
+
+# --- too few rows ------------------------------------------------------------------------------
+
+
+@own_columns
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "needed"), [(2, 1, 6), (5, 2, 8), (20, 200, 80), (60, 1000, 179)]
+)
+def test_too_few_rows_are_told_with_how_many_it_takes(ratio, n_rows, n_columns, needed):
+    rng = np.random.default_rng(0)
+    X, X_target = (rng.normal(mean, 1, (n_rows, n_columns)) for mean in (0, 5 / n_columns**0.5))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit_ratio(X, X_target, ratio)
+    said = [each for each in caught if "WB107" in str(each.message)]
+    assert len(said) == 1
+    assert said[0].category is WeightWarning
+    assert said[0].filename == __file__
+    assert f"{n_rows} rows of one sample" in str(said[0].message)
+    assert f"at least {needed} rows of each" in str(said[0].message)
+
+
+def test_enough_rows_are_not_warned_of():
+    rng = np.random.default_rng(0)
+    for n_rows, n_columns in ((6, 1), (8, 2), (80, 200)):
+        X, X_target = rng.normal(size=(2, n_rows, n_columns))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="WB107")
+            warnings.simplefilter("ignore", OverlapWarning)
+            fit_ratio(X, X_target, ULSIF())
+
+
+# --- numbers too small to be written -----------------------------------------------------------
+
+
+@every_ratio
+def test_underflow_is_nobodys_business(ratio):
+    X, X_target = samples()
+    rows = np.vstack([X, 40 * X])
+    expected = fit_ratio(X, X_target, ratio).score_samples(rows)
+    with np.errstate(all="raise"):
+        got = fit_ratio(X, X_target, ratio).score_samples(rows)
+    np.testing.assert_array_equal(got, expected)
+
+
+def weights_of_adapt(X, y, X_target):
+    train, deploy = (
+        pd.DataFrame(X, columns=list("abc")),
+        pd.DataFrame(X_target, columns=list("abc")),
+    )
+    result = adapt(
+        train.assign(g=np.where(X[:, 0] > 0, "u", "v"), y=y > 0), deploy.assign(g="v"), label="y"
+    )
+    return result.weights
+
+
+DOORS = {
+    "weighted": lambda X, y, Z: ImportanceWeighted(Ridge()).fit(X, y, X_target=Z).predict(Z),
+    "diagnose": lambda X, y, Z: str(diagnose(X, Z)),
+    "assess": lambda X, y, Z: str(assess(Ridge(), X, y, Z, random_state=0)),
+    "cv": lambda X, y, Z: ImportanceWeightedCV(Ridge()).fit(X, y, X_target=Z).predict(Z),
+    "adapt": weights_of_adapt,
+}
+
+
+@pytest.mark.parametrize(
+    "name", [*list(DOORS)[:2], *(pytest.param(n, marks=pytest.mark.more) for n in list(DOORS)[2:])]
+)
+def test_underflow_passes_every_door(name):
+    X, X_target = samples()
+    y = X[:, 0] + np.random.default_rng(1).normal(size=len(X))
+    expected = DOORS[name](X, y, X_target)
+    with np.errstate(all="raise"):
+        got = DOORS[name](X, y, X_target)
+    np.testing.assert_array_equal(got, expected)

@@ -32,18 +32,26 @@ from weighbridge._data import (
     to_numpy,
     unmasked,
 )
-from weighbridge._findings import APART, outside_share, warn_if_apart, warn_if_outside
+from weighbridge._findings import (
+    APART,
+    outside_share,
+    users_line,
+    warn_if_apart,
+    warn_if_outside,
+)
 from weighbridge.blocks import ArrayRows, Rows, as_rows, is_blocks, joined_tables, row_blocks
+from weighbridge.exceptions import WeightWarning
 from weighbridge.ratios._encoder import TableEncoder, checked_array, encoder_of
 from weighbridge.ratios._sample import MOST_FIRST, Sample, on_host, samples
 
 
 @contextmanager
 def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
-    """Put an estimator back as it was if its fit fails or is interrupted."""
+    """Put an estimator back as it was if its fit fails or is interrupted; let kernels underflow."""
     before = vars(estimator).copy()
     try:
-        yield
+        with np.errstate(under="ignore"):
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
@@ -203,6 +211,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         self._check_parameters()
         with whole_or_not_at_all(self):
             at_source, at_target = self._estimate(X, y)
+            self._warn_if_few(min(at_source.size, at_target.size))
             self._warn_if_apart(at_source, at_target)
         return self
 
@@ -213,6 +222,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             self._keep_columns(source)
             self._keep_domains(np.arange(2), (source.n_rows, target.n_rows))
             at_source, at_target = self._estimate_blocks(source, target)
+            self._warn_if_few(min(at_source.size, at_target.size))
             self._warn_if_apart(at_source, at_target)
         return self
 
@@ -241,6 +251,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Any:
         """Return the log density ratio at the rows of `X`, computed in blocks of rows.
 
@@ -302,6 +313,20 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         tags.input_tags.string = True
         return tags
 
+    def _warn_if_few(self, n_rows: int) -> None:
+        """Warn when the smaller sample is too small to see a shift of one standard deviation."""
+        # the squared distance of two means of so many columns varies by sqrt(8 columns) / rows
+        needed = math.ceil(2 * math.sqrt(8 * self.n_features_in_))
+        if n_rows < needed:
+            warnings.warn(
+                f"WB107 {n_rows} rows of one sample are too few for a ratio of "
+                f"{self.n_features_in_:,} columns: by chance alone two samples of this size differ "
+                "as if they were shifted by a standard deviation, and a ratio may follow chance, "
+                f"or see no shift at all. Use at least {needed:,} rows of each, or fewer columns.",
+                WeightWarning,
+                stacklevel=users_line(),
+            )
+
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         """Warn when the log ratio just estimated says that the samples hardly overlap."""
         log_mean = float(logsumexp(at_source) - np.log(at_source.size))
@@ -352,9 +377,7 @@ class TwoSampleRatio(EstimatedRatio):
             source, target = on_host(source), on_host(target)
         return self._fit_rows(encoder_of(source, target), source, target)
 
-    def _fit_rows(
-        self, encoder: Any, source: Rows, target: Rows
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _fit_rows(self, encoder: Any, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         self.encoder_ = encoder
         parts = samples(encoder, source, target, self._seed(), self._most_rows)
         self._width = max(encoder.width, 256)

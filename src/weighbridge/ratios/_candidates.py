@@ -82,9 +82,7 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
         trees = Single(_boosting(encoder.categorical, seed))
         return Candidate("boosting", trees, encoder.for_trees, temper=True)
 
-    makers: _Makers = {
-        "linear": lambda: Candidate("linear", path, encoder.numbers, refit=plain)
-    }
+    makers: _Makers = {"linear": lambda: Candidate("linear", path, encoder.numbers, refit=plain)}
     if dense and can_be_squared(first):
         makers["quadratic"] = quadratic
     if fewest >= MIN_KERNEL_ROWS:
