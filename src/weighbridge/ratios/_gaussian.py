@@ -47,9 +47,9 @@ class GaussianRatio(TwoSampleRatio):
     than rows: wide tables need no matrix of n_features x n_features. Means and covariances are sums
     over rows: rows in blocks (`weighbridge.blocks`) give what they give in memory.
 
-    A few rows (1 % at most, or one) that lie more than ten standard deviations out, by the quartiles, and
-    make up more than half of a column's variance are left out, with a warning; so are all but
-    100,000 rows of a larger sample that has such rows.
+    A few rows (1 % at most, or one) that lie more than ten standard deviations out, by quartiles,
+    and make up more than half of a column's variance are left out, with a warning. A sample with
+    such rows is represented by 100,000 rows at most.
 
     Examples
     --------

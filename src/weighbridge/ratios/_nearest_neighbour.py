@@ -38,6 +38,8 @@ class NearestNeighbourRatio(TwoSampleRatio):
     ----------
     n_neighbours_ : int
         The number used.
+    n_rows_ : ndarray of shape (2,)
+        Numbers of source and target rows used: 20,000 of a sample at most, drawn at random.
 
     Notes
     -----
