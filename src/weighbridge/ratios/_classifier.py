@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -28,13 +29,8 @@ from weighbridge.ratios._cross_fit import (
     refuse_class_weight,
     smallest_probability,
 )
-from weighbridge.ratios._encoder import TableEncoder
-from weighbridge.ratios._logistic import (
-    MAX_SQUARES,
-    LogisticPath,
-    QuadraticFeatures,
-    dense_if_narrow,
-)
+from weighbridge.ratios._encoder import TableEncoder, finite_sparse
+from weighbridge.ratios._logistic import MAX_PRODUCTS, MAX_SQUARES, LogisticPath, QuadraticFeatures
 
 
 class ClassifierRatio(EstimatedRatio):
@@ -245,6 +241,11 @@ class ClassifierRatio(EstimatedRatio):
             tags.input_tags.sparse, tags.input_tags.string = inner.sparse, inner.string
             tags.input_tags.allow_nan = inner.allow_nan
         return tags
+
+
+def dense_if_narrow(X: Any) -> Any:
+    """Return a sparse table as a dense one where its columns are few enough for products."""
+    return finite_sparse(X).toarray() if sp.issparse(X) and X.shape[1] <= MAX_PRODUCTS else X
 
 
 def whole_table(X: Any) -> Any:

@@ -26,6 +26,7 @@ from weighbridge.ratios._candidates import (
     ratio_candidates,
     scored,
 )
+from weighbridge.ratios._classifier import dense_if_narrow
 from weighbridge.ratios._cross_fit import (
     FoldModel,
     cross_fit,
@@ -33,7 +34,6 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
-from weighbridge.ratios._logistic import dense_if_narrow
 from weighbridge.ratios._stack_samples import named_alike, stack_samples
 
 # Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,

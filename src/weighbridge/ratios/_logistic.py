@@ -14,7 +14,6 @@ from sklearn import get_config
 
 from weighbridge.blocks import row_blocks
 from weighbridge.ratios._cross_fit import LinearLogOdds
-from weighbridge.ratios._encoder import finite_sparse
 
 # Products of columns up to this many columns, squares up to that many.
 MAX_PRODUCTS = 40
@@ -139,11 +138,6 @@ class QuadraticFeatures:
 def can_be_squared(X: Any) -> bool:
     """True for a dense matrix of no more columns than squares are made of."""
     return not sp.issparse(X) and X.shape[1] <= MAX_SQUARES
-
-
-def dense_if_narrow(X: Any) -> Any:
-    """Return a sparse table as a dense one where its columns are few enough for products."""
-    return finite_sparse(X).toarray() if sp.issparse(X) and X.shape[1] <= MAX_PRODUCTS else X
 
 
 class LogisticPath:
