@@ -140,8 +140,8 @@ def _check_as_a_search(estimator, check):
     _check_as_the_inner_estimator(estimator, check)
 
 
-# the blobs of these checks hardly overlap
-little_overlap = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+# the blobs of these checks are small, and hardly overlap
+little_overlap = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
 
 
 @little_overlap

@@ -6,6 +6,7 @@ from scipy.stats import multivariate_normal
 from sklearn.covariance import LedoitWolf
 
 from weighbridge import fit_ratio
+from weighbridge.exceptions import WeightWarning
 from weighbridge.ratios import GaussianRatio
 
 
@@ -17,6 +18,7 @@ def samples(n_source, n_target, d, seed=0):
 
 @pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
 @pytest.mark.parametrize(("n_source", "n_target", "d"), [(200, 150, 4), (30, 40, 60)])
+@pytest.mark.filterwarnings("ignore:WB107")
 def test_two_shrunk_normal_densities(n_source, n_target, d):
     X, X_target = samples(n_source, n_target, d)
     ratio = fit_ratio(X, X_target, GaussianRatio())
@@ -62,3 +64,38 @@ def test_a_thousand_columns():
 def test_parameters_that_make_no_sense():
     with pytest.raises(ValueError, match="shared='yes', but expected True or False"):
         fit_ratio(*samples(50, 50, 2), GaussianRatio(shared="yes"))
+
+
+@pytest.mark.parametrize("size", [30.0, 1e4])
+@pytest.mark.parametrize("where", ["source", "target", "both"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_outlier_is_left_out_and_told(size, where, shared):
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(0, 1, (500, 2)), rng.normal(0.5, 1, (300, 2))
+    ratio = GaussianRatio(shared=shared)
+    expected = fit_ratio(X, X_target, ratio).score_samples(X)
+    source, target = X, X_target
+    if where != "target":
+        source = np.vstack([X, [size, -size]])
+    if where != "source":
+        target = np.vstack([X_target, [-size, size]])
+    n_outliers = 1 + (where == "both")
+    with pytest.warns(WeightWarning, match=rf"variance of a column \({n_outliers}\)"):
+        fitted = fit_ratio(source, target, ratio)
+    # the same rows in other units, of which the shrinkage knows
+    np.testing.assert_allclose(fitted.score_samples(X), expected, atol=0.1)
+    assert (fitted.score_samples([[size, -size], [-size, size]]) <= 0).all()
+
+
+@pytest.mark.parametrize("draw", ["standard_normal", "standard_exponential", "lognormal"])
+def test_long_tails_are_no_outliers(draw):
+    rng = np.random.default_rng(0)
+    X, X_target = (getattr(rng, draw)(size=(n, 2)) for n in (2000, 1000))
+    fit_ratio(X, X_target, GaussianRatio())
+
+
+def test_an_outlier_among_few_rows():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(0, 1, (30, 1)), rng.normal(0.5, 1, (30, 1))
+    with pytest.warns(WeightWarning, match=r"variance of a column \(1\)"):
+        fit_ratio(np.vstack([X, [[1000.0]]]), X_target, GaussianRatio())

@@ -54,3 +54,32 @@ def test_the_number_of_neighbours_is_chosen():
 def test_parameters_that_make_no_sense():
     with pytest.raises(ValueError, match="n_neighbours=0"):
         fit_ratio(np.zeros((5, 1)), np.ones((5, 1)), NearestNeighbourRatio(n_neighbours=0))
+
+
+@pytest.mark.parametrize("which", ["source", "target", "both"])
+@pytest.mark.parametrize("copies", [3, 7])
+def test_copies_of_every_row_change_nothing(which, copies):
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(0, 1, (150, 2)), rng.normal(0.7, 1, (100, 2))
+    expected = fit_ratio(X, X_target, NearestNeighbourRatio())
+    source, target = (
+        np.repeat(part, copies if which in (name, "both") else 1, axis=0)
+        for name, part in (("source", X), ("target", X_target))
+    )
+    ratio = fit_ratio(source, target, NearestNeighbourRatio())
+    assert ratio.n_neighbours_ == expected.n_neighbours_
+    for rows in (X, X_target, X + 0.1):
+        np.testing.assert_allclose(
+            ratio.score_samples(rows), expected.score_samples(rows), atol=1e-12
+        )
+
+
+def test_rows_drawn_with_replacement_are_close_to_the_rows_themselves():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(0, 1, (300, 2)), rng.normal(0.7, 1, (200, 2))
+    drawn = X_target[rng.integers(0, 200, 300)]
+    weights, again = (
+        np.exp(fit_ratio(X, part, NearestNeighbourRatio()).score_samples(X))
+        for part in (X_target, drawn)
+    )
+    assert np.corrcoef(weights, again)[0, 1] > 0.8

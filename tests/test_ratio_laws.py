@@ -11,11 +11,13 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from weighbridge import fit_ratio
+from weighbridge import ImportanceWeighted, ImportanceWeightedCV, adapt, assess, fit_ratio
+from weighbridge.blocks import from_array
 from weighbridge.datasets import make_gaussian_shift
-from weighbridge.exceptions import OverlapWarning
+from weighbridge.diagnostics import diagnose
+from weighbridge.exceptions import OverlapWarning, WeightWarning
 from weighbridge.ratios import (
     KLIEP,
     KMM,
@@ -306,6 +308,33 @@ def test_sparse_tables_or_a_refusal(ratio):
     assert fitted.score_samples(X_target).mean() > fitted.score_samples(sp.csc_array(X)).mean()
 
 
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+@pytest.mark.parametrize(
+    ("kind", "n_columns"),
+    [
+        ("numbers", 6),
+        pytest.param("counts", 60, marks=pytest.mark.more),
+        pytest.param("counts", 1100, marks=pytest.mark.more),
+    ],
+)
+@every_ratio
+def test_sparse_and_dense_tables_give_the_same_weights(ratio, kind, n_columns):
+    # squares of 41 to 1,000 columns are for dense tables alone, as the docstrings say
+    squares = isinstance(ratio, ClassifierRatio | AutoRatio) and n_columns == 60
+    if squares or isinstance(ratio, GaussianRatio) or getattr(ratio, "estimator", None) is not None:
+        return
+    rng = np.random.default_rng(0)
+    X, X_target = (rng.poisson(rate, (n, n_columns)) * 1.0 for n, rate in ((200, 0.2), (150, 0.25)))
+    if kind == "numbers":
+        X, X_target = (part * rng.normal(size=part.shape) for part in (X, X_target))
+    dense = fit_ratio(X, X_target, ratio)
+    sparse = fit_ratio(sp.csr_array(X), sp.csr_array(X_target), ratio)
+    expected = dense.score_samples(X)
+    for rows in (X, sp.csr_array(X)):
+        np.testing.assert_allclose(sparse.score_samples(rows), expected, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(dense.score_samples(rows), expected, rtol=1e-6, atol=1e-6)
+
+
 @every_ratio
 def test_dates_in_any_unit(ratio):
     rng = np.random.default_rng(0)
@@ -453,7 +482,7 @@ def test_more_columns_than_rows(ratio):
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(40, 200)), rng.normal(size=(30, 200))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverlapWarning)
+        warnings.simplefilter("ignore", WeightWarning)
         check_weights(scores(ratio, X, X_target))
 
 
@@ -463,7 +492,7 @@ def test_ten_thousand_columns(ratio):
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(60, 10_000)), rng.normal(size=(50, 10_000)) + 0.1
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverlapWarning)
+        warnings.simplefilter("ignore", WeightWarning)
         check_weights(scores(ratio, X, X_target))
 
 
@@ -500,3 +529,107 @@ def test_small_integers_do_not_wrap(ratio):
     X, X_target = rng.integers(0, 256, (300, 2)), rng.integers(50, 256, (300, 2))
     narrow = scores(ratio, X.astype(np.uint8), X_target.astype(np.uint8))
     np.testing.assert_array_equal(narrow, scores(ratio, X.astype(float), X_target.astype(float)))
+
+
+# --- large samples -----------------------------------------------------------------------------
+
+
+LARGE = [
+    (NearestNeighbourRatio(n_neighbours=5), 20_000),
+    (KLIEP(n_centres=5, bandwidths=[1.0]), 100_000),
+    (KMM(n_features=4, bandwidth=1.0, ridge=0.1), 100_000),
+]
+
+
+@pytest.mark.parametrize(("ratio", "most"), LARGE, ids=lambda value: type(value).__name__)
+def test_samples_in_memory_are_drawn_from_as_those_in_blocks(ratio, most):
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(most + 500, 1)), rng.normal(0.5, 1, size=(300, 1))
+    few = np.concatenate([X[:200], X[-200:]])
+    in_memory = fit_ratio(X, X_target, ratio)
+    in_blocks = fit_ratio(from_array(X), from_array(X_target), ratio)
+    assert in_memory.n_rows_.tolist() == [most, 300]
+    np.testing.assert_allclose(
+        in_memory.score_samples(few), in_blocks.score_samples(few), atol=1e-10
+    )
+    if not isinstance(ratio, NearestNeighbourRatio):
+        sparse = fit_ratio(sp.csr_array(X), sp.csr_array(X_target), ratio)
+        np.testing.assert_allclose(
+            in_memory.score_samples(few), sparse.score_samples(few), atol=1e-6
+        )
+
+
+# --- too few rows ------------------------------------------------------------------------------
+
+
+@own_columns
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "needed"), [(2, 1, 6), (5, 2, 8), (20, 200, 80), (60, 1000, 179)]
+)
+def test_too_few_rows_are_told_with_how_many_it_takes(ratio, n_rows, n_columns, needed):
+    rng = np.random.default_rng(0)
+    X, X_target = (rng.normal(mean, 1, (n_rows, n_columns)) for mean in (0, 5 / n_columns**0.5))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit_ratio(X, X_target, ratio)
+    said = [each for each in caught if "WB107" in str(each.message)]
+    assert len(said) == 1
+    assert said[0].category is WeightWarning
+    assert said[0].filename == __file__
+    assert f"{n_rows} rows of one sample" in str(said[0].message)
+    assert f"at least {needed} rows of each" in str(said[0].message)
+
+
+def test_enough_rows_are_not_warned_of():
+    rng = np.random.default_rng(0)
+    for n_rows, n_columns in ((6, 1), (8, 2), (80, 200)):
+        X, X_target = rng.normal(size=(2, n_rows, n_columns))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="WB107")
+            warnings.simplefilter("ignore", OverlapWarning)
+            fit_ratio(X, X_target, ULSIF())
+
+
+# --- numbers too small to be written -----------------------------------------------------------
+
+
+@every_ratio
+def test_underflow_is_nobodys_business(ratio):
+    X, X_target = samples()
+    rows = np.vstack([X, 40 * X])
+    expected = fit_ratio(X, X_target, ratio).score_samples(rows)
+    with np.errstate(all="raise"):
+        got = fit_ratio(X, X_target, ratio).score_samples(rows)
+    np.testing.assert_array_equal(got, expected)
+
+
+def weights_of_adapt(X, y, X_target):
+    train, deploy = (
+        pd.DataFrame(X, columns=list("abc")),
+        pd.DataFrame(X_target, columns=list("abc")),
+    )
+    result = adapt(
+        train.assign(g=np.where(X[:, 0] > 0, "u", "v"), y=y > 0), deploy.assign(g="v"), label="y"
+    )
+    return result.weights
+
+
+DOORS = {
+    "weighted": lambda X, y, Z: ImportanceWeighted(Ridge()).fit(X, y, X_target=Z).predict(Z),
+    "diagnose": lambda X, y, Z: str(diagnose(X, Z)),
+    "assess": lambda X, y, Z: str(assess(Ridge(), X, y, Z, random_state=0)),
+    "cv": lambda X, y, Z: ImportanceWeightedCV(Ridge()).fit(X, y, X_target=Z).predict(Z),
+    "adapt": weights_of_adapt,
+}
+
+
+@pytest.mark.parametrize(
+    "name", [*list(DOORS)[:1], *(pytest.param(n, marks=pytest.mark.more) for n in list(DOORS)[1:])]
+)
+def test_underflow_passes_every_door(name):
+    X, X_target = samples()
+    y = X[:, 0] + np.random.default_rng(1).normal(size=len(X))
+    expected = DOORS[name](X, y, X_target)
+    with np.errstate(all="raise"):
+        got = DOORS[name](X, y, X_target)
+    np.testing.assert_array_equal(got, expected)

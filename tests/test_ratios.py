@@ -599,6 +599,7 @@ def test_pipelines_end_in_a_ratio_and_freeze():
     np.testing.assert_array_equal(frozen.score_samples(data.X), ratio.score_samples(data.X))
 
 
+@pytest.mark.filterwarnings("ignore:WB107")
 def test_fit_ratio_clones_what_it_is_given():
     template = ClassifierRatio(LogisticRegression())
     fit_ratio(np.eye(6), np.eye(6), template)
@@ -669,6 +670,7 @@ def test_classifier_ratio_refuses(ratio, error, message):
 
 
 @pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+@pytest.mark.filterwarnings("ignore:WB107")
 def test_leave_one_out_and_tiny_samples():
     X, y = np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 0, 1, 1, 1])
     assert ClassifierRatio(cv=LeaveOneOut()).fit(X, y).score_samples(X).shape == (8,)

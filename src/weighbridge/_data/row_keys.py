@@ -121,10 +121,13 @@ def canonical_order(X: Any) -> np.ndarray:
     """Return the positions of the rows, sorted by a generic projection of their columns."""
     if sp.issparse(X):
         X = sp.csc_array(X, dtype=np.float64)
-        largest = abs(X).max(axis=0).toarray().ravel()
-        scale = 1 / np.where(largest > 0, largest, 1.0)
-        direction = 1 + np.asarray(X.mean(axis=0)).ravel() * scale
-        return _sorted(X @ (direction * scale), lambda j, rows: X[:, [j]].toarray()[rows, 0], X)
+        low, high = (part.toarray().ravel() for part in (X.min(axis=0), X.max(axis=0)))
+        width = high / 2 - low / 2  # no overflow
+        scale = np.where(width > 0, 0.5 / np.where(width > 0, width, 1.0), 0.0)
+        # the same projection as of a dense table
+        direction = 1 + (np.asarray(X.mean(axis=0)).ravel() - low) * scale
+        projection = X @ (direction * scale) - (low * scale) @ direction
+        return _sorted(projection, lambda j, rows: X[:, [j]].toarray()[rows, 0], X)
     if is_numeric_array(X):
         columns = list(np.asarray(X, dtype=np.float64).T)
     else:

@@ -119,6 +119,7 @@ class ImportanceWeighted(WeightedEstimator):
         self.weighting = weighting
         self.normalize = normalize
 
+    @np.errstate(under="ignore")
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None
     ) -> ImportanceWeighted:

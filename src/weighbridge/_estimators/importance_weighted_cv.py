@@ -231,6 +231,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self.verbose = verbose
 
     @with_callbacks
+    @np.errstate(under="ignore")
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None
     ) -> ImportanceWeightedCV:

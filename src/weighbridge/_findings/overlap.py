@@ -246,8 +246,8 @@ APART = 0.1
 def users_line() -> int:
     """Return the stacklevel, seen from a function that warns, of the line outside this package."""
     level, frame = 1, sys._getframe(1)
-    # scikit-learn puts its own frame around a fit that callbacks may listen to
-    ours = ("weighbridge.", "sklearn.callback.")
+    # scikit-learn and NumPy (errstate) put frames of their own around a fit
+    ours = ("weighbridge.", "sklearn.callback.", "numpy._core._ufunc_config")
     while frame.f_back is not None and frame.f_globals["__name__"].startswith(ours):
         level, frame = level + 1, frame.f_back
     return level

@@ -104,6 +104,7 @@ class Settings:
             raise InputError(problems)
 
 
+@np.errstate(under="ignore")  # kernels and weights far away are 0
 def adapt(
     train: Any,
     deploy: Any,

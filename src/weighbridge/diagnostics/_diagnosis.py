@@ -211,6 +211,7 @@ def _of_rare_classes(labels: np.ndarray, codes: np.ndarray) -> list[Finding]:
     ]
 
 
+@np.errstate(under="ignore")  # kernels and weights far away are 0
 def diagnose(
     model_or_ratio: Any,
     X: Any,

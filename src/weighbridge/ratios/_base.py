@@ -32,18 +32,26 @@ from weighbridge._data import (
     to_numpy,
     unmasked,
 )
-from weighbridge._findings import APART, outside_share, warn_if_apart, warn_if_outside
+from weighbridge._findings import (
+    APART,
+    outside_share,
+    users_line,
+    warn_if_apart,
+    warn_if_outside,
+)
 from weighbridge.blocks import ArrayRows, Rows, as_rows, is_blocks, joined_tables, row_blocks
+from weighbridge.exceptions import WeightWarning
 from weighbridge.ratios._encoder import TableEncoder, checked_array, encoder_of
 from weighbridge.ratios._sample import MOST_FIRST, Sample, on_host, samples
 
 
 @contextmanager
 def whole_or_not_at_all(estimator: Any) -> Iterator[None]:
-    """Put an estimator back as it was if its fit fails or is interrupted."""
+    """Put an estimator back as it was if its fit fails or is interrupted; let kernels underflow."""
     before = vars(estimator).copy()
     try:
-        yield
+        with np.errstate(under="ignore"):
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
@@ -166,7 +174,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
     # a target row whose log ratio exceeds all those of the source by more lies outside
     _log_far = np.log(2)
     _width = 1000  # numbers that scoring one row takes
-    # of samples in blocks a method that needs rows in memory gets so many, drawn at random
+    # a method that needs rows at once gets so many of each sample, drawn at random
     _most_rows = MOST_FIRST
     _takes_sparse = True
     _finite: Any = "allow-nan"  # which numbers are taken, in the words of scikit-learn
@@ -203,6 +211,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         self._check_parameters()
         with whole_or_not_at_all(self):
             at_source, at_target = self._estimate(X, y)
+            self._warn_if_few(min(at_source.size, at_target.size))
             self._warn_if_apart(at_source, at_target)
         return self
 
@@ -213,6 +222,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             self._keep_columns(source)
             self._keep_domains(np.arange(2), (source.n_rows, target.n_rows))
             at_source, at_target = self._estimate_blocks(source, target)
+            self._warn_if_few(min(at_source.size, at_target.size))
             self._warn_if_apart(at_source, at_target)
         return self
 
@@ -241,6 +251,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    @np.errstate(under="ignore")
     def score_samples(self, X: Any) -> Any:
         """Return the log density ratio at the rows of `X`, computed in blocks of rows.
 
@@ -299,6 +310,20 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         tags.input_tags.string = True
         return tags
 
+    def _warn_if_few(self, n_rows: int) -> None:
+        """Warn when the smaller sample is too small to see a shift of one standard deviation."""
+        # the squared distance of two means of so many columns varies by sqrt(8 columns) / rows
+        needed = math.ceil(2 * math.sqrt(8 * self.n_features_in_))
+        if n_rows < needed:
+            warnings.warn(
+                f"WB107 {n_rows} rows of one sample are too few for a ratio of "
+                f"{self.n_features_in_:,} columns: by chance alone two samples of this size differ "
+                "as if they were shifted by a standard deviation, and a ratio may follow chance, "
+                f"or see no shift at all. Use at least {needed:,} rows of each, or fewer columns.",
+                WeightWarning,
+                stacklevel=users_line(),
+            )
+
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         """Warn when the log ratio just estimated says that the samples hardly overlap."""
         log_mean = float(logsumexp(at_source) - np.log(at_source.size))
@@ -319,7 +344,6 @@ class TwoSampleRatio(EstimatedRatio):
     """
 
     _other_arrays = False  # can it compute with arrays of other libraries, on their device?
-    _streams = False  # does it learn from sums?
 
     def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any] | None:
         """Compute the ratio from the rows of the two samples; return its logarithm if known."""
@@ -327,6 +351,7 @@ class TwoSampleRatio(EstimatedRatio):
 
     def _fit_streams(self, source: Sample, target: Sample) -> tuple[Any, Any] | None:
         """Compute the ratio from two samples; return its logarithm at the first rows if known."""
+        self.n_rows_ = np.array([source.first.shape[0], target.first.shape[0]])
         return self._fit_samples(source.first, target.first)
 
     @abstractmethod
@@ -340,25 +365,18 @@ class TwoSampleRatio(EstimatedRatio):
         source, target = (
             ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
         )
-        if sp.issparse(X):
-            encoder: Any = TableEncoder().fit(X, codes)
-        else:
-            encoder = encoder_of(source, target)
-        # a method that learns from sums has no use for a copy of all rows
-        streams = self._streams and not sp.issparse(X)
-        most = self._most_rows if streams else codes.size
-        return self._fit_rows(encoder, source, target, most)
+        wide = sp.issparse(X)  # its rows stay sparse
+        encoder = TableEncoder().fit(X, codes) if wide else encoder_of(source, target)
+        return self._fit_rows(encoder, source, target)
 
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         if not self._other_arrays:
             source, target = on_host(source), on_host(target)
-        return self._fit_rows(encoder_of(source, target), source, target, self._most_rows)
+        return self._fit_rows(encoder_of(source, target), source, target)
 
-    def _fit_rows(
-        self, encoder: Any, source: Rows, target: Rows, most: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _fit_rows(self, encoder: Any, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         self.encoder_ = encoder
-        parts = samples(encoder, source, target, self._seed(), most)
+        parts = samples(encoder, source, target, self._seed(), self._most_rows)
         self._width = max(encoder.width, 256)
         known = self._fit_streams(*parts)
         if known is None:

@@ -71,6 +71,7 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
     encoder = TableEncoder().fit(X, codes)
     first = encoder.numbers(take_rows(X, slice(0, 1)))
     fewest, dense = int(np.bincount(codes).min()), not sp.issparse(X)
+    path = LogisticPath(encoder.sparse_centre)
     plain = fewest >= ROWS_PER_COEFFICIENT * (first.shape[1] + 1)
 
     def quadratic() -> Candidate:
@@ -81,9 +82,7 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
         trees = Single(_boosting(encoder.categorical, seed))
         return Candidate("boosting", trees, encoder.for_trees, temper=True)
 
-    makers: _Makers = {
-        "linear": lambda: Candidate("linear", LogisticPath(), encoder.numbers, refit=plain)
-    }
+    makers: _Makers = {"linear": lambda: Candidate("linear", path, encoder.numbers, refit=plain)}
     if dense and can_be_squared(first):
         makers["quadratic"] = quadratic
     if fewest >= MIN_KERNEL_ROWS:

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -28,8 +29,8 @@ from weighbridge.ratios._cross_fit import (
     refuse_class_weight,
     smallest_probability,
 )
-from weighbridge.ratios._encoder import TableEncoder
-from weighbridge.ratios._logistic import MAX_SQUARES, LogisticPath, QuadraticFeatures
+from weighbridge.ratios._encoder import TableEncoder, finite_sparse
+from weighbridge.ratios._logistic import MAX_PRODUCTS, MAX_SQUARES, LogisticPath, QuadraticFeatures
 
 
 class ClassifierRatio(EstimatedRatio):
@@ -45,7 +46,8 @@ class ClassifierRatio(EstimatedRatio):
     estimator : classifier with ``predict_proba``, optional
         Default: logistic regression on standardised columns, their squares and products (squares
         only beyond 40 columns or where products exceed half of scikit-learn's working memory,
-        neither beyond 1,000 columns or with sparse `X`), its penalty chosen by held-out log loss;
+        neither beyond 1,000 columns, or 40 of a sparse `X`, whose squares would take many times
+        longer), its penalty chosen by held-out log loss;
         missing values and categories are taken as described in the guide.
         ``HistGradientBoostingClassifier`` gets the columns of a data frame as they are: numbers
         with their gaps, and text as categories (unless its ``categorical_features`` are named).
@@ -118,6 +120,8 @@ class ClassifierRatio(EstimatedRatio):
     def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
+        if self.estimator is None:
+            X = dense_if_narrow(X)
         if isinstance(self.cv, Integral):  # another splitter may rely on the order of the rows
             order = np.concatenate(shuffled(X, codes, check_random_state(self.random_state)))
             X, codes = take_rows(X, order), codes[order]
@@ -160,9 +164,9 @@ class ClassifierRatio(EstimatedRatio):
     def _family(self, X: Any, codes: np.ndarray) -> tuple[Family, Callable[[Any], Any]]:
         """Return the models to fit, and what they see of the table."""
         if self.estimator is None:
-            return LogisticPath(), QuadraticFeatures(
-                TableEncoder().fit(X, codes), factored=True
-            ).fit(X)
+            encoder = TableEncoder().fit(X, codes)
+            view = QuadraticFeatures(encoder, factored=True).fit(X)
+            return LogisticPath(encoder.sparse_centre), view
         return family_and_view(self.estimator, X, codes)
 
     def _score_block(self, X: Any) -> np.ndarray:
@@ -237,6 +241,11 @@ class ClassifierRatio(EstimatedRatio):
             tags.input_tags.sparse, tags.input_tags.string = inner.sparse, inner.string
             tags.input_tags.allow_nan = inner.allow_nan
         return tags
+
+
+def dense_if_narrow(X: Any) -> Any:
+    """Return a sparse table as a dense one where its columns are few enough for products."""
+    return finite_sparse(X).toarray() if sp.issparse(X) and X.shape[1] <= MAX_PRODUCTS else X
 
 
 def whole_table(X: Any) -> Any:

@@ -19,12 +19,10 @@ from weighbridge._data import take_rows
 def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Deal rows, in the order they come, into folds stratified by sample; groups stay together."""
     group = in_order_of_appearance(group)
+    if are_categories(group, codes):
+        group = np.arange(codes.size)
     has_source, has_target, size = _group_counts(group, codes)
     both = has_source & has_target
-    if size[both].sum() > max(codes.size / 2, 5 * both.sum()):
-        group = np.arange(codes.size)
-        has_source, has_target, size = _group_counts(group, codes)
-        both = has_source & has_target
     rarest = int(min(has_source.sum(), has_target.sum()))
     if rarest < 2:
         raise ValueError(
@@ -43,6 +41,13 @@ def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.nd
         (np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold))
         for fold in range(n_folds)
     ]
+
+
+def are_categories(group: np.ndarray, codes: np.ndarray) -> bool:
+    """True where equal rows are no copies: most rows are in both samples, and many times."""
+    has_source, has_target, size = _group_counts(group, codes)
+    both = has_source & has_target
+    return bool(size[both].sum() > max(codes.size / 2, 5 * both.sum()))
 
 
 def in_order_of_appearance(group: np.ndarray) -> np.ndarray:

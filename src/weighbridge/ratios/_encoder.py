@@ -169,13 +169,14 @@ MOST = 0.9
 class TableEncoder:
     """Numbers from a table, the same way at every call."""
 
+    sparse_centre: Any = None  # what is not subtracted from sparse rows, which would fill them
+
     def fit(self, X: Any, codes: np.ndarray) -> TableEncoder:
         """Learn scales and levels from the rows of both samples (codes 0 and 1)."""
         if sp.issparse(X):
             self.sparse, self.labels = True, column_labels(X)
             self.is_text = [False] * len(self.labels)
-            self.scale = _sparse_scale(X, codes)
-            return self
+            return self._fit_sparse(finite_sparse(X), codes)
         source, target = (
             ArrayRows(take_rows(X, np.flatnonzero(codes == code)), whole=True) for code in (0, 1)
         )
@@ -204,6 +205,25 @@ class TableEncoder:
         self.levels = [_frequent_levels(counts, both.n) for counts in both.levels]
         return self
 
+    def _fit_sparse(self, X: Any, codes: np.ndarray) -> TableEncoder:
+        self.low, self.high = (part.toarray().ravel() for part in (X.min(axis=0), X.max(axis=0)))
+        near_one = np.ldexp(1.0, -_exponent(self.low, self.high))
+        X = X @ _diagonal(near_one)
+        moments = []
+        for code in (0, 1):
+            part = X[codes == code]
+            mean = np.asarray(part.mean(axis=0)).ravel()
+            moments.append((mean, np.asarray(part.multiply(part).mean(axis=0)).ravel() - mean**2))
+        (mean_s, var_s), (mean_t, var_t) = moments
+        variance = np.maximum((var_s + var_t) / 2, 0) + (mean_s - mean_t) ** 2 / 4
+        varies = variance > 1e-12 * np.maximum(mean_s**2, mean_t**2)
+        scale = np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+        self.scale, self.sparse_centre = near_one * scale, (mean_s + mean_t) / 2 * scale
+        width = (self.high / 2 - self.low / 2) * near_one
+        gap = np.where(varies, (mean_t - mean_s) / np.where(varies, width, 1.0), 0.0)
+        self.target_is_lower = bool(gap.sum() < 0)
+        return self
+
     def _learn_kinds(self, source: Rows, target: Rows) -> None:
         """Find out which columns are text; named ones go by their names: trees go by place."""
         self.is_text = [False] * len(self.labels)
@@ -220,11 +240,13 @@ class TableEncoder:
     def numbers(self, X: Any) -> Any:
         """Return the rows as standardised numbers without gaps."""
         if self.sparse:
-            return _finite_sparse(X) @ _diagonal(self.scale)
+            return finite_sparse(X) @ _diagonal(self.scale)
         return self._encoded(*self.split(X))
 
     def numbers_and_keys(self, X: Any, row_keys: RowKeys) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows as numbers, and the keys of what they hold."""
+        if self.sparse:
+            return self.numbers(X), row_keys(finite_sparse(X).toarray())
         numbers, texts = self.split(X)
         keys = row_keys(numbers, *(text_as_number(text) for text in texts))
         return self._encoded(numbers, texts), keys
@@ -272,7 +294,7 @@ class TableEncoder:
     def split(self, X: Any) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the numbers as one matrix and the text columns."""
         if sp.issparse(X):
-            X = X.toarray()
+            X = finite_sparse(X).toarray()
         if is_numeric_array(X) and not any(self.is_text):
             X = np.asarray(X, dtype=np.float64)[:, self.order]  # a frame in fit, its numbers now
             _refuse_infinite(X, self.number_labels)
@@ -390,23 +412,8 @@ def _level_codes(text: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return codes[places]
 
 
-def _sparse_scale(X: Any, codes: np.ndarray) -> np.ndarray:
-    X = _finite_sparse(X)
-    largest = abs(X).max(axis=0).toarray().ravel()
-    near_one = np.ldexp(1.0, np.clip(-np.frexp(largest)[1], -1000, 1000))
-    X = X @ _diagonal(near_one)
-    moments = []
-    for code in (0, 1):
-        part = X[codes == code]
-        mean = np.asarray(part.mean(axis=0)).ravel()
-        moments.append((mean, np.asarray(part.multiply(part).mean(axis=0)).ravel() - mean**2))
-    (mean_s, var_s), (mean_t, var_t) = moments
-    variance = np.maximum((var_s + var_t) / 2, 0) + (mean_s - mean_t) ** 2 / 4
-    varies = variance > 1e-12 * np.maximum(mean_s**2, mean_t**2)
-    return np.where(varies, near_one / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
-
-
-def _finite_sparse(X: Any) -> Any:
+def finite_sparse(X: Any) -> Any:
+    """Return a sparse table as numbers; refuse gaps."""
     X = sp.csr_array(X, dtype=np.float64)
     if not np.isfinite(X.data).all():
         raise ValueError(

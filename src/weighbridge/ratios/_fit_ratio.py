@@ -26,6 +26,7 @@ from weighbridge.ratios._candidates import (
     ratio_candidates,
     scored,
 )
+from weighbridge.ratios._classifier import dense_if_narrow
 from weighbridge.ratios._cross_fit import (
     FoldModel,
     cross_fit,
@@ -98,8 +99,9 @@ class AutoRatio(EstimatedRatio):
 
     Missing values and categories are taken as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
-    boosting with fewer than 50 rows of a sample, `ULSIF` with fewer than 10; sparse tables have the
-    linear and the `ULSIF` candidate.
+    boosting with fewer than 50 rows of a sample, `ULSIF` with fewer than 10; sparse tables of
+    more than 40 columns have the linear and the `ULSIF` candidate, as the others would take many
+    times longer. Otherwise sparse and dense tables give the same weights.
 
     Examples
     --------
@@ -132,6 +134,8 @@ class AutoRatio(EstimatedRatio):
     def _estimate(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         X, y = self._checked_rows(X, y, reset=True)
         classes, codes = self._coded(y)
+        if self.candidates is None:
+            X = dense_if_narrow(X)
         self._keep_domains(classes, np.bincount(codes))
         rng = check_random_state(self.random_state)
         X, codes = self._some_rows(X, codes, rng)
@@ -346,8 +350,9 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
     Notes
     -----
     Of rows in blocks `ULSIF`, `GaussianRatio` and the default `ClassifierRatio` learn from sums
-    over all rows. Any other ratio is fitted to rows in memory: 100,000 of each sample
-    (`NearestNeighbourRatio`: 20,000), drawn at random by what they hold.
+    over all rows. Any other ratio is fitted to 100,000 rows of each sample
+    (`NearestNeighbourRatio`: 20,000), drawn at random by what they hold. `KLIEP`, `KMM` and
+    `NearestNeighbourRatio` do the same with rows in memory.
 
     Examples
     --------

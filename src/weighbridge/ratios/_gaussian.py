@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from weighbridge._findings import users_line
 from weighbridge.blocks import Rows
+from weighbridge.exceptions import WeightWarning
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._sample import Sample, on_host
 
 # Smallest variance, in units of standardised columns: a sample may not vary at all.
 SMALLEST_VARIANCE = 1e-8
+# Outliers lie farther from the median than FAR quartile ranges (10 standard deviations), are no
+# more than FEW of the rows (or one), and make up more than half of a column's variance.
+FAR, FEW = 7.4, 0.01
 
 
 class GaussianRatio(TwoSampleRatio):
@@ -41,6 +47,10 @@ class GaussianRatio(TwoSampleRatio):
     than rows: wide tables need no matrix of n_features x n_features. Means and covariances are sums
     over rows: rows in blocks (`weighbridge.blocks`) give what they give in memory.
 
+    A few rows (1 % at most, or one) that lie more than ten standard deviations out, by quartiles,
+    and make up more than half of a column's variance are left out, with a warning. A sample with
+    such rows is represented by 100,000 rows at most.
+
     Examples
     --------
     >>> import numpy as np
@@ -54,7 +64,8 @@ class GaussianRatio(TwoSampleRatio):
     """
 
     _takes_sparse = False
-    _streams = True
+    _low: Any = -np.inf
+    _high: Any = np.inf
 
     def __init__(self, *, shared: bool = False):
         self.shared = shared
@@ -67,7 +78,15 @@ class GaussianRatio(TwoSampleRatio):
         return super()._estimate_blocks(on_host(source), on_host(target))
 
     def _fit_streams(self, source: Sample, target: Sample) -> None:
-        samples = (source, target)
+        limits = [_limits(sample.first) for sample in (source, target)]
+        samples = [
+            sample.part(_inside(sample.first, *far)) if np.isfinite(far).any() else sample
+            for sample, far in zip((source, target), limits, strict=True)
+        ]
+        n_rows = [sum(len(part.first) for part in pair) for pair in ((source, target), samples)]
+        self._left_out = n_rows[0] - n_rows[1]
+        source, target = samples
+        self._low, self._high = np.max(limits, axis=0)[0], np.min(limits, axis=0)[1]
         self.means_ = np.array([sample.sum(_total) / sample.n for sample in samples])
         if self.shared:
             # both samples count alike, however many rows they have
@@ -85,7 +104,37 @@ class GaussianRatio(TwoSampleRatio):
             normal.log_density(rows - mean)
             for normal, mean in zip(self.normals_, self.means_, strict=True)
         )
-        return target - source
+        log_ratio = target - source
+        # nothing says that a row is likely in the target where no row of a fit is near
+        far = ~_inside(rows, self._low, self._high)
+        return np.where(far, np.minimum(log_ratio, 0.0), log_ratio)
+
+    def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
+        if self._left_out:
+            warnings.warn(
+                "Got rows so far from all others that they alone would set the variance of a "
+                f"column ({self._left_out:,}): the normal distributions are fitted without them, "
+                "and their ratio is at most 1. Check them, or use another ratio, such as "
+                "ClassifierRatio().",
+                WeightWarning,
+                stacklevel=users_line(),
+            )
+        super()._warn_if_apart(at_source, at_target)
+
+
+def _limits(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits beyond which rows are outliers, infinite for columns without any."""
+    low, middle, high = np.percentile(rows, [25, 50, 75], axis=0)
+    reach, squares = FAR * (high - low), np.square(rows - middle)
+    far = squares > reach**2
+    few = (reach > 0) & (far.sum(axis=0) <= max(1, FEW * len(rows)))
+    outliers = few & ((squares * far).sum(axis=0) > squares.sum(axis=0) / 2)
+    reach = np.where(outliers, reach, np.inf)
+    return middle - reach, middle + reach
+
+
+def _inside(rows: np.ndarray, low: Any, high: Any) -> np.ndarray:
+    return ((rows >= low) & (rows <= high)).all(axis=1)
 
 
 def _total(numbers: np.ndarray, keys: np.ndarray) -> np.ndarray:

@@ -69,6 +69,8 @@ class KLIEP(TwoSampleRatio):
         Newton steps of the final fit.
     gap_ : float
         How much the mean log ratio could still rise at most.
+    n_rows_ : ndarray of shape (2,)
+        Numbers of source and target rows used: 100,000 of a sample at most, drawn at random.
 
     Examples
     --------

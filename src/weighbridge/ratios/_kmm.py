@@ -167,6 +167,8 @@ class KMM(TwoSampleRatio):
         Steps of the solver.
     reached_ : float
         Share of the target's feature mean that the weighted source reaches; 1 is a perfect match.
+    n_rows_ : ndarray of shape (2,)
+        Numbers of source and target rows used: 100,000 of a sample at most, drawn at random.
 
     Examples
     --------

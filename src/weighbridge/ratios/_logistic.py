@@ -141,16 +141,19 @@ def can_be_squared(X: Any) -> bool:
 
 
 class LogisticPath:
-    """The family of logistic regressions over all penalties."""
+    """The family of logistic regressions over all penalties, of rows with a centre or centred."""
+
+    def __init__(self, centre: np.ndarray | None = None):
+        self.centre = centre
 
     def fit_all(self, X: Any, codes: np.ndarray) -> list[LinearLogOdds]:
         """Return one model for each penalty."""
         fitted = []
         coef = np.zeros(X.shape[1] + 1)  # the intercept last
         for C in PENALTIES:
-            loss = _PenalisedLoss(X, codes, 1 / (C * codes.size))
+            loss = _PenalisedLoss(X, codes, 1 / (C * codes.size), self.centre)
             coef = minimize(loss, coef, method="L-BFGS-B", jac=True, options=_OPTIONS).x
-            fitted.append(LinearLogOdds(coef[:-1].copy(), float(coef[-1]), C))
+            fitted.append(LinearLogOdds(coef[:-1].copy(), loss.intercept(coef), C))
         return fitted
 
 
@@ -161,17 +164,24 @@ class _PenalisedLoss:
     X: Any
     codes: np.ndarray
     strength: float
+    centre: np.ndarray | None = None
+
+    def intercept(self, coef: np.ndarray) -> float:
+        """Return the intercept for rows that are not centred."""
+        return float(coef[-1] if self.centre is None else coef[-1] - self.centre @ coef[:-1])
 
     def __call__(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
         """Return value and gradient."""
         slopes = coef[:-1]
-        log_odds = np.asarray(self.X @ slopes).ravel() + coef[-1]
+        log_odds = np.asarray(self.X @ slopes).ravel() + self.intercept(coef)
         loss = np.mean(np.logaddexp(0.0, log_odds) - self.codes * log_odds)
         residual = (expit(log_odds) - self.codes) / self.codes.size
         if isinstance(self.X, QuadraticRows):
             gradient = self.X.moments(residual)
         else:
             gradient = np.asarray(self.X.T @ residual).ravel()
+        if self.centre is not None:
+            gradient -= self.centre * residual.sum()
         gradient = gradient + self.strength * slopes
         value = float(loss + self.strength / 2 * (slopes @ slopes))
         return value, np.append(gradient, residual.sum())

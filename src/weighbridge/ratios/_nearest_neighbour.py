@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from weighbridge._data import RowScores, check_count, take_rows
 from weighbridge.blocks import row_blocks
 from weighbridge.ratios._base import TwoSampleRatio
-from weighbridge.ratios._cross_fit import log_prior_odds
+from weighbridge.ratios._cross_fit import are_categories
 
 # Neighbourhoods tried by default; none larger than a quarter of the smaller sample.
 SIZES = (5, 10, 20, 40, 80, 160, 320)
@@ -38,9 +38,15 @@ class NearestNeighbourRatio(TwoSampleRatio):
     ----------
     n_neighbours_ : int
         The number used.
+    n_rows_ : ndarray of shape (2,)
+        Numbers of source and target rows used: 20,000 of a sample at most, drawn at random.
 
     Notes
     -----
+    Copies of a row are one neighbour, which counts as often as it occurs for each different row of
+    its sample: a table in which every row is repeated gives the same ratio. Only where most rows
+    are in both samples, as with categories, each counts by itself.
+
     Two made-up neighbours, in the proportion of the sample sizes, are added to the counts: the
     ratio is never 0 or infinite, and falls back to 1 with few neighbours.
 
@@ -76,34 +82,40 @@ class NearestNeighbourRatio(TwoSampleRatio):
         first = np.empty(place.max() + 1, dtype=int)
         first[place] = np.arange(place.size)
         distinct = rows[first]
-        self.counts_ = np.column_stack([np.bincount(place, weights=codes == k) for k in (0, 1)])
-        self.made_up_ = MADE_UP * np.bincount(codes) / codes.size
-        sizes = self._sizes(codes)
+        counts = np.column_stack([np.bincount(place, weights=codes == k) for k in (0, 1)])
+        own = np.minimum(counts, 1.0)
+        if not are_categories(place, codes):
+            # a copy says nothing new: rows count as if each sample had as many as different ones
+            own = counts = counts * own.sum(axis=0) / counts.sum(axis=0)
+        self.counts_, n_rows = counts, counts.sum(axis=0)
+        self.made_up_ = MADE_UP * n_rows / n_rows.sum()
+        sizes = self._sizes(n_rows)
         self.search_ = NearestNeighbors(n_jobs=self.n_jobs).fit(distinct)
-        log_odds = self._left_out_log_odds(distinct, sizes)[codes, place]
-        signed = np.where(codes[:, None] == 1, log_odds, -log_odds)
-        best = int(np.argmin(-log_expit(signed).mean(axis=0)))
+        log_odds = self._left_out_log_odds(distinct, own, sizes)
+        losses = -log_expit(log_odds * np.array([-1, 1])[:, None, None])
+        best = int(np.argmin(np.einsum("ij,jik->k", counts, losses)))
         self.n_neighbours_ = int(sizes[best])
         # of the rows that are here; there may be others
-        self.known_odds_ = log_prior_odds(codes)
-        self.held_out_.remember(log_odds[:, best] - self.known_odds_)
+        self.known_odds_ = float(np.log(n_rows[1] / n_rows[0]))
+        kept = np.average(log_odds[..., best], axis=0, weights=counts.T)
+        self.held_out_.remember(kept[place] - self.known_odds_)
 
-    def _sizes(self, codes: np.ndarray) -> np.ndarray:
+    def _sizes(self, n_rows: np.ndarray) -> np.ndarray:
         if self.n_neighbours is not None:
-            return np.array([min(int(self.n_neighbours), codes.size - 1)])
-        most = max(np.bincount(codes).min() // 4, 1)
+            return np.array([min(int(self.n_neighbours), round(n_rows.sum()) - 1)])
+        most = max(round(n_rows.min()) // 4, 1)
         return np.array([size for size in SIZES if size <= most] or [most])
 
-    def _left_out_log_odds(self, distinct: Any, sizes: np.ndarray) -> np.ndarray:
-        """Return log odds, shape (2, n_distinct, n_sizes), without one row of either sample."""
+    def _left_out_log_odds(self, distinct: Any, own: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return log odds, shape (2, n_distinct, n_sizes), without the own row of either sample."""
         log_odds = np.empty((2, distinct.shape[0], sizes.size))
         for block in self._blocks(distinct, sizes):
-            own = np.arange(block.start, block.stop)
+            itself = np.arange(block.start, block.stop)[:, None]
             neighbours, distances = self._neighbours(distinct[block], sizes[-1] + 1)
             counts = self.counts_[neighbours]
             for code in (0, 1):
                 left = counts.copy()
-                left[..., code] -= neighbours == own[:, None]
+                left[..., code] -= (neighbours == itself) * own[itself, code]
                 log_odds[code, block] = self._log_odds(np.maximum(left, 0.0), distances, sizes)
         return log_odds
 

@@ -48,11 +48,13 @@ class Sample:
 
     def head(self, n: int) -> Sample:
         """Return the sample of the first rows alone, itself if it has no more."""
-        if self.n <= n:
-            return self
+        return self if self.n <= n else self.part(slice(n))
+
+    def part(self, rows: Any) -> Sample:
+        """Return the sample of some of the first rows alone."""
         few = copy(self)
-        few.n, few.complete = n, True
-        few.first, few.first_keys = self.first[:n, :], _ranks(n)
+        few.first, few.complete = self.first[rows, :], True
+        few.n, few.first_keys = few.first.shape[0], _ranks(few.first.shape[0])
         return few
 
     def sum(self, function: Callable[[Any, np.ndarray], Any]) -> Any:

@@ -109,7 +109,6 @@ class ULSIF(TwoSampleRatio):
     """
 
     _other_arrays = True
-    _streams = True
 
     def __init__(
         self,
