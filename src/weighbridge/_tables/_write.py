@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -10,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-# A cell of text that begins like this is run by spreadsheets.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A cell of text that begins like this is run by spreadsheets, some of which take wide letters too.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 WEIGHT_COLUMNS = ("row", "weight", "log_ratio")
 # Rows that are written at a time.
 STEP = 50_000
@@ -34,18 +35,19 @@ class TableWriter:
     def __init__(self, path: Path, names: Sequence[str]):
         self.path, self.names = path, list(names)
         self._file: Any = None
+        self._rows: Any = None
         self._parquet: Any = None
 
     def __enter__(self) -> TableWriter:
         if self.path.suffix == ".csv":
             self._file = self.path.open("w", encoding="utf-8", newline="")
-            self._rows = csv.writer(self._file, lineterminator="\n")
+            self._rows = csv.writer(_Lines(self._file))
             self._rows.writerow([defused(name) for name in self.names])
         return self
 
     def write(self, columns: Sequence[np.ndarray]) -> None:
         """Append rows; columns in the order of the names."""
-        if self._file is not None:
+        if self._rows is not None:
             cells = [_csv_cells(column) for column in columns]
             self._rows.writerows(zip(*cells, strict=True))
             return
@@ -55,7 +57,9 @@ class TableWriter:
         table = pyarrow.table(dict(zip(self.names, map(_arrow_column, columns), strict=True)))
         table = table.replace_schema_metadata({"made by": "weighbridge"})
         if self._parquet is None:
-            self._parquet = pyarrow.parquet.ParquetWriter(self.path, table.schema)
+            # Arrow takes a name that is not UTF-8 as bytes only
+            self._file = pyarrow.OSFile(os.fsencode(self.path), "wb")
+            self._parquet = pyarrow.parquet.ParquetWriter(self._file, table.schema)
         self._parquet.write_table(table)
 
     def __exit__(
@@ -64,9 +68,20 @@ class TableWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for open_one in (self._file, self._parquet):
+        for open_one in (self._parquet, self._file):
             if open_one is not None:
                 open_one.close()
+
+
+class _Lines:
+    """Ends lines with a line feed alone, where `csv` writes two characters and so quotes both."""
+
+    def __init__(self, file: Any):
+        self._write = file.write
+
+    def write(self, line: str) -> None:
+        """Write one line."""
+        self._write(f"{line[:-2]}\n")
 
 
 def _csv_cells(column: np.ndarray) -> list[Any]:

@@ -179,7 +179,8 @@ def parquet_schema(file: str) -> tuple[Any, int]:
             'Parquet files need the package pyarrow: pip install "weighbridge[parquet]"'
         ) from None
     try:
-        with pq.ParquetFile(file) as source:
+        # a name that is not UTF-8 is taken as bytes only
+        with pa.OSFile(os.fsencode(file)) as opened, pq.ParquetFile(opened) as source:
             return source.schema_arrow, source.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise BlockError(
@@ -194,8 +195,11 @@ def parquet_batches(file: str, size: int, columns: list[str] | None = None) -> I
     import pyarrow.parquet as pq
 
     try:
-        # checksums of pages are looked at where the writer left some
-        with pq.ParquetFile(file, page_checksum_verification=True) as source:
+        with (
+            pa.OSFile(os.fsencode(file)) as opened,
+            # checksums of pages are looked at where the writer left some
+            pq.ParquetFile(opened, page_checksum_verification=True) as source,
+        ):
             yield from source.iter_batches(size, columns=columns)
     except (pa.ArrowException, OSError) as error:
         raise BlockError(
