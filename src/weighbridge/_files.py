@@ -7,8 +7,9 @@ import os
 import re
 import secrets
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -61,8 +62,11 @@ def _problem(
     if not folder.is_dir():
         place_shown = shown_file(_typed(path, folder))
         return _usage("WB140", f"{place_shown} is a file, not a folder.", other)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return _usage("WB140", f"{shown_file(_typed(path, folder))} cannot be written into.", other)
+    reason = _refusal(path.absolute(), folder)
+    if reason is not None:
+        into = path if os.path.lexists(path.parent) else path.parent
+        place_shown = shown_file(_typed(path, folder) if reason == "" else str(into))
+        return _usage("WB140", f"{place_shown} cannot be written{reason or ' into'}.", other)
     if not os.path.lexists(path):
         return None
     if path.is_dir():
@@ -74,6 +78,23 @@ def _problem(
     if not force and not is_ours(path):
         help = f"{other}, or {option('force')} to overwrite it"
         return _usage("WB120", f"{name} was not written by weighbridge.", help)
+    return None
+
+
+def _refusal(path: Path, folder: Path) -> str | None:
+    """Return what the system has against a file in an existing folder, "" where nobody may."""
+    beside = folder / _temporary(path).name
+    try:
+        # every name that is to be made there, and the whole path, may be too long
+        for each in (path, *(folder / part for part in path.relative_to(folder).parts)):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                each.lstat()
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        beside.unlink()
+    except PermissionError:
+        return ""
+    except OSError as error:
+        return f": {(error.strerror or str(error)).lower()}"
     return None
 
 
@@ -111,8 +132,8 @@ def _ends(path: Path, suffix: str) -> bytes:
 def _is_our_model(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive, archive.open("schema.json") as file:
-            return b'"weighbridge model/' in file.read()
-    except (zipfile.BadZipFile, KeyError):
+            return b'"weighbridge model/' in file.read(_LOOK)
+    except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, RuntimeError):
         return False
 
 
@@ -140,7 +161,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary file beside `path`, which takes its name when the block ends well."""
     # a link is replaced, not followed, so that nothing outside the folder is written
     path = Path(path)
-    temporary = path.with_name(f".weighbridge-{secrets.token_hex(8)}{path.suffix}")
+    temporary = _temporary(path)
     try:
         _create(path, temporary)
         yield temporary
@@ -154,6 +175,41 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
         _UNFINISHED.discard(temporary)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".weighbridge-{secrets.token_hex(8)}{path.suffix}")
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Hold a folder, made where there is none, and refuse it while another run holds it."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        _lock(folder, held)
+        try:
+            yield
+        finally:
+            for each in made:
+                with suppress(OSError):  # those that hold something stay
+                    each.rmdir()
+
+
+def _lock(folder: Path, held: ExitStack) -> None:
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+        held.callback(os.close, handle)
+        # the system lets go of it however the run ends, so that none is ever left behind
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        message = f"another run of weighbridge is writing into {shown_file(str(folder))}."
+        help = f"wait until it ends, or {cli_option('out', 'OTHER')}"
+        raise InputError([_usage("WB140", message, help)]) from None
+    except (ImportError, OSError):  # Windows and some network disks lock no folder
+        pass
 
 
 def remove_unfinished() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weighbridge._files import RUN_FILES, check_outputs, write_whole
+from weighbridge._files import RUN_FILES, check_outputs, sole_writer, write_whole
 from weighbridge.cli import _options as options
 from weighbridge.cli._adapt import Job
 from weighbridge.cli._screen import Session
@@ -51,12 +51,13 @@ def demo(
     session.narration.say(
         "weighbridge demo: 4,000 labelled clinic visits, 2,000 visits at other sites"
     )
-    truth = _write_tables(train, deploy, seed)
     settings: dict[str, Any] = {"label": LABEL, "models": ("linear",), "seed": seed, "jobs": jobs}
     job = Job(session, train, deploy, out, force=force, **settings)
-    job.compute()
-    job.adaptation = replace(job.adaptation, actual=_actual(job.adaptation, truth))
-    job.save()
+    with sole_writer(out):
+        truth = _write_tables(train, deploy, seed)
+        job.compute()
+        job.adaptation = replace(job.adaptation, actual=_actual(job.adaptation, truth))
+        job.save()
     job.show(now=_NOW if open_report else f"{_how_to_open(out, seed)}\n  {_NOW}", known=_TRUTH)
     if open_report:
         job.open_report()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +64,16 @@ class Memory(click.ParamType):
         if found < LEAST_MEMORY:
             self.fail(f"{value!r} is less than {LEAST_MEMORY}M, too little to work.", param, ctx)
         return found
+
+
+class OutPath(click.Path):
+    """A path to write to, which an empty text is not: it would name the present folder."""
+
+    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if not os.fspath(value):
+            self.fail("it is empty; name a file or folder, or . for this folder.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Condition(click.ParamType):
@@ -217,7 +228,7 @@ def out_option(default: str | None, metavar: str, help: str) -> Decorator[Any]:
     """Declare where the output goes."""
     return option(
         "--out",
-        type=click.Path(path_type=Path),
+        type=OutPath(path_type=Path),
         metavar=metavar,
         default=default,
         show_default=default is not None,
