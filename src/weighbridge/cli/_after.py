@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
-from weighbridge._findings import Finding, Problem, cli_option, listed, one_line, shown, shown_file
+from weighbridge._findings import (
+    Finding,
+    Problem,
+    cli_option,
+    escaped,
+    listed,
+    one_line,
+    shown,
+    shown_file,
+)
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import block_rows, check_there, library_warnings, modules_here
 from weighbridge.cli._screen import Session, finding_text, within_columns
@@ -22,6 +31,8 @@ if TYPE_CHECKING:
 _SHOWN = 6
 _PREDICT = "weighbridge predict weighbridge-out/model.skops new.csv"
 _REPORT = "weighbridge report weighbridge-out/result.json"
+# Characters of an error that are shown.
+_LONGEST = 100
 _EXPLAIN = "weighbridge explain WB301"
 
 
@@ -182,14 +193,21 @@ def report(session: Session, result: Path, out: Path | None, force: bool, open_r
     try:
         content = read_result(result)
     except (ValueError, IsADirectoryError) as error:
-        raise InputError([_refused(result, error)]) from None
+        raise InputError([_refused(result, str(error).partition("; ")[0])]) from None
     try:
-        facts_of(content)
-    except ValueError:
-        raise InputError([_without_page(result, content)]) from None
-    session.narration.detail("write", str(path))
-    session.narration("write", 0, 1)
-    write_report(content, path)
+        try:
+            facts_of(content)
+        except ValueError:
+            raise InputError([_without_page(result, content)]) from None
+        session.narration.detail("write", str(path))
+        session.narration("write", 0, 1)
+        write_report(content, path)
+    except (InputError, OSError):
+        raise
+    # what is missing or of another kind in it can raise anything
+    except Exception as error:
+        why = f"it cannot be drawn: {type(error).__name__}: {error}"
+        raise InputError([_refused(result, escaped(why[:_LONGEST]))]) from error
     session.narration.finish()
     if session.json is not None:
         session.print_json(session.result(files={"report": str(path)}))
@@ -200,9 +218,9 @@ def report(session: Session, result: Path, out: Path | None, force: bool, open_r
     return 0
 
 
-def _refused(path: Path, error: Exception) -> Problem:
+def _refused(path: Path, why: str) -> Problem:
     message = f"{shown_file(str(path))} is not a result of weighbridge."
-    return Problem("WB144", message, (str(error).partition("; ")[0],), _REPORT)
+    return Problem("WB144", message, (why,), _REPORT)
 
 
 def _without_page(path: Path, content: dict[str, Any]) -> Problem:

@@ -15,6 +15,8 @@ from weighbridge.pictures import FeatureDifference, Forest, Pictures, read_fores
 from weighbridge.verdict import StoredResult
 
 _BLOCK = re.compile(r'<script type="application/json" id="result">(.*?)</script>', re.DOTALL)
+# A larger file is no result: those with a thousand features have a few MB.
+_MOST_BYTES = 32 << 20
 # Commands whose results have a page.
 _DRAWN = ("adapt", "demo", "diagnose")
 
@@ -55,6 +57,12 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _text(path: str | PathLike[str]) -> str:
+    size = Path(path).stat().st_size
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"Got path={str(path)!r}, but it has {size >> 20:,} MB and no result is so large; give "
+            "a result.json or report.html as weighbridge adapt wrote it."
+        )
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -65,13 +73,17 @@ def _text(path: str | PathLike[str]) -> str:
 
 
 def _parsed(text: str, path: str | PathLike[str]) -> Any:
+    where = ""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(
-            f"Got path={str(path)!r}, but its JSON breaks off or is damaged at line "
-            f"{error.lineno}, column {error.colno}; run weighbridge adapt again to write it anew."
-        ) from error
+        where = f" at line {error.lineno}, column {error.colno}"
+    except (ValueError, RecursionError):  # numbers without end, lists within lists
+        pass
+    raise ValueError(
+        f"Got path={str(path)!r}, but its JSON breaks off or is damaged{where}; run weighbridge "
+        "adapt again to write it anew."
+    )
 
 
 def _checked(result: Any, path: str | PathLike[str]) -> dict[str, Any]:
