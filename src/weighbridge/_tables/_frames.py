@@ -24,7 +24,7 @@ from weighbridge.exceptions import BlockError, InputError
 # Rows of a Parquet file that are read at a time.
 STEP = 50_000
 # Beyond so many cells, a file with more of them for each of its bytes holds no table.
-MOST_CELLS, CELLS_OF_A_BYTE = 1 << 26, 250
+MOST_CELLS, CELLS_OF_A_BYTE = 1 << 26, 100
 # The name under which pandas stores row labels that have none.
 INDEX = "__index_level_"
 CONTAINERS = (list, dict, tuple, set, np.ndarray)

@@ -16,7 +16,7 @@ from weighbridge.verdict import StoredResult
 
 _BLOCK = re.compile(r'<script type="application/json" id="result">(.*?)</script>', re.DOTALL)
 # A larger file is no result: those with a thousand features have a few MB.
-_MOST_BYTES = 32 << 20
+_MOST_BYTES = 16 << 20
 # Commands whose results have a page.
 _DRAWN = ("adapt", "demo", "diagnose")
 

@@ -165,7 +165,14 @@ def _decode(path: Path, number: int, line: bytes) -> Evaluation:
             content["error"],
             float(content["seconds"]),
         )
-    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, zlib.error) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        ArithmeticError,
+        RecursionError,
+        zlib.error,
+    ) as error:
         raise JournalError(
             f"Got a journal, {path}, whose line {number} cannot be read ({error!r}). Only an "
             "unfinished last line is expected damage: restore the file, or give another path to "
