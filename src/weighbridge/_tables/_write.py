@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,9 @@ class TableWriter:
     def __enter__(self) -> TableWriter:
         if self.path.suffix == ".csv":
             self._file = self.path.open("w", encoding="utf-8", newline="")
-            self._rows = csv.writer(_Lines(self._file))
+            # csv ends lines by both signs, and so quotes cells with either; ours end by the second
+            lines = SimpleNamespace(write=lambda line: self._file.write(f"{line[:-2]}\n"))
+            self._rows = csv.writer(lines)
             self._rows.writerow([defused(name) for name in self.names])
         return self
 
@@ -71,17 +73,6 @@ class TableWriter:
         for open_one in (self._parquet, self._file):
             if open_one is not None:
                 open_one.close()
-
-
-class _Lines:
-    """Ends lines with a line feed alone, where `csv` writes two characters and so quotes both."""
-
-    def __init__(self, file: Any):
-        self._write = file.write
-
-    def write(self, line: str) -> None:
-        """Write one line."""
-        self._write(f"{line[:-2]}\n")
 
 
 def _csv_cells(column: np.ndarray) -> list[Any]:

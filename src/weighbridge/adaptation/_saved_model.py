@@ -146,8 +146,6 @@ _OURS = (
     "weighbridge._estimators.choice.AverageModel",
     "weighbridge._average.AverageModel",
 )
-
-
 # Bytes that any archive may unpack to, all of it and its schema alone, and how many times its own
 # size a larger one may: real ones pack 7 times, their schemas to about the size of the archive.
 _ROOM, _TIMES = 256 << 20, 50
@@ -261,22 +259,22 @@ def _check_sizes(path: Path) -> None:
     """Refuse an archive that unpacks to far more than a model of its size, or than it says."""
     size = path.stat().st_size
     room = max(_ROOM, _TIMES * size)
-    loaded: set[tuple[str, str]] = set()
+    named: set[tuple[str, str]] = set()
     with zipfile.ZipFile(path) as archive:
         sizes = _unpacked(archive, room)
         if sizes["schema.json"] > max(_SCHEMA_ROOM, _SCHEMA_TIMES * size):
             raise ValueError(f"its schema unpacks to {sizes['schema.json'] >> 20:,} MB")
-        # a part is loaded as often as objects of different numbers name it
         json.loads(
             archive.read("schema.json"),
-            object_hook=lambda node: loaded.add((str(node.get("__id__")), str(node.get("file")))),
+            object_hook=lambda node: named.add((str(node.get("__id__")), str(node.get("file")))),
         )
-    total = sum(sizes.get(file, 0) for _, file in loaded)
+    # a part is loaded once for every object that names it
+    total = sum(sizes.get(file, 0) for _, file in named)
     if total > room:
         raise ValueError(f"it loads {total >> 20:,} MB")
 
 
-def _unpacked(archive: zipfile.ZipFile, room: int, *, nested: bool = False) -> dict[str, int]:
+def _unpacked(archive: zipfile.ZipFile, room: int) -> dict[str, int]:
     """Return what each part of an archive unpacks to, having seen that its directory is right."""
     parts = archive.infolist()
     sizes = {part.filename: part.file_size for part in parts}
@@ -293,11 +291,10 @@ def _unpacked(archive: zipfile.ZipFile, room: int, *, nested: bool = False) -> d
         if len(content) != told:
             raise ValueError(f"{part.filename} is not of the size that the archive says")
         if content.startswith(b"PK"):  # as sparse matrices do
-            if nested:
-                raise ValueError(f"{part.filename} is an archive in an archive in an archive")
             with zipfile.ZipFile(io.BytesIO(content)) as inner:
-                sizes[part.filename] += sum(_unpacked(inner, room - total, nested=True).values())
-            total = sum(sizes.values())
+                inside = sum(_unpacked(inner, room - total).values())
+            sizes[part.filename] += inside
+            total += inside
     return sizes
 
 

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
-from weighbridge._findings import (
-    Finding,
-    Problem,
-    cli_option,
-    escaped,
-    listed,
-    one_line,
-    shown,
-    shown_file,
-)
+from weighbridge._findings import Finding, Problem, cli_option, listed, one_line, shown, shown_file
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import block_rows, check_there, library_warnings, modules_here
 from weighbridge.cli._screen import Session, finding_text, within_columns
@@ -31,8 +22,6 @@ if TYPE_CHECKING:
 _SHOWN = 6
 _PREDICT = "weighbridge predict weighbridge-out/model.skops new.csv"
 _REPORT = "weighbridge report weighbridge-out/result.json"
-# Characters of an error that are shown.
-_LONGEST = 100
 _EXPLAIN = "weighbridge explain WB301"
 
 
@@ -206,8 +195,8 @@ def report(session: Session, result: Path, out: Path | None, force: bool, open_r
         raise
     # what is missing or of another kind in it can raise anything
     except Exception as error:
-        why = f"it cannot be drawn: {type(error).__name__}: {error}"
-        raise InputError([_refused(result, escaped(why[:_LONGEST]))]) from error
+        why = one_line(f"it cannot be drawn: {type(error).__name__}: {error}", 150)
+        raise InputError([_refused(result, why)]) from error
     session.narration.finish()
     if session.json is not None:
         session.print_json(session.result(files={"report": str(path)}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -66,14 +65,11 @@ class Memory(click.ParamType):
         return found
 
 
-class OutPath(click.Path):
-    """A path to write to, which an empty text is not: it would name the present folder."""
-
-    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> Any:
-        """Return the path."""
-        if not os.fspath(value):
-            self.fail("it is empty; name a file or folder, or . for this folder.", param, ctx)
-        return super().convert(value, param, ctx)
+def out_path(text: str) -> Path:
+    """Return a path to write to; an empty text would name the present folder."""
+    if not text:
+        raise click.BadParameter("it is empty; name a file or folder, or . for this folder.")
+    return Path(text)
 
 
 class Condition(click.ParamType):
@@ -228,7 +224,7 @@ def out_option(default: str | None, metavar: str, help: str) -> Decorator[Any]:
     """Declare where the output goes."""
     return option(
         "--out",
-        type=OutPath(path_type=Path),
+        type=out_path,
         metavar=metavar,
         default=default,
         show_default=default is not None,

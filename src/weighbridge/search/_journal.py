@@ -18,6 +18,7 @@ from weighbridge.search._point import Evaluation, FloatArray, Point
 
 FORMAT = "weighbridge search journal"
 VERSION = 1
+_DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, zlib.error)
 
 
 class JournalError(ValueError):
@@ -165,14 +166,7 @@ def _decode(path: Path, number: int, line: bytes) -> Evaluation:
             content["error"],
             float(content["seconds"]),
         )
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        ArithmeticError,
-        RecursionError,
-        zlib.error,
-    ) as error:
+    except _DAMAGE as error:
         raise JournalError(
             f"Got a journal, {path}, whose line {number} cannot be read ({error!r}). Only an "
             "unfinished last line is expected damage: restore the file, or give another path to "
@@ -184,7 +178,7 @@ def _check_header(path: Path, line: bytes, fingerprint: str) -> None:
     try:
         header = json.loads(line)
         written, version, found = (header[key] for key in ("format", "version", "fingerprint"))
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except _DAMAGE:
         raise _not_a_journal(path) from None
     if written != FORMAT:
         raise _not_a_journal(path)
