@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import secrets
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -59,14 +60,16 @@ def _problem(
 ) -> Problem | None:
     name, other = shown_file(str(path)), option(place, "OTHER")
     folder = next(each for each in path.absolute().parents if os.path.lexists(each))
+    into = shown_file(_typed(path, folder))
     if not folder.is_dir():
-        place_shown = shown_file(_typed(path, folder))
-        return _usage("WB140", f"{place_shown} is a file, not a folder.", other)
-    reason = _refusal(path.absolute(), folder)
-    if reason is not None:
-        into = path if os.path.lexists(path.parent) else path.parent
-        place_shown = shown_file(_typed(path, folder) if reason == "" else str(into))
-        return _usage("WB140", f"{place_shown} cannot be written{reason or ' into'}.", other)
+        return _usage("WB140", f"{into} is a file, not a folder.", other)
+    try:
+        _try_to_write(path.absolute(), folder)
+    except PermissionError:
+        return _usage("WB140", f"{into} cannot be written into.", other)
+    except OSError as error:
+        what = name if os.path.lexists(path.parent) else shown_file(str(path.parent))
+        return _usage("WB140", f"{what} cannot be written: {str(error.strerror).lower()}.", other)
     if not os.path.lexists(path):
         return None
     if path.is_dir():
@@ -81,21 +84,14 @@ def _problem(
     return None
 
 
-def _refusal(path: Path, folder: Path) -> str | None:
-    """Return what the system has against a file in an existing folder, "" where nobody may."""
+def _try_to_write(path: Path, folder: Path) -> None:
+    """Make a file in the folder, which exists, and look at every name that is to be made there."""
+    for each in (path, *(folder / part for part in path.relative_to(folder).parts)):
+        with suppress(FileNotFoundError, NotADirectoryError):  # but a name may be too long
+            each.lstat()
     beside = folder / _temporary(path).name
-    try:
-        # every name that is to be made there, and the whole path, may be too long
-        for each in (path, *(folder / part for part in path.relative_to(folder).parts)):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                each.lstat()
-        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        beside.unlink()
-    except PermissionError:
-        return ""
-    except OSError as error:
-        return f": {(error.strerror or str(error)).lower()}"
-    return None
+    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    beside.unlink()
 
 
 def _typed(path: Path, folder: Path) -> str:
@@ -143,17 +139,12 @@ def check_suffix(path: Path) -> None:
     if path.suffix not in _TABLE_SUFFIXES:
         message = f"{shown_file(str(path))} ends neither in .csv nor in .parquet."
         raise InputError([Problem("WB145", message, (), other, "usage")])
-    if path.suffix == ".parquet" and not _can_write_parquet():
+    # None where it is switched off
+    missing = sys.modules.get("pyarrow", find_spec) is None or find_spec("pyarrow") is None
+    if path.suffix == ".parquet" and missing:
         message = "Parquet needs pyarrow, which is not installed."
         help = f'pip install "weighbridge[parquet]", or {other}'
         raise InputError([Problem("WB145", message, (), help, "usage")])
-
-
-def _can_write_parquet() -> bool:
-    try:
-        return find_spec("pyarrow") is not None
-    except ValueError:  # switched off in sys.modules
-        return False
 
 
 @contextmanager

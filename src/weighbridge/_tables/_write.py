@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -64,12 +64,7 @@ class TableWriter:
             self._parquet = pyarrow.parquet.ParquetWriter(self._file, table.schema)
         self._parquet.write_table(table)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for open_one in (self._parquet, self._file):
             if open_one is not None:
                 open_one.close()

@@ -326,23 +326,11 @@ def _find_metric(metric: str | None, task: str, option: Option) -> tuple[str, st
     if metric in known:
         return metric, known[metric]
     other = METRICS["regression" if task == CLASSIFICATION else CLASSIFICATION]
-    why = (
-        f"{shown(metric)} is not a metric of {task}."
-        if metric in other
-        else (f"there is no metric {shown(metric)} that is a mean over rows.")
-    )
-    near = nearest(str(metric), known)
-    raise InputError(
-        [
-            Problem(
-                "WB703",
-                why,
-                (f"metrics: {', '.join(known)}",),
-                option("metric", near[0] if near else next(iter(known))),
-                "usage",
-            )
-        ]
-    )
+    why = f"there is no metric {shown(metric)} that is a mean over rows."
+    if metric in other:
+        why = f"{shown(metric)} is not a metric of {task}."
+    advice = option("metric", [*nearest(str(metric), known), *known][0])
+    raise InputError([Problem("WB703", why, (f"metrics: {', '.join(known)}",), advice, "usage")])
 
 
 def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:

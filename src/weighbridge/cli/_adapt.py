@@ -165,16 +165,10 @@ class Job:
         from weighbridge.adaptation import Settings, run
         from weighbridge.search import JournalError
 
-        work = partial(
-            run,
-            str(self.train),
-            str(self.deploy),
-            Settings(**self.settings),
-            journal=journal.absolute(),
-            progress=session.narration,
-            option=cli_option,
-            command=session.command or "adapt",
-        )
+        files, settings = (str(self.train), str(self.deploy)), Settings(**self.settings)
+        told: dict[str, Any] = {"progress": session.narration, "option": cli_option}
+        told |= {"journal": journal.absolute(), "command": session.command or "adapt"}
+        work = partial(run, *files, settings, **told)
         with (
             library_warnings(session),
             modules_here(wanted=any(":" in each for each in self.settings["models"])),
