@@ -1,4 +1,4 @@
-"""Files made to do harm; ``python hostile.py FOLDER`` runs a command on each of those in a folder."""
+"""Files made to do harm; ``python hostile.py FOLDER`` runs a command on each of a folder."""
 
 import gzip
 import io
@@ -32,7 +32,7 @@ def deflated(pieces):
 
 
 def archive(*parts):
-    """Return a ZIP archive of name, stream, size, checksum, method and flags, be they true or not."""
+    """Return a ZIP archive of name, stream, size, checksum, method, flags: true or not."""
     body, directory = b"", b""
     for name, stream, size, crc, *rest in parts:
         method, flags = (*rest, *(8, 0)[len(rest) :])
