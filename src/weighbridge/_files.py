@@ -70,15 +70,13 @@ def _problem(
     except OSError as error:
         what = name if os.path.lexists(path.parent) else shown_file(str(path.parent))
         return _usage("WB140", f"{what} cannot be written: {str(error.strerror).lower()}.", other)
-    if not os.path.lexists(path):
-        return None
     if path.is_dir():
         return _usage("WB140", f"{name} is a folder, where a file is to be written.", other)
     if path.exists() and not path.is_file():
         return _usage("WB140", f"{name} is not a regular file.", other)
     if any(path.exists() and path.samefile(each) for each in inputs):
         return _usage("WB140", f"{name} is read by this run and would be overwritten.", other)
-    if not force and not is_ours(path):
+    if os.path.lexists(path) and not force and not is_ours(path):
         help = f"{other}, or {option('force')} to overwrite it"
         return _usage("WB120", f"{name} was not written by weighbridge.", help)
     return None
@@ -223,8 +221,5 @@ def _create(path: Path, temporary: Path) -> None:
 
 def _flush(temporary: Path) -> None:
     """Put the bytes on the disk before the name: a crash must not leave an empty file."""
-    handle = os.open(temporary, os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with temporary.open("r+b") as file:
+        os.fsync(file)

@@ -135,8 +135,7 @@ def check_packing(path: str) -> None:
         while file.read(BLOCK):
             if file.tell() > most:
                 message = f"{shown_file(path)} unpacks to more than {MOST_TIMES} times its size."
-                help = "see what is in it; unpacked, it is read whatever its size"
-                raise _refused("WB122", message, help)
+                raise _refused("WB122", message, "unpack it, and see what is in it")
 
 
 @contextmanager
