@@ -29,14 +29,7 @@ _TRUTH = "  The demo does know the deployment labels (weighbridge did not see th
 @options.open_option
 @options.screen_options
 @click.pass_obj
-def demo(
-    session: Session,
-    seed: int,
-    jobs: int,
-    out: Path,
-    force: bool,
-    open_report: bool,
-) -> int:
+def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_report: bool) -> int:
     """See what weighbridge does, on data that it makes up.
 
     Labelled visits to a clinic, and visits at other sites where its model is to be used. The two
