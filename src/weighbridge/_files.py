@@ -6,9 +6,11 @@ import errno
 import os
 import re
 import secrets
+import sys
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -58,23 +60,36 @@ def _problem(
 ) -> Problem | None:
     name, other = shown_file(str(path)), option(place, "OTHER")
     folder = next(each for each in path.absolute().parents if os.path.lexists(each))
+    into = shown_file(_typed(path, folder))
     if not folder.is_dir():
-        place_shown = shown_file(_typed(path, folder))
-        return _usage("WB140", f"{place_shown} is a file, not a folder.", other)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return _usage("WB140", f"{shown_file(_typed(path, folder))} cannot be written into.", other)
-    if not os.path.lexists(path):
-        return None
+        return _usage("WB140", f"{into} is a file, not a folder.", other)
+    try:
+        _try_to_write(path.absolute(), folder)
+    except PermissionError:
+        return _usage("WB140", f"{into} cannot be written into.", other)
+    except OSError as error:
+        what = name if os.path.lexists(path.parent) else shown_file(str(path.parent))
+        return _usage("WB140", f"{what} cannot be written: {str(error.strerror).lower()}.", other)
     if path.is_dir():
         return _usage("WB140", f"{name} is a folder, where a file is to be written.", other)
     if path.exists() and not path.is_file():
         return _usage("WB140", f"{name} is not a regular file.", other)
     if any(path.exists() and path.samefile(each) for each in inputs):
         return _usage("WB140", f"{name} is read by this run and would be overwritten.", other)
-    if not force and not is_ours(path):
+    if os.path.lexists(path) and not force and not is_ours(path):
         help = f"{other}, or {option('force')} to overwrite it"
         return _usage("WB120", f"{name} was not written by weighbridge.", help)
     return None
+
+
+def _try_to_write(path: Path, folder: Path) -> None:
+    """Make a file in the folder, which exists, and look at every name that is to be made there."""
+    for each in (path, *(folder / part for part in path.relative_to(folder).parts)):
+        with suppress(FileNotFoundError, NotADirectoryError):  # but a name may be too long
+            each.lstat()
+    beside = folder / _temporary(path).name
+    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    beside.unlink()
 
 
 def _typed(path: Path, folder: Path) -> str:
@@ -111,8 +126,8 @@ def _ends(path: Path, suffix: str) -> bytes:
 def _is_our_model(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive, archive.open("schema.json") as file:
-            return b'"weighbridge model/' in file.read()
-    except (zipfile.BadZipFile, KeyError):
+            return b'"weighbridge model/' in file.read(_LOOK)
+    except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, RuntimeError):
         return False
 
 
@@ -122,17 +137,12 @@ def check_suffix(path: Path) -> None:
     if path.suffix not in _TABLE_SUFFIXES:
         message = f"{shown_file(str(path))} ends neither in .csv nor in .parquet."
         raise InputError([Problem("WB145", message, (), other, "usage")])
-    if path.suffix == ".parquet" and not _can_write_parquet():
+    # None where it is switched off
+    missing = sys.modules.get("pyarrow", find_spec) is None or find_spec("pyarrow") is None
+    if path.suffix == ".parquet" and missing:
         message = "Parquet needs pyarrow, which is not installed."
         help = f'pip install "weighbridge[parquet]", or {other}'
         raise InputError([Problem("WB145", message, (), help, "usage")])
-
-
-def _can_write_parquet() -> bool:
-    try:
-        return find_spec("pyarrow") is not None
-    except ValueError:  # switched off in sys.modules
-        return False
 
 
 @contextmanager
@@ -140,7 +150,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary file beside `path`, which takes its name when the block ends well."""
     # a link is replaced, not followed, so that nothing outside the folder is written
     path = Path(path)
-    temporary = path.with_name(f".weighbridge-{secrets.token_hex(8)}{path.suffix}")
+    temporary = _temporary(path)
     try:
         _create(path, temporary)
         yield temporary
@@ -154,6 +164,41 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
         _UNFINISHED.discard(temporary)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".weighbridge-{secrets.token_hex(8)}{path.suffix}")
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Hold a folder, made where there is none, and refuse it while another run holds it."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        _lock(folder, held)
+        try:
+            yield
+        finally:
+            for each in made:
+                with suppress(OSError):  # those that hold something stay
+                    each.rmdir()
+
+
+def _lock(folder: Path, held: ExitStack) -> None:
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+        held.callback(os.close, handle)
+        # the system lets go of it however the run ends, so that none is ever left behind
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        message = f"another run of weighbridge is writing into {shown_file(str(folder))}."
+        help = f"wait until it ends, or {cli_option('out', 'OTHER')}"
+        raise InputError([_usage("WB140", message, help)]) from None
+    except (ImportError, OSError):  # Windows and some network disks lock no folder
+        pass
 
 
 def remove_unfinished() -> None:
@@ -176,8 +221,5 @@ def _create(path: Path, temporary: Path) -> None:
 
 def _flush(temporary: Path) -> None:
     """Put the bytes on the disk before the name: a crash must not leave an empty file."""
-    handle = os.open(temporary, os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with temporary.open("r+b") as file:
+        os.fsync(file)

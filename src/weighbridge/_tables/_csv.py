@@ -16,14 +16,7 @@ import numpy as np
 
 from weighbridge._findings import Problem, listed, shown, shown_file
 from weighbridge._tables._formats import BLOCK, hash_file, open_bytes, open_text
-from weighbridge._tables._table import (
-    MISSING,
-    Cells,
-    Tally,
-    imported_pandas,
-    kind_of,
-    read_numbers,
-)
+from weighbridge._tables._table import MISSING, Cells, Tally, imported_pandas, kind_of, read_numbers
 from weighbridge.exceptions import InputError
 
 DELIMITERS = (",", ";", "\t")

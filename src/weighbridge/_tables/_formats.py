@@ -10,13 +10,15 @@ import shlex
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from weighbridge._findings import Problem, escaped, nearest, shown, shown_file
 from weighbridge.exceptions import InputError
 
 BLOCK = 1 << 20
+# Beyond so many bytes, a packed file that unpacks to so many times its size holds no table.
+MOST_UNPACKED, MOST_TIMES = 100 << 20, 100
 # A line longer than this is no line of a table.
 LONGEST_LINE = 16 << 20
 TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
@@ -123,6 +125,17 @@ def open_bytes(path: str) -> Iterator[tuple[io.BufferedReader, IO[bytes]]]:
         raise _refused("WB122", message, "pack it again, or give it unpacked") from None
     except OSError as error:
         raise _unreadable(name, error) from None
+
+
+def check_packing(path: str) -> None:
+    """Refuse a gzip file that unpacks to far more than a table of its size has."""
+    most = max(MOST_UNPACKED, MOST_TIMES * os.path.getsize(path))
+    # what is damaged, or not packed at all, is for those who read it
+    with suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
+        while file.read(BLOCK):
+            if file.tell() > most:
+                message = f"{shown_file(path)} unpacks to more than {MOST_TIMES} times its size."
+                raise _refused("WB122", message, "unpack it, and see what is in it")
 
 
 @contextmanager

@@ -23,6 +23,8 @@ from weighbridge.exceptions import BlockError, InputError
 
 # Rows of a Parquet file that are read at a time.
 STEP = 50_000
+# Beyond so many cells, a file with more of them for each of its bytes holds no table.
+MOST_CELLS, CELLS_OF_A_BYTE = 1 << 26, 100
 # The name under which pandas stores row labels that have none.
 INDEX = "__index_level_"
 CONTAINERS = (list, dict, tuple, set, np.ndarray)
@@ -135,6 +137,9 @@ def _described(file: str) -> tuple[list[str], int]:
         raise InputError([_damaged(file)]) from None
     names = _column_names(schema)
     check_header(name, names)
+    if n_rows * len(names) > max(MOST_CELLS, CELLS_OF_A_BYTE * os.path.getsize(file)):
+        message = f"{name} claims {n_rows:,} rows, which do not fit into its bytes."
+        raise InputError([Problem("WB123", message, (), "see what is in it")])
     return names, n_rows
 
 

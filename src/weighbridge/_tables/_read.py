@@ -9,7 +9,7 @@ import numpy as np
 
 from weighbridge._findings import Problem, shown_file
 from weighbridge._tables._csv import CsvSource
-from weighbridge._tables._formats import PARQUET_MARK, open_bytes
+from weighbridge._tables._formats import PARQUET_MARK, check_packing, open_bytes
 from weighbridge._tables._frames import FrameSource, ParquetSource
 from weighbridge._tables._table import Column, ColumnReader, Table, Tally, to_frame
 from weighbridge.exceptions import InputError
@@ -31,7 +31,10 @@ def open_source(path: str) -> Source:
             return ParquetSource(path, files)
     with open_bytes(path) as (plain, _):
         is_parquet = plain.peek(4)[:4] == PARQUET_MARK
-    return ParquetSource(path) if is_parquet else CsvSource(path)
+    if is_parquet:
+        return ParquetSource(path)
+    check_packing(path)
+    return CsvSource(path)
 
 
 def read_table(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-# A cell of text that begins like this is run by spreadsheets.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A cell of text that begins like this is run by spreadsheets, some of which take wide letters too.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 WEIGHT_COLUMNS = ("row", "weight", "log_ratio")
 # Rows that are written at a time.
 STEP = 50_000
@@ -34,18 +35,21 @@ class TableWriter:
     def __init__(self, path: Path, names: Sequence[str]):
         self.path, self.names = path, list(names)
         self._file: Any = None
+        self._rows: Any = None
         self._parquet: Any = None
 
     def __enter__(self) -> TableWriter:
         if self.path.suffix == ".csv":
             self._file = self.path.open("w", encoding="utf-8", newline="")
-            self._rows = csv.writer(self._file, lineterminator="\n")
+            # csv ends lines by both signs, and so quotes cells with either; ours end by the second
+            lines = SimpleNamespace(write=lambda line: self._file.write(f"{line[:-2]}\n"))
+            self._rows = csv.writer(lines)
             self._rows.writerow([defused(name) for name in self.names])
         return self
 
     def write(self, columns: Sequence[np.ndarray]) -> None:
         """Append rows; columns in the order of the names."""
-        if self._file is not None:
+        if self._rows is not None:
             cells = [_csv_cells(column) for column in columns]
             self._rows.writerows(zip(*cells, strict=True))
             return
@@ -55,16 +59,13 @@ class TableWriter:
         table = pyarrow.table(dict(zip(self.names, map(_arrow_column, columns), strict=True)))
         table = table.replace_schema_metadata({"made by": "weighbridge"})
         if self._parquet is None:
-            self._parquet = pyarrow.parquet.ParquetWriter(self.path, table.schema)
+            # Arrow takes a name that is not UTF-8 as bytes only
+            self._file = pyarrow.OSFile(os.fsencode(self.path), "wb")
+            self._parquet = pyarrow.parquet.ParquetWriter(self._file, table.schema)
         self._parquet.write_table(table)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for open_one in (self._file, self._parquet):
+    def __exit__(self, *error: object) -> None:
+        for open_one in (self._parquet, self._file):
             if open_one is not None:
                 open_one.close()
 

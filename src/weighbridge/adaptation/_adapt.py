@@ -81,18 +81,12 @@ class Settings:
     def check(self, option: Option) -> None:
         """Refuse settings that make no sense, all of them together, before any work."""
         # None, for what is to be tuned, is as good as any number
-        lam, alpha = self.lam or 0.0, self.alpha or 0.0
+        lam, alpha, share = self.lam or 0.0, self.alpha or 0.0, self.confidence
         checks = (
             (self.task in TASKS, f"task {shown(self.task)}", ", ".join(TASKS), "task", "auto"),
             (0 <= lam <= 1, f"lam {lam:g}", "0 (no weights) to 1 (the full ratio)", "lam", "0.8"),
             (math.isfinite(alpha), f"alpha {alpha:g}", "a finite number", "alpha", "3"),
-            (
-                0 < self.confidence < 1,
-                f"a confidence of {self.confidence:g}",
-                "between 0 and 1",
-                "confidence",
-                "0.95",
-            ),
+            (0 < share < 1, f"a confidence of {share:g}", "between 0 and 1", "confidence", "0.95"),
             (self.n_jobs != 0, "0 jobs", "a number of cores, or -1 for all", "jobs", "1"),
         )
         problems = [
@@ -333,23 +327,11 @@ def _find_metric(metric: str | None, task: str, option: Option) -> tuple[str, st
     if metric in known:
         return metric, known[metric]
     other = METRICS["regression" if task == CLASSIFICATION else CLASSIFICATION]
-    why = (
-        f"{shown(metric)} is not a metric of {task}."
-        if metric in other
-        else (f"there is no metric {shown(metric)} that is a mean over rows.")
-    )
-    near = nearest(str(metric), known)
-    raise InputError(
-        [
-            Problem(
-                "WB703",
-                why,
-                (f"metrics: {', '.join(known)}",),
-                option("metric", near[0] if near else next(iter(known))),
-                "usage",
-            )
-        ]
-    )
+    why = f"there is no metric {shown(metric)} that is a mean over rows."
+    if metric in other:
+        why = f"{shown(metric)} is not a metric of {task}."
+    advice = option("metric", [*nearest(str(metric), known), *known][0])
+    raise InputError([Problem("WB703", why, (f"metrics: {', '.join(known)}",), advice, "usage")])
 
 
 def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:

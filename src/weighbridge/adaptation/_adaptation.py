@@ -68,7 +68,8 @@ def save(
         whole = {kind: stack.enter_context(write_whole(path)) for kind, path in paths.items()}
         write_weights(whole["weights"], result.weights, result.log_ratio)
         whole["model"].write_bytes(model)
-        whole["result"].write_text(text + "\n", encoding="utf-8")
+        # a byte of a file name that is not UTF-8 becomes an escape of JSON
+        whole["result"].write_bytes(f"{text}\n".encode(errors="backslashreplace"))
         whole["report"].write_text(page, encoding="utf-8")
     return files
 

@@ -7,7 +7,7 @@ import os
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -18,10 +18,6 @@ from weighbridge._tables import Pair, Table, as_word
 from weighbridge.criteria import respond
 from weighbridge.target_risk import find_measure
 from weighbridge.verdict import Verdict
-
-if TYPE_CHECKING:
-    pass
-
 
 EPOCH = "SOURCE_DATE_EPOCH"
 _PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")

@@ -8,6 +8,7 @@ import json
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,10 @@ _OURS = (
     "weighbridge._estimators.choice.AverageModel",
     "weighbridge._average.AverageModel",
 )
+# Bytes that any archive may unpack to, all of it and its schema alone, and how many times its own
+# size a larger one may: real ones pack 7 times, their schemas to about the size of the archive.
+_ROOM, _TIMES = 256 << 20, 50
+_SCHEMA_ROOM, _SCHEMA_TIMES = 16 << 20, 8
 
 
 @dataclass(frozen=True)
@@ -289,6 +294,7 @@ def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> Save
     if not path.is_file():
         raise _refused("WB101", f'there is no file "{path}".', (), "name a model.skops")
     try:
+        _check_sizes(path)
         unknown = skops.io.get_untrusted_types(file=path)
         strange = sorted({*unknown} - {*_OURS, *trust})
         if strange:
@@ -307,6 +313,48 @@ def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> Save
     if not _is_whole(saved):
         raise _not_a_model(path, None)
     return replace(saved, model=TableModel(saved.model, saved.features, saved.seen))
+
+
+def _check_sizes(path: Path) -> None:
+    """Refuse an archive that unpacks to far more than a model of its size, or than it says."""
+    size = path.stat().st_size
+    room = max(_ROOM, _TIMES * size)
+    named: set[tuple[str, str]] = set()
+    with zipfile.ZipFile(path) as archive:
+        sizes = _unpacked(archive, room)
+        if sizes["schema.json"] > max(_SCHEMA_ROOM, _SCHEMA_TIMES * size):
+            raise ValueError(f"its schema unpacks to {sizes['schema.json'] >> 20:,} MB")
+        json.loads(
+            archive.read("schema.json"),
+            object_hook=lambda node: named.add((str(node.get("__id__")), str(node.get("file")))),
+        )
+    # a part is loaded once for every object that names it
+    total = sum(sizes.get(file, 0) for _, file in named)
+    if total > room:
+        raise ValueError(f"it loads {total >> 20:,} MB")
+
+
+def _unpacked(archive: zipfile.ZipFile, room: int) -> dict[str, int]:
+    """Return what each part of an archive unpacks to, having seen that its directory is right."""
+    parts = archive.infolist()
+    sizes = {part.filename: part.file_size for part in parts}
+    total = sum(part.file_size for part in parts)
+    usual = {part.compress_type for part in parts} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+    if total > room or len(sizes) < len(parts) or not usual:
+        raise ValueError(f"its {len(parts):,} parts unpack to {total >> 20:,} MB")
+    for part in map(copy, parts):
+        told = part.file_size
+        part.file_size += 1  # which is where reading ends, whatever else there is
+        with archive.open(part) as file:
+            content = file.read(told + 1)
+        if len(content) != told:
+            raise ValueError(f"{part.filename} is not of the size that the archive says")
+        if content.startswith(b"PK"):  # as sparse matrices do
+            with zipfile.ZipFile(io.BytesIO(content)) as inner:
+                inside = sum(_unpacked(inner, room - total).values())
+            sizes[part.filename] += inside
+            total += inside
+    return sizes
 
 
 def _is_whole(saved: SavedModel) -> bool:

@@ -17,6 +17,9 @@ from weighbridge.blocks._local import ArrayRows, LocalRows
 from weighbridge.blocks._rows import Rows, block_size, check_columns, joined_tables
 from weighbridge.exceptions import BlockError
 
+# Checksums of pages are looked at where the writer left some.
+CHECKED = {"page_checksum_verification": True}
+
 
 def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> ParquetRows:
     """Rows of one or more Parquet files, read block by block.
@@ -179,7 +182,8 @@ def parquet_schema(file: str) -> tuple[Any, int]:
             'Parquet files need the package pyarrow: pip install "weighbridge[parquet]"'
         ) from None
     try:
-        with pq.ParquetFile(file) as source:
+        # a name that is not UTF-8 is taken as bytes only
+        with pa.OSFile(os.fsencode(file)) as opened, pq.ParquetFile(opened) as source:
             return source.schema_arrow, source.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise BlockError(
@@ -194,8 +198,7 @@ def parquet_batches(file: str, size: int, columns: list[str] | None = None) -> I
     import pyarrow.parquet as pq
 
     try:
-        # checksums of pages are looked at where the writer left some
-        with pq.ParquetFile(file, page_checksum_verification=True) as source:
+        with pa.OSFile(os.fsencode(file)) as opened, pq.ParquetFile(opened, **CHECKED) as source:
             yield from source.iter_batches(size, columns=columns)
     except (pa.ArrowException, OSError) as error:
         raise BlockError(

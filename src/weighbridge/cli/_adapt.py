@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from weighbridge import __version__
-from weighbridge._files import RUN_FILES, check_outputs
+from weighbridge._files import RUN_FILES, check_outputs, sole_writer
 from weighbridge._findings import cli_option, one_line
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings, modules_here, size_text
@@ -111,9 +112,10 @@ def adapt(
     """
     job = Job(session, train, deploy, out, force=force, **settings)
     job.check()
-    session.narration.say(f"weighbridge adapt: {train} and {deploy}")
-    job.compute()
-    job.save()
+    with sole_writer(out):
+        session.narration.say(f"weighbridge adapt: {train} and {deploy}")
+        job.compute()
+        job.save()
     job.show(now=f"Now:  weighbridge predict {job.files['model']} DATA")
     if open_report:
         job.open_report()
@@ -161,21 +163,23 @@ class Job:
         from sklearn import config_context
 
         from weighbridge.adaptation import Settings, run
+        from weighbridge.search import JournalError
 
+        files, settings = (str(self.train), str(self.deploy)), Settings(**self.settings)
+        told: dict[str, Any] = {"progress": session.narration, "option": cli_option}
+        told |= {"journal": journal.absolute(), "command": session.command or "adapt"}
+        work = partial(run, *files, settings, **told)
         with (
             library_warnings(session),
             modules_here(wanted=any(":" in each for each in self.settings["models"])),
             config_context(working_memory=self.working_memory),
         ):
-            self.adaptation = run(
-                str(self.train),
-                str(self.deploy),
-                Settings(**self.settings),
-                journal=journal.absolute(),
-                progress=session.narration,
-                option=cli_option,
-                command=session.command or "adapt",
-            )
+            try:
+                self.adaptation = work()
+            except JournalError:
+                session.narration.say(f"  {journal} is damaged: removed, and its fits done again")
+                shutil.rmtree(journal)
+                self.adaptation = work()
 
     def _say_read(self, asked: Any) -> None:
         """Say what was read and what it was taken for, before the work begins."""

@@ -188,21 +188,26 @@ def report(session: Session, result: Path, out: Path | None, force: bool, open_r
     # a page may be drawn again in its own place: it is read whole before it is written
     check_outputs([path], force=force)
     session.narration.say(f"weighbridge report: {result}")
-    from weighbridge.report import facts_of, read_result, write_report
+    from weighbridge.report import read_result, write_report
 
     session.narration("read", 0, 1)
     session.narration.detail("read", str(result))
     try:
         content = read_result(result)
     except (ValueError, IsADirectoryError) as error:
-        raise InputError([_refused(result, error)]) from None
-    try:
-        facts_of(content)
-    except ValueError:
-        raise InputError([_without_page(result, content)]) from None
+        raise InputError([_refused(result, str(error).partition("; ")[0])]) from None
     session.narration.detail("write", str(path))
     session.narration("write", 0, 1)
-    write_report(content, path)
+    try:
+        write_report(content, path)
+    except OSError:
+        raise
+    # what is missing or of another kind in it can raise anything
+    except Exception as error:
+        if str(error).startswith("Got a result"):
+            raise InputError([_without_page(result, content)]) from None
+        why = one_line(f"it cannot be drawn: {type(error).__name__}: {error}", 150)
+        raise InputError([_refused(result, why)]) from error
     session.narration.finish()
     if session.json is not None:
         session.print_json(session.result(files={"report": str(path)}))
@@ -213,9 +218,9 @@ def report(session: Session, result: Path, out: Path | None, force: bool, open_r
     return 0
 
 
-def _refused(path: Path, error: Exception) -> Problem:
+def _refused(path: Path, why: str) -> Problem:
     message = f"{shown_file(str(path))} is not a result of weighbridge."
-    return Problem("WB144", message, (str(error).partition("; ")[0],), _REPORT)
+    return Problem("WB144", message, (why,), _REPORT)
 
 
 def _without_page(path: Path, content: dict[str, Any]) -> Problem:

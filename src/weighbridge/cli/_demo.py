@@ -5,17 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from weighbridge._files import RUN_FILES, check_outputs, write_whole
+from weighbridge._files import RUN_FILES, check_outputs, sole_writer, write_whole
 from weighbridge.cli import _options as options
 from weighbridge.cli._adapt import Job
 from weighbridge.cli._screen import Session
-
-if TYPE_CHECKING:
-    from weighbridge.adaptation import Adaptation
 
 LABEL = "readmitted"
 OUT = "weighbridge-demo"
@@ -32,14 +29,7 @@ _TRUTH = "  The demo does know the deployment labels (weighbridge did not see th
 @options.open_option
 @options.screen_options
 @click.pass_obj
-def demo(
-    session: Session,
-    seed: int,
-    jobs: int,
-    out: Path,
-    force: bool,
-    open_report: bool,
-) -> int:
+def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_report: bool) -> int:
     """See what weighbridge does, on data that it makes up.
 
     Labelled visits to a clinic, and visits at other sites where its model is to be used. The two
@@ -51,12 +41,18 @@ def demo(
     session.narration.say(
         "weighbridge demo: 4,000 labelled clinic visits, 2,000 visits at other sites"
     )
-    truth = _write_tables(train, deploy, seed)
+    from weighbridge.adaptation import actual_errors
+
     settings: dict[str, Any] = {"label": LABEL, "models": ("linear",), "seed": seed, "jobs": jobs}
     job = Job(session, train, deploy, out, force=force, **settings)
-    job.compute()
-    job.adaptation = replace(job.adaptation, actual=_actual(job.adaptation, truth))
-    job.save()
+    with sole_writer(out):
+        truth = _write_tables(train, deploy, seed)
+        job.compute()
+        # the labels are looked at now that everything is decided
+        found = job.adaptation
+        actual = actual_errors(found.verdict, found.pair.X_target, truth, "accuracy")
+        job.adaptation = replace(found, actual=actual)
+        job.save()
     job.show(now=_NOW if open_report else f"{_how_to_open(out, seed)}\n  {_NOW}", known=_TRUTH)
     if open_report:
         job.open_report()
@@ -93,10 +89,3 @@ def _write_tables(train: Path, deploy: Path, seed: int) -> Any:
         with write_whole(path) as temporary:
             frame.to_csv(temporary, index=False, lineterminator="\n")
     return data.y_target
-
-
-def _actual(adaptation: Adaptation, truth: Any) -> dict[str, float] | None:
-    """Return what each weighting truly loses, now that everything is decided."""
-    from weighbridge.adaptation import actual_errors
-
-    return actual_errors(adaptation.verdict, adaptation.pair.X_target, truth, "accuracy")

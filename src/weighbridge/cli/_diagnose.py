@@ -36,7 +36,7 @@ _ROLES = {"enough": "good", "thin": "caution", "broken": "stop"}
 @options.option("--all", "show_all", is_flag=True, group="output", help="Show every feature.")
 @options.option(
     "--report",
-    type=click.Path(path_type=Path),
+    type=options.out_path,
     metavar="FILE",
     group="output",
     help="Write the page, for example report.html.",

@@ -65,6 +65,13 @@ class Memory(click.ParamType):
         return found
 
 
+def out_path(text: str) -> Path:
+    """Return a path to write to; an empty text would name the present folder."""
+    if not text:
+        raise click.BadParameter("it is empty; name a file or folder, or . for this folder.")
+    return Path(text)
+
+
 class Condition(click.ParamType):
     """One condition of ``--fail-if``, out of those that the command can check."""
 
@@ -225,7 +232,7 @@ def out_option(default: str | None, metavar: str, help: str) -> Decorator[Any]:
     """Declare where the output goes."""
     return option(
         "--out",
-        type=click.Path(path_type=Path),
+        type=out_path,
         metavar=metavar,
         default=default,
         show_default=default is not None,

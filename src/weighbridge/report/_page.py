@@ -16,11 +16,7 @@ from weighbridge._svg import style_sheet
 from weighbridge.report._details import MOST_ROWS, details
 from weighbridge.report._figures import expect_figures, page_figures
 from weighbridge.report._read import Facts, facts_of
-from weighbridge.verdict import (
-    actual_words,
-    cards,
-    expect_words,
-)
+from weighbridge.verdict import actual_words, cards, expect_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -15,6 +15,8 @@ from weighbridge.pictures import FeatureDifference, Forest, Pictures, read_fores
 from weighbridge.verdict import StoredResult
 
 _BLOCK = re.compile(r'<script type="application/json" id="result">(.*?)</script>', re.DOTALL)
+# A larger file is no result: those with a thousand features have a few MB.
+_MOST_BYTES = 16 << 20
 # Commands whose results have a page.
 _DRAWN = ("adapt", "demo", "diagnose")
 
@@ -42,46 +44,30 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     ...     read_result(file)["command"]
     'diagnose'
     """
-    text = _text(path)
-    if not text.lstrip().startswith("{"):
-        block = _BLOCK.search(text)
-        if block is None:
-            raise ValueError(
-                f"Got path={str(path)!r}, but it is neither a result.json nor a report of "
-                "weighbridge; give one of the files that weighbridge adapt wrote."
-            )
-        text = block[1]
-    return _checked(_parsed(text, path), path)
-
-
-def _text(path: str | PathLike[str]) -> str:
+    wrong = f"Got path={str(path)!r}, but"
+    remedy = "give a result.json or report.html as weighbridge adapt wrote it."
+    if Path(path).stat().st_size > _MOST_BYTES:
+        raise ValueError(f"{wrong} it is larger than any result ({_MOST_BYTES >> 20} MB); {remedy}")
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8-sig")
+        if not text.lstrip().startswith("{"):
+            text = "".join(_BLOCK.findall(text)[:1])
+        if not text:
+            raise ValueError(f"{wrong} it is neither a result.json nor a report; {remedy}")
+        result = json.loads(text)
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"Got path={str(path)!r}, but it is not UTF-8 text (byte {error.start}); give a "
-            "result.json or report.html as weighbridge adapt wrote it."
-        ) from error
-
-
-def _parsed(text: str, path: str | PathLike[str]) -> Any:
-    try:
-        return json.loads(text)
+        raise ValueError(f"{wrong} it is not UTF-8 text (byte {error.start}); {remedy}") from error
     except json.JSONDecodeError as error:
-        raise ValueError(
-            f"Got path={str(path)!r}, but its JSON breaks off or is damaged at line "
-            f"{error.lineno}, column {error.colno}; run weighbridge adapt again to write it anew."
-        ) from error
-
-
-def _checked(result: Any, path: str | PathLike[str]) -> dict[str, Any]:
+        where = f"at line {error.lineno}, column {error.colno}"
+        raise ValueError(f"{wrong} its JSON breaks off or is damaged {where}; {remedy}") from error
+    except RecursionError as error:
+        raise ValueError(f"{wrong} its JSON has lists in lists without end; {remedy}") from error
     schema = result.get("schema") if isinstance(result, dict) else None
-    if schema != SCHEMA:
+    if not isinstance(result, dict) or schema != SCHEMA:
         raise ValueError(
-            f"Got path={str(path)!r}, but its schema is {schema!r} and this version reads "
-            f"{SCHEMA!r}; use the version of weighbridge that wrote it, or run adapt again."
+            f"{wrong} its schema is {schema!r} and this version reads {SCHEMA!r}; use the version "
+            "of weighbridge that wrote it, or run adapt again."
         )
-    assert isinstance(result, dict)
     return result
 
 

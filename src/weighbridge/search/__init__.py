@@ -6,7 +6,7 @@ if they are given one, and end with what they have when they are interrupted.
 """
 
 from weighbridge.search._bayesian import BayesianSearch, expected_improvement
-from weighbridge.search._journal import Journal
+from weighbridge.search._journal import Journal, JournalError
 from weighbridge.search._optuna import OptunaSearch
 from weighbridge.search._point import (
     ROUNDING,

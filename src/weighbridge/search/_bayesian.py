@@ -147,11 +147,7 @@ class BayesianSearch(Search):
     """
 
     def __init__(
-        self,
-        n_evaluations: int = 15,
-        *,
-        coordinates: str = "hellinger",
-        random_state: Any = None,
+        self, n_evaluations: int = 15, *, coordinates: str = "hellinger", random_state: Any = None
     ) -> None:
         self.n_evaluations = n_evaluations
         self.coordinates = coordinates

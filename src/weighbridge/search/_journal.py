@@ -18,6 +18,11 @@ from weighbridge.search._point import Evaluation, FloatArray, Point
 
 FORMAT = "weighbridge search journal"
 VERSION = 1
+_DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, zlib.error)
+
+
+class JournalError(ValueError):
+    """A file that is not the journal of this search."""
 
 
 class Journal:
@@ -161,8 +166,8 @@ def _decode(path: Path, number: int, line: bytes) -> Evaluation:
             content["error"],
             float(content["seconds"]),
         )
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
-        raise ValueError(
+    except _DAMAGE as error:
+        raise JournalError(
             f"Got a journal, {path}, whose line {number} cannot be read ({error!r}). Only an "
             "unfinished last line is expected damage: restore the file, or give another path to "
             "start afresh. It was left as it is."
@@ -173,25 +178,25 @@ def _check_header(path: Path, line: bytes, fingerprint: str) -> None:
     try:
         header = json.loads(line)
         written, version, found = (header[key] for key in ("format", "version", "fingerprint"))
-    except (ValueError, KeyError, TypeError):
+    except _DAMAGE:
         raise _not_a_journal(path) from None
     if written != FORMAT:
         raise _not_a_journal(path)
     if version != VERSION:
-        raise ValueError(
+        raise JournalError(
             f"Got a journal, {path}, of format version {version}, but this version of weighbridge "
             f"reads {VERSION}; give another path. The file was left as it is."
         )
     if found != fingerprint:
-        raise ValueError(
+        raise JournalError(
             f"Got a journal, {path}, of other data, another estimator, criterion or seed "
             f"(fingerprint {found!r}, but this search has {fingerprint!r}). Give another path, or "
             "delete the file if it is no longer needed. It was left as it is."
         )
 
 
-def _not_a_journal(path: Path) -> ValueError:
-    return ValueError(
+def _not_a_journal(path: Path) -> JournalError:
+    return JournalError(
         f"Got {path}, which is not the journal of a search; give a path that does not exist yet, "
         "or that of a journal. The file was left as it is."
     )

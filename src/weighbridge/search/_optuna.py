@@ -203,9 +203,7 @@ def _proposals(trials: _Trials, budget: int) -> Proposals:
     yield trials.finished()
 
 
-def _one_trial(
-    trials: _Trials,
-) -> Generator[list[Point | Evaluation], list[Evaluation], None]:
+def _one_trial(trials: _Trials) -> Generator[list[Point | Evaluation], list[Evaluation], None]:
     known = {each.point: each for each in trials.finished()}
     trial, point = trials.ask()
     told = False
