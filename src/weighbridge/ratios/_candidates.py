@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
+from scipy.stats import rankdata
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import roc_auc_score
 
 from weighbridge._data import take_rows
 from weighbridge._findings import OUTSIDE, effective_sample_size
 from weighbridge.ratios._classifier import family_and_view, whole_table
 from weighbridge.ratios._cross_fit import Family, Single, log_prior_odds, row_log_losses
 from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._kernel import bandwidth_grid
 from weighbridge.ratios._logistic import LogisticPath, QuadraticFeatures, can_be_squared
 from weighbridge.ratios._ulsif import ULSIF
 
@@ -41,7 +43,12 @@ class Candidate:
     view: Callable[[Any], Any]
     temper: bool = False
     refit: bool = False
-    extends: str | None = None  # the candidate that this one contains
+    extends: str | None = None  # the smoother one whose log loss it must beat
+    settle: Callable[[Any], Any] | None = None  # what one fold chose serves the others
+
+    def settled(self, model: Any) -> Family:
+        """Return what is fitted to the other folds, given what was fitted to the first one."""
+        return self.family if self.settle is None else Single(self.settle(model))
 
 
 # By name, from the smoothest to the most flexible.
@@ -77,9 +84,19 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
         view = QuadraticFeatures(encoder, factored=True).fit(X)
         return Candidate("quadratic", LogisticPath(), view, extends="linear")
 
+    def ulsif() -> Candidate:
+        # every other bandwidth will do, and is chosen once
+        numbers = encoder.numbers(X)
+        source, target = (numbers[codes == code] for code in (0, 1))
+        centres = target[:100].toarray() if sp.issparse(target) else target[:100]
+        grid = bandwidth_grid(None, source, target, centres)[::2]
+        family = Single(ULSIF(bandwidths=grid, random_state=seed))
+        return Candidate("ulsif", family, whole_table, refit=True, settle=_same_kernels)
+
     def boosting() -> Candidate:
         trees = Single(_boosting(encoder.categorical, seed))
-        return Candidate("boosting", trees, encoder.for_trees, temper=True)
+        see, must = encoder.for_trees, "linear"
+        return Candidate("boosting", trees, see, temper=True, extends=must, settle=_as_many)
 
     makers: _Makers = {
         "linear": lambda: Candidate("linear", LogisticPath(), encoder.numbers, refit=plain)
@@ -87,17 +104,26 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
     if dense and can_be_squared(first):
         makers["quadratic"] = quadratic
     if fewest >= MIN_KERNEL_ROWS:
-        kernels = Single(ULSIF(random_state=seed))
-        makers["ulsif"] = lambda: Candidate("ulsif", kernels, whole_table, refit=True)
+        makers["ulsif"] = ulsif
     if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
         makers["boosting"] = boosting
     return makers
 
 
+def _same_kernels(fitted: ULSIF) -> ULSIF:
+    """Return kernels of the bandwidth and ridge that were chosen."""
+    return clone(fitted).set_params(bandwidths=[fitted.bandwidth_], ridges=[fitted.ridge_])
+
+
+def _as_many(trees: HistGradientBoostingClassifier) -> HistGradientBoostingClassifier:
+    """Return as many trees as there were when validation stopped them, fitted to all rows."""
+    return clone(trees).set_params(max_iter=trees.n_iter_, early_stopping=False)
+
+
 def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
     """Return small trees that stop early: a ratio is smoother than most things trees learn."""
     return HistGradientBoostingClassifier(
-        learning_rate=0.05,
+        learning_rate=0.1,
         max_iter=500,
         max_leaf_nodes=8,
         l2_regularization=1.0,
@@ -119,14 +145,24 @@ class Scored:
     at_source: np.ndarray
     at_target: np.ndarray
     log_losses: np.ndarray
-    auc: float
-    worth: float
     seconds: float
+    rows: np.ndarray
 
     @property
     def score(self) -> float:
         """The held-out score, smaller is better."""
         return float(self.at_source.mean() + self.at_target.mean())
+
+    def worth(self, codes: np.ndarray) -> float:
+        """Return the effective number of source rows, as many as they are in all."""
+        source = self.log_ratio[codes[self.rows] == 0]
+        share = effective_sample_size(np.exp(source - source.max())) / source.size
+        return share * float(np.count_nonzero(codes == 0))
+
+    def at(self, rows: np.ndarray, codes: np.ndarray) -> Scored:
+        """Return the score at some of the rows."""
+        kept = self.candidate, self.models, self.member, self.line
+        return scored(*kept, self.log_ratio[rows], codes[rows], self.seconds, rows)
 
 
 def scored(
@@ -137,6 +173,7 @@ def scored(
     log_ratio: np.ndarray,
     codes: np.ndarray,
     seconds: float,
+    rows: np.ndarray | None = None,
 ) -> Scored:
     """Score held-out log ratios."""
     source, target = log_ratio[codes == 0], log_ratio[codes == 1]
@@ -153,10 +190,15 @@ def scored(
         (1 - RELATIVE) / 2 * at_source**2,
         RELATIVE / 2 * at_target**2 - at_target,
         row_log_losses(log_odds, codes),
-        float(roc_auc_score(codes, log_ratio)),
-        effective_sample_size(np.exp(source - source.max())),
         seconds,
+        np.arange(codes.size) if rows is None else rows,
     )
+
+
+def auc(log_ratio: np.ndarray, codes: np.ndarray) -> float:
+    """Return the probability that a target row has the larger of two ratios."""
+    m = int(codes.sum())
+    return float((rankdata(log_ratio)[codes == 1].mean() - (m + 1) / 2) / (codes.size - m))
 
 
 def _relative(log_ratio: np.ndarray) -> np.ndarray:
@@ -185,6 +227,9 @@ class CandidateTable:
         Effective number of source rows under the held-out ratio.
     seconds : list of float
         Time of cross-fitting.
+    folds : list of int
+        Number of folds fitted: one for a candidate dropped early, whose numbers are those of the
+        rows held out there (the score: the best one's plus the difference on these rows).
     outside : float
         Share of target rows whose ratio exceeds twice that of all but a few source rows, by the
         chosen candidate.
@@ -209,6 +254,7 @@ class CandidateTable:
     aucs: list[float]
     worth: list[float]
     seconds: list[float]
+    folds: list[int]
     outside: float
 
     def __repr__(self) -> str:
@@ -222,12 +268,13 @@ class CandidateTable:
             said += f"\n{self.outside:.0%} of the target rows lie where hardly any source row is: "
             said += "no weighting can represent them"
         head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
-        lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'eff. rows':>11}{'s':>7}"]
+        lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'eff. rows':>11}{'folds':>7}{'s':>7}"]
         for row in range(len(self.names)):
             lines.append(
                 f"{'*' if self.names[row] == self.chosen else '':2}{self.names[row]:<12}"
                 f"{self.scores[row]:>9.4f}{self.differences[row]:>12.4f}"
                 f"{self.standard_errors[row]:>9.4f}{self.log_losses[row]:>10.4f}"
-                f"{self.aucs[row]:>7.3f}{self.worth[row]:>11.0f}{self.seconds[row]:>7.2f}"
+                f"{self.aucs[row]:>7.3f}{self.worth[row]:>11.0f}"
+                f"{self.folds[row]:>7}{self.seconds[row]:>7.2f}"
             )
         return "\n".join(lines)

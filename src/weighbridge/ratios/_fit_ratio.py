@@ -23,13 +23,16 @@ from weighbridge.ratios._candidates import (
     Candidate,
     CandidateTable,
     Scored,
+    auc,
     ratio_candidates,
     scored,
 )
 from weighbridge.ratios._cross_fit import (
+    Fitted,
     FoldModel,
-    cross_fit,
     deal,
+    fit_folds,
+    held_out,
     log_prior_odds,
     refuse_class_weight,
 )
@@ -39,6 +42,10 @@ from weighbridge.ratios._stack_samples import named_alike, stack_samples
 # below which there is no shift.
 TOWARD_SMOOTHER = 1.0
 TOWARD_CONSTANT = 2.0
+# A candidate is dropped after one or two folds, with so many rows of each sample held out, if its
+# chance to be chosen in the end is below a tenth, a quantile of the normal distribution.
+RACE_ROWS = 50
+SMALL_CHANCE = 1.28
 # Larger samples are represented by this many rows while the candidates are compared.
 CHOICE_ROWS = 20_000
 
@@ -150,11 +157,10 @@ class AutoRatio(EstimatedRatio):
         X_few, codes_few = (take_rows(X, few), codes[few]) if some else (X, codes)
         rows = RowScores(X_few)
         folds = deal(rows.group, codes_few, int(self.cv))
+        results: list[Scored] = []
         with one_thread():
-            results = [
-                self._cross_fitted(candidate, X_few, codes_few, folds)
-                for candidate in ratio_candidates(self.candidates, X_few, codes_few, seed)
-            ]
+            for candidate in ratio_candidates(self.candidates, X_few, codes_few, seed):
+                results.append(self._raced(candidate, X_few, codes_few, folds, results))
         self.table_ = _choose(results, codes_few)
         self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
         place = self.table_.names.index(self.chosen_)
@@ -165,25 +171,29 @@ class AutoRatio(EstimatedRatio):
             return replace(results[place], candidate=candidate), rows
         rows = RowScores(X)
         folds = deal(rows.group, codes, int(self.cv))
-        return self._cross_fitted(candidate, X, codes, folds), rows
+        return self._raced(candidate, X, codes, folds, []), rows
 
     def _some_rows(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
         """Bring the rows into a random order that does not depend on theirs; cut large samples."""
         order = np.concatenate([rows[: self.max_rows] for rows in shuffled(X, codes, rng)])
         return take_rows(X, order), codes[order]
 
-    def _cross_fitted(self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any) -> Scored:
+    def _raced(
+        self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any, rivals: list[Scored]
+    ) -> Scored:
+        """Cross-fit a candidate, by one fold if that shows that it cannot win."""
         started = time.perf_counter()
         if candidate.family is None:
-            models: list[FoldModel] = []
-            log_odds, member = np.full(codes.size, log_prior_odds(codes)), 0
-        else:
-            seen = candidate.view(X)
-            models, log_odds, member = cross_fit(candidate.family, seen, codes, folds, self.n_jobs)
-        line = _tempering(log_odds, codes) if candidate.temper else (1.0, 0.0)
-        log_ratio = line[0] * log_odds + line[1] - log_prior_odds(codes)
-        seconds = time.perf_counter() - started
-        return scored(candidate, models, member, line, log_ratio, codes, seconds)
+            return scored(candidate, [], 0, (1.0, 0.0), np.zeros(codes.size), codes, 0.0)
+        seen = candidate.view(X)
+        family, fitted = candidate.family, []
+        for stop in sorted({1, 2, len(folds)}):
+            fitted += fit_folds(family, seen, codes, folds[len(fitted) : stop], self.n_jobs)
+            result = _held_out(candidate, fitted, codes, folds[:stop], started)
+            if len(rivals) > 1 and stop < len(folds) and _cannot_win(result, rivals, codes):
+                break
+            family = candidate.settled(result.models[0].estimator)
+        return result
 
     def _keep(self, result: Scored, X: Any, codes: np.ndarray, rows: RowScores) -> None:
         """Keep what scores rows from now on."""
@@ -258,19 +268,60 @@ class AutoRatio(EstimatedRatio):
         return "allow-nan" if self.candidates is None else False
 
 
+def _held_out(
+    candidate: Candidate, fitted: Fitted, codes: np.ndarray, folds: Any, started: float
+) -> Scored:
+    """Score a candidate at the rows that some folds held out."""
+    tests = [test for _, test in folds]
+    rows = np.sort(np.concatenate(tests))
+    places = [np.searchsorted(rows, test) for test in tests]
+    models, log_odds, member = held_out(fitted, codes[rows], places)
+    line = _tempering(log_odds, codes[rows]) if candidate.temper else (1.0, 0.0)
+    log_ratio = line[0] * log_odds + line[1] - log_prior_odds(codes)
+    seconds = time.perf_counter() - started
+    return scored(candidate, models, member, line, log_ratio, codes[rows], seconds, rows)
+
+
+def _cannot_win(result: Scored, rivals: list[Scored], codes: np.ndarray) -> bool:
+    """True for a candidate whose first folds leave little hope beside those with all folds."""
+    if np.bincount(codes[result.rows]).min() < RACE_ROWS:
+        return False
+    share = result.rows.size / codes.size
+    # how far a mean over all rows may be from the one so far, in standard errors of the latter
+    reach, root = SMALL_CHANCE * np.sqrt(1 - share), np.sqrt(share)
+    rivals = [rival for rival in rivals if rival.rows.size == codes.size]
+    found = any(_gain(rivals[0], rival) > TOWARD_CONSTANT for rival in rivals[1:])
+    there = {rival.candidate.name: rival.at(result.rows, codes) for rival in rivals}
+    if not found:
+        # tempered, it gains half the square of a normal variable on the rows of the tempering
+        reach /= 2 if result.candidate.temper else 1
+        return _gain(there["constant"], result) < TOWARD_CONSTANT * root - reach
+    beaten = there.get(result.candidate.extends or "")
+    if beaten is not None and _gain(beaten, result) <= -reach:
+        return True
+    leader = there[min(rivals, key=_score).candidate.name]
+    hurdle = reach - TOWARD_SMOOTHER * root
+    return result.score - leader.score >= hurdle * _standard_error(result, leader)
+
+
 def _choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
     """Choose the smoothest candidate that is not worse than the best; the first is the constant."""
-    constant, others = results[0], results[1:]
-    found = any(_gain(constant, other) > TOWARD_CONSTANT for other in others)
+    constant, whole = results[0], [result.rows.size == codes.size for result in results]
+    found = any(
+        w and _gain(constant, result) > TOWARD_CONSTANT
+        for w, result in zip(whole, results, strict=True)
+    )
     losses = {result.candidate.name: result.log_losses.mean() for result in results}
     counts = [
-        result.candidate.extends is None
-        or losses[result.candidate.name] < losses[result.candidate.extends]
-        for result in results
+        w and losses[r.candidate.name] < losses.get(r.candidate.extends or "", np.inf)
+        for w, r in zip(whole, results, strict=True)
     ]
-    best = min((r for r, c in zip(results[1:], counts[1:], strict=True) if c), key=_score)
-    differences = [result.score - best.score for result in results]
-    errors = [_standard_error(result, best) for result in results]
+    countable = (r for r, c in zip(results[1:], counts[1:], strict=True) if c)
+    best = min(countable, key=_score, default=constant)
+    beside = [best.at(result.rows, codes) for result in results]
+    pairs = list(zip(results, beside, strict=True))
+    differences = [result.score - same_rows.score for result, same_rows in pairs]
+    errors = [_standard_error(*pair) for pair in pairs]
     near = [
         c and d <= TOWARD_SMOOTHER * e for c, d, e in zip(counts, differences, errors, strict=True)
     ]
@@ -280,13 +331,14 @@ def _choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
         names=[result.candidate.name for result in results],
         chosen=results[chosen].candidate.name,
         shift_found=found,
-        scores=[result.score for result in results],
+        scores=[best.score + difference for difference in differences],
         differences=differences,
         standard_errors=errors,
         log_losses=[float(result.log_losses.mean()) for result in results],
-        aucs=[result.auc for result in results],
-        worth=[result.worth for result in results],
+        aucs=[auc(result.log_ratio, codes[result.rows]) for result in results],
+        worth=[result.worth(codes) for result in results],
         seconds=[result.seconds for result in results],
+        folds=[len(result.models) for result in results],
         outside=outside_share(at_source, at_target, np.log(2)),
     )
 
