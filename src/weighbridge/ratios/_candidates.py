@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,7 @@ class Candidate:
     temper: bool = False
     refit: bool = False
     extends: str | None = None  # the smoother one whose log loss it must beat
-    settle: Callable[[Any], Any] | None = None  # what one fold chose serves the others
-
-    def settled(self, model: Any) -> Family:
-        """Return what is fitted to the other folds, given what was fitted to the first one."""
-        return self.family if self.settle is None else Single(self.settle(model))
+    settle: Callable[[Any], Any] | None = None  # from the first fold's model to that of others
 
 
 # By name, from the smoothest to the most flexible.
@@ -85,18 +81,16 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
         return Candidate("quadratic", LogisticPath(), view, extends="linear")
 
     def ulsif() -> Candidate:
-        # every other bandwidth will do, and is chosen once
-        numbers = encoder.numbers(X)
-        source, target = (numbers[codes == code] for code in (0, 1))
-        centres = target[:100].toarray() if sp.issparse(target) else target[:100]
+        first_of = (np.flatnonzero(codes == code)[:500] for code in (0, 1))
+        source, target = (encoder.numbers(take_rows(X, places)) for places in first_of)
+        centres = target[:100] if dense else target[:100].toarray()
         grid = bandwidth_grid(None, source, target, centres)[::2]
-        family = Single(ULSIF(bandwidths=grid, random_state=seed))
-        return Candidate("ulsif", family, whole_table, refit=True, settle=_same_kernels)
+        kernels = Single(ULSIF(bandwidths=grid, random_state=seed))
+        return Candidate("ulsif", kernels, whole_table, refit=True, settle=_same_kernels)
 
     def boosting() -> Candidate:
         trees = Single(_boosting(encoder.categorical, seed))
-        see, must = encoder.for_trees, "linear"
-        return Candidate("boosting", trees, see, temper=True, extends=must, settle=_as_many)
+        return Candidate("boosting", trees, encoder.for_trees, True, False, "linear", _as_many)
 
     makers: _Makers = {
         "linear": lambda: Candidate("linear", LogisticPath(), encoder.numbers, refit=plain)
@@ -135,70 +129,50 @@ def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassif
 
 @dataclass(frozen=True)
 class Scored:
-    """A cross-fitted candidate: fold models, held-out log ratios, summands of the score."""
+    """A cross-fitted candidate: models of folds, and log ratios at the rows these held out."""
 
     candidate: Candidate
     models: list[Any]
     member: int
     line: tuple[float, float]
-    log_ratio: np.ndarray
-    at_source: np.ndarray
-    at_target: np.ndarray
-    log_losses: np.ndarray
     seconds: float
+    log_ratio: np.ndarray
+    codes: np.ndarray
     rows: np.ndarray
 
-    @property
+    def at(self, rows: np.ndarray) -> Scored:
+        """Return it at some of the rows alone, where it has all of them."""
+        return replace(self, log_ratio=self.log_ratio[rows], codes=self.codes[rows], rows=rows)
+
+    @cached_property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Summands of the score, at source and target rows."""
+        source, target = (self.log_ratio[self.codes == code] for code in (0, 1))
+        log_mean = logsumexp(source) - np.log(source.size)
+        at_source, at_target = _relative(source - log_mean), _relative(target - log_mean)
+        return (1 - RELATIVE) / 2 * at_source**2, RELATIVE / 2 * at_target**2 - at_target
+
+    @cached_property
     def score(self) -> float:
         """The held-out score, smaller is better."""
-        return float(self.at_source.mean() + self.at_target.mean())
+        return float(sum(part.mean() for part in self.parts))
 
-    def worth(self, codes: np.ndarray) -> float:
-        """Return the effective number of source rows, as many as they are in all."""
-        source = self.log_ratio[codes[self.rows] == 0]
-        share = effective_sample_size(np.exp(source - source.max())) / source.size
-        return share * float(np.count_nonzero(codes == 0))
+    @cached_property
+    def log_losses(self) -> np.ndarray:
+        """Log loss of each row."""
+        return row_log_losses(self.log_ratio + log_prior_odds(self.codes), self.codes)
 
-    def at(self, rows: np.ndarray, codes: np.ndarray) -> Scored:
-        """Return the score at some of the rows."""
-        kept = self.candidate, self.models, self.member, self.line
-        return scored(*kept, self.log_ratio[rows], codes[rows], self.seconds, rows)
+    @property
+    def auc(self) -> float:
+        """The chance that of two rows the target's has the larger ratio."""
+        m, ranks = int(self.codes.sum()), rankdata(self.log_ratio)
+        return float((ranks[self.codes == 1].mean() - (m + 1) / 2) / (self.codes.size - m))
 
-
-def scored(
-    candidate: Candidate,
-    models: list[Any],
-    member: int,
-    line: tuple[float, float],
-    log_ratio: np.ndarray,
-    codes: np.ndarray,
-    seconds: float,
-    rows: np.ndarray | None = None,
-) -> Scored:
-    """Score held-out log ratios."""
-    source, target = log_ratio[codes == 0], log_ratio[codes == 1]
-    log_mean = logsumexp(source) - np.log(source.size)
-    at_source = _relative(source - log_mean)
-    at_target = _relative(target - log_mean)
-    log_odds = log_ratio + log_prior_odds(codes)
-    return Scored(
-        candidate,
-        models,
-        member,
-        line,
-        log_ratio,
-        (1 - RELATIVE) / 2 * at_source**2,
-        RELATIVE / 2 * at_target**2 - at_target,
-        row_log_losses(log_odds, codes),
-        seconds,
-        np.arange(codes.size) if rows is None else rows,
-    )
-
-
-def auc(log_ratio: np.ndarray, codes: np.ndarray) -> float:
-    """Return the probability that a target row has the larger of two ratios."""
-    m = int(codes.sum())
-    return float((rankdata(log_ratio)[codes == 1].mean() - (m + 1) / 2) / (codes.size - m))
+    @property
+    def worth(self) -> float:
+        """Effective number of source rows."""
+        source = self.log_ratio[self.codes == 0]
+        return effective_sample_size(np.exp(source - source.max()))
 
 
 def _relative(log_ratio: np.ndarray) -> np.ndarray:
@@ -228,8 +202,7 @@ class CandidateTable:
     seconds : list of float
         Time of cross-fitting.
     folds : list of int
-        Number of folds fitted: one for a candidate dropped early, whose numbers are those of the
-        rows held out there (the score: the best one's plus the difference on these rows).
+        Folds fitted; a candidate with fewer was dropped, and compared on the rows held out there.
     outside : float
         Share of target rows whose ratio exceeds twice that of all but a few source rows, by the
         chosen candidate.

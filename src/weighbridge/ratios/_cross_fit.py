@@ -89,15 +89,10 @@ class Single:
 
 
 def cross_fit(
-    family: Family,
-    X: Any,
-    codes: np.ndarray,
-    folds: list[tuple[np.ndarray, np.ndarray]],
-    n_jobs: int | None = None,
+    family: Family, X: Any, codes: np.ndarray, folds: Any
 ) -> tuple[list[FoldModel], np.ndarray, int]:
     """Fit a family on each fold; keep its best member."""
-    fitted = fit_folds(family, X, codes, folds, n_jobs)
-    return held_out(fitted, codes, [test for _, test in folds])
+    return held_out(fit_folds(family, X, codes, folds), codes, [test for _, test in folds])
 
 
 Fitted = list[tuple[list["FoldModel"], np.ndarray]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,12 @@ from weighbridge.ratios._candidates import (
     Candidate,
     CandidateTable,
     Scored,
-    auc,
     ratio_candidates,
-    scored,
 )
 from weighbridge.ratios._cross_fit import (
     Fitted,
     FoldModel,
+    Single,
     deal,
     fit_folds,
     held_out,
@@ -58,8 +58,8 @@ class AutoRatio(EstimatedRatio):
     ratios of all are compared by one score: the squared error of the relative ratio
     ``r / (0.05 r + 0.95)``, which counts what a weight does and lets no single row decide. Among
     the candidates within one standard error of the best the smoothest is chosen; the quadratic one
-    counts only if its log loss is smaller than that of the linear one, which it contains. If none
-    of them tells the samples apart, by a log loss that beats the constant ratio's by two standard
+    and boosting count only if their log loss is smaller than that of the linear one. If none of
+    them tells the samples apart, by a log loss that beats the constant ratio's by two standard
     errors, no shift is found, and the ratio is 1.
 
     Parameters
@@ -100,8 +100,10 @@ class AutoRatio(EstimatedRatio):
     know that there is a source row without it, and the linear one, where both samples have at least
     20 rows for each coefficient.
 
-    Samples with more than 20,000 rows are compared by that many of them, and the chosen candidate
-    is then fitted to all.
+    The tuning of `ULSIF` and the number of trees are settled in the first fold. A candidate that
+    one or two folds leave less than a chance of a tenth is dropped, the first never. Samples with
+    more than 20,000 rows are compared by that many of them, and the chosen candidate is then fitted
+    to all.
 
     Missing values and categories are taken as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
@@ -161,7 +163,7 @@ class AutoRatio(EstimatedRatio):
         with one_thread():
             for candidate in ratio_candidates(self.candidates, X_few, codes_few, seed):
                 results.append(self._raced(candidate, X_few, codes_few, folds, results))
-        self.table_ = _choose(results, codes_few)
+        self.table_ = _choose(results)
         self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
         place = self.table_.names.index(self.chosen_)
         if not some:
@@ -181,18 +183,20 @@ class AutoRatio(EstimatedRatio):
     def _raced(
         self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any, rivals: list[Scored]
     ) -> Scored:
-        """Cross-fit a candidate, by one fold if that shows that it cannot win."""
+        """Cross-fit a candidate, by a fold or two if these show that it cannot win."""
         started = time.perf_counter()
         if candidate.family is None:
-            return scored(candidate, [], 0, (1.0, 0.0), np.zeros(codes.size), codes, 0.0)
-        seen = candidate.view(X)
-        family, fitted = candidate.family, []
+            nothing, rows = np.zeros(codes.size), np.arange(codes.size)
+            return Scored(candidate, [], 0, (1.0, 0.0), 0.0, nothing, codes, rows)
+        seen, family = candidate.view(X), candidate.family
+        fitted: Fitted = []
         for stop in sorted({1, 2, len(folds)}):
             fitted += fit_folds(family, seen, codes, folds[len(fitted) : stop], self.n_jobs)
             result = _held_out(candidate, fitted, codes, folds[:stop], started)
-            if len(rivals) > 1 and stop < len(folds) and _cannot_win(result, rivals, codes):
+            if len(rivals) > 1 and stop < len(folds) and _cannot_win(result, rivals):
                 break
-            family = candidate.settled(result.models[0].estimator)
+            if candidate.settle is not None:
+                family = Single(candidate.settle(result.models[0].estimator))
         return result
 
     def _keep(self, result: Scored, X: Any, codes: np.ndarray, rows: RowScores) -> None:
@@ -279,72 +283,70 @@ def _held_out(
     line = _tempering(log_odds, codes[rows]) if candidate.temper else (1.0, 0.0)
     log_ratio = line[0] * log_odds + line[1] - log_prior_odds(codes)
     seconds = time.perf_counter() - started
-    return scored(candidate, models, member, line, log_ratio, codes[rows], seconds, rows)
+    return Scored(candidate, models, member, line, seconds, log_ratio, codes[rows], rows)
 
 
-def _cannot_win(result: Scored, rivals: list[Scored], codes: np.ndarray) -> bool:
+def _cannot_win(result: Scored, rivals: list[Scored]) -> bool:
     """True for a candidate whose first folds leave little hope beside those with all folds."""
-    if np.bincount(codes[result.rows]).min() < RACE_ROWS:
+    if np.bincount(result.codes).min() < RACE_ROWS:
         return False
-    share = result.rows.size / codes.size
+    rivals = [rival for rival in rivals if rival.rows.size == rivals[0].rows.size]
+    share = result.rows.size / rivals[0].rows.size
     # how far a mean over all rows may be from the one so far, in standard errors of the latter
     reach, root = SMALL_CHANCE * np.sqrt(1 - share), np.sqrt(share)
-    rivals = [rival for rival in rivals if rival.rows.size == codes.size]
-    found = any(_gain(rivals[0], rival) > TOWARD_CONSTANT for rival in rivals[1:])
-    there = {rival.candidate.name: rival.at(result.rows, codes) for rival in rivals}
-    if not found:
+    if not _shift_found(rivals):
         # tempered, it gains half the square of a normal variable on the rows of the tempering
         reach /= 2 if result.candidate.temper else 1
-        return _gain(there["constant"], result) < TOWARD_CONSTANT * root - reach
-    beaten = there.get(result.candidate.extends or "")
-    if beaten is not None and _gain(beaten, result) <= -reach:
-        return True
-    leader = there[min(rivals, key=_score).candidate.name]
+        return _gain(rivals[0].at(result.rows), result) < TOWARD_CONSTANT * root - reach
+    for rival in rivals:
+        named = rival.candidate.name == result.candidate.extends
+        if named and _gain(rival.at(result.rows), result) <= -reach:
+            return True
+    leader = min(rivals, key=_score).at(result.rows)
     hurdle = reach - TOWARD_SMOOTHER * root
     return result.score - leader.score >= hurdle * _standard_error(result, leader)
 
 
-def _choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
+def _choose(results: list[Scored]) -> CandidateTable:
     """Choose the smoothest candidate that is not worse than the best; the first is the constant."""
-    constant, whole = results[0], [result.rows.size == codes.size for result in results]
-    found = any(
-        w and _gain(constant, result) > TOWARD_CONSTANT
-        for w, result in zip(whole, results, strict=True)
-    )
-    losses = {result.candidate.name: result.log_losses.mean() for result in results}
-    counts = [
-        w and losses[r.candidate.name] < losses.get(r.candidate.extends or "", np.inf)
-        for w, r in zip(whole, results, strict=True)
+    whole = [result for result in results if result.rows.size == results[0].rows.size]
+    losses = {result.candidate.name: result.log_losses.mean() for result in whole}
+    counting = [
+        result
+        for result in whole[1:]
+        if losses[result.candidate.name] < losses.get(result.candidate.extends or "", np.inf)
     ]
-    countable = (r for r, c in zip(results[1:], counts[1:], strict=True) if c)
-    best = min(countable, key=_score, default=constant)
-    beside = [best.at(result.rows, codes) for result in results]
-    pairs = list(zip(results, beside, strict=True))
-    differences = [result.score - same_rows.score for result, same_rows in pairs]
-    errors = [_standard_error(*pair) for pair in pairs]
-    near = [
-        c and d <= TOWARD_SMOOTHER * e for c, d, e in zip(counts, differences, errors, strict=True)
-    ]
-    chosen = near.index(True, 1) if found else 0
-    at_source, at_target = (results[chosen].log_ratio[codes == code] for code in (0, 1))
+    best, found, chosen = min(counting, key=_score), _shift_found(whole), results[0]
+    if found:
+        near = (
+            r.score - best.score <= TOWARD_SMOOTHER * _standard_error(r, best) for r in counting
+        )
+        chosen = next(result for result, is_near in zip(counting, near, strict=True) if is_near)
+    beside = [best.at(result.rows) for result in results]
+    differences = [one.score - other.score for one, other in zip(results, beside, strict=True)]
+    at_source, at_target = (chosen.log_ratio[chosen.codes == code] for code in (0, 1))
     return CandidateTable(
         names=[result.candidate.name for result in results],
-        chosen=results[chosen].candidate.name,
+        chosen=chosen.candidate.name,
         shift_found=found,
         scores=[best.score + difference for difference in differences],
         differences=differences,
-        standard_errors=errors,
+        standard_errors=list(map(_standard_error, results, beside)),
         log_losses=[float(result.log_losses.mean()) for result in results],
-        aucs=[auc(result.log_ratio, codes[result.rows]) for result in results],
-        worth=[result.worth(codes) for result in results],
+        aucs=[result.auc for result in results],
+        worth=[result.worth * best.rows.size / result.rows.size for result in results],
         seconds=[result.seconds for result in results],
         folds=[len(result.models) for result in results],
         outside=outside_share(at_source, at_target, np.log(2)),
     )
 
 
-def _score(result: Scored) -> float:
-    return result.score
+_score = attrgetter("score")
+
+
+def _shift_found(results: list[Scored]) -> bool:
+    """True if one of the candidates beats the first one, the constant."""
+    return any(_gain(results[0], result) > TOWARD_CONSTANT for result in results)
 
 
 def _gain(constant: Scored, other: Scored) -> float:
@@ -355,7 +357,7 @@ def _gain(constant: Scored, other: Scored) -> float:
 
 def _standard_error(one: Scored, other: Scored) -> float:
     """Return the standard error of a difference in score, paired by row."""
-    parts = [one.at_source - other.at_source, one.at_target - other.at_target]
+    parts = [mine - its for mine, its in zip(one.parts, other.parts, strict=True)]
     return float(np.sqrt(sum(part.var() / part.size for part in parts)))
 
 

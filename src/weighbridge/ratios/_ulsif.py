@@ -289,7 +289,7 @@ class _Values:
 def _leave_one_out_scores(
     kernel_source: np.ndarray, kernel_target: np.ndarray, ridges: np.ndarray
 ) -> tuple[Eigen, np.ndarray]:
-    """Return the equations of one bandwidth, and each ridge's leave-one-out score in closed form."""
+    """Return the equations of one bandwidth, and leave-one-out scores of all ridges."""
     n, m = kernel_source.shape[0], kernel_target.shape[0]
     pairs = min(n, m)
     eigen = Eigen(kernel_source.T @ kernel_source / n, kernel_target.mean(axis=0))
