@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 from scipy.stats import rankdata
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from weighbridge._data import take_rows
@@ -44,7 +43,7 @@ class Candidate:
     temper: bool = False
     refit: bool = False
     extends: str | None = None  # the smoother one whose log loss it must beat
-    settle: Callable[[Any], Any] | None = None  # from the first fold's model to that of others
+    settle: Callable[[Any], Any] | None = None  # makes the other folds' model of the first's
 
 
 # By name, from the smoothest to the most flexible.
@@ -86,11 +85,17 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
         centres = target[:100] if dense else target[:100].toarray()
         grid = bandwidth_grid(None, source, target, centres)[::2]
         kernels = Single(ULSIF(bandwidths=grid, random_state=seed))
-        return Candidate("ulsif", kernels, whole_table, refit=True, settle=_same_kernels)
+        return Candidate(
+            "ulsif", kernels, whole_table, refit=True,
+            settle=lambda one: one.set_params(bandwidths=[one.bandwidth_], ridges=[one.ridge_]),
+        )  # fmt: skip
 
     def boosting() -> Candidate:
         trees = Single(_boosting(encoder.categorical, seed))
-        return Candidate("boosting", trees, encoder.for_trees, True, False, "linear", _as_many)
+        return Candidate(
+            "boosting", trees, encoder.for_trees, temper=True, extends="linear",
+            settle=lambda one: one.set_params(max_iter=one.n_iter_, early_stopping=False),
+        )  # fmt: skip
 
     makers: _Makers = {
         "linear": lambda: Candidate("linear", LogisticPath(), encoder.numbers, refit=plain)
@@ -102,16 +107,6 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
     if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
         makers["boosting"] = boosting
     return makers
-
-
-def _same_kernels(fitted: ULSIF) -> ULSIF:
-    """Return kernels of the bandwidth and ridge that were chosen."""
-    return clone(fitted).set_params(bandwidths=[fitted.bandwidth_], ridges=[fitted.ridge_])
-
-
-def _as_many(trees: HistGradientBoostingClassifier) -> HistGradientBoostingClassifier:
-    """Return as many trees as there were when validation stopped them, fitted to all rows."""
-    return clone(trees).set_params(max_iter=trees.n_iter_, early_stopping=False)
 
 
 def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:

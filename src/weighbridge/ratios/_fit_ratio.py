@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -90,11 +91,6 @@ class AutoRatio(EstimatedRatio):
 
     Notes
     -----
-    The sharpest candidate is often not the best to weight by. On nearly separable samples boosting
-    has the best log loss of all, and weights that rest on a handful of rows; where the ratio jumps
-    only boosting sees it. The score and the rule above were chosen because they serve both: see
-    ``benchmarks/ratios.py``.
-
     Rows seen in ``fit`` are scored by models that did not see them, and new rows by the mean of the
     fold models. Two candidates are fitted to all rows once they are chosen: `ULSIF`, which cannot
     know that there is a source row without it, and the linear one, where both samples have at least
@@ -154,7 +150,7 @@ class AutoRatio(EstimatedRatio):
 
     def _choice(self, X: Any, codes: np.ndarray, seed: int) -> tuple[Scored, RowScores]:
         """Compare the candidates; return the chosen one, cross-fitted to all rows."""
-        few = _first_rows(codes, CHOICE_ROWS)
+        few = np.concatenate([np.flatnonzero(codes == code)[:CHOICE_ROWS] for code in (0, 1)])
         some = few.size < codes.size
         X_few, codes_few = (take_rows(X, few), codes[few]) if some else (X, codes)
         rows = RowScores(X_few)
@@ -196,7 +192,7 @@ class AutoRatio(EstimatedRatio):
             if len(rivals) > 1 and stop < len(folds) and _cannot_win(result, rivals):
                 break
             if candidate.settle is not None:
-                family = Single(candidate.settle(result.models[0].estimator))
+                family = Single(candidate.settle(copy(result.models[0].estimator)))
         return result
 
     def _keep(self, result: Scored, X: Any, codes: np.ndarray, rows: RowScores) -> None:
@@ -298,10 +294,9 @@ def _cannot_win(result: Scored, rivals: list[Scored]) -> bool:
         # tempered, it gains half the square of a normal variable on the rows of the tempering
         reach /= 2 if result.candidate.temper else 1
         return _gain(rivals[0].at(result.rows), result) < TOWARD_CONSTANT * root - reach
-    for rival in rivals:
-        named = rival.candidate.name == result.candidate.extends
-        if named and _gain(rival.at(result.rows), result) <= -reach:
-            return True
+    beaten = [rival for rival in rivals if rival.candidate.name == result.candidate.extends]
+    if beaten and _gain(beaten[0].at(result.rows), result) <= -reach:
+        return True
     leader = min(rivals, key=_score).at(result.rows)
     hurdle = reach - TOWARD_SMOOTHER * root
     return result.score - leader.score >= hurdle * _standard_error(result, leader)
@@ -359,11 +354,6 @@ def _standard_error(one: Scored, other: Scored) -> float:
     """Return the standard error of a difference in score, paired by row."""
     parts = [mine - its for mine, its in zip(one.parts, other.parts, strict=True)]
     return float(np.sqrt(sum(part.var() / part.size for part in parts)))
-
-
-def _first_rows(codes: np.ndarray, n: int) -> np.ndarray:
-    """Return the places of the first n rows of each sample; their order is random."""
-    return np.concatenate([np.flatnonzero(codes == code)[:n] for code in (0, 1)])
 
 
 def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
