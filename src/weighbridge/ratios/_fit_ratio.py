@@ -309,14 +309,16 @@ def _choose(results: list[Scored]) -> CandidateTable:
     counting = [
         result
         for result in whole[1:]
-        if losses[result.candidate.name] < losses.get(result.candidate.extends or "", np.inf)
+        if (smoother := result.candidate.extends) is None
+        or losses[result.candidate.name] < losses[smoother]
     ]
     best, found, chosen = min(counting, key=_score), _shift_found(whole), results[0]
     if found:
-        near = (
-            r.score - best.score <= TOWARD_SMOOTHER * _standard_error(r, best) for r in counting
+        chosen = next(
+            r
+            for r in counting
+            if r.score - best.score <= TOWARD_SMOOTHER * _standard_error(r, best)
         )
-        chosen = next(result for result, is_near in zip(counting, near, strict=True) if is_near)
     beside = [best.at(result.rows) for result in results]
     differences = [one.score - other.score for one, other in zip(results, beside, strict=True)]
     at_source, at_target = (chosen.log_ratio[chosen.codes == code] for code in (0, 1))
