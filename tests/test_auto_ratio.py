@@ -125,7 +125,7 @@ def test_candidates_without_a_chance_are_dropped_after_a_fold_or_two():
     assert set(table.folds[2:]) <= {1, 2}
     assert min(table.differences[2:]) > 0
     assert str(table).splitlines()[1].split()[-2:] == ["folds", "s"]
-    X, X_target, _ = steps(1500)
+    X, X_target, _ = steps(800)
     table = fit_ratio(X, X_target).table_
     assert table.folds[table.names.index(table.chosen)] == 5
     # too few rows held out to tell
