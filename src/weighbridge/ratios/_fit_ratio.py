@@ -291,6 +291,8 @@ def _cannot_win(result: Scored, rivals: list[Scored]) -> bool:
     # how far a mean over all rows may be from the one so far, in standard errors of the latter
     reach, root = SMALL_CHANCE * np.sqrt(1 - share), np.sqrt(share)
     if not _shift_found(rivals):
+        if result.candidate.temper and len(result.models) == 1:
+            return False  # one fold tempers away what trees alone may see
         # tempered, it gains half the square of a normal variable on the rows of the tempering
         reach /= 2 if result.candidate.temper else 1
         return _gain(rivals[0].at(result.rows), result) < TOWARD_CONSTANT * root - reach
