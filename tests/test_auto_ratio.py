@@ -116,10 +116,36 @@ def test_the_table_says_it_all():
     assert [line.startswith("*") for line in lines].count(True) == 1
 
 
+def test_candidates_without_a_chance_are_dropped_after_a_fold_or_two():
+    """The first stays; who is left is fitted to all folds, and the choice is among these."""
+    X, X_target, _ = mean_shift(1000, d=10)
+    table = fit_ratio(X, X_target).table_
+    assert table.chosen == "linear"
+    assert table.folds[:2] == [0, 5]
+    assert set(table.folds[2:]) <= {1, 2}
+    assert min(table.differences[2:]) > 0
+    assert str(table).splitlines()[1].split()[-2:] == ["folds", "s"]
+    X, X_target, _ = steps(800)
+    table = fit_ratio(X, X_target).table_
+    assert table.folds[table.names.index(table.chosen)] == 5
+    # too few rows held out to tell
+    X, X_target, _ = mean_shift(100, d=10)
+    assert set(fit_ratio(X, X_target).table_.folds[1:]) == {5}
+
+
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.more)])
+def test_jobs_and_the_order_of_rows_change_no_bit_of_the_race(n_jobs):
+    X, X_target, _ = steps(400)
+    ratio, other = fit_ratio(X, X_target), fit_ratio(X[::-1], X_target, AutoRatio(n_jobs=n_jobs))
+    assert other.table_.folds == ratio.table_.folds
+    assert other.table_.scores == ratio.table_.scores
+    np.testing.assert_array_equal(other.score_samples(X), ratio.score_samples(X))
+
+
 def test_the_score_prefers_the_true_ratio():
     # the score is a proper one: the truth beats sharper, flatter and shifted versions of itself
     X, X_target, true = mean_shift(20_000, d=1)
-    from weighbridge.ratios._candidates import Candidate, scored
+    from weighbridge.ratios._candidates import Candidate, Scored
 
     codes = np.repeat([0, 1], 20_000)
     log_ratio = true(np.vstack([X, X_target])) - 0.5
@@ -129,7 +155,8 @@ def test_the_score_prefers_the_true_ratio():
         ("upside down", -log_ratio), ("flat", 0 * log_ratio),
     ]:  # fmt: skip
         candidate = Candidate(name, None, lambda table: table)
-        scores[name] = scored(candidate, [], 0, (1.0, 0.0), values, codes, 0.0).score
+        line, rows = (1.0, 0.0), np.arange(codes.size)
+        scores[name] = Scored(candidate, [], 0, line, 0.0, values, codes, rows).score
     assert min(scores, key=scores.get) == "true"
     assert max(scores, key=scores.get) == "upside down"
 

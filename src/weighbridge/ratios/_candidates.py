@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
+from scipy.stats import rankdata
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import roc_auc_score
 
 from weighbridge._data import take_rows
 from weighbridge._findings import OUTSIDE, effective_sample_size
 from weighbridge.ratios._classifier import family_and_view, whole_table
 from weighbridge.ratios._cross_fit import Family, Single, log_prior_odds, row_log_losses
 from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._kernel import bandwidth_grid
 from weighbridge.ratios._logistic import LogisticPath, QuadraticFeatures, can_be_squared
 from weighbridge.ratios._ulsif import ULSIF
 
@@ -41,7 +42,8 @@ class Candidate:
     view: Callable[[Any], Any]
     temper: bool = False
     refit: bool = False
-    extends: str | None = None  # the candidate that this one contains
+    extends: str | None = None  # the smoother one whose log loss it must beat
+    settle: Callable[[Any], Any] | None = None  # makes the other folds' model of the first's
 
 
 # By name, from the smoothest to the most flexible.
@@ -78,16 +80,29 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
         view = QuadraticFeatures(encoder, factored=True).fit(X)
         return Candidate("quadratic", LogisticPath(), view, extends="linear")
 
+    def ulsif() -> Candidate:
+        first_of = (np.flatnonzero(codes == code)[:500] for code in (0, 1))
+        source, target = (encoder.numbers(take_rows(X, places)) for places in first_of)
+        centres = target[:100] if dense else target[:100].toarray()
+        grid = bandwidth_grid(None, source, target, centres)[::2]
+        kernels = Single(ULSIF(bandwidths=grid, random_state=seed))
+        return Candidate(
+            "ulsif", kernels, whole_table, refit=True,
+            settle=lambda one: one.set_params(bandwidths=[one.bandwidth_], ridges=[one.ridge_]),
+        )  # fmt: skip
+
     def boosting() -> Candidate:
         trees = Single(_boosting(encoder.categorical, seed))
-        return Candidate("boosting", trees, encoder.for_trees, temper=True)
+        return Candidate(
+            "boosting", trees, encoder.for_trees, temper=True, extends="linear",
+            settle=lambda one: one.set_params(max_iter=one.n_iter_, early_stopping=False),
+        )  # fmt: skip
 
     makers: _Makers = {"linear": lambda: Candidate("linear", path, encoder.numbers, refit=plain)}
     if dense and can_be_squared(first):
         makers["quadratic"] = quadratic
     if fewest >= MIN_KERNEL_ROWS:
-        kernels = Single(ULSIF(random_state=seed))
-        makers["ulsif"] = lambda: Candidate("ulsif", kernels, whole_table, refit=True)
+        makers["ulsif"] = ulsif
     if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
         makers["boosting"] = boosting
     return makers
@@ -96,7 +111,7 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
 def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
     """Return small trees that stop early: a ratio is smoother than most things trees learn."""
     return HistGradientBoostingClassifier(
-        learning_rate=0.05,
+        learning_rate=0.1,
         max_iter=500,
         max_leaf_nodes=8,
         l2_regularization=1.0,
@@ -108,54 +123,50 @@ def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassif
 
 @dataclass(frozen=True)
 class Scored:
-    """A cross-fitted candidate: fold models, held-out log ratios, summands of the score."""
+    """A cross-fitted candidate: models of folds, and log ratios at the rows these held out."""
 
     candidate: Candidate
     models: list[Any]
     member: int
     line: tuple[float, float]
-    log_ratio: np.ndarray
-    at_source: np.ndarray
-    at_target: np.ndarray
-    log_losses: np.ndarray
-    auc: float
-    worth: float
     seconds: float
+    log_ratio: np.ndarray
+    codes: np.ndarray
+    rows: np.ndarray
 
-    @property
+    def at(self, rows: np.ndarray) -> Scored:
+        """Return it at some of the rows alone, where it has all of them."""
+        return replace(self, log_ratio=self.log_ratio[rows], codes=self.codes[rows], rows=rows)
+
+    @cached_property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Summands of the score, at source and target rows."""
+        source, target = (self.log_ratio[self.codes == code] for code in (0, 1))
+        log_mean = logsumexp(source) - np.log(source.size)
+        at_source, at_target = _relative(source - log_mean), _relative(target - log_mean)
+        return (1 - RELATIVE) / 2 * at_source**2, RELATIVE / 2 * at_target**2 - at_target
+
+    @cached_property
     def score(self) -> float:
         """The held-out score, smaller is better."""
-        return float(self.at_source.mean() + self.at_target.mean())
+        return float(sum(part.mean() for part in self.parts))
 
+    @cached_property
+    def log_losses(self) -> np.ndarray:
+        """Log loss of each row."""
+        return row_log_losses(self.log_ratio + log_prior_odds(self.codes), self.codes)
 
-def scored(
-    candidate: Candidate,
-    models: list[Any],
-    member: int,
-    line: tuple[float, float],
-    log_ratio: np.ndarray,
-    codes: np.ndarray,
-    seconds: float,
-) -> Scored:
-    """Score held-out log ratios."""
-    source, target = log_ratio[codes == 0], log_ratio[codes == 1]
-    log_mean = logsumexp(source) - np.log(source.size)
-    at_source = _relative(source - log_mean)
-    at_target = _relative(target - log_mean)
-    log_odds = log_ratio + log_prior_odds(codes)
-    return Scored(
-        candidate,
-        models,
-        member,
-        line,
-        log_ratio,
-        (1 - RELATIVE) / 2 * at_source**2,
-        RELATIVE / 2 * at_target**2 - at_target,
-        row_log_losses(log_odds, codes),
-        float(roc_auc_score(codes, log_ratio)),
-        effective_sample_size(np.exp(source - source.max())),
-        seconds,
-    )
+    @property
+    def auc(self) -> float:
+        """The chance that of two rows the target's has the larger ratio."""
+        m, ranks = int(self.codes.sum()), rankdata(self.log_ratio)
+        return float((ranks[self.codes == 1].mean() - (m + 1) / 2) / (self.codes.size - m))
+
+    @property
+    def worth(self) -> float:
+        """Effective number of source rows."""
+        source = self.log_ratio[self.codes == 0]
+        return effective_sample_size(np.exp(source - source.max()))
 
 
 def _relative(log_ratio: np.ndarray) -> np.ndarray:
@@ -184,6 +195,8 @@ class CandidateTable:
         Effective number of source rows under the held-out ratio.
     seconds : list of float
         Time of cross-fitting.
+    folds : list of int
+        Folds fitted; a candidate with fewer was dropped, and compared on the rows held out there.
     outside : float
         Share of target rows whose ratio exceeds twice that of all but a few source rows, by the
         chosen candidate.
@@ -208,6 +221,7 @@ class CandidateTable:
     aucs: list[float]
     worth: list[float]
     seconds: list[float]
+    folds: list[int]
     outside: float
 
     def __repr__(self) -> str:
@@ -221,12 +235,13 @@ class CandidateTable:
             said += f"\n{self.outside:.0%} of the target rows lie where hardly any source row is: "
             said += "no weighting can represent them"
         head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
-        lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'eff. rows':>11}{'s':>7}"]
+        lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'eff. rows':>11}{'folds':>7}{'s':>7}"]
         for row in range(len(self.names)):
             lines.append(
                 f"{'*' if self.names[row] == self.chosen else '':2}{self.names[row]:<12}"
                 f"{self.scores[row]:>9.4f}{self.differences[row]:>12.4f}"
                 f"{self.standard_errors[row]:>9.4f}{self.log_losses[row]:>10.4f}"
-                f"{self.aucs[row]:>7.3f}{self.worth[row]:>11.0f}{self.seconds[row]:>7.2f}"
+                f"{self.aucs[row]:>7.3f}{self.worth[row]:>11.0f}"
+                f"{self.folds[row]:>7}{self.seconds[row]:>7.2f}"
             )
         return "\n".join(lines)

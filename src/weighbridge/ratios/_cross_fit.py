@@ -94,19 +94,31 @@ class Single:
 
 
 def cross_fit(
-    family: Family,
-    X: Any,
-    codes: np.ndarray,
-    folds: list[tuple[np.ndarray, np.ndarray]],
-    n_jobs: int | None = None,
+    family: Family, X: Any, codes: np.ndarray, folds: Any
 ) -> tuple[list[FoldModel], np.ndarray, int]:
-    """Fit a family on each fold; keep the member with the smallest held-out log loss."""
-    fitted = Parallel(n_jobs=n_jobs)(
+    """Fit a family on each fold; keep its best member."""
+    return held_out(fit_folds(family, X, codes, folds), codes, [test for _, test in folds])
+
+
+Fitted = list[tuple[list["FoldModel"], np.ndarray]]
+
+
+def fit_folds(
+    family: Family, X: Any, codes: np.ndarray, folds: Any, n_jobs: int | None = None
+) -> Fitted:
+    """Return the models of each fold, and their log odds at the rows held out."""
+    return Parallel(n_jobs=n_jobs)(
         delayed(_fit_fold)(family, X, codes, train, test) for train, test in folds
     )
+
+
+def held_out(
+    fitted: Fitted, codes: np.ndarray, tests: list[np.ndarray]
+) -> tuple[list[FoldModel], np.ndarray, int]:
+    """Return models and held-out log odds of the member with the smallest held-out log loss."""
     log_odds = np.full((len(fitted[0][0]), codes.size), np.nan)
-    for (_, test), (_, held_out) in zip(folds, fitted, strict=True):
-        log_odds[:, test] = held_out
+    for test, (_, at_test) in zip(tests, fitted, strict=True):
+        log_odds[:, test] = at_test
     missing = np.isnan(log_odds).any(axis=0)
     if missing.any():
         raise ValueError(

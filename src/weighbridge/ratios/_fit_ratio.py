@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,13 +26,15 @@ from weighbridge.ratios._candidates import (
     CandidateTable,
     Scored,
     ratio_candidates,
-    scored,
 )
 from weighbridge.ratios._classifier import dense_if_narrow
 from weighbridge.ratios._cross_fit import (
+    Fitted,
     FoldModel,
-    cross_fit,
+    Single,
     deal,
+    fit_folds,
+    held_out,
     log_prior_odds,
     refuse_class_weight,
 )
@@ -40,6 +44,10 @@ from weighbridge.ratios._stack_samples import named_alike, stack_samples
 # below which there is no shift.
 TOWARD_SMOOTHER = 1.0
 TOWARD_CONSTANT = 2.0
+# A candidate is dropped after one or two folds, with so many rows of each sample held out, if its
+# chance to be chosen in the end is below a tenth, a quantile of the normal distribution.
+RACE_ROWS = 50
+SMALL_CHANCE = 1.28
 # Larger samples are represented by this many rows while the candidates are compared.
 CHOICE_ROWS = 20_000
 
@@ -52,8 +60,8 @@ class AutoRatio(EstimatedRatio):
     ratios of all are compared by one score: the squared error of the relative ratio
     ``r / (0.05 r + 0.95)``, which counts what a weight does and lets no single row decide. Among
     the candidates within one standard error of the best the smoothest is chosen; the quadratic one
-    counts only if its log loss is smaller than that of the linear one, which it contains. If none
-    of them tells the samples apart, by a log loss that beats the constant ratio's by two standard
+    and boosting count only if their log loss is smaller than that of the linear one. If none of
+    them tells the samples apart, by a log loss that beats the constant ratio's by two standard
     errors, no shift is found, and the ratio is 1.
 
     Parameters
@@ -84,18 +92,15 @@ class AutoRatio(EstimatedRatio):
 
     Notes
     -----
-    The sharpest candidate is often not the best to weight by. On nearly separable samples boosting
-    has the best log loss of all, and weights that rest on a handful of rows; where the ratio jumps
-    only boosting sees it. The score and the rule above were chosen because they serve both: see
-    ``benchmarks/ratios.py``.
-
     Rows seen in ``fit`` are scored by models that did not see them, and new rows by the mean of the
     fold models. Two candidates are fitted to all rows once they are chosen: `ULSIF`, which cannot
     know that there is a source row without it, and the linear one, where both samples have at least
     20 rows for each coefficient.
 
-    Samples with more than 20,000 rows are compared by that many of them, and the chosen candidate
-    is then fitted to all.
+    The tuning of `ULSIF` and the number of trees are settled in the first fold. A candidate that
+    one or two folds leave less than a chance of a tenth is dropped, the first never. Samples with
+    more than 20,000 rows are compared by that many of them, and the chosen candidate is then fitted
+    to all.
 
     Missing values and categories are taken as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
@@ -149,17 +154,16 @@ class AutoRatio(EstimatedRatio):
 
     def _choice(self, X: Any, codes: np.ndarray, seed: int) -> tuple[Scored, RowScores]:
         """Compare the candidates; return the chosen one, cross-fitted to all rows."""
-        few = _first_rows(codes, CHOICE_ROWS)
+        few = np.concatenate([np.flatnonzero(codes == code)[:CHOICE_ROWS] for code in (0, 1)])
         some = few.size < codes.size
         X_few, codes_few = (take_rows(X, few), codes[few]) if some else (X, codes)
         rows = RowScores(X_few)
         folds = deal(rows.group, codes_few, int(self.cv))
+        results: list[Scored] = []
         with one_thread():
-            results = [
-                self._cross_fitted(candidate, X_few, codes_few, folds)
-                for candidate in ratio_candidates(self.candidates, X_few, codes_few, seed)
-            ]
-        self.table_ = _choose(results, codes_few)
+            for candidate in ratio_candidates(self.candidates, X_few, codes_few, seed):
+                results.append(self._raced(candidate, X_few, codes_few, folds, results))
+        self.table_ = _choose(results)
         self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
         place = self.table_.names.index(self.chosen_)
         if not some:
@@ -169,25 +173,31 @@ class AutoRatio(EstimatedRatio):
             return replace(results[place], candidate=candidate), rows
         rows = RowScores(X)
         folds = deal(rows.group, codes, int(self.cv))
-        return self._cross_fitted(candidate, X, codes, folds), rows
+        return self._raced(candidate, X, codes, folds, []), rows
 
     def _some_rows(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
         """Bring the rows into a random order that does not depend on theirs; cut large samples."""
         order = np.concatenate([rows[: self.max_rows] for rows in shuffled(X, codes, rng)])
         return take_rows(X, order), codes[order]
 
-    def _cross_fitted(self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any) -> Scored:
+    def _raced(
+        self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any, rivals: list[Scored]
+    ) -> Scored:
+        """Cross-fit a candidate, by a fold or two if these show that it cannot win."""
         started = time.perf_counter()
         if candidate.family is None:
-            models: list[FoldModel] = []
-            log_odds, member = np.full(codes.size, log_prior_odds(codes)), 0
-        else:
-            seen = candidate.view(X)
-            models, log_odds, member = cross_fit(candidate.family, seen, codes, folds, self.n_jobs)
-        line = _tempering(log_odds, codes) if candidate.temper else (1.0, 0.0)
-        log_ratio = line[0] * log_odds + line[1] - log_prior_odds(codes)
-        seconds = time.perf_counter() - started
-        return scored(candidate, models, member, line, log_ratio, codes, seconds)
+            nothing, rows = np.zeros(codes.size), np.arange(codes.size)
+            return Scored(candidate, [], 0, (1.0, 0.0), 0.0, nothing, codes, rows)
+        seen, family = candidate.view(X), candidate.family
+        fitted: Fitted = []
+        for stop in sorted({1, 2, len(folds)}):
+            fitted += fit_folds(family, seen, codes, folds[len(fitted) : stop], self.n_jobs)
+            result = _held_out(candidate, fitted, codes, folds[:stop], started)
+            if len(rivals) > 1 and stop < len(folds) and _cannot_win(result, rivals):
+                break
+            if candidate.settle is not None:
+                family = Single(candidate.settle(copy(result.models[0].estimator)))
+        return result
 
     def _keep(self, result: Scored, X: Any, codes: np.ndarray, rows: RowScores) -> None:
         """Keep what scores rows from now on."""
@@ -262,41 +272,84 @@ class AutoRatio(EstimatedRatio):
         return "allow-nan" if self.candidates is None else False
 
 
-def _choose(results: list[Scored], codes: np.ndarray) -> CandidateTable:
+def _held_out(
+    candidate: Candidate, fitted: Fitted, codes: np.ndarray, folds: Any, started: float
+) -> Scored:
+    """Score a candidate at the rows that some folds held out."""
+    tests = [test for _, test in folds]
+    rows = np.sort(np.concatenate(tests))
+    places = [np.searchsorted(rows, test) for test in tests]
+    models, log_odds, member = held_out(fitted, codes[rows], places)
+    line = _tempering(log_odds, codes[rows]) if candidate.temper else (1.0, 0.0)
+    log_ratio = line[0] * log_odds + line[1] - log_prior_odds(codes)
+    seconds = time.perf_counter() - started
+    return Scored(candidate, models, member, line, seconds, log_ratio, codes[rows], rows)
+
+
+def _cannot_win(result: Scored, rivals: list[Scored]) -> bool:
+    """True for a candidate whose first folds leave little hope beside those with all folds."""
+    if np.bincount(result.codes).min() < RACE_ROWS:
+        return False
+    rivals = [rival for rival in rivals if rival.rows.size == rivals[0].rows.size]
+    share = result.rows.size / rivals[0].rows.size
+    # how far a mean over all rows may be from the one so far, in standard errors of the latter
+    reach, root = SMALL_CHANCE * np.sqrt(1 - share), np.sqrt(share)
+    if not _shift_found(rivals):
+        if result.candidate.temper and len(result.models) == 1:
+            return False  # one fold tempers away what trees alone may see
+        # tempered, it gains half the square of a normal variable on the rows of the tempering
+        reach /= 2 if result.candidate.temper else 1
+        return _gain(rivals[0].at(result.rows), result) < TOWARD_CONSTANT * root - reach
+    beaten = [rival for rival in rivals if rival.candidate.name == result.candidate.extends]
+    if beaten and _gain(beaten[0].at(result.rows), result) <= -reach:
+        return True
+    leader = min(rivals, key=_score).at(result.rows)
+    hurdle = reach - TOWARD_SMOOTHER * root
+    return result.score - leader.score >= hurdle * _standard_error(result, leader)
+
+
+def _choose(results: list[Scored]) -> CandidateTable:
     """Choose the smoothest candidate that is not worse than the best; the first is the constant."""
-    constant, others = results[0], results[1:]
-    found = any(_gain(constant, other) > TOWARD_CONSTANT for other in others)
-    losses = {result.candidate.name: result.log_losses.mean() for result in results}
-    counts = [
-        result.candidate.extends is None
-        or losses[result.candidate.name] < losses[result.candidate.extends]
-        for result in results
+    whole = [result for result in results if result.rows.size == results[0].rows.size]
+    losses = {result.candidate.name: result.log_losses.mean() for result in whole}
+    counting = [
+        result
+        for result in whole[1:]
+        if (smoother := result.candidate.extends) is None
+        or losses[result.candidate.name] < losses[smoother]
     ]
-    best = min((r for r, c in zip(results[1:], counts[1:], strict=True) if c), key=_score)
-    differences = [result.score - best.score for result in results]
-    errors = [_standard_error(result, best) for result in results]
-    near = [
-        c and d <= TOWARD_SMOOTHER * e for c, d, e in zip(counts, differences, errors, strict=True)
-    ]
-    chosen = near.index(True, 1) if found else 0
-    at_source, at_target = (results[chosen].log_ratio[codes == code] for code in (0, 1))
+    best, found, chosen = min(counting, key=_score), _shift_found(whole), results[0]
+    if found:
+        chosen = next(
+            r
+            for r in counting
+            if r.score - best.score <= TOWARD_SMOOTHER * _standard_error(r, best)
+        )
+    beside = [best.at(result.rows) for result in results]
+    differences = [one.score - other.score for one, other in zip(results, beside, strict=True)]
+    at_source, at_target = (chosen.log_ratio[chosen.codes == code] for code in (0, 1))
     return CandidateTable(
         names=[result.candidate.name for result in results],
-        chosen=results[chosen].candidate.name,
+        chosen=chosen.candidate.name,
         shift_found=found,
-        scores=[result.score for result in results],
+        scores=[best.score + difference for difference in differences],
         differences=differences,
-        standard_errors=errors,
+        standard_errors=list(map(_standard_error, results, beside)),
         log_losses=[float(result.log_losses.mean()) for result in results],
         aucs=[result.auc for result in results],
-        worth=[result.worth for result in results],
+        worth=[result.worth * best.rows.size / result.rows.size for result in results],
         seconds=[result.seconds for result in results],
+        folds=[len(result.models) for result in results],
         outside=outside_share(at_source, at_target, np.log(2)),
     )
 
 
-def _score(result: Scored) -> float:
-    return result.score
+_score = attrgetter("score")
+
+
+def _shift_found(results: list[Scored]) -> bool:
+    """True if one of the candidates beats the first one, the constant."""
+    return any(_gain(results[0], result) > TOWARD_CONSTANT for result in results)
 
 
 def _gain(constant: Scored, other: Scored) -> float:
@@ -307,13 +360,8 @@ def _gain(constant: Scored, other: Scored) -> float:
 
 def _standard_error(one: Scored, other: Scored) -> float:
     """Return the standard error of a difference in score, paired by row."""
-    parts = [one.at_source - other.at_source, one.at_target - other.at_target]
+    parts = [mine - its for mine, its in zip(one.parts, other.parts, strict=True)]
     return float(np.sqrt(sum(part.var() / part.size for part in parts)))
-
-
-def _first_rows(codes: np.ndarray, n: int) -> np.ndarray:
-    """Return the places of the first n rows of each sample; their order is random."""
-    return np.concatenate([np.flatnonzero(codes == code)[:n] for code in (0, 1)])
 
 
 def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:

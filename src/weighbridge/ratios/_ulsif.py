@@ -203,19 +203,17 @@ class ULSIF(TwoSampleRatio):
         parts = [self._all_rows(part) for part in (source, target)]
         widest = float(self.bandwidths_[0])
         exponent = [exponents(part, self.centres_, widest) for part in parts]
-        equations, scores = [], []
+        found = []
         pairs = zip(*(kernels(part, self.bandwidths_) for part in exponent), strict=True)
         itself = places, np.arange(places.size)
         for kernel_source, kernel_target in (map(to_numpy, pair) for pair in pairs):
             kernel_target = kernel_target.copy()
             kernel_target[itself] += without_itself(kernel_target.sum(axis=0), target.n)
-            scores.append(_leave_one_out_scores(kernel_source, kernel_target, self.ridges_))
-            gram = kernel_source.T @ kernel_source / source.n
-            equations.append((gram, kernel_target.mean(axis=0)))
-        self.scores_ = np.array(scores)
+            found.append(_leave_one_out_scores(kernel_source, kernel_target, self.ridges_))
+        self.scores_ = np.array([scores for _, scores in found])
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
         self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
-        return Eigen(*equations[j])
+        return found[j][0]
 
     def _all_rows(self, sample: Sample) -> Any:
         if not sample.complete:
@@ -289,8 +287,8 @@ class _Values:
 
 def _leave_one_out_scores(
     kernel_source: np.ndarray, kernel_target: np.ndarray, ridges: np.ndarray
-) -> np.ndarray:
-    """Return the leave-one-out score of each ridge for one bandwidth, in closed form."""
+) -> tuple[Eigen, np.ndarray]:
+    """Return the equations of one bandwidth, and leave-one-out scores of all ridges."""
     n, m = kernel_source.shape[0], kernel_target.shape[0]
     pairs = min(n, m)
     eigen = Eigen(kernel_source.T @ kernel_source / n, kernel_target.mean(axis=0))
@@ -303,4 +301,4 @@ def _leave_one_out_scores(
     factor = (n - 1) / (n * (m - 1))
     at_source = factor * (m * (hy + q * hy / left) - (xy + q * xy / left))
     at_target = factor * (m * (hx + xy * hy / left) - (xx + xy**2 / left))
-    return (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0)
+    return eigen, (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0)
