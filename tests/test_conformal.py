@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from test_common import GentleLogRatio, _check_as_the_inner_estimator
+from test_common import GentleLogRatio, _check_as_a_search
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
 from weighbridge._estimators.base import FittedRows
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor, ConformalReport
@@ -857,7 +857,7 @@ few_rows = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWar
     ]
 )
 def test_common_checks(estimator, check):
-    _check_with_held_out_rows(estimator, check)
+    _check_as_a_search(estimator, check)
 
 
 @few_rows
@@ -871,14 +871,7 @@ def test_common_checks(estimator, check):
     ]
 )
 def test_common_checks_of_other_models(estimator, check):
-    _check_with_held_out_rows(estimator, check)
-
-
-def _check_with_held_out_rows(estimator, check):
-    # as for ImportanceWeightedCV: of two copies of a row one may be fitted to, the other held out
-    if "sample_weight_equivalence" in str(check):
-        pytest.xfail("held-out rows: a weight of 2 is not two copies")
-    _check_as_the_inner_estimator(estimator, check)
+    _check_as_a_search(estimator, check)
 
 
 def test_kind_parameters_and_pickle():

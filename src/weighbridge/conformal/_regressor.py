@@ -84,6 +84,9 @@ class ConformalRegressor(CalibratedEstimator):
     own share of the weights exceeds ``1 - coverage``: there the calibration rows cannot tell. A
     `weighbridge.exceptions.OverlapWarning` (WB307) says when that is so for most of the target.
 
+    It holds rows out, so scikit-learn's ``check_estimator`` needs ``expected_failed_checks``; the
+    guide to `weighbridge.ImportanceWeighted` has them with their reason.
+
     Examples
     --------
     >>> import numpy as np

@@ -41,6 +41,7 @@ def run(
     *,
     journal: Journal | None = None,
     progress: Progress | None = None,
+    on_interrupt: str = "raise",
 ) -> SearchResult:
     """Evaluate what is proposed, no model twice, and collect the result."""
     units = _check_units(objective.unit_weights)
@@ -57,7 +58,7 @@ def run(
                     best = float(np.fmin(best, weighted_mean(evaluation.losses, units).value))
                 progress(evaluation, len(evaluations), planned, best)
     except KeyboardInterrupt:
-        if all(evaluation.failed for evaluation in evaluations):
+        if on_interrupt != "best" or all(evaluation.failed for evaluation in evaluations):
             raise
         interrupted = True
         warnings.warn(
@@ -181,11 +182,20 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         *,
         journal: Journal | None = None,
         progress: Progress | None = None,
+        on_interrupt: str = "raise",
     ) -> SearchResult:
-        """Minimise the objective."""
+        """Minimise the objective; after Ctrl-C raise, or with "best" return what was found."""
+        check_on_interrupt(on_interrupt)
         with self._surroundings():
             proposals, planned = self._plan(objective, bounds)
-            return run(objective, proposals, planned, journal=journal, progress=progress)
+            return run(
+                objective,
+                proposals,
+                planned,
+                journal=journal,
+                progress=progress,
+                on_interrupt=on_interrupt,
+            )
 
     @abstractmethod
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
@@ -194,6 +204,12 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
     def _surroundings(self) -> AbstractContextManager[object]:
         """Return what must be set up around the whole search."""
         return nullcontext()
+
+
+def check_on_interrupt(wish: str) -> None:
+    """Refuse anything but the two answers to Ctrl-C."""
+    if wish not in ("raise", "best"):
+        raise ValueError(f"Got on_interrupt={wish!r}, but expected 'raise' or 'best'.")
 
 
 def check_budget(n_evaluations: int) -> int:
