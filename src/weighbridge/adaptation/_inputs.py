@@ -34,6 +34,7 @@ from weighbridge._estimators import FittedRows, WeightedEstimator
 from weighbridge._findings import Finding, Option, Problem, escaped, nearest, shown, shown_file
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge._tables import Pair, Table, read_pair
+from weighbridge.criteria import ROW_LOSSES, AnswerError, answer_of, default_scoring
 from weighbridge.diagnostics import MOSTLY_SHARED, TELLS_APART
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import (
@@ -46,6 +47,7 @@ from weighbridge.ratios import (
     KnownRatio,
     NearestNeighbourRatio,
 )
+from weighbridge.search import AllFailedError
 
 # Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
 _MOST_DEPLOYMENT_ROWS = 200_000
@@ -356,6 +358,12 @@ def _try_model(name: str, model: Any, X: Any, y: Any, weight: Any, option: Optio
             (f"expected: one prediction for each row, shape ({len(few)},)",),
             option,
         )
+    main = ROW_LOSSES[default_scoring(tried)].response
+    if main != "decision_function":
+        numbers = not (main == "predict" and is_classifier(tried))
+        _call_own(
+            name, "when it predicts", lambda: answer_of(tried, main, few, numbers=numbers), option
+        )
 
 
 @contextmanager
@@ -367,6 +375,12 @@ def tried_models(models: Mapping[str, Any], X: Any, pair: Pair, option: Option) 
         yield
     except (InputError, MemoryError):
         raise
+    except (AnswerError, AllFailedError) as error:
+        if not models:
+            raise
+        raise _failure_of(
+            " or ".join(models), "in the middle of the work", error, option
+        ) from error
     # code that is not ours can raise anything
     except Exception as error:
         for name, model in models.items():

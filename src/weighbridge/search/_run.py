@@ -152,10 +152,14 @@ def _check_units(unit_weights: FloatArray) -> FloatArray:
     return units
 
 
+class AllFailedError(RuntimeError):
+    """Not one candidate could be evaluated."""
+
+
 def _check_successes(evaluations: Sequence[Evaluation]) -> None:
     if evaluations and all(evaluation.failed for evaluation in evaluations):
         point, message = evaluations[0].point, evaluations[0].error
-        raise RuntimeError(
+        raise AllFailedError(
             f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
             f"alpha={point.alpha:g}) with: {message}. Where every weighting fails the cause is "
             "seldom the weights: check whether the estimator fits these rows by itself, whether "
