@@ -706,7 +706,7 @@ class BrokenClassifier(LogisticRegression):
 def test_models_that_answer_nan_are_refused():
     with pytest.raises(ValueError, match="NaN or infinite at 50 of 50 calibration rows"):
         ConformalRegressor(Broken(), SHIFT).fit(*_regression(100, 0))
-    with pytest.raises(ValueError, match="probabilities that are NaN"):
+    with pytest.raises(ValueError, match="predict_proba is NaN or infinite in 50 of 50 rows"):
         ConformalClassifier(BrokenClassifier(), SHIFT).fit(*_classification(100, 0))
 
 

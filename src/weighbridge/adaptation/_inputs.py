@@ -51,6 +51,7 @@ from weighbridge.search import AllFailedError
 
 # Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
 _MOST_DEPLOYMENT_ROWS = 200_000
+_LARGEST = 1e150
 RATIOS: dict[str, Callable[[], Any]] = {
     "auto": AutoRatio,
     "classifier": ClassifierRatio,
@@ -120,6 +121,16 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
         )
         for name, why in _keys(X, X_target)
     ]
+    problems += [
+        Problem(
+            "WB109",
+            f"{shown(name)} holds values beyond {_LARGEST:g}, whose squares are infinite.",
+            (),
+            f"{option('drop', name)}, or divide the column by a constant",
+        )
+        for name in X.columns
+        if _largest(X[name]) > _LARGEST or _largest(X_target[name]) > _LARGEST
+    ]
     shared = FittedRows(X_target).known_beyond_chance(X)
     same = shared == len(X) and FittedRows(X).share(X_target) == 1
     if shared and not same and _mostly(shared, X, X_target):
@@ -133,6 +144,12 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
         )
     if problems:
         raise InputError(problems)
+
+
+def _largest(column: Any) -> float:
+    """Return the largest size of a number in a column; 0 where it holds none."""
+    values = column.to_numpy()
+    return float(np.nanmax(np.abs(values), initial=0)) if values.dtype.kind == "f" else 0.0
 
 
 def _mostly(shared: int, X: Any, X_target: Any) -> bool:
@@ -387,6 +404,23 @@ def tried_models(models: Mapping[str, Any], X: Any, pair: Pair, option: Option) 
             if _went_through(error, name, model):
                 raise _failure_of(name, "in the middle of the work", error, option) from error
         raise
+
+
+@contextmanager
+def refusals_told(option: Option) -> Iterator[None]:
+    """Tell what the package itself refuses in the middle of the work as a problem of the tables."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        # a library that is called with something odd is a defect of ours
+        last = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+        if not last.is_relative_to(Path(__file__).parents[1]):
+            raise
+        help = f"correct the tables, leave a column out, or {option('ratio', 'auto')}"
+        message = escaped(" ".join(str(error).split()))
+        raise InputError([Problem("WB707", message, (), help)]) from error
 
 
 def _failure_of(name: str, doing: str, error: Exception, option: Option) -> InputError:
