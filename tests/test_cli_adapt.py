@@ -277,7 +277,7 @@ class Inner(LogisticRegression):
         ("fails", "x", "fails when it is imported: ZeroDivisionError: division by zero."),
         ("own", "broken", "fails when it is made: KeyError. in own.py line 22, broken help"),
         ("own", "wrong", "fails when it is fitted: InvalidParameterError: The 'C' parameter"),
-        ("own", "Short", "predicts an array of shape (3,) for 20 rows. expected: one prediction"),
+        ("own", "Short", "Got Short, whose predict has shape (3,), not (20,); correct the model."),
         ("own", "Nan", "Got Nan, whose predict_proba is NaN or infinite in 20 of 20 rows; correct"),
         ("own", "Half", "Got Half, whose predict_proba has rows that are not between 0 and 1 with"),
         ("own", "One", "Got One, whose predict_proba has shape (20, 1), not (20, 2); correct the"),

@@ -642,7 +642,7 @@ def test_wrong_kinds_of_models_and_labels():
     with pytest.raises(ValueError, match=r"Got labels \[7\] that the model does not know"):
         ConformalClassifier(frozen, SHIFT).fit(X[:50], np.r_[np.full(25, 7), classes[:25]])
     two = FrozenEstimator(Ridge().fit(X, np.c_[y, y]))
-    with pytest.raises(ValueError, match=r"predictions have shape \(50, 2\)"):
+    with pytest.raises(ValueError, match=r"predict has shape \(50, 2\), not"):
         ConformalRegressor(two, SHIFT).fit(X[:50], y[:50])
     column = FrozenEstimator(Ridge().fit(X, y[:, None]))
     assert ConformalRegressor(column, SHIFT).fit(X, y).predict_interval(X).shape == (100, 2)
@@ -704,7 +704,7 @@ class BrokenClassifier(LogisticRegression):
 
 
 def test_models_that_answer_nan_are_refused():
-    with pytest.raises(ValueError, match="NaN or infinite at 50 of 50 calibration rows"):
+    with pytest.raises(ValueError, match="predict is NaN or infinite in 50 of 50 rows"):
         ConformalRegressor(Broken(), SHIFT).fit(*_regression(100, 0))
     with pytest.raises(ValueError, match="predict_proba is NaN or infinite in 50 of 50 rows"):
         ConformalClassifier(BrokenClassifier(), SHIFT).fit(*_classification(100, 0))

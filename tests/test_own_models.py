@@ -61,7 +61,7 @@ def test_probabilities_that_are_none(wrong):
     with pytest.raises(ValueError, match=blamed):
         ConformalClassifier(model, GaussianRatio()).fit(X, CLASSES, X_target=X_TARGET)
     with pytest.raises(ValueError, match=blamed):
-        label_shift(X, CLASSES, np.zeros(60), classifier=model)
+        label_shift(X, CLASSES, np.linspace(-1, 1, 60), classifier=model)
     with pytest.raises(ValueError, match=blamed):
         two_sample_test(X, X_TARGET, classifier=model)
 
@@ -74,7 +74,5 @@ def test_predictions_that_are_no_numbers(answer):
         assess(model, X, X[:, 0], X_TARGET, ratio=GaussianRatio())
     with pytest.raises(RuntimeError, match=f"candidates failed.*{blamed}"):
         ImportanceWeightedCV(model, GaussianRatio()).fit(X, X[:, 0], X_target=X_TARGET)
-    if not isinstance(answer, float):
-        return
-    with pytest.raises(ValueError, match=r"predictions that are NaN or infinite at 30 of 30"):
+    with pytest.raises(ValueError, match=blamed):
         ConformalRegressor(model, GaussianRatio()).fit(X, X[:, 0], X_target=X_TARGET)

@@ -49,15 +49,7 @@ from weighbridge.ratios import (
     source_log_ratio,
     source_log_weight,
 )
-from weighbridge.search import (
-    BayesianSearch,
-    Bounds,
-    GridSearch,
-    Journal,
-    SearchResult,
-    canonical,
-    check_on_interrupt,
-)
+from weighbridge.search import BayesianSearch, Bounds, GridSearch, Journal, SearchResult, canonical
 from weighbridge.weighting import Geodesic, mean_one
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -122,8 +114,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         than two seconds.
     on_interrupt : {"raise", "best"}, default="raise"
         What Ctrl-C does to a search. "raise": KeyboardInterrupt; a journal keeps what is finished.
-        "best": a `weighbridge.exceptions.SearchWarning`, and the answer is formed from the
-        candidates evaluated so far.
+        "best": a warning, and the answer is formed from the candidates evaluated so far.
 
     Attributes
     ----------
@@ -273,7 +264,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         check_parts(self.criterion, self.search)
         bounds = Bounds(self.lam_bounds, self.alpha_bounds)
         check_answer(self.answer, bounds.lam)
-        check_on_interrupt(self.on_interrupt)
         self._check_journal()
         fold_seed, search_seed, estimator_seed = _seeds(self.random_state)
         estimator = seeded(clone(self.estimator), estimator_seed)

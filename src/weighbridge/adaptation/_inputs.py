@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pickle import PicklingError
@@ -34,7 +35,7 @@ from weighbridge._estimators import FittedRows, WeightedEstimator
 from weighbridge._findings import Finding, Option, Problem, escaped, nearest, shown, shown_file
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge._tables import Pair, Table, read_pair
-from weighbridge.criteria import ROW_LOSSES, AnswerError, answer_of, default_scoring
+from weighbridge.criteria import AnswerError, answer_of
 from weighbridge.diagnostics import MOSTLY_SHARED, TELLS_APART
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import (
@@ -113,23 +114,8 @@ def _sample_note(table: Table) -> Iterator[Finding]:
 def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Option) -> None:
     """Refuse keys, and deployment rows that are training rows; the same table twice is fine."""
     problems = [
-        Problem(
-            "WB111",
-            f"{shown(name)} {why}.",
-            ("a running number or key does not describe the cases",),
-            option("drop", name),
-        )
-        for name, why in _keys(X, X_target)
-    ]
-    problems += [
-        Problem(
-            "WB109",
-            f"{shown(name)} holds values beyond {_LARGEST:g}, whose squares are infinite.",
-            (),
-            f"{option('drop', name)}, or divide the column by a constant",
-        )
-        for name in X.columns
-        if _largest(X[name]) > _LARGEST or _largest(X_target[name]) > _LARGEST
+        Problem(code, f"{shown(name)} {why}.", (evidence,), option("drop", name))
+        for code, name, why, evidence in _unusable(X, X_target)
     ]
     shared = FittedRows(X_target).known_beyond_chance(X)
     same = shared == len(X) and FittedRows(X).share(X_target) == 1
@@ -146,29 +132,27 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
         raise InputError(problems)
 
 
-def _largest(column: Any) -> float:
-    """Return the largest size of a number in a column; 0 where it holds none."""
-    values = column.to_numpy()
-    return float(np.nanmax(np.abs(values), initial=0)) if values.dtype.kind == "f" else 0.0
-
-
 def _mostly(shared: int, X: Any, X_target: Any) -> bool:
     return max(shared / len(X), FittedRows(X).share(X_target)) > MOSTLY_SHARED
 
 
-def _keys(X: Any, X_target: Any) -> Iterator[tuple[str, str]]:
-    """Yield columns of whole numbers that are no property of the cases, and what shows it."""
+def _unusable(X: Any, X_target: Any) -> Iterator[tuple[str, str, str, str]]:
+    """Yield columns that are no property of the cases, or too large, and what shows it."""
+    key = "a running number or key does not describe the cases"
     for name in X.columns:
         source, target = X[name].to_numpy(), X_target[name].to_numpy()
         if source.dtype.kind != "f":
             continue
         values = np.concatenate([source, target])
+        if np.nanmax(np.abs(values), initial=0) > _LARGEST:
+            why = f"holds values beyond {_LARGEST:g}"
+            yield "WB109", name, why, "their squares are infinite; or divide it by a constant"
         if not (values == np.rint(values)).all():  # NaN is not
             continue
         if _is_count(source) and _is_count(target):
-            yield name, "counts the rows of each file"
+            yield "WB111", name, "counts the rows of each file", key
         elif np.unique(values).size == values.size and _tells_apart(values, source.size):
-            yield name, "is different in every row and tells the files apart"
+            yield "WB111", name, "is different in every row and tells the files apart", key
 
 
 def _is_count(values: np.ndarray) -> bool:
@@ -368,19 +352,11 @@ def _try_model(name: str, model: Any, X: Any, y: Any, weight: Any, option: Optio
     tried = clone(model)
     _call_own(name, "when it is fitted", lambda: fit_with_weights(tried, X, y, weights), option)
     few = X.head(_ASKED)
-    predicted = _call_own(name, "when it predicts", lambda: np.shape(tried.predict(few)), option)
-    if predicted != (len(few),):
-        raise _failed(
-            f"{shown(name)} predicts an array of shape {predicted} for {len(few)} rows.",
-            (f"expected: one prediction for each row, shape ({len(few)},)",),
-            option,
-        )
-    main = ROW_LOSSES[default_scoring(tried)].response
-    if main != "decision_function":
-        numbers = not (main == "predict" and is_classifier(tried))
-        _call_own(
-            name, "when it predicts", lambda: answer_of(tried, main, few, numbers=numbers), option
-        )
+    for method in ("predict", "predict_proba"):
+        if hasattr(tried, method):
+            numbers = method == "predict_proba" or not is_classifier(tried)
+            ask = partial(answer_of, tried, method, few, numbers=numbers)
+            _call_own(name, "when it predicts", ask, option)
 
 
 @contextmanager

@@ -289,6 +289,7 @@ def answer_of(model: Any, method: str, X: Any, *, numbers: bool = True) -> np.nd
     """Ask a model about rows; refuse other shapes than it promises, and numbers that are none."""
     answer, n = np.asarray(getattr(model, method)(X)), _num_samples(X)
     shape = (n, len(model.classes_)) if method == "predict_proba" else (n,)
+    answer = answer[:, 0] if answer.shape == (n, 1) and shape == (n,) else answer
     problem = "" if answer.shape == shape else f"has shape {answer.shape}, not {shape}"
     if numbers and not problem:
         try:  # objects may hold numbers; text and complex numbers are none

@@ -19,7 +19,7 @@ from weighbridge.search._point import (
     named_points,
 )
 from weighbridge.search._result import Difference, SearchResult, weighted_mean
-from weighbridge.search._run import AllFailedError, GridSearch, Search, check_on_interrupt
+from weighbridge.search._run import AllFailedError, GridSearch, Search
 
 # Public names; the others serve the packages above.
 __all__ = [

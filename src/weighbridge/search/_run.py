@@ -41,12 +41,12 @@ def run(
     *,
     journal: Journal | None = None,
     progress: Progress | None = None,
-    on_interrupt: str = "raise",
+    best: bool = False,
 ) -> SearchResult:
     """Evaluate what is proposed, no model twice, and collect the result."""
     units = _check_units(objective.unit_weights)
     evaluations: list[Evaluation] = []
-    best = nan
+    least = nan
     interrupted = False
     try:
         with closing(_evaluations(objective, proposals, units, journal)) as stream:
@@ -55,10 +55,10 @@ def run(
                 if progress is None:
                     continue
                 if evaluation.losses is not None:
-                    best = float(np.fmin(best, weighted_mean(evaluation.losses, units).value))
-                progress(evaluation, len(evaluations), planned, best)
+                    least = float(np.fmin(least, weighted_mean(evaluation.losses, units).value))
+                progress(evaluation, len(evaluations), planned, least)
     except KeyboardInterrupt:
-        if on_interrupt != "best" or all(evaluation.failed for evaluation in evaluations):
+        if not best or all(evaluation.failed for evaluation in evaluations):
             raise
         interrupted = True
         warnings.warn(
@@ -189,17 +189,12 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         on_interrupt: str = "raise",
     ) -> SearchResult:
         """Minimise the objective; after Ctrl-C raise, or with "best" return what was found."""
-        check_on_interrupt(on_interrupt)
+        if on_interrupt not in ("raise", "best"):
+            raise ValueError(f"Got on_interrupt={on_interrupt!r}, but expected 'raise' or 'best'.")
         with self._surroundings():
             proposals, planned = self._plan(objective, bounds)
-            return run(
-                objective,
-                proposals,
-                planned,
-                journal=journal,
-                progress=progress,
-                on_interrupt=on_interrupt,
-            )
+            how = {"journal": journal, "progress": progress, "best": on_interrupt == "best"}
+            return run(objective, proposals, planned, **how)
 
     @abstractmethod
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
@@ -208,12 +203,6 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
     def _surroundings(self) -> AbstractContextManager[object]:
         """Return what must be set up around the whole search."""
         return nullcontext()
-
-
-def check_on_interrupt(wish: str) -> None:
-    """Refuse anything but the two answers to Ctrl-C."""
-    if wish not in ("raise", "best"):
-        raise ValueError(f"Got on_interrupt={wish!r}, but expected 'raise' or 'best'.")
 
 
 def check_budget(n_evaluations: int) -> int:

@@ -205,8 +205,6 @@ def _fitted(estimator: Any, X: Any, y: np.ndarray, sample_weight: FloatArray | N
         model.fit(X, y, sample_weight=sample_weight)
     else:
         fit_with_weights(model, X, y, sample_weight)
-    if isinstance(model, ImportanceWeightedCV):
-        model.on_interrupt = estimator.on_interrupt
     return model
 
 
