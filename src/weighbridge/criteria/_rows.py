@@ -293,7 +293,7 @@ def answer_of(model: Any, method: str, X: Any, *, numbers: bool = True) -> np.nd
     problem = "" if answer.shape == shape else f"has shape {answer.shape}, not {shape}"
     if numbers and not problem:
         try:  # objects may hold numbers; text and complex numbers are none
-            casting = "unsafe" if answer.dtype == object else "same_kind"
+            casting: Any = "unsafe" if answer.dtype == object else "same_kind"
             answer = answer.astype(float, casting=casting)
             problem = _number_problem(answer)
         except (TypeError, ValueError):

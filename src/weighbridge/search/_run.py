@@ -193,8 +193,8 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
             raise ValueError(f"Got on_interrupt={on_interrupt!r}, but expected 'raise' or 'best'.")
         with self._surroundings():
             proposals, planned = self._plan(objective, bounds)
-            how = {"journal": journal, "progress": progress, "best": on_interrupt == "best"}
-            return run(objective, proposals, planned, **how)
+            best = on_interrupt == "best"
+            return run(objective, proposals, planned, journal=journal, progress=progress, best=best)
 
     @abstractmethod
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
