@@ -371,9 +371,8 @@ def tried_models(models: Mapping[str, Any], X: Any, pair: Pair, option: Option) 
     except (AnswerError, AllFailedError) as error:
         if not models:
             raise
-        raise _failure_of(
-            " or ".join(models), "in the middle of the work", error, option
-        ) from error
+        name = " or ".join(models)
+        raise _failure_of(name, "in the middle of the work", error, option) from error
     # code that is not ours can raise anything
     except Exception as error:
         for name, model in models.items():
@@ -404,12 +403,8 @@ def _failure_of(name: str, doing: str, error: Exception, option: Option) -> Inpu
     said = escaped(" ".join(f"{type(error).__name__}: {error}".split())).rstrip(": .")
     said = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
     message = f"the model {shown(name)} fails {doing}: {said}."
-    return _failed(message, tuple(_place(error, name)), option)
-
-
-def _failed(message: str, evidence: tuple[str, ...], option: Option) -> InputError:
     help = f"correct the model, or take another: {option('model', 'linear')}"
-    return InputError([Problem("WB706", message, evidence, help)])
+    return InputError([Problem("WB706", message, tuple(_place(error, name)), help)])
 
 
 def _place(error: Exception, name: str) -> Iterator[str]:

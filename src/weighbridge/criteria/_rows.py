@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -306,7 +305,7 @@ def answer_of(model: Any, method: str, X: Any, *, numbers: bool = True) -> np.nd
 
 def _number_problem(answer: np.ndarray) -> str:
     """Say what is wrong with numbers; those of classes are probabilities."""
-    rows = answer.reshape(len(answer), math.prod(answer.shape[1:]))
+    rows = answer if answer.ndim == 2 else answer[:, None]
     bad = int((~np.isfinite(rows).all(axis=1)).sum())
     if bad:
         return f"is NaN or infinite in {bad} of {len(rows)} rows"
