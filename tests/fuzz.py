@@ -49,7 +49,7 @@ NUMBERS = {
     "id": lambda rng, n, shift: np.arange(n) + 10**9,
     "constant": lambda rng, n, shift: np.full(n, 7),
     "tails": lambda rng, n, shift: rng.standard_cauchy(n) * 10**6 + shift,
-    "large": lambda rng, n, shift: rng.normal(shift, 1, n) * 1e150,
+    "large": lambda rng, n, shift: rng.normal(shift, 1, n) * 1e140,
     "small": lambda rng, n, shift: rng.normal(shift, 1, n) * 1e-200,
     "huge": lambda rng, n, shift: rng.normal(shift, 1, n) * 1e300,
     "scales": lambda rng, n, shift: 10.0 ** rng.integers(-12, 12, n) + shift,
