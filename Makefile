@@ -13,7 +13,7 @@ MORE  := (more or hypothesis) and $(APART)
 # A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-more test-all test-slow test-torch test-browser test-oldest lint format house docs bench bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
+.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-oldest lint format house docs bench bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,12 @@ test-more: $(VENV)/.test ## what make test leaves out: more examples of each law
 	$(BIN)/python $(PYTEST) -m "$(MORE)" --hypothesis-profile=more tests docs README.md
 
 test-all: test test-more test-browser test-torch ## all tests but make test-slow and make test-oldest
+	$(MAKE) test-fuzz N=60
+
+N ?= 2000
+SEED ?= 0
+test-fuzz: $(VENV)/.test ## N=2000 random tables through every command (60 of them within a minute)
+	$(BIN)/python tests/fuzz.py $(N) --seed $(SEED)
 
 test-slow: $(VENV)/.test ## Monte Carlo tests, which take minutes each
 	$(BIN)/python $(PYTEST) -m slow tests

@@ -244,6 +244,31 @@ def wrong():
 
 def broken():
     raise KeyError
+
+class Nan(LogisticRegression):
+    def predict_proba(self, X):
+        return super().predict_proba(X) * float("nan")
+
+class Half(LogisticRegression):
+    def predict_proba(self, X):
+        return super().predict_proba(X) / 2
+
+class One(LogisticRegression):
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, :1]
+
+class LateNan(Nan):
+    def predict_proba(self, X):
+        return (Nan if self.weighted_ else LogisticRegression).predict_proba(self, X)
+    def fit(self, X, y, sample_weight=None):
+        self.weighted_ = sample_weight is not None and sample_weight.std() > 1e-9
+        return super().fit(X, y, sample_weight)
+
+class Inner(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        if len(y) < 300:
+            raise RuntimeError("too few rows")
+        return super().fit(X, y, sample_weight)
 """
 # Others, which also print, and want to leave or to be interrupted.
 LEAVING = """
@@ -287,7 +312,22 @@ def signalled():
         ("fails", "x", "fails when it is imported: ZeroDivisionError: division by zero."),
         ("own", "broken", "fails when it is made: KeyError. in own.py line 22, broken help"),
         ("own", "wrong", "fails when it is fitted: InvalidParameterError: The 'C' parameter"),
-        ("own", "Short", "predicts an array of shape (3,) for 20 rows. expected: one prediction"),
+        ("own", "Short", "Got Short, whose predict has shape (3,), not (20,); correct the model."),
+        ("own", "Nan", "Got Nan, whose predict_proba is NaN or infinite in 20 of 20 rows; correct"),
+        ("own", "Half", "Got Half, whose predict_proba has rows that are not between 0 and 1 with"),
+        ("own", "One", "Got One, whose predict_proba has shape (20, 1), not (20, 2); correct the"),
+        pytest.param(
+            *("own", "LateNan", "in the middle of the work: AnswerError: Got"),
+            marks=pytest.mark.more,
+        ),
+        pytest.param(
+            *(
+                "own",
+                "Inner",
+                "in the middle of the work: AllFailedError: All 15 candidates failed",
+            ),
+            marks=pytest.mark.more,
+        ),
         ("own", "Late", "in the middle of the work: RuntimeError: too few rows. in own.py line 11"),
     ],
 )
@@ -306,7 +346,8 @@ def test_a_failure_inside_an_own_model_is_not_a_defect_of_ours(
     assert f'"{model}"' in text
     assert words in text
     assert "Traceback" not in result.stderr
-    assert not (tmp_path / "out").exists()
+    left = (each.name for each in (tmp_path / "out").glob("*"))
+    assert all(each.startswith("unfinished-") for each in left)  # where a search had begun
     if name == "broken":
         shown = run(*ADAPT, "--model", model, "--out", tmp_path / "out", "--debug").stderr
         assert "Traceback" in shown

@@ -3,6 +3,8 @@
 One estimator of each kind is checked by `make test`, the others by `make test-more`.
 """
 
+import doctest
+from pathlib import Path
 from unittest import SkipTest
 
 import numpy as np
@@ -14,9 +16,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
+from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.ratios import (
     KLIEP,
     KMM,
@@ -110,7 +113,21 @@ def _searched(inner):
     return ImportanceWeightedCV(inner, ratio, search=GridSearch(3, 2), random_state=0)
 
 
+def _declared_by_the_guide():
+    """Return the checks that fail by design with their reason, as the guide writes them down."""
+    page = Path(__file__).parents[1] / "docs" / "guide" / "estimator.rst"
+    parts = doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8"))
+    names = {}
+    for part in parts:
+        if part.source.startswith(("reason = ", "held_out = ")):
+            exec(part.source, names)
+    return names["held_out"]
+
+
+HELD_OUT = _declared_by_the_guide()
 few_rows = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.SearchWarning")
+# the blobs of these checks are small, and hardly overlap
+little_overlap = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
 
 
 @few_rows
@@ -133,15 +150,25 @@ def test_importance_weighted_cv_of_other_models(estimator, check):
 
 
 def _check_as_a_search(estimator, check):
-    # A row of weight 2 is held out as one row; of two copies, one may be held out while the other
-    # is fitted. No estimator that holds rows out can treat them alike.
-    if "sample_weight_equivalence" in str(check):
-        pytest.xfail("held-out rows: a weight of 2 is not two copies")
+    if check.func.__name__ in HELD_OUT:
+        pytest.xfail(HELD_OUT[check.func.__name__])
     _check_as_the_inner_estimator(estimator, check)
 
 
-# the blobs of these checks are small, and hardly overlap
-little_overlap = pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
+@few_rows
+@little_overlap
+@pytest.mark.more
+@pytest.mark.parametrize("make", [_searched, ConformalRegressor, ConformalClassifier])
+def test_the_guide_names_the_checks_that_fail(make):
+    """What the guide says fails is all that fails, and does fail."""
+    inner = REGRESSOR if make is ConformalRegressor else CLASSIFIER
+    model = (
+        _searched(inner)
+        if make is _searched
+        else make(inner, KnownRatio(GentleLogRatio()), random_state=0)
+    )
+    found = check_estimator(model, expected_failed_checks=HELD_OUT, on_skip=None)
+    assert {each["check_name"] for each in found if each["status"] == "xfail"} == set(HELD_OUT)
 
 
 @little_overlap

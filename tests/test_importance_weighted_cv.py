@@ -556,12 +556,32 @@ def test_all_candidates_fail():
         model.fit(X, rare)
 
 
-def test_an_interrupted_search_keeps_what_it_has():
+INTERRUPTED = ImportanceWeightedCV(
+    Fragile(interrupt_at=25),
+    TILT,
+    criterion=CrossValidation(5),
+    search=GridSearch(6, 2),
+    random_state=0,
+)
+
+
+def test_ctrl_c_stops_a_script_and_the_journal_keeps_what_is_finished(tmp_path):
     X, y = _plain_regression()
     Fragile.fits = 0
-    model = ImportanceWeightedCV(
-        Fragile(interrupt_at=25), TILT, criterion=CrossValidation(5), search=GridSearch(6, 2)
-    )
+    model = clone(INTERRUPTED).set_params(journal=tmp_path / "search.jsonl")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "estimator_")
+    assert len(model.journal.read_text().splitlines()) == 1 + 4  # its head, and four evaluations
+    model.fit(X, y)
+    whole = clone(INTERRUPTED).fit(X, y)
+    assert model.search_result_.to_dict()["values"] == whole.search_result_.to_dict()["values"]
+
+
+def test_an_interrupted_search_gives_the_best_so_far_on_request():
+    X, y = _plain_regression()
+    Fragile.fits = 0
+    model = clone(INTERRUPTED).set_params(on_interrupt="best")
     with pytest.warns(SearchWarning, match="interrupted after"):
         model.fit(X, y)
     assert model.search_result_.interrupted
@@ -668,9 +688,7 @@ def test_progress(capsys, curved, monkeypatch):
 def test_warnings_point_to_the_line_of_the_caller():
     X, y = _plain_regression()
     Fragile.fits = 0
-    model = ImportanceWeightedCV(
-        Fragile(interrupt_at=25), TILT, criterion=CrossValidation(5), search=GridSearch(6, 2)
-    )
+    model = clone(INTERRUPTED).set_params(on_interrupt="best")
     with pytest.warns((SearchWarning, DataConversionWarning)) as caught:
         model.fit(X, y[:, None])
     assert {each.category for each in caught} == {SearchWarning, DataConversionWarning}
@@ -685,6 +703,7 @@ def test_warnings_point_to_the_line_of_the_caller():
     [
         ({"answer": "best"}, "Got answer='best', but expected one of stack, guard, argmin"),
         ({"lam_bounds": (0.5, 1)}, "exclude lam = 0.*answer='argmin'"),
+        ({"on_interrupt": "keep"}, "Got on_interrupt='keep', but expected 'raise' or 'best'"),
         ({"lam_bounds": (1, 0)}, "reversed"),
         ({"alpha_bounds": (3, 1)}, "reversed"),
         ({"lam_bounds": (0, 2)}, "between 0"),

@@ -392,8 +392,11 @@ def test_losses_that_are_not_finite_are_failures(search):
 @all_searches
 def test_an_interrupt_after_a_success_ends_the_search(search):
     objective = Bowl(stop=3)
+    with pytest.raises(KeyboardInterrupt):  # nobody takes half a search for a whole one
+        search(objective)
+    objective = Bowl(stop=3)
     with pytest.warns(SearchWarning, match="interrupted after 2 of"):
-        result = search(objective)
+        result = search(objective, on_interrupt="best")
     assert result.interrupted
     assert points_of(result) == named_points()[:2]
     assert objective.closed == len(objective.calls)
@@ -403,7 +406,9 @@ def test_an_interrupt_after_a_success_ends_the_search(search):
 @pytest.mark.parametrize("fail", [(), lambda point: True], ids=["at once", "after failures"])
 def test_an_interrupt_before_any_success_goes_on(search, fail):
     with pytest.raises(KeyboardInterrupt):
-        search(Bowl(stop=3 if fail else 1, fail=fail))
+        search(Bowl(stop=3 if fail else 1, fail=fail), on_interrupt="best")
+    with pytest.raises(ValueError, match="on_interrupt='keep', but expected 'raise' or 'best'"):
+        search(Bowl(), on_interrupt="keep")
 
 
 @all_searches
@@ -415,7 +420,7 @@ def test_an_interrupt_in_the_report_closes_the_objective(search):
             raise KeyboardInterrupt
 
     with pytest.warns(SearchWarning, match="interrupted after 2"):
-        search(objective, progress=stop_at_two)
+        search(objective, progress=stop_at_two, on_interrupt="best")
     assert objective.closed == len(objective.calls)
 
 

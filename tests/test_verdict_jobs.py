@@ -175,8 +175,9 @@ def test_an_interrupted_assessment_goes_on_from_its_journal(toy, tmp_path):
 
 
 def test_a_search_that_is_interrupted_decides_nothing(toy):
-    """An estimator by itself takes the best found so far; a verdict takes all or nothing."""
-    own = ImportanceWeightedCV(Interrupted(), search=GridSearch(lam=3, alpha=2), random_state=0)
+    """An estimator by itself may take the best found so far; a verdict takes all or nothing."""
+    search = GridSearch(lam=3, alpha=2)
+    own = ImportanceWeightedCV(Interrupted(), search=search, random_state=0, on_interrupt="best")
     stopped, _ = fits_of(15, lambda: assess(own, *toy, **TWO))
     assert stopped is None
 

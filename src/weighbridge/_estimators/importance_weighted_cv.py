@@ -114,6 +114,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     verbose : int, optional
         0 is silent, 1 shows progress. Default: progress on a terminal once a search takes longer
         than two seconds.
+    on_interrupt : {"raise", "best"}, default="raise"
+        What Ctrl-C does to a search. "raise": KeyboardInterrupt; a journal keeps what is finished.
+        "best": a warning, and the answer is formed from the candidates evaluated so far.
 
     Attributes
     ----------
@@ -169,6 +172,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     StandardScaler, MinMaxScaler, MaxAbsScaler, PolynomialFeatures or frozen transformers in a
     pipeline. Rows in blocks are not remembered by the model.
 
+    It holds rows out, so scikit-learn's ``check_estimator`` needs ``expected_failed_checks``; the
+    guide to `weighbridge.ImportanceWeighted` has them with their reason.
+
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
@@ -199,8 +205,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     25
     """
 
-    # an interrupted search gives the best found so far; a verdict wants it whole or not at all
-    _stops_early = True
+    on_interrupt = "raise"  # in models saved before it was a parameter
     _single_output = True
 
     def __init__(
@@ -217,6 +222,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int | None = None,
+        on_interrupt: str = "raise",
     ):
         self.estimator = estimator
         self.ratio = ratio
@@ -229,6 +235,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.on_interrupt = on_interrupt
 
     @with_callbacks
     @np.errstate(under="ignore")
@@ -333,14 +340,15 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             search = _SURFACE if objective.solved_together else Handful()
         progress = SearchProgress(self.verbose, self)
         journal = None if self.journal is None else Journal(self.journal)
+        wish = {} if self.on_interrupt == "raise" else {"on_interrupt": self.on_interrupt}
         try:
             result: SearchResult = search(
-                objective, bounds, journal=journal, progress=progress.listener
+                objective, bounds, journal=journal, progress=progress.listener, **wish
             )
         finally:
             progress.close()
-        if result.interrupted and not self._stops_early:
-            raise KeyboardInterrupt
+        if result.interrupted and self.on_interrupt == "raise":
+            raise KeyboardInterrupt  # a search of one's own may return early
         if result.failures:
             point, message = result.failures[0]
             warnings.warn(

@@ -2,7 +2,7 @@
 
 from weighbridge.adaptation._adapt import Settings, adapt, run
 from weighbridge.adaptation._adaptation import Adaptation, save
-from weighbridge.adaptation._inputs import Inputs, read_inputs
+from weighbridge.adaptation._inputs import Inputs, read_inputs, refusals_told
 from weighbridge.adaptation._result import (
     actual_errors,
     feature_differences,

@@ -30,6 +30,7 @@ from weighbridge.adaptation._inputs import (
     Inputs,
     make_model,
     read_inputs,
+    refusals_told,
     tried_models,
 )
 from weighbridge.adaptation._result import actual_errors
@@ -218,6 +219,7 @@ def run(
     imported = _imported(asked.models, settings)
     with (
         threadpool_limits(settings.n_parallel if settings.n_jobs > 0 else os.cpu_count()),
+        refusals_told(option),
         tried_models(imported, inputs.X, pair, option),
     ):
         verdicts = assess_models(

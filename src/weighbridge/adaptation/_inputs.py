@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pickle import PicklingError
@@ -34,6 +35,7 @@ from weighbridge._estimators import FittedRows, WeightedEstimator
 from weighbridge._findings import Finding, Option, Problem, escaped, nearest, shown, shown_file
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge._tables import Pair, Table, read_pair
+from weighbridge.criteria import AnswerError, answer_of
 from weighbridge.diagnostics import MOSTLY_SHARED, TELLS_APART
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import (
@@ -46,9 +48,11 @@ from weighbridge.ratios import (
     KnownRatio,
     NearestNeighbourRatio,
 )
+from weighbridge.search import AllFailedError
 
 # Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
 _MOST_DEPLOYMENT_ROWS = 200_000
+_LARGEST = 1e150
 RATIOS: dict[str, Callable[[], Any]] = {
     "auto": AutoRatio,
     "classifier": ClassifierRatio,
@@ -110,13 +114,8 @@ def _sample_note(table: Table) -> Iterator[Finding]:
 def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Option) -> None:
     """Refuse keys, and deployment rows that are training rows; the same table twice is fine."""
     problems = [
-        Problem(
-            "WB111",
-            f"{shown(name)} {why}.",
-            ("a running number or key does not describe the cases",),
-            option("drop", name),
-        )
-        for name, why in _keys(X, X_target)
+        Problem(code, f"{shown(name)} {why}.", (evidence,), option("drop", name))
+        for code, name, why, evidence in _unusable(X, X_target)
     ]
     shared = FittedRows(X_target).known_beyond_chance(X)
     same = shared == len(X) and FittedRows(X).share(X_target) == 1
@@ -137,19 +136,23 @@ def _mostly(shared: int, X: Any, X_target: Any) -> bool:
     return max(shared / len(X), FittedRows(X).share(X_target)) > MOSTLY_SHARED
 
 
-def _keys(X: Any, X_target: Any) -> Iterator[tuple[str, str]]:
-    """Yield columns of whole numbers that are no property of the cases, and what shows it."""
+def _unusable(X: Any, X_target: Any) -> Iterator[tuple[str, str, str, str]]:
+    """Yield columns that are no property of the cases, or too large, and what shows it."""
+    key = "a running number or key does not describe the cases"
     for name in X.columns:
         source, target = X[name].to_numpy(), X_target[name].to_numpy()
         if source.dtype.kind != "f":
             continue
         values = np.concatenate([source, target])
+        if np.nanmax(np.abs(values), initial=0) > _LARGEST:
+            why = f"holds values beyond {_LARGEST:g}"
+            yield "WB109", name, why, "their squares are infinite; or divide it by a constant"
         if not (values == np.rint(values)).all():  # NaN is not
             continue
         if _is_count(source) and _is_count(target):
-            yield name, "counts the rows of each file"
+            yield "WB111", name, "counts the rows of each file", key
         elif np.unique(values).size == values.size and _tells_apart(values, source.size):
-            yield name, "is different in every row and tells the files apart"
+            yield "WB111", name, "is different in every row and tells the files apart", key
 
 
 def _is_count(values: np.ndarray) -> bool:
@@ -349,13 +352,11 @@ def _try_model(name: str, model: Any, X: Any, y: Any, weight: Any, option: Optio
     tried = clone(model)
     _call_own(name, "when it is fitted", lambda: fit_with_weights(tried, X, y, weights), option)
     few = X.head(_ASKED)
-    predicted = _call_own(name, "when it predicts", lambda: np.shape(tried.predict(few)), option)
-    if predicted != (len(few),):
-        raise _failed(
-            f"{shown(name)} predicts an array of shape {predicted} for {len(few)} rows.",
-            (f"expected: one prediction for each row, shape ({len(few)},)",),
-            option,
-        )
+    for method in ("predict", "predict_proba"):
+        if hasattr(tried, method):
+            numbers = method == "predict_proba" or not is_classifier(tried)
+            ask = partial(answer_of, tried, method, few, numbers=numbers)
+            _call_own(name, "when it predicts", ask, option)
 
 
 @contextmanager
@@ -367,6 +368,11 @@ def tried_models(models: Mapping[str, Any], X: Any, pair: Pair, option: Option) 
         yield
     except (InputError, MemoryError):
         raise
+    except (AnswerError, AllFailedError) as error:
+        if not models:
+            raise
+        name = " or ".join(models)
+        raise _failure_of(name, "in the middle of the work", error, option) from error
     # code that is not ours can raise anything
     except (Exception, SystemExit) as error:
         for name, model in models.items():
@@ -375,17 +381,30 @@ def tried_models(models: Mapping[str, Any], X: Any, pair: Pair, option: Option) 
         raise
 
 
+@contextmanager
+def refusals_told(option: Option) -> Iterator[None]:
+    """Tell what the package itself refuses in the middle of the work as a problem of the tables."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        # a library that is called with something odd is a defect of ours
+        last = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+        if not last.is_relative_to(Path(__file__).parents[1]):
+            raise
+        help = f"correct the tables, leave a column out, or {option('ratio', 'auto')}"
+        message = escaped(" ".join(str(error).split()))
+        raise InputError([Problem("WB707", message, (), help)]) from error
+
+
 def _failure_of(name: str, doing: str, error: BaseException, option: Option) -> InputError:
     """Return the failure of a model in words: which, when, and what it said."""
     said = escaped(" ".join(f"{type(error).__name__}: {error}".split())).rstrip(": .")
     said = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
     message = f"the model {shown(name)} fails {doing}: {said}."
-    return _failed(message, tuple(_place(error, name)), option)
-
-
-def _failed(message: str, evidence: tuple[str, ...], option: Option) -> InputError:
     help = f"correct the model, or take another: {option('model', 'linear')}"
-    return InputError([Problem("WB706", message, evidence, help)])
+    return InputError([Problem("WB706", message, tuple(_place(error, name)), help)])
 
 
 def _place(error: BaseException, name: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from weighbridge._findings import cli_option
 from weighbridge._tables import read_blocks
-from weighbridge.adaptation import Inputs, inputs_dict, read_inputs
+from weighbridge.adaptation import Inputs, inputs_dict, read_inputs, refusals_told
 from weighbridge.cli._inputs import block_rows, size_text
 from weighbridge.ratios import fit_ratio, is_fitted
 
@@ -44,9 +45,11 @@ class TwoTables(Inputs):
             "keep": list(asked["keep"]) or None,
         }
 
-    def threads(self, jobs: int) -> Any:
-        """Return a context in which the libraries underneath use that many threads."""
-        return threadpool_limits(min(jobs, os.cpu_count() or 1))
+    @contextmanager
+    def threads(self, jobs: int) -> Iterator[None]:
+        """Let the libraries underneath use that many threads; tell refusals as findings."""
+        with threadpool_limits(min(jobs, os.cpu_count() or 1)), refusals_told(cli_option):
+            yield
 
     def fitted_ratio(self) -> Any:
         """Return the ratio, fitted unless it is known."""

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from weighbridge.conformal._calibrated import CalibratedEstimator, Part
 from weighbridge.conformal._report import ConformalReport
+from weighbridge.criteria import answer_of
 
 
 class ConformalClassifier(CalibratedEstimator):
@@ -149,7 +150,7 @@ class ConformalClassifier(CalibratedEstimator):
         )
 
     def _sets(self, X: Any, limit: np.ndarray) -> np.ndarray:
-        chances = np.asarray(self.estimator_.predict_proba(X), dtype=float)
+        chances = answer_of(self.estimator_, "predict_proba", X)
         return self._score_of(chances) <= limit[:, None]
 
     def _checked_labels(self, y: np.ndarray) -> np.ndarray:
@@ -195,9 +196,7 @@ class ConformalClassifier(CalibratedEstimator):
                 f"{list(estimator.classes_[:5])}); no set can hold them. Leave such rows out, or "
                 "fit the model to some of them."
             )
-        chances = np.asarray(estimator.predict_proba(part.X), dtype=float)
-        if np.isnan(chances).any():
-            raise ValueError("Got probabilities that are NaN at calibration rows; fix the model.")
+        chances = answer_of(estimator, "predict_proba", part.X)
         column = np.searchsorted(estimator.classes_, part.y)
         return models["_score_of"](chances)[np.arange(part.n_rows), column]
 

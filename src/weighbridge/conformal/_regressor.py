@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge.conformal._calibrated import CalibratedEstimator, Part
 from weighbridge.conformal._report import ConformalReport
+from weighbridge.criteria import answer_of
 from weighbridge.ratios import is_fitted
 
 _FOLDS = 5
@@ -84,6 +85,9 @@ class ConformalRegressor(CalibratedEstimator):
     own share of the weights exceeds ``1 - coverage``: there the calibration rows cannot tell. A
     `weighbridge.exceptions.OverlapWarning` (WB307) says when that is so for most of the target.
 
+    It holds rows out, so scikit-learn's ``check_estimator`` needs ``expected_failed_checks``; the
+    guide to `weighbridge.ImportanceWeighted` has them with their reason.
+
     Examples
     --------
     >>> import numpy as np
@@ -134,7 +138,7 @@ class ConformalRegressor(CalibratedEstimator):
             Lower and upper ends, infinite where the calibration rows cannot tell.
         """
         half = self._half_width(X)
-        centre = _one_a_row(self.estimator_.predict(X))
+        centre = answer_of(self.estimator_, "predict", X)
         return np.column_stack([centre - half, centre + half])
 
     def report(self, X: Any) -> ConformalReport:
@@ -200,37 +204,19 @@ class ConformalRegressor(CalibratedEstimator):
         for train, test in folds.split(part.y):
             model = self._fit_inner(part.take(train), ratio, X_target)
             held = part.take(test)
-            errors[test] = np.abs(held.y - _one_a_row(model.predict(held.X)))
+            errors[test] = np.abs(held.y - answer_of(model, "predict", held.X))
         return errors
 
     def _scores(self, models: dict[str, Any], part: Part) -> np.ndarray:
-        errors = np.abs(part.y - _one_a_row(models["estimator_"].predict(part.X)))
-        unusable = int((~np.isfinite(errors)).sum())
-        if unusable:
-            raise ValueError(
-                f"Got predictions that are NaN or infinite at {unusable} of {part.n_rows} "
-                "calibration rows; look for such values in X, or fix the model."
-            )
+        errors = np.abs(part.y - answer_of(models["estimator_"], "predict", part.X))
         return errors / _sizes(models["scale_"], part.X)
-
-
-def _one_a_row(predicted: Any) -> np.ndarray:
-    predicted = np.asarray(predicted, dtype=float)
-    if predicted.ndim == 2 and predicted.shape[1] == 1:
-        return predicted[:, 0]
-    if predicted.ndim != 1:
-        raise ValueError(
-            f"Got a model whose predictions have shape {predicted.shape}; an interval takes one "
-            "number for each row. Calibrate one model for each output."
-        )
-    return predicted
 
 
 def _sizes(scale: Any, X: Any) -> Any:
     """Return the expected size of an error at each row; 1 without a model of it."""
     if scale is None:
         return 1.0
-    sizes = _one_a_row(scale.predict(X))
+    sizes = answer_of(scale, "predict", X)
     wrong = int((~((sizes > 0) & (sizes < np.inf))).sum())
     if wrong:
         raise ValueError(

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from weighbridge._data import check_count, take_rows
 from weighbridge.blocks import one_thread
+from weighbridge.criteria import answer_of
 from weighbridge.diagnostics._domain import small_trees
 from weighbridge.diagnostics._samples import coded_classes
 from weighbridge.ratios import QuadraticFeatures, TableEncoder, stacked_table
@@ -68,9 +69,9 @@ class ClassPosterior:
         held_out, others = np.empty((rows.size, n_classes)), np.zeros((new.size, n_classes))
         for train, test in split:
             fitted = clone(model).fit(take_rows(seen, train), codes[train])
-            held_out[test] = fitted.predict_proba(take_rows(seen, test))
+            held_out[test] = answer_of(fitted, "predict_proba", take_rows(seen, test))
             if new.size:
-                others += np.asarray(fitted.predict_proba(unseen)) / len(split)
+                others += answer_of(fitted, "predict_proba", unseen) / len(split)
         return held_out, others
 
     def _models(

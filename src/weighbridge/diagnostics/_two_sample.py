@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from weighbridge._data import RowScores, canonical_order, check_count, take_rows
+from weighbridge.criteria import answer_of
 from weighbridge.ratios import TableEncoder, stacked_table
 
 Array = np.ndarray[Any, Any]
@@ -257,9 +258,9 @@ def _classifier_scores(classifier: Any, table: Any, labels: Array, fold: Array) 
         model = clone(classifier).fit(take_rows(table, train), labels[train].astype(int))
         held_out = take_rows(table, test)
         if hasattr(model, "decision_function"):
-            scores[test] = np.asarray(model.decision_function(held_out)).ravel()
+            scores[test] = answer_of(model, "decision_function", held_out)
         else:
-            scores[test] = np.asarray(model.predict_proba(held_out))[:, 1]
+            scores[test] = answer_of(model, "predict_proba", held_out)[:, 1]
     return scores
 
 

@@ -2,7 +2,7 @@
 
 A search is called with an objective and bounds, and returns a `SearchResult`. All of them try the
 named points (ERM, IWERM, ...) first, evaluate no model twice, keep what is finished in a `Journal`
-if they are given one, and end with what they have when they are interrupted.
+if they are given one, and after Ctrl-C return what they have if that is asked of them.
 """
 
 from weighbridge.search._bayesian import BayesianSearch, expected_improvement
@@ -19,7 +19,7 @@ from weighbridge.search._point import (
     named_points,
 )
 from weighbridge.search._result import Difference, SearchResult, weighted_mean
-from weighbridge.search._run import GridSearch, Handful, Search
+from weighbridge.search._run import AllFailedError, GridSearch, Handful, Search
 
 # Public names; the others serve the packages above.
 __all__ = [

@@ -41,11 +41,12 @@ def run(
     *,
     journal: Journal | None = None,
     progress: Progress | None = None,
+    best: bool = False,
 ) -> SearchResult:
     """Evaluate what is proposed, no model twice, and collect the result."""
     units = _check_units(objective.unit_weights)
     evaluations: list[Evaluation] = []
-    best = nan
+    least = nan
     interrupted = False
     try:
         with closing(_evaluations(objective, proposals, units, journal)) as stream:
@@ -54,10 +55,10 @@ def run(
                 if progress is None:
                     continue
                 if evaluation.losses is not None:
-                    best = float(np.fmin(best, weighted_mean(evaluation.losses, units).value))
-                progress(evaluation, len(evaluations), planned, best)
+                    least = float(np.fmin(least, weighted_mean(evaluation.losses, units).value))
+                progress(evaluation, len(evaluations), planned, least)
     except KeyboardInterrupt:
-        if all(evaluation.failed for evaluation in evaluations):
+        if not best or all(evaluation.failed for evaluation in evaluations):
             raise
         interrupted = True
         warnings.warn(
@@ -151,10 +152,14 @@ def _check_units(unit_weights: FloatArray) -> FloatArray:
     return units
 
 
+class AllFailedError(RuntimeError):
+    """Not one candidate could be evaluated."""
+
+
 def _check_successes(evaluations: Sequence[Evaluation]) -> None:
     if evaluations and all(evaluation.failed for evaluation in evaluations):
         point, message = evaluations[0].point, evaluations[0].error
-        raise RuntimeError(
+        raise AllFailedError(
             f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
             f"alpha={point.alpha:g}) with: {message}. Where every weighting fails the cause is "
             "seldom the weights: check whether the estimator fits these rows by itself, whether "
@@ -181,11 +186,15 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         *,
         journal: Journal | None = None,
         progress: Progress | None = None,
+        on_interrupt: str = "raise",
     ) -> SearchResult:
-        """Minimise the objective."""
+        """Minimise the objective; after Ctrl-C raise, or with "best" return what was found."""
+        if on_interrupt not in ("raise", "best"):
+            raise ValueError(f"Got on_interrupt={on_interrupt!r}, but expected 'raise' or 'best'.")
         with self._surroundings():
             proposals, planned = self._plan(objective, bounds)
-            return run(objective, proposals, planned, journal=journal, progress=progress)
+            best = on_interrupt == "best"
+            return run(objective, proposals, planned, journal=journal, progress=progress, best=best)
 
     @abstractmethod
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:

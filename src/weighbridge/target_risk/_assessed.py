@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._estimators import is_estimated
@@ -24,7 +24,7 @@ from weighbridge._findings import (
     pareto_threshold,
 )
 from weighbridge.blocks import one_thread
-from weighbridge.criteria import respond
+from weighbridge.criteria import answer_of, respond
 from weighbridge.ratios import outside_support
 from weighbridge.target_risk._influence import (
     Influence,
@@ -329,7 +329,9 @@ def _raw_responses(estimator: Any) -> dict[str, Response]:
 
 
 def _ask(model: Any, X: Any, method: str) -> np.ndarray:
-    return np.asarray(getattr(model, method)(X))
+    if method == "decision_function":  # one number a row, a class or a pair of classes
+        return np.asarray(model.decision_function(X))
+    return answer_of(model, method, X, numbers=not (method == "predict" and is_classifier(model)))
 
 
 def _weighted_metric(

@@ -198,14 +198,13 @@ def _fitted(estimator: Any, X: Any, y: np.ndarray, sample_weight: FloatArray | N
     """Fit a copy of an estimator; a search that was interrupted is no result here."""
     model = clone(estimator)
     if isinstance(model, ImportanceWeightedCV):
-        model._stops_early = False
+        model.on_interrupt = "raise"
     if sample_weight is None:
         model.fit(X, y)
     elif isinstance(model, WeightedEstimator):
         model.fit(X, y, sample_weight=sample_weight)
     else:
         fit_with_weights(model, X, y, sample_weight)
-    vars(model).pop("_stops_early", None)
     return model
 
 

@@ -20,7 +20,7 @@ from weighbridge._pass_weights import weight_parameter
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import CrossValidation, has_closed_form
 from weighbridge.diagnostics import Diagnosis, shift_word
-from weighbridge.exceptions import OverlapWarning, SearchWarning
+from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import weighting_or_default
 from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
@@ -93,8 +93,6 @@ def assess_models(
     with warnings.catch_warnings(), one_thread():
         # what they say about overlap is among the findings
         warnings.simplefilter("ignore", OverlapWarning)
-        # an interruption goes on to the caller
-        warnings.filterwarnings("ignore", "The search was interrupted", SearchWarning)
         stage = Stage(stages, "shift", 2 + len(models) * (1 + int(question.cv)))
         first = next(iter(estimators.values()))
         problem = RiskProblem(first, X, y, X_target, sample_weight, question)
