@@ -210,7 +210,7 @@ class TableEncoder:
     def numbers(self, X: Any) -> Any:
         """Return the rows as standardised numbers without gaps."""
         if self.sparse:
-            return _finite_sparse(X) @ _diagonal(self.scale)
+            return finite_sparse(X) @ _diagonal(self.scale)
         return self._encoded(*self.split(X))
 
     def numbers_and_keys(self, X: Any, row_keys: RowKeys) -> tuple[np.ndarray, np.ndarray]:
@@ -265,14 +265,14 @@ class TableEncoder:
             X = X.toarray()
         if is_numeric_array(X) and not any(self.is_text):
             X = np.asarray(X, dtype=np.float64)[:, self.order]  # a frame in fit, its numbers now
-            _refuse_infinite(X, self.number_labels)
+            refuse_infinite(X, self.number_labels)
             return X, []
         columns = read_columns(X, self.is_text)
         places = [j for j in self.order if not self.is_text[j]]
         numbers = np.empty((X.shape[0], len(places)))
         for k, j in enumerate(places):
             numbers[:, k] = columns[j]
-        _refuse_infinite(numbers, self.number_labels)
+        refuse_infinite(numbers, self.number_labels)
         return numbers, [columns[j] for j in self.order if self.is_text[j]]
 
     def _refuse_outliers(self, few: np.ndarray, deviation: np.ndarray) -> None:
@@ -361,7 +361,7 @@ def _level_codes(text: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def _sparse_scale(X: Any, codes: np.ndarray) -> np.ndarray:
-    X = _finite_sparse(X)
+    X = finite_sparse(X)
     largest = abs(X).max(axis=0).toarray().ravel()
     near_one = np.ldexp(1.0, np.clip(-np.frexp(largest)[1], -1000, 1000))
     X = X @ _diagonal(near_one)
@@ -376,7 +376,8 @@ def _sparse_scale(X: Any, codes: np.ndarray) -> np.ndarray:
     return np.where(varies, near_one / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
 
 
-def _finite_sparse(X: Any) -> Any:
+def finite_sparse(X: Any) -> Any:
+    """Return a sparse table as rows; refuse one with NaN or infinity."""
     X = sp.csr_array(X, dtype=np.float64)
     if not np.isfinite(X.data).all():
         raise ValueError(
@@ -390,7 +391,8 @@ def _diagonal(values: np.ndarray) -> Any:
     return sp.dia_array((values[None, :], [0]), shape=(values.size, values.size))
 
 
-def _refuse_infinite(numbers: np.ndarray, labels: list[str]) -> None:
+def refuse_infinite(numbers: np.ndarray, labels: list[str]) -> None:
+    """Refuse infinite numbers, by the name of their column."""
     infinite = np.isinf(numbers).any(axis=0)
     if infinite.any():
         raise ValueError(
