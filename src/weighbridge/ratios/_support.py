@@ -309,7 +309,7 @@ class _Places:
         value, column = rows.data, rows.indices
         gap = np.maximum(np.maximum(value - high[column], low[column] - value), 0)
         place = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        self.squared_gaps = np.bincount(place, gap**2, rows.shape[0])
+        self.squared_gaps += np.bincount(place, gap**2, rows.shape[0])
         self.source, self.drawn = source, rows
 
 
