@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
-from weighbridge._findings import Estimate, Numbers
+from weighbridge._findings import Estimate, Numbers, Stages
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
-from weighbridge.ratios import KnownRatio
+from weighbridge.ratios import GaussianRatio, KnownRatio
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict import assess
 from weighbridge.verdict._candidates import candidate_names
@@ -539,3 +539,27 @@ def test_of_a_log_the_unweighted_model_is_kept_with_a_rough_figure():
     actual = np.sqrt(np.mean((model.fit(X, y).predict(X_target) - y_target) ** 2))
     assert risk.state == "flagged"
     assert risk.estimate.value == pytest.approx(actual, rel=0.3)
+
+
+class _Listener(Stages):
+    wants_news = True
+
+    def __init__(self):
+        super().__init__()
+        self.news = []
+
+    def heard(self, topic, news):
+        self.news.append((topic, news))
+
+
+class _Unfit(GaussianRatio):
+    def fit(self, X, y):
+        raise RuntimeError("the ratio is fitted")
+
+
+def test_what_lies_outside_is_told_before_anything_is_fitted():
+    X, X_target = np.random.default_rng(0).normal(size=(2, 60, 3))
+    listener = _Listener()
+    with pytest.raises(RuntimeError, match="the ratio is fitted"):
+        assess(Ridge(), X, X[:, 0], X_target + 10, ratio=_Unfit(), progress=listener)
+    assert listener.news == [("outside", 1.0)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from weighbridge._findings.numbers import percent
+from weighbridge._findings.numbers import Record, percent
 from weighbridge.exceptions import OverlapWarning
 
 ENOUGH, THIN, BROKEN = "enough", "thin", "broken"
@@ -93,7 +93,7 @@ def outside_share(
 
 
 @dataclass(frozen=True, repr=False)
-class OverlapJudgement:
+class OverlapJudgement(Record):
     """The word and what it rests on.
 
     Parameters
@@ -114,20 +114,7 @@ class OverlapJudgement:
 
     word: str
     reason: str = ""
-    can_weight: bool = True
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            ``word`` and ``reason``.
-        """
-        return {"word": self.word, "reason": self.reason}
-
-    def __repr__(self) -> str:
-        return str(self)
+    can_weight: bool = field(default=True, repr=False)  # follows from the numbers
 
     def __str__(self) -> str:
         return f"{self.word}: {self.reason}" if self.reason else self.word

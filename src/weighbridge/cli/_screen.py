@@ -171,10 +171,7 @@ class Narration(Stages):
         from weighbridge._findings import OUTSIDE, percent
 
         if share > OUTSIDE:
-            self.say(
-                f"  outside  {percent(share)} of the deployment rows lie outside the training data "
-                "(WB302)"
-            )
+            self.say(f"  outside  {percent(share)} of the deployment rows (WB302)")
 
     def finish(self) -> None:
         """End the last stage."""

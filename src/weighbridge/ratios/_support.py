@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from weighbridge._data import (
     read_columns,
     take_rows,
 )
-from weighbridge._findings import percent
+from weighbridge._findings import Record, percent
 from weighbridge.blocks import as_rows, is_blocks, row_blocks
 from weighbridge.ratios._encoder import MAX_LEVELS, RARE, finite_sparse, refuse_infinite
 from weighbridge.ratios._stack_samples import stacked_table
@@ -43,7 +43,7 @@ FEW_TO_NAME = 10
 
 
 @dataclass(frozen=True, repr=False)
-class Support:
+class Support(Record):
     """How much of the target lies outside the source.
 
     Parameters
@@ -76,19 +76,6 @@ class Support:
     threshold: float
     unseen_levels: tuple[str, ...]
     unseen_share: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            One entry for each field.
-        """
-        return {**asdict(self), "unseen_levels": list(self.unseen_levels)}
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         more = [f"{len(self.unseen_levels) - 3} more"] * (len(self.unseen_levels) > 3)
@@ -183,7 +170,8 @@ def _support(stacked: Any, codes: Array, max_rows: int, random_state: Any) -> Su
     p, q = float(outside.mean()), float(found.single[drawn].mean())
     share = (p - q) / (1 - q) if p > q else 0.0
     unseen_share = float(found.marked[codes == 1].mean())
-    return Support(share, p, q, threshold, found.unseen_levels, unseen_share)
+    unseen = tuple(name for name, _ in found.counts.most_common(MOST_LEVELS_SHOWN))
+    return Support(share, p, q, threshold, unseen, unseen_share)
 
 
 def _far(source: Any, rows: Any, limit: float) -> Array:
@@ -230,14 +218,8 @@ class _Places:
                 self._look_at_text(label, column, name)
             else:
                 refuse_infinite(column[:, None], [label])
-                self._look_at_gaps(name, np.isnan(column))
-                self._look_at_numbers(column)
+                self._look_at_numbers(column, name)
         self.source, self.drawn = map(np.column_stack, zip(*self.columns, strict=True))
-
-    @property
-    def unseen_levels(self) -> tuple[str, ...]:
-        """What is not in the source, most frequent first."""
-        return tuple(name for name, _ in self.counts.most_common(MOST_LEVELS_SHOWN))
 
     def _look_at_text(self, label: str, column: Array, gap_name: str) -> None:
         missing = np.array([value is None for value in column])
@@ -268,13 +250,12 @@ class _Places:
         marks = np.eye(frequent.size + 1)
         self.columns.append((marks[place[level[self.codes == 0]]], marks[place[level[self.rows]]]))
 
-    def _look_at_gaps(self, name: str, gaps: Array) -> None:
+    def _look_at_numbers(self, column: Array, gap_name: str) -> None:
+        """Add a column in spreads from the target's median, where missing values are."""
+        gaps = np.isnan(column)
         if gaps.any() and not gaps[self.codes == 0].any():
             self.marked |= gaps
-            self.counts[name] += int(gaps.sum())
-
-    def _look_at_numbers(self, column: Array) -> None:
-        """Add a column in spreads from the target's median, where missing values are."""
+            self.counts[gap_name] += int(gaps.sum())
         if not np.nanmin(column, initial=np.inf) < np.nanmax(column, initial=-np.inf):
             return
         self.n_varying += 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers
+from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers, Record
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
@@ -16,7 +16,7 @@ HELPS, NO_GAIN, UNKNOWN = "helps", "no gain", "unknown"
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Record):
     """The answer to one question.
 
     Parameters
@@ -42,16 +42,6 @@ class Answer:
     word: str
     evidence: str
     advice: str
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            ``question``, ``word``, ``evidence``, ``advice``.
-        """
-        return dict(vars(self))
 
     @property
     def _role(self) -> str | None:
