@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 # A row is outside beyond these distances from all source values, in spreads: on root mean square
 # over the columns, and in a single one. Chosen by simulation, with what follows: 20 source rows
-# leave 3 % of a normal target outside in 1 column, 7 % in 3, next to none in 10 or more.
+# leave 3 % of a normal target outside in 1 column, 7 % in 3, 2 % in 10 or 50; 100 rows none.
 GAP, GAP_OF_ONE = 0.5, 1.6
 # Distances grow like logarithms beyond so many spreads: heavy tails have large gaps.
 STRAIGHT = 3.0
