@@ -169,9 +169,8 @@ def _support(stacked: Any, codes: Array, max_rows: int, random_state: Any) -> Su
     outside[near[_far(found.source, found.drawn[near], threshold**2 * d)]] = True
     p, q = float(outside.mean()), float(found.single[drawn].mean())
     share = (p - q) / (1 - q) if p > q else 0.0
-    unseen_share = float(found.marked[codes == 1].mean())
     unseen = tuple(name for name, _ in found.counts.most_common(MOST_LEVELS_SHOWN))
-    return Support(share, p, q, threshold, unseen, unseen_share)
+    return Support(share, p, q, threshold, unseen, float(found.marked[codes == 1].mean()))
 
 
 def _far(source: Any, rows: Any, limit: float) -> Array:
