@@ -328,3 +328,11 @@ def test_a_slow_model_says_so_and_whether_more_jobs_would_help(seconds, jobs, co
 def test_several_slow_models_are_one_line():
     work = Workload(("boosting", "forest"), 12345, 7200, n_folds=5)
     assert workload_text(work, 1, 1) == "boosting, forest: about 12,000 fits, about 2.0 h"
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.2, ""), (0.5, "  outside  50 % of the deployment")])
+def test_files_that_hardly_overlap_are_told_at_once(share, text):
+    stream = Stream(terminal=False)
+    Narration(Screen(stream), quiet=False, clock=Clock()).say_outside(share)
+    assert stream.getvalue().startswith(text)
+    assert bool(stream.getvalue()) == bool(text)

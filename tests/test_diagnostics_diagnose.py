@@ -142,7 +142,10 @@ def test_the_words_of_overlap():
     assert judged(outside=0.34) == "broken"
     assert judged(outside=0.33) == "thin"
     assert judged(outside=0.10) == "enough"
-    assert judged(worth=9.9) == "broken"
+    assert judged(worth=9.9, outside=0.051) == "broken"
+    # told apart, and yet covered: only weights are useless
+    assert judged(worth=9.9, outside=0.05) == "thin"
+    assert judged(worth=9.9, outside=0.34) == "broken"
     assert judged(worth=99.0, n_parameters=10) == "thin"
     assert judged(worth=101.0, n_parameters=10) == "enough"
     assert judged(tail_index=0.71) == "thin"
@@ -151,7 +154,7 @@ def test_the_words_of_overlap():
 
 
 def test_a_judgement_can_be_stored_and_printed():
-    judgement = judge_overlap(n_rows=400, worth=6.0, tail_index=1.1, outside=0.0)
+    judgement = judge_overlap(n_rows=400, worth=6.0, tail_index=1.1, outside=0.06)
     assert judgement.to_dict() == {
         "word": "broken",
         "reason": "the full ratio has 6 effective rows of 400",

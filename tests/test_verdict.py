@@ -1,12 +1,14 @@
 """The verdict: words by rule, sentences by situation, and right answers on known problems."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.signal import lfilter
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -17,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
-from weighbridge._findings import Estimate, Numbers
+from weighbridge._findings import Estimate, Numbers, Stages
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
-from weighbridge.ratios import KnownRatio
+from weighbridge.ratios import GaussianRatio, KnownRatio
 from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict import assess
 from weighbridge.verdict._candidates import candidate_names
@@ -510,3 +512,54 @@ def test_a_generator_is_a_seed():
         for _ in range(2)
     )
     assert one.to_dict() == other.to_dict()
+
+
+def _log(n, seed=3, d=6, keep=0.999):
+    """Two halves of a log, each row like the one before it, and what is measured at each."""
+    rng = np.random.default_rng(seed)
+    rows = lfilter([np.sqrt(1 - keep**2)], [1, -keep], rng.normal(size=(40_000, d)), axis=0)
+    rows = rows[-20_000 :: 20_000 // (2 * n)] + 0.05 * rng.normal(size=(2 * n, d))
+    y = rows[:, 0] + np.sin(rows[:, 1]) + 0.3 * rng.normal(size=2 * n)
+    return rows[:n], y[:n], rows[n:], y[n:]
+
+
+def test_of_a_log_the_unweighted_model_is_kept_with_a_rough_figure():
+    """The halves are told apart almost perfectly, no weights are left, and yet each is covered."""
+    X, y, X_target, y_target = _log(1000)
+    model = LinearRegression()
+    verdict = assess(model, X, y, X_target, random_state=0)
+    assert verdict.report.auc.value > 0.9
+    assert verdict.report.full.ess < 10
+    assert verdict.report.support.share < 0.05
+    assert (verdict.overlap, verdict.use, verdict.weighting) == ("thin", "none", "no gain")
+    assert [each.name for each in verdict.candidates] == ["none"]
+    assert re.fullmatch(r"Keep the unweighted model: .+, a rough figure", verdict.sentence)
+    assert verdict.answer("weighting").evidence == "too few effective rows to weight by"
+    risk = verdict.candidates[0].risk
+    actual = np.sqrt(np.mean((model.fit(X, y).predict(X_target) - y_target) ** 2))
+    assert risk.state == "flagged"
+    assert risk.estimate.value == pytest.approx(actual, rel=0.3)
+
+
+class _Listener(Stages):
+    wants_news = True
+
+    def __init__(self):
+        super().__init__()
+        self.news = []
+
+    def heard(self, topic, news):
+        self.news.append((topic, news))
+
+
+class _Unfit(GaussianRatio):
+    def fit(self, X, y):
+        raise RuntimeError("the ratio is fitted")
+
+
+def test_what_lies_outside_is_told_before_anything_is_fitted():
+    X, X_target = np.random.default_rng(0).normal(size=(2, 60, 3))
+    listener = _Listener()
+    with pytest.raises(RuntimeError, match="the ratio is fitted"):
+        assess(Ridge(), X, X[:, 0], X_target + 10, ratio=_Unfit(), progress=listener)
+    assert listener.news == [("outside", 1.0)]

@@ -445,7 +445,7 @@ def _overlap(
 ) -> OverlapJudgement:
     """Judge the overlap, by what `diagnose` and `assess` look at as well."""
     remembered = getattr(innermost(ratio), "_outside", None)
-    outside = 0.0 if remembered is None else remembered.of_most
+    outside = None if remembered is None else remembered.of_most
     if X_target is not None:
         with suppress(TypeError, ValueError):  # a table that only a pipeline of the ratio can read
             outside = share_outside(X, X_target, sample_weight)

@@ -6,10 +6,11 @@ import difflib
 import json
 import shlex
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from typing import Protocol
 
+from weighbridge._findings.numbers import Record
 from weighbridge.exceptions import Problem as Problem
 
 # Arguments of Python that take several names, and so are written as lists.
@@ -95,7 +96,7 @@ LEVELS = ("note", "warning", "error")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Record):
     """One finding, the same in Python, at the terminal and in a report.
 
     Parameters
@@ -124,16 +125,6 @@ class Finding:
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise ValueError(f"Got level={self.level!r}, but expected one of {', '.join(LEVELS)}.")
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            ``code``, ``level``, ``message``, ``help``.
-        """
-        return asdict(self)
 
     def __str__(self) -> str:
         return f"{self.level} {self.code}: {self.message} {self.help}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 MINUS = "−"
 INFINITY = "∞"
@@ -211,6 +212,30 @@ def _common_exponent(size: float) -> int:
 
 def _with_sign(value: float, text: str) -> str:
     return f"+{text}" if value > 0 and text.strip("0.,") else text
+
+
+@dataclass(frozen=True, repr=False)
+class Record:
+    """Plain values with a text: what they are in JSON, and where they are shown."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON.
+
+        Returns
+        -------
+        dict
+            All fields; None stands for NaN, a list for a tuple.
+        """
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self) if each.repr}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return list(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,11 @@ class Job:
         """Do the work; nothing is written but the journals of searches."""
         session, journal = self.session, self._journal()
         session.on_interrupt = lambda: _kept(journal)
-        session.narration.on_news = {"read": self._say_read, "work": self._say_work}
+        session.narration.on_news = {
+            "read": self._say_read,
+            "outside": session.narration.say_outside,
+            "work": self._say_work,
+        }
         from sklearn import config_context
 
         from weighbridge.adaptation import Settings, run

@@ -77,7 +77,7 @@ def _compute(
     from sklearn import config_context
 
     from weighbridge.cli._two_tables import read_two
-    from weighbridge.diagnostics import Diagnosis
+    from weighbridge.diagnostics import Diagnosis, outside_support
 
     session.narration("read", 0, 1)
     two = read_two(train, deploy, settings)
@@ -85,6 +85,8 @@ def _compute(
     session.narration.detail("shift", f"ratio ({two.ratio_name}), domain classifier, tests")
     session.narration("shift", 0, 1)
     with two.threads(settings["jobs"]), config_context(working_memory=settings["working_memory"]):
+        support = outside_support(two.X, two.X_target, random_state=settings["seed"])
+        session.narration.say_outside(support.share)
         diagnosis = Diagnosis(
             two.fitted_ratio(),
             two.X,

@@ -170,6 +170,13 @@ class Narration(Stages):
         if topic in self.on_news:
             self.on_news[topic](news)
 
+    def say_outside(self, share: float) -> None:
+        """Say at once, before any fit, that the files hardly overlap."""
+        from weighbridge._findings import OUTSIDE, percent
+
+        if share > OUTSIDE:
+            self.say(f"  outside  {percent(share)} of the deployment rows (WB302)")
+
     def finish(self) -> None:
         """End the last stage."""
         self.end()

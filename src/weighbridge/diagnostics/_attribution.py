@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from weighbridge._data import check_count, distinct_values
+from weighbridge._findings import Record
 from weighbridge.blocks import one_thread
 from weighbridge.diagnostics._domain import (
     CrossFittedDomain,
@@ -32,7 +33,7 @@ MAX_BINS = 64
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureAttribution:
+class FeatureAttribution(Record):
     """How much of the shift is in one feature.
 
     Parameters
@@ -57,19 +58,6 @@ class FeatureAttribution:
     fall: float
     standard_error: float
     alone: float
-
-    def to_dict(self) -> dict[str, str | float]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            ``name``, ``fall``, ``standard_error``, ``alone``.
-        """
-        return asdict(self)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         return (

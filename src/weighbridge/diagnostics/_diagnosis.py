@@ -255,8 +255,8 @@ def diagnose(
     Notes
     -----
     Large samples are represented by 20,000 random rows each in the domain classifier and its
-    attribution, by 10,000 in the two-sample test and in the search for nearest rows. Weights,
-    balance and tests of single features take all rows.
+    attribution, by 10,000 in the two-sample test; 10,000 target rows look for the nearest source
+    row. Weights, balance and tests of single features take all rows.
 
     `sample_weight` counts in the effective rows, because a fit gets both weights together.
     Everything else looks at the rows as they are, as the ratio does.

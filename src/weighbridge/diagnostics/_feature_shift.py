@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from weighbridge._findings import Record
 from weighbridge.diagnostics._features import Feature, read_features
 
 # Numbers with no more different values than this are compared value by value.
@@ -24,7 +25,7 @@ EXACT_ROWS = 300
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureShift:
+class FeatureShift(Record):
     """How far one feature differs between the samples, as `feature_shift` finds it.
 
     Parameters
@@ -54,20 +55,6 @@ class FeatureShift:
     test: str
     p_value: float
     p_adjusted: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            All fields; None for a distance that is not known.
-        """
-        fields = asdict(self)
-        return {**fields, "distance": None if math.isnan(self.distance) else self.distance}
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         if math.isnan(self.distance):

@@ -10,7 +10,7 @@ import numpy as np
 
 from weighbridge._data import take_rows
 from weighbridge._estimators import FittedRows
-from weighbridge._findings import BROKEN, CODES, THIN, Finding, percent
+from weighbridge._findings import BROKEN, CODES, SOME_OUTSIDE, THIN, Finding, percent
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._features import Feature, features_of
 from weighbridge.diagnostics._samples import Samples, in_a_sentence, listed
@@ -112,8 +112,6 @@ def _is_key(feature: Feature) -> bool:
 
 # Standardised differences beyond this are worth mentioning, before and after weighting.
 DIFFERENT = 0.1
-# Share of the target rows outside the source that is worth mentioning.
-FEW_OUTSIDE = 0.05
 # Share of the rows that carry half of the weight, below which few rows decide.
 FEW_ROWS = 0.02
 # AUC after weighting, its interval included, from which on the ratio has missed something.
@@ -204,7 +202,9 @@ def _of_overlap(report: ShiftReport) -> Iterator[Finding]:
             "warning",
             f"Overlap is thin: {report.overlap_judgement.reason}.",
             "Prefer a smaller lam or alpha > 1, which caps every weight, and read all figures for "
-            "the deployment as rough.",
+            "the deployment as rough."
+            if report.overlap_judgement.can_weight
+            else "Keep the unweighted model, and read all figures for the deployment as rough.",
         )
 
 
@@ -218,7 +218,7 @@ def _of_support(report: ShiftReport) -> Iterator[Finding]:
             f"Never seen in training: {shown}.",
             "Deployment rows that have it count as outside the training data.",
         )
-    if report.support.share > FEW_OUTSIDE and report.overlap != BROKEN:
+    if report.support.share > SOME_OUTSIDE and report.overlap != BROKEN:
         yield Finding(
             "WB304",
             "warning",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from weighbridge._data import RowScores, canonical_order, check_count, take_rows
+from weighbridge._findings import Record
 from weighbridge.criteria import answer_of
 from weighbridge.ratios import TableEncoder, stacked_table
 
@@ -30,7 +31,7 @@ DISTANCE_ROWS, ROWS_IN_FOLD = 1000, 4
 
 
 @dataclass(frozen=True, repr=False)
-class TwoSampleTest:
+class TwoSampleTest(Record):
     """Result of a two-sample test.
 
     Parameters
@@ -55,19 +56,6 @@ class TwoSampleTest:
     p_value: float
     n_permutations: int
     n_rows: int
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            ``statistic``, ``p_value``, ``n_permutations``, ``n_rows``.
-        """
-        return asdict(self)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from weighbridge._data import (
     refuse_bad,
     to_numpy,
 )
-from weighbridge._findings import pareto_threshold, percent
+from weighbridge._findings import Record, pareto_threshold, percent
 from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._samples import in_memory, sum_of_stretches
 from weighbridge.diagnostics._sums import WeightSums
@@ -126,7 +126,7 @@ def pareto_k(weights: Any) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class WeightSummary:
+class WeightSummary(Record):
     """Effective rows and tail of weights, as `summarize_weights` finds them.
 
     Parameters
@@ -170,19 +170,6 @@ class WeightSummary:
     pareto_k: float
     pareto_limit: float
     lam_cap: float
-
-    def to_dict(self) -> dict[str, float | int | None]:
-        """Return the numbers, ready for JSON.
-
-        Returns
-        -------
-        dict
-            All fields; None stands for NaN.
-        """
-        return {name: None if math.isnan(value) else value for name, value in asdict(self).items()}
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         lines = [

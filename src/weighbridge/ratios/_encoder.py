@@ -297,14 +297,14 @@ class TableEncoder:
             X = finite_sparse(X).toarray()
         if is_numeric_array(X) and not any(self.is_text):
             X = np.asarray(X, dtype=np.float64)[:, self.order]  # a frame in fit, its numbers now
-            _refuse_infinite(X, self.number_labels)
+            refuse_infinite(X, self.number_labels)
             return X, []
         columns = read_columns(X, self.is_text)
         places = [j for j in self.order if not self.is_text[j]]
         numbers = np.empty((X.shape[0], len(places)))
         for k, j in enumerate(places):
             numbers[:, k] = columns[j]
-        _refuse_infinite(numbers, self.number_labels)
+        refuse_infinite(numbers, self.number_labels)
         return numbers, [columns[j] for j in self.order if self.is_text[j]]
 
     def _refuse_outliers(self, few: np.ndarray, deviation: np.ndarray) -> None:
@@ -427,7 +427,8 @@ def _diagonal(values: np.ndarray) -> Any:
     return sp.dia_array((values[None, :], [0]), shape=(values.size, values.size))
 
 
-def _refuse_infinite(numbers: np.ndarray, labels: list[str]) -> None:
+def refuse_infinite(numbers: np.ndarray, labels: list[str]) -> None:
+    """Refuse infinite numbers, by the name of their column."""
     infinite = np.isinf(numbers).any(axis=0)
     if infinite.any():
         raise ValueError(

@@ -3,58 +3,60 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from weighbridge._data import (
-    RowScores,
+    canonical_order,
     check_count,
     column_labels,
     gap_name,
     read_columns,
-    shuffled,
     take_rows,
 )
-from weighbridge._findings import percent
+from weighbridge._findings import Record, percent
 from weighbridge.blocks import as_rows, is_blocks, row_blocks
-from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._encoder import MAX_LEVELS, RARE, finite_sparse, refuse_infinite
 from weighbridge.ratios._stack_samples import stacked_table
 
 Array = np.ndarray[Any, Any]
 
-# Share of the source rows that are nearer to another source row than the threshold.
-QUANTILE = 0.99
-# A column whose source values lie in a range says nothing below this many standard deviations
-# beyond it: the largest of many rows is exceeded by chance, by so much it is not.
-MARGIN = 2.0
-# A text that is different in most rows is a name, which no other row can have.
+# A row is outside beyond these distances from all source values, in spreads: on root mean square
+# over the columns, and in a single one. Chosen by simulation, with what follows: 20 source rows
+# leave 3 % of a normal target outside in 1 column, 7 % in 3, 2 % in 10 or 50; 100 rows none.
+GAP, GAP_OF_ONE = 0.5, 1.6
+# Distances grow like logarithms beyond so many spreads: heavy tails have large gaps.
+STRAIGHT = 3.0
+# Where the source is wider, its range without the few outermost rows is so many spreads.
+RANGE, OUTERMOST = 6.0, 5
+# A text that is different in most target rows is a name, which no other row can have.
 MOST_UNIQUE = 0.5
 MOST_LEVELS_SHOWN = 20
-# Rows of a sample, drawn at random, between which distances are computed.
+# Target rows, drawn at random, whose distances are computed.
 MOST_ROWS = 10_000
 # Levels with fewer rows share a name: no single row is to be known by it.
 FEW_TO_NAME = 10
 
 
 @dataclass(frozen=True, repr=False)
-class Support:
+class Support(Record):
     """How much of the target lies outside the source.
 
     Parameters
     ----------
     share : float
-        Share of the target rows outside, beyond that of source rows outside the other source rows.
+        Share of the target rows outside, beyond `single_share`.
     target_share : float
-        Share of the target rows that are far from every source row.
-    source_share : float
-        The same for source rows and the *other* source rows, about 1 %.
+        Share of the target rows outside.
+    single_share : float
+        Share of the target rows with a level of a category that no other target row has.
     threshold : float
-        Distance to the nearest source row from which a row is outside, in standard deviations.
+        Distance to the nearest source row from which a row is outside: the root mean square over
+        the columns, in spreads.
     unseen_levels : tuple of str
         Levels of categories (``site=west``) and missing values (``bmi missing``) that no source row
         has, the most frequent first; at most 20. Levels with fewer than 10 rows are one, "other".
@@ -70,23 +72,10 @@ class Support:
 
     share: float
     target_share: float
-    source_share: float
+    single_share: float
     threshold: float
     unseen_levels: tuple[str, ...]
     unseen_share: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            One entry for each field.
-        """
-        return {**asdict(self), "unseen_levels": list(self.unseen_levels)}
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         more = [f"{len(self.unseen_levels) - 3} more"] * (len(self.unseen_levels) > 3)
@@ -109,7 +98,7 @@ def outside_support(
     X_target : same type, of shape (n_target, n_features)
         Target rows.
     max_rows : int, default=10_000
-        A sample with more rows is represented by that many of them, drawn at random, where
+        A target with more rows is represented by that many of them, drawn at random, where
         distances are computed.
     random_state : int, RandomState instance or None, default=0
         Draws these rows.
@@ -121,20 +110,21 @@ def outside_support(
 
     Notes
     -----
-    A target row is outside if
+    Numbers are measured in spreads: of the target (a standard deviation that heavy tails do not
+    inflate) or, if that is more, a sixth of the source's range without its five outermost rows on
+    either side. Beyond three spreads distances grow like logarithms. A target row is outside if
 
-    - its nearest source row is farther away than 99 % of the source rows are from the nearest other
-      source row (that is not their copy); numbers count in standard deviations of the source, a
-      category as described for ratios; or
-    - one of its numbers lies beyond all source values by more than two of their standard
-      deviations, or differs from a value that all source rows share (distances over many columns
-      hide a single one); or
+    - on root mean square over the d columns its numbers are more than half a spread from every
+      source value of their column, or one of them more than 1.6; or
+    - its nearest source row is farther away than two rows usually are from each other, by root mean
+      square more than ``sqrt(2 d / (d + 3))`` spreads; another level of a category counts as two
+      rows usually do, levels with fewer than five target rows are one; or
     - it has a level, or a missing value, in a column where no source row has it.
 
-    Source rows are outside the other source rows now and then, by construction about 1 % of them,
-    and more where texts are often unique (a column where most are is left out). With the share q of
-    source rows and the share p of target rows, ``(p - q) / (1 - q)`` is shown, or 0: 1 for samples
-    that are apart; without shift 0 up to chance (about ``1 / n_source`` below 100 source rows).
+    Nothing here shrinks when the source grows: more source rows, or copies of them, never put
+    another target row outside. Rare levels are missing in any sample, and a column where most
+    target rows have one of their own is left out. With the share q of target rows whose level no
+    other target row has and the share p of rows outside, ``(p - q) / (1 - q)`` is shown, or 0.
 
     Examples
     --------
@@ -164,117 +154,152 @@ def share_outside(X: Any, X_target: Any, sample_weight: Array | None) -> float:
 
 
 def _support(stacked: Any, codes: Array, max_rows: int, random_state: Any) -> Support:
-    unseen = _Unseen(stacked, codes)
-    encoder = TableEncoder().fit(stacked, codes)
-    rng = check_random_state(random_state)
-    places = [rows[:max_rows] for rows in shuffled(stacked, codes, rng)]
-    source, target = (encoder.numbers(take_rows(stacked, rows)) for rows in places)
-    beyond = np.zeros(places[1].size, dtype=bool)
-    if not encoder.sparse:
-        ranges = _Ranges(encoder, stacked, np.flatnonzero(codes == 0))
-        beyond = ranges.beyond(target)
-        source, target = ranges.in_deviations(source), ranges.in_deviations(target)
-    distance, own, group = _distances(source, target)
-    threshold = float(np.quantile(own, QUANTILE, method="higher"))
-    target_far = (distance > threshold) | beyond | unseen.marked[places[1]]
-    source_far = (own[group] > threshold) | unseen.lonely[places[0]]
-    p, q = float(target_far.mean()), float(source_far.mean())
+    drawn = np.flatnonzero(codes == 1)
+    if drawn.size > max_rows:
+        # the source has no say in which rows are drawn
+        order = canonical_order(take_rows(stacked, drawn))
+        rng = check_random_state(random_state)
+        drawn = drawn[order[rng.permutation(drawn.size)[:max_rows]]]
+    found = _Places(stacked, codes, drawn)
+    d = max(1, found.n_varying)
+    threshold = float(np.sqrt(2 * d / (d + 3)))
+    outside = found.marked[drawn] | (found.gap_of_one > GAP_OF_ONE)
+    outside |= found.squared_gaps > GAP**2 * d
+    near = np.flatnonzero(~outside)
+    outside[near[_far(found.source, found.drawn[near], threshold**2 * d)]] = True
+    p, q = float(outside.mean()), float(found.single[drawn].mean())
     share = (p - q) / (1 - q) if p > q else 0.0
-    unseen_share = float(unseen.marked[codes == 1].mean())
-    return Support(share, p, q, threshold, unseen.names, unseen_share)
+    unseen = tuple(name for name, _ in found.counts.most_common(MOST_LEVELS_SHOWN))
+    return Support(share, p, q, threshold, unseen, float(found.marked[codes == 1].mean()))
 
 
-class _Unseen:
-    """Levels and missing values that the source does not have, or has in one row only."""
+def _far(source: Any, rows: Any, limit: float) -> Array:
+    """Return which rows have no source row within a squared distance."""
+    far, sizes = np.arange(rows.shape[0]), _squares(rows)
+    for block in row_blocks(source.shape[0], rows.shape[0] + rows.shape[1]):
+        part = source[block]
+        products = rows[far] @ part.T
+        if sp.issparse(products):
+            products = products.toarray()
+        far = far[(_squares(part) - 2 * products).min(axis=1) > limit - sizes[far]]
+        if not far.size:
+            break
+    return far
 
-    def __init__(self, table: Any, codes: Array):
-        self.marked, self.lonely = np.zeros((2, codes.size), dtype=bool)
+
+def _squares(rows: Any) -> Array:
+    squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows)
+    return np.asarray(squares.sum(axis=1), dtype=float).ravel()
+
+
+def _bent(distance: Any, spread: Any) -> Any:
+    """Return distances in spreads, large ones as logarithms."""
+    return STRAIGHT * np.arcsinh(distance / (STRAIGHT * spread))
+
+
+class _Places:
+    """Where source rows and drawn target rows are, in spreads, and what single columns say."""
+
+    def __init__(self, table: Any, codes: Array, drawn: Array):
+        self.codes, self.rows = codes, drawn
+        self.marked, self.single = np.zeros((2, codes.size), dtype=bool)
+        self.squared_gaps, self.gap_of_one = np.zeros((2, drawn.size))
         self.counts: Counter[str] = Counter()
+        self.n_varying = 0
         if sp.issparse(table):
+            self._look_at_sparse(finite_sparse(table))
             return
+        self.columns = [(np.zeros(np.sum(codes == 0)), np.zeros(drawn.size))]
         labels = column_labels(table)
         for label, column in zip(labels, read_columns(table), strict=True):
-            gaps = gap_name(label, labels)
+            name = gap_name(label, labels)
             if column.dtype == object:
-                self._look_at_text(label, column, codes, gaps)
+                self._look_at_text(label, column, name)
             else:
-                self._look_at_gaps(gaps, np.isnan(column), codes)
+                refuse_infinite(column[:, None], [label])
+                self._look_at_numbers(column, name)
+        self.source, self.drawn = map(np.column_stack, zip(*self.columns, strict=True))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What is not in the source, most frequent first."""
-        return tuple(name for name, _ in self.counts.most_common(MOST_LEVELS_SHOWN))
-
-    def _look_at_text(self, label: str, column: Array, codes: Array, gap_name: str) -> None:
+    def _look_at_text(self, label: str, column: Array, gap_name: str) -> None:
         missing = np.array([value is None for value in column])
-        text = np.where(missing, "", column).astype(str)
-        levels, level = np.unique(text, return_inverse=True)
+        levels, level = np.unique(np.where(missing, "", column).astype(str), return_inverse=True)
         level[missing] = levels.size
-        counts = [np.bincount(level[codes == code], minlength=levels.size + 1) for code in (0, 1)]
-        single = counts[0][level] == 1
-        if single[codes == 0].mean() > MOST_UNIQUE:
+        n_source, n_target = (
+            np.bincount(level[self.codes == code], minlength=levels.size + 1) for code in (0, 1)
+        )
+        self._place_levels(level, n_target)
+        single = (n_target[level] == 1) & (self.codes == 1)
+        if single.sum() > MOST_UNIQUE * n_target.sum():
             return
-        new = (counts[0] == 0) & (counts[1] > 0)
+        new = (n_source == 0) & (n_target > 0)
         self.marked |= new[level]
-        self.lonely |= single & (codes == 0)
+        self.single |= single
         for k in np.flatnonzero(new):
-            rows = int(counts[1][k])
+            rows = int(n_target[k])
             name = f"{label}={levels[k] if rows >= FEW_TO_NAME else 'other'}"
             self.counts[gap_name if k == levels.size else name] += rows
 
-    def _look_at_gaps(self, name: str, gaps: Array, codes: Array) -> None:
-        if gaps.any() and not gaps[codes == 0].any():
+    def _place_levels(self, level: Array, n_target: Array) -> None:
+        """Add a column of 0 and 1 for each frequent level of the target, and one for the others."""
+        self.n_varying += int(level.min() < level.max())
+        frequent = np.argsort(-n_target, kind="stable")[:MAX_LEVELS]
+        frequent = frequent[n_target[frequent] >= RARE]
+        place = np.full(n_target.size, frequent.size)
+        place[frequent] = np.arange(frequent.size)
+        marks = np.eye(frequent.size + 1)
+        self.columns.append((marks[place[level[self.codes == 0]]], marks[place[level[self.rows]]]))
+
+    def _look_at_numbers(self, column: Array, gap_name: str) -> None:
+        """Add a column in spreads from the target's median, where missing values are."""
+        gaps = np.isnan(column)
+        if gaps.any() and not gaps[self.codes == 0].any():
             self.marked |= gaps
-            self.counts[name] += int(gaps.sum())
+            self.counts[gap_name] += int(gaps.sum())
+        if not np.nanmin(column, initial=np.inf) < np.nanmax(column, initial=-np.inf):
+            return
+        self.n_varying += 1
+        column = np.ldexp(column, -np.frexp(np.nanmax(np.abs(column)))[1])
+        source, rows = column[self.codes == 0], column[self.rows]
+        known, at = np.sort(source[~np.isnan(source)]), ~np.isnan(rows)
+        if not known.size or not at.any():
+            self.gap_of_one[at] = np.inf
+            return
+        centre, spread = _centre_and_spread(rows[at])
+        if known.size >= 2 * OUTERMOST:
+            spread = max(spread, (known[-OUTERMOST] - known[OUTERMOST - 1]) / RANGE)
+        spread = max(spread, 1e-300)  # where both are constant, any difference is large
+        source, rows = (_bent(np.nan_to_num(part - centre), spread) for part in (source, rows))
+        known = _bent(known - centre, spread)
+        above = np.searchsorted(known, rows[at])
+        below, above = (known[np.clip(above - k, 0, known.size - 1)] for k in (1, 0))
+        gap = np.minimum(np.abs(rows[at] - below), np.abs(rows[at] - above))
+        self.squared_gaps[at] += gap**2
+        self.gap_of_one[at] = np.maximum(self.gap_of_one[at], gap)
+        self.columns.append((source, rows))
+
+    def _look_at_sparse(self, table: Any) -> None:
+        """Place rows around 0; a word that is new says little, beyond all values is far."""
+        source, rows = table[self.codes == 0], table[self.rows]
+        spread = np.sqrt(rows.power(2).mean(axis=0))
+        spread = np.maximum(spread, abs(source).max(axis=0).toarray().ravel() / RANGE)
+        self.n_varying = int(np.count_nonzero(spread))
+        for part in (source, rows):
+            part.data = _bent(part.data, spread[part.indices])
+        low, high = (find(axis=0).toarray().ravel() for find in (source.min, source.max))
+        value, column = rows.data, rows.indices
+        gap = np.maximum(np.maximum(value - high[column], low[column] - value), 0)
+        place = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        self.squared_gaps += np.bincount(place, gap**2, rows.shape[0])
+        self.source, self.drawn = source, rows
 
 
-class _Ranges:
-    """Range and standard deviation of each encoded column over all source rows."""
-
-    def __init__(self, encoder: TableEncoder, table: Any, rows: Array):
-        sums = squares = np.zeros(1)
-        low, high = np.array([np.inf]), np.array([-np.inf])
-        for block in row_blocks(rows.size, encoder.width):
-            numbers = encoder.numbers(take_rows(table, rows[block]))
-            sums, squares = sums + numbers.sum(axis=0), squares + np.square(numbers).sum(axis=0)
-            low, high = np.minimum(low, numbers.min(axis=0)), np.maximum(high, numbers.max(axis=0))
-        self.low, self.high = low, high
-        variance = squares / rows.size - np.square(sums / rows.size)
-        varies = high > low
-        # the difference of squares knows no variance below this
-        least = np.maximum(1e-14 * squares / rows.size, 1e-300)
-        self.deviation = np.where(varies, np.sqrt(np.maximum(variance, least)), 1.0)
-        self.scale = np.ones(self.deviation.size)
-        n_numbers = int(encoder.varies.sum())  # marks and levels follow, which stay 0 and 1
-        self.scale[:n_numbers] = 1 / self.deviation[:n_numbers]
-        self.margin = np.where(varies, MARGIN * self.deviation, 0.0)
-
-    def beyond(self, numbers: Array) -> Array:
-        """Mark rows with a number far beyond all source values."""
-        outside = (numbers < self.low - self.margin) | (numbers > self.high + self.margin)
-        return np.asarray(outside.any(axis=1))
-
-    def in_deviations(self, numbers: Array) -> Array:
-        """Return the numbers in standard deviations of the source."""
-        return np.clip(numbers * self.scale, -1e6, 1e6)
-
-
-def _distances(source: Any, target: Any) -> tuple[Array, Array, Array]:
-    """Return distances to the nearest source row, of target rows and of source rows."""
-    group = RowScores(source).group
-    first = np.unique(group, return_index=True)[1]
-    distinct = source[first]
-    search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(distinct)
-    nearest = search.kneighbors(target, return_distance=False)[:, 0]
-    distance = _norms(target - distinct[nearest])
-    if first.size == 1:
-        return distance, np.zeros(1), group
-    pairs = search.kneighbors(distinct, n_neighbors=2, return_distance=False)
-    # one of the two is the row itself
-    own = np.maximum(*(_norms(distinct - distinct[pairs[:, k]]) for k in (0, 1)))
-    return distance, own, group
-
-
-def _norms(rows: Any) -> Array:
-    squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows)
-    return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1), dtype=float).ravel()))
+def _centre_and_spread(numbers: Array) -> tuple[float, float]:
+    """Return the median, and a standard deviation in which tails count by their logarithms."""
+    low, centre, high = np.percentile(numbers, [25, 50, 75])
+    spread = (high - low) / 1.349 or float(np.std(numbers)) * (numbers.min() < numbers.max())
+    for _ in range(20 if spread else 0):
+        size = float(np.sqrt(np.mean(_bent(numbers - centre, spread) ** 2)))
+        if size <= 1 + 1e-9:
+            break
+        spread *= size
+    return float(centre), float(spread)

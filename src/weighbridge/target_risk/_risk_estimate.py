@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge._findings import Estimate, Finding
+from weighbridge._findings import Estimate, Finding, Record
 
 GOOD, FLAGGED, WITHHELD = "good", "flagged", "withheld"
 
 
 @dataclass(frozen=True, repr=False)
-class RiskEstimate:
+class RiskEstimate(Record):
     """What a model is expected to lose on the target, estimated without target labels.
 
     Parameters
@@ -95,9 +95,6 @@ class RiskEstimate:
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def __str__(self) -> str:
         head = f"expected {self.measure} on the target"
         if self.estimate is None:
@@ -114,7 +111,7 @@ class RiskEstimate:
 
 
 @dataclass(frozen=True, repr=False)
-class RiskComparison:
+class RiskComparison(Record):
     """Two models on the same rows, and the change from one to the other.
 
     Parameters
@@ -155,9 +152,6 @@ class RiskComparison:
             "other": self.other.to_dict(),
             "change": None if self.change is None else self.change.to_dict(),
         }
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         change = "withheld" if self.change is None else str(self.change)

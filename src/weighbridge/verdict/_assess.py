@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
 from numbers import Integral
@@ -15,13 +16,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
-from weighbridge._findings import BROKEN, Stage, Stages, count_parameters, told_progress
+from weighbridge._findings import Stage, Stages, count_parameters, told_progress
 from weighbridge._pass_weights import weight_parameter
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import CrossValidation, has_closed_form
 from weighbridge.diagnostics import Diagnosis, shift_word
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.ratios import weighting_or_default
+from weighbridge.ratios import share_outside, weighting_or_default
 from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
     Assessed,
@@ -70,8 +71,8 @@ class _Model:
 
     @property
     def is_settled(self) -> bool:
-        """True where nothing is weighted: no shift, or no overlap."""
-        return self.diagnosis.overlap.word == BROKEN or self.shift == "none"
+        """True where nothing is weighted: no shift, or too little overlap."""
+        return not self.diagnosis.overlap.can_weight or self.shift == "none"
 
 
 @np.errstate(under="ignore")  # kernels and weights far away are 0
@@ -94,6 +95,8 @@ def assess_models(
         # what they say about overlap is among the findings
         warnings.simplefilter("ignore", OverlapWarning)
         stage = Stage(stages, "shift", 2 + len(models) * (1 + int(question.cv)))
+        if stages.wants_news:
+            _announce_support(X, X_target, stages)
         first = next(iter(estimators.values()))
         problem = RiskProblem(first, X, y, X_target, sample_weight, question)
         stage.step()
@@ -105,6 +108,12 @@ def assess_models(
             )
             for name, each in models.items()
         }
+
+
+def _announce_support(X: Any, X_target: Any, stages: Stages) -> None:
+    """Tell before any fit which share of the target lies outside."""
+    with suppress(TypeError, ValueError):  # what is wrong with a table is said by the work
+        stages.heard("outside", share_outside(X, X_target, None))
 
 
 def _model(estimator: Any, y: Any, question: Question) -> _Model:

@@ -376,6 +376,8 @@ def _nothing_drawn(facts: StoredResult) -> str:
             "Where the files hardly overlap no weighting can be judged, so none was chosen; the "
             "unweighted model is kept."
         )
+    if len(facts.candidates) == 1:
+        return "Weights would rest on too few rows, so none was searched for; see the overlap."
     if not facts.result.get("pictures"):
         return "This result was stored without the numbers of its pictures, so no map is drawn."
     return "The weighting was given and not searched for, so there is no map of other choices."

@@ -7,7 +7,7 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, notebook_card
+from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
@@ -181,7 +181,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict:
+class Verdict(Record):
     """Whether weighting is worth it, in a sentence, five answers and the numbers behind them.
 
     Parameters
@@ -321,9 +321,6 @@ class Verdict:
             },
             "findings": [each.to_dict() for each in self.findings],
         }
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         return verdict_text(self)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers
+from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers, Record
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
@@ -16,7 +16,7 @@ HELPS, NO_GAIN, UNKNOWN = "helps", "no gain", "unknown"
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Record):
     """The answer to one question.
 
     Parameters
@@ -42,16 +42,6 @@ class Answer:
     word: str
     evidence: str
     advice: str
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            ``question``, ``word``, ``evidence``, ``advice``.
-        """
-        return dict(vars(self))
 
     @property
     def _role(self) -> str | None:
@@ -128,6 +118,8 @@ class Judgement:
         assert used.estimate is not None
         assert none.estimate is not None
         expected = numbers.value(used.estimate.value)
+        if self.is_thin and self.change is None:
+            return f"Keep the unweighted model: {numbers.noun} {expected}, a rough figure"
         if self.is_thin:
             shift = self.shift.capitalize()
             return f"{shift} shift, thin overlap: treat {expected} as a rough figure"
@@ -249,9 +241,9 @@ def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
         return Answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model until then.")
     change = judgement.change
     if judgement.shift == "none" or change is None:
-        return Answer(
-            "weighting", judgement.weighting, "nothing to weight for", "Keep the unweighted model."
-        )
+        few = judgement.is_thin and judgement.shift != "none"
+        evidence = "too few effective rows to weight by" if few else "nothing to weight for"
+        return Answer("weighting", judgement.weighting, evidence, "Keep the unweighted model.")
     evidence = f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
     if judgement.weighting != HELPS:
         return Answer("weighting", judgement.weighting, evidence, "Keep the unweighted model.")
