@@ -19,6 +19,7 @@ from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_text
 from weighbridge._estimators.choice import check_answer, final_model, form_answer
 from weighbridge._findings import (
+    OUTSIDE,
     Choice,
     OverlapJudgement,
     SearchProgress,
@@ -100,10 +101,10 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         How the answer is formed from the candidates. "stack": the average of a few models whose
         held-out predictions together lose least. "guard": the single best one. Both fall back to
         no weights unless they gain more than half a standard error over it; two where half of the
-        target has a far larger ratio than nearly all source rows, and where it has one than all
-        of them, nothing is tried. "argmin": the single best one, without any guard. A criterion
-        without held-out predictions of rows (an information criterion, a metric of whole folds)
-        uses "guard" instead of "stack".
+        target has a far larger ratio than nearly all source rows. Where it has one than all of
+        them, or a third of it lies outside the source, nothing is tried. "argmin": the single best
+        one, without any guard. A criterion without held-out predictions of rows (an information
+        criterion, a metric of whole folds) uses "guard" instead of "stack".
     journal : path, optional
         File that keeps every finished evaluation. A search that was killed goes on from there; a
         journal of other data, another estimator or another criterion is refused.
@@ -275,7 +276,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         ratio = self._fitted_ratio(X, X_target)
         log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, sample_weight), sample_weight)
-        choice = _choice(ratio, log_ratio, sample_weight)
+        outside = _known_outside(X, X_target, sample_weight)
+        choice = _choice(ratio, log_ratio, sample_weight, outside)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
         unweighted = _unweighted(clone(estimator), X, y, sample_weight)
         refuse_text(unweighted, X, ratio)
@@ -299,7 +301,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         weighted = [each.lam > 0 for each in weightings]
         used = [row if by else None for by, row in zip(weighted, delivered, strict=True)]
         model = final_model(estimator, X, y, used, answer.shares, unweighted)
-        overlap = _overlap(ratio, X, X_target, log_ratio, sample_weight, unweighted)
+        n_parameters = count_parameters(unweighted, _n_columns(X))
+        overlap = _overlap(ratio, outside, log_ratio, sample_weight, n_parameters)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
         self.estimator_, self.search_result_ = model, result
@@ -427,33 +430,41 @@ def _labels(y: Any, model: Any) -> np.ndarray:
     return labels
 
 
-def _choice(ratio: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> Choice:
+def _known_outside(X: Any, X_target: Any, sample_weight: np.ndarray | None) -> float | None:
+    """Return the share of the target rows outside the source; None where it cannot be known."""
+    if X_target is not None:
+        with suppress(TypeError, ValueError):  # a table that only a pipeline of the ratio can read
+            return share_outside(X, X_target, sample_weight)
+    return None
+
+
+def _choice(
+    ratio: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None, outside: float | None
+) -> Choice:
     """Return how freely to choose a weighting; an estimated ratio remembers the rows outside."""
+    if outside is not None and outside > OUTSIDE:
+        return Choice.SETTLED
     counts = np.ones(log_ratio.size) if sample_weight is None else sample_weight[sample_weight > 0]
     used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
-    outside = getattr(innermost(ratio), "_outside", None)
-    return Choice.of(outside, counts * np.exp(used - used.max()), counts)
+    remembered = getattr(innermost(ratio), "_outside", None)
+    return Choice.of(remembered, counts * np.exp(used - used.max()), counts)
 
 
 def _overlap(
     ratio: Any,
-    X: Any,
-    X_target: Any,
+    outside: float | None,
     log_ratio: np.ndarray,
     sample_weight: np.ndarray | None,
-    unweighted: Any,
+    n_parameters: int,
 ) -> OverlapJudgement:
     """Judge the overlap, by what `diagnose` and `assess` look at as well."""
     remembered = getattr(innermost(ratio), "_outside", None)
-    outside = None if remembered is None else remembered.of_most
-    if X_target is not None:
-        with suppress(TypeError, ValueError):  # a table that only a pipeline of the ratio can read
-            outside = share_outside(X, X_target, sample_weight)
+    if outside is None and remembered is not None:
+        outside = remembered.of_most
     weights = mean_one(log_ratio, sample_weight)
     if sample_weight is not None:
         used = sample_weight > 0
         sample_weight, weights = sample_weight[used], (sample_weight * weights)[used]
-    n_parameters = count_parameters(unweighted, _n_columns(X))
     return judge_weights(weights, outside, n_parameters, sample_weight)
 
 
