@@ -345,14 +345,26 @@ def test_the_few_weightings_keep_the_bounds(classes, bounds, points):
     assert model.search_result_.points.tolist() == points
 
 
-def test_where_most_of_the_target_lies_beyond_all_rows_nothing_is_tried():
+def test_where_the_target_lies_outside_nothing_is_tried():
     X, y, X_target = _apart(4.0)
-    with pytest.warns(OverlapWarning, match="WB302"):
-        ratio = fit_ratio(X, X_target)
-    with pytest.warns(OverlapWarning, match="fitted without weights"):
-        model = ImportanceWeightedCV(GaussianNB(), FrozenEstimator(ratio)).fit(X, y > 0)
-    assert 0.5 < ratio._outside.of_all < 0.98
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = ImportanceWeightedCV(GaussianNB(), random_state=0).fit(X, y > 0, X_target=X_target)
+    assert "fitted without weights" in str(caught[-1].message)
     assert model.search_result_.points.tolist() == [[0, 1]]
+
+
+def test_where_few_rows_decide_weights_keep_two_of_them_for_each_parameter():
+    # the full ratio of these rows has 2 effective ones for the 2 parameters of a line
+    data = make_quadratic(100, 100, reading="noise_sd", random_state=1)
+    with pytest.warns(OverlapWarning, match="two standard errors"):
+        model = ImportanceWeightedCV(LinearRegression(), data.ratio).fit(data.X, data.y)
+    best = model.search_result_.best
+    for weighting, _ in model.mixture_:
+        weights = np.exp(weighting(model.log_ratio_))
+        assert weights.sum() ** 2 / (weights**2).sum() >= 4
+    weights = np.exp(Geodesic(*best)(model.log_ratio_))
+    assert weights.sum() ** 2 / (weights**2).sum() < 4
 
 
 def test_many_rows_of_a_line_are_scored_in_one_pass():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_text
 from weighbridge._estimators.choice import check_answer, final_model, form_answer
 from weighbridge._findings import (
+    FEWEST_PER_PARAMETER,
     OUTSIDE,
     Choice,
     OverlapJudgement,
@@ -50,7 +52,15 @@ from weighbridge.ratios import (
     source_log_ratio,
     source_log_weight,
 )
-from weighbridge.search import Bounds, GridSearch, Handful, Journal, SearchResult, canonical
+from weighbridge.search import (
+    Bounds,
+    Evaluation,
+    GridSearch,
+    Handful,
+    Journal,
+    SearchResult,
+    canonical,
+)
 from weighbridge.weighting import Geodesic, mean_one
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -100,11 +110,12 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     answer : {"stack", "guard", "argmin"}, default="stack"
         How the answer is formed from the candidates. "stack": the average of a few models whose
         held-out predictions together lose least. "guard": the single best one. Both fall back to
-        no weights unless they gain more than half a standard error over it; two where half of the
-        target has a far larger ratio than nearly all source rows. Where it has one than all of
-        them, or a third of it lies outside the source, nothing is tried. "argmin": the single best
-        one, without any guard. A criterion without held-out predictions of rows (an information
-        criterion, a metric of whole folds) uses "guard" instead of "stack".
+        no weights unless they gain more than half a standard error over it. Where a third of the
+        target has a far larger ratio than nearly all source rows, it takes two standard errors,
+        and two effective rows for each parameter; where a third lies outside the source, nothing
+        is tried. "argmin": the single best one, without any guard. A criterion without held-out
+        predictions of rows (an information criterion, a metric of whole folds) uses "guard"
+        instead of "stack".
     journal : path, optional
         File that keeps every finished evaluation. A search that was killed goes on from there; a
         journal of other data, another estimator or another criterion is refused.
@@ -290,9 +301,11 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
         else:
             result = self._searched(objective, bounds)
-        guarded = choice is not Choice.FREE
-        answer = form_answer(self.answer, objective, result, guarded=guarded)
-        weightings = [Geodesic(*result.evaluations[index].point) for index in answer.indices]
+        guarded = choice is not Choice.FREE and self.answer != "argmin"
+        n_parameters = count_parameters(unweighted, _n_columns(X))
+        usable = _with_rows(result, log_ratio, sample_weight, n_parameters) if guarded else result
+        answer = form_answer(self.answer, objective, usable, guarded=guarded)
+        weightings = [Geodesic(*usable.evaluations[index].point) for index in answer.indices]
         weights = [
             mean_one(source_log_weight(each, log_ratio, sample_weight), sample_weight)
             for each in weightings
@@ -301,7 +314,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         weighted = [each.lam > 0 for each in weightings]
         used = [row if by else None for by, row in zip(weighted, delivered, strict=True)]
         model = final_model(estimator, X, y, used, answer.shares, unweighted)
-        n_parameters = count_parameters(unweighted, _n_columns(X))
         overlap = _overlap(ratio, outside, log_ratio, sample_weight, n_parameters)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
@@ -450,6 +462,24 @@ def _choice(
     return Choice.of(remembered, counts * np.exp(used - used.max()), counts)
 
 
+def _with_rows(
+    result: SearchResult,
+    log_ratio: np.ndarray,
+    sample_weight: np.ndarray | None,
+    n_parameters: int,
+) -> SearchResult:
+    """Leave out weightings with too few effective rows for the parameters of the model."""
+
+    def n_rows(each: Evaluation) -> float:
+        log_weight = source_log_weight(Geodesic(*each.point), log_ratio, sample_weight)
+        weights = mean_one(log_weight, sample_weight)
+        return effective_sample_size(weights if sample_weight is None else sample_weight * weights)
+
+    fewest = FEWEST_PER_PARAMETER * n_parameters
+    kept = [each for each in result.evaluations if each.point.lam == 0 or n_rows(each) >= fewest]
+    return replace(result, evaluations=tuple(kept))
+
+
 def _overlap(
     ratio: Any,
     outside: float | None,
@@ -458,9 +488,8 @@ def _overlap(
     n_parameters: int,
 ) -> OverlapJudgement:
     """Judge the overlap, by what `diagnose` and `assess` look at as well."""
-    remembered = getattr(innermost(ratio), "_outside", None)
-    if outside is None and remembered is not None:
-        outside = remembered.of_most
+    if outside is None:
+        outside = getattr(innermost(ratio), "_outside", None)
     weights = mean_one(log_ratio, sample_weight)
     if sample_weight is not None:
         used = sample_weight > 0

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -159,13 +159,6 @@ class DensityRatioMixin(ClassifierMixin, ABC):
 
 # With fewer source rows than this the largest of their ratios are anything.
 FEW_FOR_LARGEST = 30
-
-
-class Outside(NamedTuple):
-    """Shares of the target rows that lie outside the source, by two measures."""
-
-    of_most: float
-    of_all: float
 
 
 class EstimatedRatio(DensityRatioMixin, BaseEstimator):
@@ -327,12 +320,11 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         """Warn when the log ratio just estimated says that the samples hardly overlap."""
         log_mean = float(logsumexp(at_source) - np.log(at_source.size))
-        share = outside_share(at_source, at_target, self._log_far)
-        self._outside = Outside(share, outside_share(at_source, at_target, self._log_far, rank=2))
+        self._outside = outside_share(at_source, at_target, self._log_far)
         if log_mean < np.log(APART):
             warn_if_apart(log_mean)
         elif at_source.size >= FEW_FOR_LARGEST:
-            warn_if_outside(share)
+            warn_if_outside(self._outside)
 
 
 class TwoSampleRatio(EstimatedRatio):
