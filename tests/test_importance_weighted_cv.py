@@ -36,6 +36,7 @@ from threadpoolctl import threadpool_info
 from weighbridge import Geodesic, ImportanceWeightedCV, fit_ratio
 from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
+from weighbridge.diagnostics import effective_sample_size
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.ratios import ClassifierRatio, DensityRatioMixin, GaussianRatio, KnownRatio
 from weighbridge.search import BayesianSearch, GridSearch, OptunaSearch
@@ -355,16 +356,23 @@ def test_where_the_target_lies_outside_nothing_is_tried():
 
 
 def test_where_few_rows_decide_weights_keep_two_of_them_for_each_parameter():
-    # the full ratio of these rows has 2 effective ones for the 2 parameters of a line
-    data = make_quadratic(100, 100, reading="noise_sd", random_state=1)
-    with pytest.warns(OverlapWarning, match="two standard errors"):
-        model = ImportanceWeightedCV(LinearRegression(), data.ratio).fit(data.X, data.y)
-    best = model.search_result_.best
-    for weighting, _ in model.mixture_:
-        weights = np.exp(weighting(model.log_ratio_))
-        assert weights.sum() ** 2 / (weights**2).sum() >= 4
-    weights = np.exp(Geodesic(*best)(model.log_ratio_))
-    assert weights.sum() ** 2 / (weights**2).sum() < 4
+    # a steep ratio, and so many columns that only some of the weightings have rows for all of them
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 15))
+    y = X[:, 0] + np.where(X[:, 0] > 0.5, 20 * (X[:, 0] - 0.5), 0) + 0.1 * rng.normal(size=200)
+    with pytest.warns(OverlapWarning, match="WB30"):
+        model = ImportanceWeightedCV(Ridge(), KnownRatio(_steep)).fit(X, y)
+    full, *used = (
+        effective_sample_size(np.exp(weighting(model.log_ratio_)))
+        for weighting in (Geodesic(), *(each for each, _ in model.mixture_))
+    )
+    assert full < 20  # which is why few rows decide
+    assert min(used) >= 2 * 16
+    assert len(model.mixture_) > 1 or model.best_weighting_.lam > 0
+
+
+def _steep(X):
+    return 3 * X[:, 0]
 
 
 def test_many_rows_of_a_line_are_scored_in_one_pass():

@@ -21,6 +21,7 @@ from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_te
 from weighbridge._estimators.choice import check_answer, final_model, form_answer
 from weighbridge._findings import (
     FEWEST_PER_PARAMETER,
+    NEARLY_ALL,
     OUTSIDE,
     Choice,
     OverlapJudgement,
@@ -454,11 +455,12 @@ def _choice(
     ratio: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None, outside: float | None
 ) -> Choice:
     """Return how freely to choose a weighting; an estimated ratio remembers the rows outside."""
-    if outside is not None and outside > OUTSIDE:
+    remembered = getattr(innermost(ratio), "_outside", None)
+    # without the target rows, only that a ratio exceeds those of the source nearly everywhere
+    if (remembered or 0.0) > NEARLY_ALL if outside is None else outside > OUTSIDE:
         return Choice.SETTLED
     counts = np.ones(log_ratio.size) if sample_weight is None else sample_weight[sample_weight > 0]
     used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
-    remembered = getattr(innermost(ratio), "_outside", None)
     return Choice.of(remembered, counts * np.exp(used - used.max()), counts)
 
 

@@ -39,6 +39,7 @@ FEW_FOR_TAIL = 100
 # natural suite and the selection benchmark, the same with nearly every task left out.
 GUARDED_OUTSIDE = OUTSIDE
 FEWEST_PER_PARAMETER = 2
+NEARLY_ALL = 0.98
 FEW_ROWS = 20
 
 
