@@ -219,6 +219,7 @@ def test_large_samples_are_represented_by_some_of_their_rows():
 
 
 @pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+@pytest.mark.filterwarnings("ignore:WB107")
 def test_wide_tables_leave_some_candidates_out():
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(80, 1200)), rng.normal(size=(70, 1200)) + 0.15

@@ -200,6 +200,7 @@ def test_only_the_command_writes_to_standard_output_and_others_to_standard_error
 # A signal while something is imported: before the run, and in it.
 IMPORTING = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 
 class Finder:
     def find_spec(self, name, *others):

@@ -225,7 +225,7 @@ def test_the_seed_of_the_criterion_comes_first():
         ({"log_ratio": lambda s: np.full(90, np.nan)}, "Got NaN among the logarithms"),
         ({"log_ratio": lambda s: np.full(90, np.inf)}, "infinite at 90 source rows"),
         ({"log_ratio": lambda s: np.full(90, -np.inf)}, "0 at every source row"),
-        ({"sample_weight": lambda _: np.zeros(90)}, "sample_weight of 0 for every row"),
+        ({"sample_weight": lambda _: np.zeros(90)}, "sample_weight of zero for every row"),
         ({"sample_weight": lambda _: np.ones(3)}, r"sample_weight of shape \(3,\)"),
     ],
 )

@@ -463,13 +463,13 @@ def test_what_are_no_weights_names_the_block(bad, error, message):
 
 def test_weights_that_are_all_zero_or_a_table_are_refused():
     zero = from_array(np.zeros(N), 50)
-    with pytest.raises(ValueError, match="weights of 0 for every row"):
+    with pytest.raises(ValueError, match="weights of zero for every row"):
         balance_table(from_array(X, 50), X_TARGET, zero)
     table = from_array(np.ones((N, 2)), 50)
     with pytest.raises(ValueError, match=r"weights of shape \(230, 2\), but expected one number"):
         balance_table(from_array(X, 50), X_TARGET, table)
     for measure in (*SUMMED, pareto_k, summarize_weights):
-        with pytest.raises(ValueError, match="weights of 0 for every row"):
+        with pytest.raises(ValueError, match="weights of zero for every row"):
             measure(zero)
         with pytest.raises(ValueError, match=r"shape \(230, 2\), but expected one number"):
             measure(table)

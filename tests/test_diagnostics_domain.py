@@ -190,7 +190,7 @@ def test_bins_keep_the_order_few_values_and_gaps():
         ({"max_rows": 2}, "Got max_rows=2"),
         ({"weights": np.ones(3)}, r"Got weights of shape \(3,\) for 20 rows"),
         ({"weights": np.full(20, -1.0)}, "Got weights with a negative value"),
-        ({"weights": np.zeros(20)}, "Got weights of 0 for every row"),
+        ({"weights": np.zeros(20)}, "Got weights of zero for every row"),
     ],
 )
 def test_errors(options, message):

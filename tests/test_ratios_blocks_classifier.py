@@ -481,6 +481,7 @@ def test_other_ratios_are_fitted_to_a_sample_of_the_rows(ratio):
     assert abs(np.mean(found[0] - truth)) < 0.2
 
 
+@pytest.mark.filterwarnings("ignore:WB107")
 def test_more_than_a_thousand_columns_are_fitted_to_a_sample():
     rng = np.random.default_rng(0)
     tables = rng.normal(size=(80, 1001)), rng.normal(0.03, 1, size=(70, 1001))

@@ -99,7 +99,7 @@ def test_gaps_and_categories_come_in_blocks_too(tmp_path):
         np.testing.assert_allclose(ratio.score_samples(tables[0]), expected, atol=1e-11)
 
 
-@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
 @SHARED
 @pytest.mark.parametrize(
     ("n_source", "n_target", "d"), [(200, 150, 1), (200, 150, 4), (50, 30, 60), (30, 40, 200)]
@@ -131,7 +131,7 @@ def test_log_ratio_is_that_of_two_shrunk_normal_densities():
     np.testing.assert_allclose(ratio.score_samples(X), target - source, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
 @SHARED
 def test_more_columns_than_rows_come_in_blocks_too(shared):
     X, X_target = two_samples(30, 40, 100)

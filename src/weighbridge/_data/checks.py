@@ -97,7 +97,7 @@ def check_stretch(weights: np.ndarray, name: str = "weights") -> np.ndarray:
 def refuse_all_zero(total: float, name: str) -> None:
     """Refuse weights whose sum, or largest, is 0."""
     if total == 0:
-        raise ValueError(f"Got {name} of 0 for every row; at least one row must have weight.")
+        raise ValueError(f"Got {name} of zero for every row; at least one must have weight.")
 
 
 def as_floats(array: np.ndarray, name: str) -> np.ndarray:
