@@ -44,7 +44,7 @@ CASES = {
     "no shared column": (TRAIN, table({"a": 1, "b": 2}), Y, "WB133", 3),
     "type conflict": (TRAIN, table({"age": lambda r: "fifty", "bmi": 26}), Y, "WB104", 3),
     "infinite": (TRAIN, table({"age": lambda r: "inf" if r == 3 else r, "bmi": 26}), Y, "WB109", 3),
-    "squares infinite": (training(age=lambda r: f"{r}e200"), DEPLOY, Y, "WB109", 3),
+    "beyond single precision": (training(age=lambda r: f"{r}e38"), DEPLOY, Y, "WB109", 3),
     "a value that dwarfs the others": (
         training(age=lambda r: 1e15 if r == 3 else 40 + r % 9 / 10),
         DEPLOY,

@@ -52,7 +52,7 @@ from weighbridge.search import AllFailedError
 
 # Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
 _MOST_DEPLOYMENT_ROWS = 200_000
-_LARGEST = 1e150
+_LARGEST = 1e38  # trees keep numbers in single precision
 RATIOS: dict[str, Callable[[], Any]] = {
     "auto": AutoRatio,
     "classifier": ClassifierRatio,
@@ -146,7 +146,7 @@ def _unusable(X: Any, X_target: Any) -> Iterator[tuple[str, str, str, str]]:
         values = np.concatenate([source, target])
         if np.nanmax(np.abs(values), initial=0) > _LARGEST:
             why = f"holds values beyond {_LARGEST:g}"
-            yield "WB109", name, why, "their squares are infinite; or divide it by a constant"
+            yield "WB109", name, why, "models cannot hold them; or divide it by a constant"
         if not (values == np.rint(values)).all():  # NaN is not
             continue
         if _is_count(source) and _is_count(target):
