@@ -19,6 +19,7 @@ from weighbridge import ImportanceWeightedCV
 from weighbridge.datasets import make_quadratic
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.plotting import BridgeDisplay
+from weighbridge.search import BayesianSearch
 
 data = make_quadratic(reading="all_sd", random_state=0)
 model = ImportanceWeightedCV(LinearRegression(), random_state=0)
@@ -41,10 +42,12 @@ BridgeDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# A support vector machine needs a search: 15 evaluations, the named points first, then where a
-# Gaussian process expects the largest improvement. It is flexible, so weights have little to gain,
-# and ``reason_`` says whether that is enough.
-machine = ImportanceWeightedCV(SVR(C=10), random_state=0)
+# For a support vector machine every candidate costs a fit for each fold. By default three are
+# tried: no weights, the full ratio and RIWERM(0.5). A search is for those who ask: here 15
+# evaluations, the named points first, then where a Gaussian process expects the largest
+# improvement. The machine is flexible, so weights have little to gain, and ``reason_`` says whether
+# that is enough.
+machine = ImportanceWeightedCV(SVR(C=10), search=BayesianSearch(15, random_state=0), random_state=0)
 machine.fit(data.X[:400], data.y[:400], X_target=data.X_target)
 BridgeDisplay.from_estimator(machine, path=True)
 plt.show()
