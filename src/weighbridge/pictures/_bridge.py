@@ -363,11 +363,11 @@ def _tried_grid(points: np.ndarray) -> _Grid | None:
 
 
 def _is_in_order(points: np.ndarray) -> bool:
-    """Whether candidates, after those with names, come in order of lam: nobody searched."""
+    """Whether candidates, after those with names, are few or in order of lam: nobody searched."""
     named = set(named_points())
     inner = [(lam, alpha) for lam, alpha in points.tolist() if 0 < lam < 1]
     rest = [point for point in inner if point not in named]
-    return len(rest) > 2 and rest == sorted(rest)
+    return len(rest) < 2 or (len(rest) > 2 and rest == sorted(rest))
 
 
 def _shared(points: list[tuple[float, float]], axis: int) -> list[float]:
