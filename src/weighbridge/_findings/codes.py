@@ -50,11 +50,6 @@ class Entry:
     reserved: str = ""
 
     @property
-    def group(self) -> str:
-        """What codes with the same first digit are about."""
-        return GROUPS[self.code[2]]
-
-    @property
     def level(self) -> str:
         """The level, or the levels, in words."""
         return " or ".join(self.levels)

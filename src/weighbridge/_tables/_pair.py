@@ -63,7 +63,7 @@ def check_pair(
     """Match the columns of two tables by name, or raise every reason why they cannot be used."""
     if task not in TASKS:
         raise ValueError(f"Got task={task!r}, but expected one of {', '.join(TASKS)}.")
-    drop, keep = _as_list(drop), None if keep is None else _as_list(keep)
+    drop, keep = list(drop), None if keep is None else list(keep)
     if aside in train.names and aside not in drop:
         drop.append(str(aside))
     problems = [
@@ -96,10 +96,6 @@ def check_pair(
         notes=(*label_notes, *found.notes, *ignored),
         dropped=(*found.dropped, *unused),
     )
-
-
-def _as_list(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _labels(
@@ -282,7 +278,9 @@ def _label_problems(train: Table, label: str, task: str, option: Option) -> list
     if problems or not train.frame[label].notna().any():
         return problems
     task = guess_task(_read_labels(train, label)) if task == "auto" else task
-    if task != "regression" and _is_beyond(train, label):
+    values = train.frame[label].to_numpy()
+    is_beyond = values.dtype.kind == "f" and bool((np.abs(values) >= 2**53).any())
+    if task != "regression" and is_beyond:
         return [
             Problem(
                 "WB132",
@@ -296,11 +294,6 @@ def _label_problems(train: Table, label: str, task: str, option: Option) -> list
     if task == "regression":
         return _regression_problems(train, label, y, option)
     return _class_problems(train, label, y, option)
-
-
-def _is_beyond(train: Table, label: str) -> bool:
-    values = train.frame[label].to_numpy()
-    return values.dtype.kind == "f" and bool((np.abs(values) >= 2**53).any())
 
 
 def _read_labels(table: Table, label: str, task: str = "auto") -> np.ndarray:

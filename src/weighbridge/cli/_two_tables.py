@@ -39,9 +39,8 @@ class TwoTables(Inputs):
 
     def fitted_ratio(self) -> Any:
         """Return the ratio, fitted unless it is known."""
-        if is_fitted(self.ratio):
-            return self.ratio
-        return fit_ratio(self.X, self.X_target, self.ratio)
+        known = is_fitted(self.ratio)
+        return self.ratio if known else fit_ratio(self.X, self.X_target, self.ratio)
 
     def log_ratio(
         self, ratio: Any, path: Path, working_memory: int | None = None
