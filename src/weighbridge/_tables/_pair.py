@@ -63,7 +63,7 @@ def check_pair(
     """Match the columns of two tables by name, or raise every reason why they cannot be used."""
     if task not in TASKS:
         raise ValueError(f"Got task={task!r}, but expected one of {', '.join(TASKS)}.")
-    drop, keep = list(drop), None if keep is None else list(keep)
+    drop, keep = _as_list(drop), None if keep is None else _as_list(keep)
     if aside in train.names and aside not in drop:
         drop.append(str(aside))
     problems = [
@@ -96,6 +96,10 @@ def check_pair(
         notes=(*label_notes, *found.notes, *ignored),
         dropped=(*found.dropped, *unused),
     )
+
+
+def _as_list(names: Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _labels(
