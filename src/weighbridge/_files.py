@@ -136,13 +136,13 @@ def check_suffix(path: Path) -> None:
     other = cli_option("out", str(path.with_suffix(".csv")))
     if path.suffix not in _TABLE_SUFFIXES:
         message = f"{shown_file(str(path))} ends neither in .csv nor in .parquet."
-        raise InputError([Problem("WB145", message, (), other, "usage")])
+        raise InputError([_usage("WB145", message, other)])
     # None where it is switched off
     missing = sys.modules.get("pyarrow", find_spec) is None or find_spec("pyarrow") is None
     if path.suffix == ".parquet" and missing:
         message = "Parquet needs pyarrow, which is not installed."
         help = f'pip install "weighbridge[parquet]", or {other}'
-        raise InputError([Problem("WB145", message, (), help, "usage")])
+        raise InputError([_usage("WB145", message, help)])
 
 
 @contextmanager

@@ -50,11 +50,6 @@ class Entry:
     reserved: str = ""
 
     @property
-    def group(self) -> str:
-        """What codes with the same first digit are about."""
-        return GROUPS[self.code[2]]
-
-    @property
     def level(self) -> str:
         """The level, or the levels, in words."""
         return " or ".join(self.levels)
@@ -71,24 +66,15 @@ def entries() -> dict[str, Entry]:
 
 def _entry(code: str, fields: dict[str, Any], silence: dict[str, str]) -> Entry:
     """Return an entry; one that does not say how to silence it is silenced as its level is."""
-    levels = fields["level"] if isinstance(fields["level"], list) else [fields["level"]]
-    usual = silence["warned" if fields.get("warned") else levels[0]]
-    return Entry(
-        code=code,
-        name=fields["name"],
-        levels=tuple(levels),
-        seen=fields["seen"],
-        why=fields["why"],
-        do=tuple(_read_step(each) for each in fields["do"]),
-        silence=fields.get("silence", usual).replace("{code}", code),
-        raised_by=fields["raised_by"],
-        reserved=fields.get("reserved", ""),
-    )
+    levels = _several(fields.pop("level"))
+    usual = silence["warned" if fields.pop("warned", False) else levels[0]]
+    fields["silence"] = fields.get("silence", usual).replace("{code}", code)
+    steps = [Step(each["say"], _several(each.get("type", []))) for each in fields.pop("do")]
+    return Entry(code=code, levels=levels, do=tuple(steps), **fields)
 
 
-def _read_step(fields: dict[str, Any]) -> Step:
-    lines = fields.get("type", [])
-    return Step(fields["say"], (lines,) if isinstance(lines, str) else tuple(lines))
+def _several(texts: str | list[str]) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def page(code: str) -> str:

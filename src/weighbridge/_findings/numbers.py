@@ -128,7 +128,9 @@ class Numbers:
         self.decimals = self._digits_of_typical(size)
         for extent in (width, reach):
             if extent > _VISIBLE * size:
-                self.decimals = max(self.decimals, self._digits_to_see(extent))
+                # so that it is a few units of the last digit
+                to_see = math.ceil(math.log10(_UNITS / self._scaled(extent)))
+                self.decimals = max(self.decimals, to_see)
         self.decimals = min(self.decimals, _MOST_DECIMALS)
         # An axis that is no shorter has ticks that can be written with these digits.
         self.least = _UNITS * 10.0 ** (self._exponent - self.decimals) / self._factor
@@ -139,10 +141,6 @@ class Numbers:
             edge = self._scaled(min(size, 1 - size))
             return max(1, -math.floor(math.log10(edge))) if edge > 0 else 1
         return max(0, 2 - math.floor(math.log10(self._scaled(size)))) if size > 0 else 2
-
-    def _digits_to_see(self, extent: float) -> int:
-        """Return the digits with which an extent is a few units of the last one."""
-        return math.ceil(math.log10(_UNITS / self._scaled(extent)))
 
     def _scaled(self, value: float) -> float:
         return self._factor * value / 10.0**self._exponent

@@ -155,12 +155,9 @@ def judge_overlap(
         raise ValueError(f"Got worth={worth!r}, but expected a number of rows, 0 or more.")
     if not 0 <= outside <= 1:
         raise ValueError(f"Got outside={outside!r}, but expected a share between 0 and 1.")
+    beyond = f"{percent(outside)} of the deployment rows lie outside the training data"
     if outside > OUTSIDE:
-        return OverlapJudgement(
-            BROKEN,
-            f"{percent(outside)} of the deployment rows lie outside the training data",
-            False,
-        )
+        return OverlapJudgement(BROKEN, beyond, can_weight=False)
     if worth < min(BROKEN_ROWS, n_rows / 2):
         word = BROKEN if outside > SOME_OUTSIDE else THIN
         reason = f"the full ratio has {worth:.0f} effective rows of {n_rows:,}"
@@ -171,9 +168,7 @@ def judge_overlap(
             THIN, f"the full ratio has {worth:.0f} effective rows for {n_parameters} parameters"
         )
     if outside > MANY_OUTSIDE:
-        return OverlapJudgement(
-            THIN, f"{percent(outside)} of the deployment rows lie outside the training data"
-        )
+        return OverlapJudgement(THIN, beyond)
     if has_heavy_tail(n_rows, tail_index):
         return OverlapJudgement(THIN, f"the weights have a heavy tail, index {tail_index:.2f}")
     return OverlapJudgement(ENOUGH)
@@ -317,18 +312,14 @@ def warn_of_choice(
     """Say that overlap is broken, or that it has changed the choice of a weighting, and how."""
     if choice is Choice.FREE and overlap.word != BROKEN:
         return
+    wrong = "much of the target lies where there are hardly any source rows"
+    if choice is Choice.FREE:
+        wrong = f"overlap is broken: {overlap.reason}"
     _warn(
         CODES[overlap.word],
-        f"{_what_is_wrong(overlap, choice)}. "
-        f"{_consequence(choice, answer, weighted=weighted)} Look for a feature "
+        f"{wrong}. {_consequence(choice, answer, weighted=weighted)} Look for a feature "
         "that tells the samples apart (an id, a date), or label rows of the target.",
     )
-
-
-def _what_is_wrong(overlap: OverlapJudgement, choice: Choice) -> str:
-    if choice is Choice.FREE:
-        return f"overlap is broken: {overlap.reason}"
-    return "much of the target lies where there are hardly any source rows"
 
 
 def _consequence(choice: Choice, answer: str, *, weighted: bool) -> str:

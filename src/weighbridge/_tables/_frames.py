@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import is_frame
+from weighbridge._data import is_frame, read_columns
 from weighbridge._findings import Problem, listed, shown, shown_file
 from weighbridge._tables._csv import check_header
 from weighbridge._tables._formats import hash_file
@@ -165,9 +165,6 @@ def _other_columns(folder: str, first: str, file: str, differing: list[str]) -> 
 def _typed_columns(frame: Any, name: str) -> list[np.ndarray]:
     """Return the columns of a narwhals frame as float64 with NaN or text (object) with None."""
     import narwhals as nw
-
-    # ratios bring in scikit-learn, for which a wrong file name should not wait
-    from weighbridge._data import read_columns
 
     nested = [n for n, dtype in frame.schema.items() if dtype.is_nested() or dtype == nw.Binary]
     if nested:

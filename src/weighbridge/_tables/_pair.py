@@ -282,7 +282,9 @@ def _label_problems(train: Table, label: str, task: str, option: Option) -> list
     if problems or not train.frame[label].notna().any():
         return problems
     task = guess_task(_read_labels(train, label)) if task == "auto" else task
-    if task != "regression" and _is_beyond(train, label):
+    values = train.frame[label].to_numpy()
+    is_beyond = values.dtype.kind == "f" and bool((np.abs(values) >= 2**53).any())
+    if task != "regression" and is_beyond:
         return [
             Problem(
                 "WB132",
@@ -296,11 +298,6 @@ def _label_problems(train: Table, label: str, task: str, option: Option) -> list
     if task == "regression":
         return _regression_problems(train, label, y, option)
     return _class_problems(train, label, y, option)
-
-
-def _is_beyond(train: Table, label: str) -> bool:
-    values = train.frame[label].to_numpy()
-    return values.dtype.kind == "f" and bool((np.abs(values) >= 2**53).any())
 
 
 def _read_labels(table: Table, label: str, task: str = "auto") -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._findings import Finding
+from weighbridge._findings import Finding, Record
 
 Cells = Sequence[str] | np.ndarray
 
@@ -79,16 +79,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Dropped:
+class Dropped(Record):
     """A column that is not used although nobody asked for that, and why."""
 
     name: str
     code: str
     reason: str
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields, ready for JSON."""
-        return {"name": self.name, "code": self.code, "reason": self.reason}
 
 
 @dataclass(frozen=True)

@@ -193,8 +193,7 @@ class Adaptation:
         return str(self)
 
     def __str__(self) -> str:
-        shown = str(self.verdict).split("\n\n")[:2]
-        return "\n\n".join(shown)
+        return "\n\n".join(str(self.verdict).split("\n\n")[:2])
 
     def _repr_html_(self) -> str:
         from weighbridge.report import summary_html

@@ -119,7 +119,7 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
     ]
     shared = FittedRows(X_target).known_beyond_chance(X)
     same = shared == len(X) and FittedRows(X).share(X_target) == 1
-    if shared and not same and _mostly(shared, X, X_target):
+    if shared and not same and max(shared / len(X), FittedRows(X).share(X_target)) > MOSTLY_SHARED:
         problems.append(
             Problem(
                 "WB112",
@@ -130,10 +130,6 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
         )
     if problems:
         raise InputError(problems)
-
-
-def _mostly(shared: int, X: Any, X_target: Any) -> bool:
-    return max(shared / len(X), FittedRows(X).share(X_target)) > MOSTLY_SHARED
 
 
 def _unusable(X: Any, X_target: Any) -> Iterator[tuple[str, str, str, str]]:
@@ -175,18 +171,20 @@ def _find_ratio(ratio: Any, X: Any, X_target: Any, option: Option) -> tuple[str,
         return ratio, RATIOS[ratio](), X, X_target
     if ratio not in X.columns:
         near = nearest(ratio, [*RATIOS, *X.columns])
-        raise _no_ratio(
+        raise _refused(
             f"{shown(ratio)} is neither a ratio nor a column of both files.",
-            f"ratios: {', '.join(RATIOS)}",
+            (f"ratios: {', '.join(RATIOS)}",),
             option("ratio", near[0] if near else "auto"),
+            code="WB704",
         )
     values = np.concatenate([X[ratio].to_numpy(), X_target[ratio].to_numpy()])
     numbers = values.dtype.kind == "f"
     if not numbers or not (np.isfinite(values) & (values >= 0)).all():
-        raise _no_ratio(
+        raise _refused(
             f"{shown(ratio)} is not a density ratio: every row needs 0 or a positive number.",
-            "a ratio is how much likelier a row is in deployment than in training",
+            ("a ratio is how much likelier a row is in deployment than in training",),
             f"correct the column, or estimate the ratio: {option('ratio', 'auto')}",
+            code="WB704",
         )
     with np.errstate(divide="ignore"):
         known = KnownRatio(RatioOfRows(np.log(values)))
@@ -202,10 +200,6 @@ class RatioOfRows:
     def __call__(self, X: Any) -> np.ndarray:
         """Return the log ratios of these rows."""
         return np.asarray(self.log_ratio[X.index.to_numpy()])
-
-
-def _no_ratio(message: str, evidence: str, help: str) -> InputError:
-    return InputError([Problem("WB704", message, (evidence,), help, "usage")])
 
 
 CLASSIFICATION = "classification"

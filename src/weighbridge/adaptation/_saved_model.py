@@ -300,18 +300,15 @@ def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> Save
         if strange:
             raise _strange(path, strange, option)
         content = skops.io.load(path, trusted=list(unknown))
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            raise _not_a_model(path, None)
+        saved = SavedModel(**content)
+        if not _is_whole(saved):
+            raise _not_a_model(path, None)
     except InputError:
         raise
     except (Exception, SystemExit) as error:
         raise _not_a_model(path, error) from error
-    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-        raise _not_a_model(path, None)
-    try:
-        saved = SavedModel(**content)
-    except TypeError as error:
-        raise _not_a_model(path, error) from error
-    if not _is_whole(saved):
-        raise _not_a_model(path, None)
     return replace(saved, model=TableModel(saved.model, saved.features, saved.seen))
 
 

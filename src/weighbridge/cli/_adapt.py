@@ -116,9 +116,7 @@ def adapt(
         session.narration.say(f"weighbridge adapt: {train} and {deploy}")
         job.compute()
         job.save()
-    job.show(now=f"Now:  weighbridge predict {job.files['model']} DATA")
-    if open_report:
-        job.open_report()
+    job.show(f"Now:  weighbridge predict {job.files['model']} DATA", open_report=open_report)
     return options.exit_code(session, fail_if, job.result)
 
 
@@ -211,27 +209,23 @@ class Job:
         self.files = save(self.adaptation, self.out, force=self.force, option=cli_option)
         narration.finish()
         _remove_journals(self.out)
-        timing = narration.timing()
-        self.result = {**self.adaptation.to_dict(), "files": self.files, "timing": timing}
+        self.result = {**self.adaptation.to_dict(), "files": self.files}
 
-    def show(self, *, now: str, known: str = _LABELS_KNOWN) -> None:
+    def show(self, now: str, known: str = _LABELS_KNOWN, *, open_report: bool) -> None:
         """Print the result: JSON, or the block for people with what to type `now`."""
-        session = self.session
-        if session.json is not None:
-            session.print_json(self.result)
-            return
+        self.session.show(self.result, lambda _: self._text(now, known))
+        if open_report:
+            click.launch(str(Path(self.files["report"]).absolute()))
+
+    def _text(self, now: str, known: str) -> str:
         actual, verdict = _actual_block(self.adaptation), self.adaptation.verdict
         parts = [
-            _verdict_block(self.adaptation, session.out),
+            _verdict_block(self.adaptation, self.session.out),
             *([f"{known}\n{actual}"] if actual else []),
             _files_block(self.files, verdict.candidate(verdict.use)),
             f"  {now}",
         ]
-        session.out.write("\n" + "\n\n".join(parts))
-
-    def open_report(self) -> None:
-        """Open the page in the browser."""
-        click.launch(str(Path(self.files["report"]).absolute()))
+        return "\n" + "\n\n".join(parts)
 
     def _journal(self) -> Path:
         """Return the folder in which searches of just this run are kept until it ends."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import click
 from weighbridge._files import check_outputs, check_suffix, write_whole
 from weighbridge._findings import Finding, Problem, cli_option, listed, one_line, shown, shown_file
 from weighbridge.cli import _options as options
-from weighbridge.cli._inputs import block_rows, check_there, library_warnings, modules_here
+from weighbridge.cli._inputs import block_rows, check_there, library_warnings, limits, modules_here
 from weighbridge.cli._screen import Session, finding_text, within_columns
 from weighbridge.exceptions import InputError
 
@@ -45,14 +44,7 @@ _EXPLAIN = "weighbridge explain WB301"
 @options.screen_options
 @click.pass_obj
 def predict(
-    session: Session,
-    model: Path,
-    data: Path,
-    trust: tuple[str, ...],
-    jobs: int,
-    working_memory: int | None,
-    out: Path,
-    force: bool,
+    session: Session, model: Path, data: Path, out: Path, force: bool, **settings: Any
 ) -> int:
     """Predict every row of DATA: one line each, with a probability for each class.
 
@@ -64,39 +56,30 @@ def predict(
     check_suffix(out)
     check_outputs([out], force=force, inputs=[model, data])
     session.narration.say(f"weighbridge predict: {model} on {data}")
-    with library_warnings(session), modules_here(wanted=bool(trust)):
-        result = _write(session, model, data, out, trust, jobs, working_memory)
+    with library_warnings(session), modules_here(wanted=bool(settings["trust"])):
+        result = _write(session, model, data, out, settings)
     session.show(result, _text)
     return 0
 
 
 def _write(
-    session: Session,
-    model: Path,
-    data: Path,
-    out: Path,
-    trust: tuple[str, ...],
-    jobs: int,
-    working_memory: int | None,
+    session: Session, model: Path, data: Path, out: Path, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Write the predictions block by block; return the result."""
     import numpy as np
-    from sklearn import config_context
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
     from weighbridge._tables import TableWriter, read_blocks
     from weighbridge.adaptation import Unseen, head, load_model
 
-    narration = session.narration
+    narration, trust = session.narration, settings["trust"]
     narration.count("write", "%")
     narration("read", 0, 1)
     saved = load_model(model, trust=trust, option=cli_option)
     narration.detail("read", f"model of {len(saved.features)} features")
     names, done, unseen = _names(saved), 0, Unseen(saved.seen)
-    size = block_rows(len(saved.features), working_memory)
+    size = block_rows(len(saved.features), settings["working_memory"])
     with (
-        threadpool_limits(min(jobs, os.cpu_count() or 1)),
-        config_context(working_memory=working_memory),
+        limits(settings),
         write_whole(out) as temporary,
         TableWriter(temporary, names) as table,
     ):
@@ -208,11 +191,7 @@ def report(session: Session, result: Path, out: Path | None, force: bool, open_r
             raise InputError([_without_page(result, content)]) from None
         why = one_line(f"it cannot be drawn: {type(error).__name__}: {error}", 150)
         raise InputError([_refused(result, why)]) from error
-    session.narration.finish()
-    if session.json is not None:
-        session.print_json(session.result(files={"report": str(path)}))
-    else:
-        session.out.write(f"wrote {path}")
+    session.show(session.result(files={"report": str(path)}), lambda _: f"wrote {path}")
     if open_report:
         click.launch(str(path.absolute()))
     return 0
@@ -247,8 +226,5 @@ def explain(session: Session, code: str) -> int:
         near = str(error).partition("; ")[2]
         problem = Problem("WB143", f"there is no code {shown(code)}.", (near,), _EXPLAIN, "usage")
         raise InputError([problem]) from None
-    if session.json is not None:
-        session.print_json(session.result(page=text))
-    else:
-        session.out.write(text)
+    session.show(session.result(page=text), lambda _: text)
     return 0

@@ -37,7 +37,9 @@ def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_re
     """
     train, deploy = out / "train.csv", out / "deploy.csv"
     check_outputs([out / name for name in RUN_FILES.values()], force=force)
-    _check_tables((train, deploy), force=force)
+    # files of the same names that are no clinic visits are left alone
+    ours = [path for path in (train, deploy) if path.is_file() and is_clinic(path)]
+    check_outputs([path for path in (train, deploy) if path not in ours], force=force)
     session.narration.say(
         "weighbridge demo: 4,000 labelled clinic visits, 2,000 visits at other sites"
     )
@@ -53,9 +55,8 @@ def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_re
         actual = actual_errors(found.verdict, found.pair.X_target, truth, "accuracy")
         job.adaptation = replace(found, actual=actual)
         job.save()
-    job.show(now=_NOW if open_report else f"{_how_to_open(out, seed)}\n  {_NOW}", known=_TRUTH)
-    if open_report:
-        job.open_report()
+    now = _NOW if open_report else f"{_how_to_open(out, seed)}\n  {_NOW}"
+    job.show(now, _TRUTH, open_report=open_report)
     return 0
 
 
@@ -65,12 +66,6 @@ def _how_to_open(out: Path, seed: int) -> str:
     words += ["--out", str(out)] if str(out) != OUT else []
     words += ["--seed", str(seed)] if seed else []
     return f"Open it:    {shlex.join([*words, '--open'])}"
-
-
-def _check_tables(paths: tuple[Path, ...], *, force: bool) -> None:
-    """Leave files of the same names alone that are no clinic visits."""
-    ours = [path for path in paths if path.is_file() and is_clinic(path)]
-    check_outputs([path for path in paths if path not in ours], force=force)
 
 
 def is_clinic(path: Path) -> bool:

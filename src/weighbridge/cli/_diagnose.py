@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import check_outputs
-from weighbridge._findings import percent
+from weighbridge._findings import cli_option, percent
 from weighbridge.cli import _options as options
-from weighbridge.cli._inputs import check_there, library_warnings
+from weighbridge.cli._inputs import check_there, library_warnings, limits, size_text
 from weighbridge.cli._screen import Screen, Session, finding_text
 
 if TYPE_CHECKING:
@@ -74,17 +74,16 @@ def diagnose(
 def _compute(
     session: Session, train: Path, deploy: Path, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    from sklearn import config_context
-
+    from weighbridge.adaptation import refusals_told
     from weighbridge.cli._two_tables import read_two
     from weighbridge.diagnostics import Diagnosis, outside_support
 
     session.narration("read", 0, 1)
     two = read_two(train, deploy, settings)
-    session.narration.detail("read", two.size)
+    session.narration.detail("read", size_text(two.tables))
     session.narration.detail("shift", f"ratio ({two.ratio_name}), domain classifier, tests")
     session.narration("shift", 0, 1)
-    with two.threads(settings["jobs"]), config_context(working_memory=settings["working_memory"]):
+    with limits(settings), refusals_told(cli_option):
         support = outside_support(two.X, two.X_target, random_state=settings["seed"])
         session.narration.say_outside(support.share)
         diagnosis = Diagnosis(

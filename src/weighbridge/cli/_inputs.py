@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings import Problem, listed, nearest, shown
 from weighbridge.cli._screen import Session
@@ -60,6 +60,19 @@ def library_warnings(session: Session) -> Iterator[None]:
     if session.debug:
         for text in dict.fromkeys(str(each.message) for each in foreign):
             session.err.write(text)
+
+
+@contextmanager
+def limits(settings: dict[str, Any]) -> Iterator[None]:
+    """Keep the libraries underneath to the jobs and the working memory that were asked for."""
+    from sklearn import config_context
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+
+    with (
+        threadpool_limits(min(settings["jobs"], os.cpu_count() or 1)),
+        config_context(working_memory=settings["working_memory"]),
+    ):
+        yield
 
 
 @contextmanager

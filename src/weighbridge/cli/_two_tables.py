@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from weighbridge._findings import cli_option
 from weighbridge._tables import read_blocks
-from weighbridge.adaptation import Inputs, inputs_dict, read_inputs, refusals_told
-from weighbridge.cli._inputs import block_rows, size_text
+from weighbridge.adaptation import Inputs, inputs_dict, read_inputs
+from weighbridge.cli._inputs import block_rows
 from weighbridge.ratios import fit_ratio, is_fitted
 
 
@@ -24,11 +21,6 @@ class TwoTables(Inputs):
     """Training and deployment as a command without labels sees them."""
 
     label: str | None
-
-    @property
-    def size(self) -> str:
-        """Rows and columns in words."""
-        return size_text(self.tables)
 
     def inputs(self) -> dict[str, Any]:
         """Return what went in, ready for JSON."""
@@ -45,17 +37,10 @@ class TwoTables(Inputs):
             "keep": list(asked["keep"]) or None,
         }
 
-    @contextmanager
-    def threads(self, jobs: int) -> Iterator[None]:
-        """Let the libraries underneath use that many threads; tell refusals as findings."""
-        with threadpool_limits(min(jobs, os.cpu_count() or 1)), refusals_told(cli_option):
-            yield
-
     def fitted_ratio(self) -> Any:
         """Return the ratio, fitted unless it is known."""
-        if is_fitted(self.ratio):
-            return self.ratio
-        return fit_ratio(self.X, self.X_target, self.ratio)
+        known = is_fitted(self.ratio)
+        return self.ratio if known else fit_ratio(self.X, self.X_target, self.ratio)
 
     def log_ratio(
         self, ratio: Any, path: Path, working_memory: int | None = None
@@ -68,19 +53,16 @@ class TwoTables(Inputs):
         if table.sampled < table.rows:
             for block in read_blocks(path, kinds, rows=rows):
                 if known:
-                    yield _logarithm(block[self.ratio_name].to_numpy())
+                    with np.errstate(divide="ignore"):
+                        part = np.log(block[self.ratio_name].to_numpy())
                 else:
-                    yield np.asarray(ratio.score_samples(block[columns]))
+                    part = ratio.score_samples(block[columns])
+                yield np.asarray(part)
         elif known or working_memory is None:
             yield np.asarray(ratio.score_samples(self.X))
         else:
             for start in range(0, table.rows, rows):
                 yield np.asarray(ratio.score_samples(self.X.iloc[start : start + rows]))
-
-
-def _logarithm(ratio: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(ratio))
 
 
 def read_two(

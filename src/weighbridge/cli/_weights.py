@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import check_outputs, check_suffix, write_whole
-from weighbridge._findings import Finding, escaped, one_line, percent
+from weighbridge._findings import Finding, cli_option, escaped, one_line, percent
 from weighbridge.cli import _options as options
-from weighbridge.cli._inputs import check_there, library_warnings
+from weighbridge.cli._inputs import check_there, library_warnings, limits, size_text
 from weighbridge.cli._screen import COLUMNS, Screen, Session, finding_text
 
 if TYPE_CHECKING:
@@ -63,12 +63,7 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
 @options.screen_options
 @click.pass_obj
 def weights(
-    session: Session,
-    train: Path,
-    deploy: Path,
-    out: Path,
-    force: bool,
-    **settings: Any,
+    session: Session, train: Path, deploy: Path, out: Path, force: bool, **settings: Any
 ) -> int:
     """Write a weight for each training row, so that training resembles deployment.
 
@@ -88,22 +83,22 @@ def weights(
 def _compute(
     session: Session, train: Path, deploy: Path, out: Path, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    from sklearn import config_context
-
     from weighbridge._tables import write_weights
+    from weighbridge.adaptation import refusals_told
     from weighbridge.cli._two_tables import read_two
     from weighbridge.ratios import mean_one_log_ratio
     from weighbridge.weighting import Geodesic
 
-    narration, memory = session.narration, settings["working_memory"]
+    narration = session.narration
     narration.count("shift", "rows")
     narration("read", 0, 1)
     two = read_two(train, deploy, settings, max_train=MOST_TRAINING_ROWS)
-    narration.detail("read", two.size)
+    narration.detail("read", size_text(two.tables))
     narration.detail("shift", f"ratio ({two.ratio_name})")
     narration("shift", 0, 1)
-    with two.threads(settings["jobs"]), config_context(working_memory=memory):
-        log_ratio = mean_one_log_ratio(_log_ratio(session, two, train, memory), None)
+    with limits(settings), refusals_told(cli_option):
+        every = _log_ratio(session, two, train, settings["working_memory"])
+        log_ratio = mean_one_log_ratio(every, None)
     found = Geodesic(settings["lam"], settings["alpha"]).weights(log_ratio)
     narration.detail("write", str(out))
     narration("write", 0, 1)

@@ -9,6 +9,8 @@ import os
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +105,8 @@ def _find(benchmark: Benchmark, data_home: Folder, download: bool) -> tuple[Cont
     if cached.exists():
         return _read_cache(benchmark, cached), str(cached)
     if download:
-        _make_folder(cached.parent)
+        with _writing(cached.parent):
+            cached.parent.mkdir(parents=True, exist_ok=True)
     try:
         contents = benchmark.source(benchmark, data_home, download)
     except OSError as error:  # urllib's and requests' errors are of this kind
@@ -148,10 +151,8 @@ def _cache_file(benchmark: Benchmark, data_home: Folder) -> Path:
         return Path(data_home) / f"{benchmark.name}.npz"
     from sklearn.datasets import get_data_home
 
-    try:
+    with _writing("scikit-learn's data folder"):
         home = get_data_home()  # scikit-learn makes the folder, too
-    except OSError as error:
-        raise OSError(_unwritable("scikit-learn's data folder", error)) from error
     return Path(home) / "weighbridge" / f"{benchmark.name}.npz"
 
 
@@ -176,20 +177,10 @@ def _write_cache(benchmark: Benchmark, path: Path, contents: Contents) -> None:
     """Write whole or not at all: a fetch that is killed leaves no half file under the name."""
     X, y = contents
     X = X.astype(np.int32) if benchmark.decimals == 0 else X
-    try:
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            part = Path(folder) / path.name
-            np.savez_compressed(part, X=X, y=y)
-            os.replace(part, path)
-    except OSError as error:
-        raise OSError(_unwritable(path.parent, error)) from error
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OSError(_unwritable(folder, error)) from error
+    with _writing(path.parent), tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        part = Path(folder) / path.name
+        np.savez_compressed(part, X=X, y=y)
+        os.replace(part, path)
 
 
 def _verified(contents: Contents, benchmark: Benchmark, used: str) -> Contents:
@@ -205,11 +196,15 @@ def _verified(contents: Contents, benchmark: Benchmark, used: str) -> Contents:
     return contents
 
 
-def _unwritable(folder: Path | str, error: OSError) -> str:
-    return (
-        f"Got a cache folder, {folder}, that cannot be written ({error}); pass data_home=, a "
-        "folder that you can write to."
-    )
+@contextmanager
+def _writing(folder: Path | str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OSError(
+            f"Got a cache folder, {folder}, that cannot be written ({error}); pass data_home=, a "
+            "folder that you can write to."
+        ) from error
 
 
 def _missing(benchmark: Benchmark, cached: Path, error: OSError) -> str:

@@ -59,27 +59,16 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
 
 def details(facts: Facts) -> dict[str, Any]:
     """Return everything that is listed on the page, by the name its template knows it by."""
+    further = _attribution_table(facts), _feature_test_table(facts), _column_table(facts)
     return {
-        **_expect_tables(facts),
+        "candidates": _candidate_table(facts) if facts.expect else None,
+        "models": _model_table(facts),
         "feature_tables": [_feature_table(each) for each in facts.pictures.features],
         "use": _use(facts),
         "snippets": snippets(facts),
         "settings": _settings_tables(facts),
-        "detail_tables": _detail_tables(facts),
+        "detail_tables": [each for each in further if each is not None],
     }
-
-
-def _expect_tables(facts: Facts) -> dict[str, DataTable | None]:
-    """Return the weightings and the models that were compared; None where nothing was."""
-    if not facts.expect:
-        return {"candidates": None, "models": None}
-    return {"candidates": _candidate_table(facts), "models": _model_table(facts)}
-
-
-def _detail_tables(facts: Facts) -> list[DataTable]:
-    """Return what only some readers want to see, feature by feature and column by column."""
-    found = _attribution_table(facts), _feature_test_table(facts), _column_table(facts)
-    return [each for each in found if each is not None]
 
 
 def _candidate_table(facts: Facts) -> DataTable:
@@ -292,9 +281,10 @@ def snippets(facts: Facts) -> list[Snippet]:
     model = (facts.result.get("files") or {}).get("model")
     found = []
     if model is not None:
+        predict = f"weighbridge predict {shlex.quote(model)} new.csv"
         found += [
             Snippet("use-python", "Load the model in Python", _load(model)),
-            Snippet("use-predict", "Predict at the command line", _predict(model)),
+            Snippet("use-predict", "Predict at the command line", predict),
         ]
     if not _in_memory(facts):
         found.append(Snippet("use-repeat", "Repeat this run", _repeat(facts)))
@@ -337,10 +327,6 @@ def _load(model: str) -> str:
         "# a data frame with the columns of saved.features\n"
         "saved.model.predict(X_new)"
     )
-
-
-def _predict(model: str) -> str:
-    return f"weighbridge predict {shlex.quote(model)} new.csv"
 
 
 def _repeat(facts: Facts) -> str:

@@ -61,18 +61,14 @@ class Section:
 
 def page_figures(facts: Facts) -> dict[str, Any]:
     """Return everything that is drawn on the page, by the name its template knows it by."""
+    names = facts.drawn
     return {
         "sections": {each.id: each for each in _sections(facts)},
-        "weightings": _weightings(facts),
-        "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(facts.drawn)],
+        # those a reader can pick, and which one is picked at first
+        "weightings": [(name, name == facts.shown) for name in names] if len(names) > 1 else [],
+        "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(names)],
         "rectangle": _rectangle(facts),
     }
-
-
-def _weightings(facts: Facts) -> list[tuple[str, bool]]:
-    """Return the weightings a reader can pick, and which one is picked at first."""
-    names = facts.drawn
-    return [(name, name == facts.shown) for name in names] if len(names) > 1 else []
 
 
 def _sections(facts: Facts) -> list[Section]:

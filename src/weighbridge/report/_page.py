@@ -60,20 +60,14 @@ def render(result: dict[str, Any]) -> str:
     >>> "<title>No shift found</title>" in render(result)
     True
     """
-    content = _content(facts_of(result))
     script = _packaged("page.js")
-    page = (
-        environment()
-        .get_template("page.html.j2")
-        .render(
-            **content,
-            style=style_sheet() + _packaged("cards.css") + _packaged("page.css"),
-            script=script,
-            policy=_policy(script),
-            embedded=embedded(result),
-        )
+    return _drawn(
+        "page",
+        **_content(facts_of(result)),
+        script=script,
+        policy=_policy(script),
+        embedded=embedded(result),
     )
-    return _cleaned(page)
 
 
 def write_report(result: dict[str, Any], path: str | PathLike[str]) -> None:
@@ -132,18 +126,13 @@ def summary_html(result: dict[str, Any]) -> str:
     facts = facts_of(result)
     # ids of drawings must differ between the cells of a notebook
     start = f"wb{hashlib.sha256(embedded(result).encode()).hexdigest()[:8]}"
-    piece = (
-        environment()
-        .get_template("summary.html.j2")
-        .render(
-            style=style_sheet() + _packaged("cards.css") + _packaged("summary.css"),
-            sentence=facts.verdict["sentence"],
-            cards=cards(facts),
-            words=" ".join(expect_words(facts)) if facts.expect else "",
-            figures=expect_figures(facts, start=f"{start}-"),
-        )
+    return _drawn(
+        "summary",
+        sentence=facts.verdict["sentence"],
+        cards=cards(facts),
+        words=" ".join(expect_words(facts)) if facts.expect else "",
+        figures=expect_figures(facts, start=f"{start}-"),
     )
-    return _cleaned(piece)
 
 
 def embedded(result: dict[str, Any]) -> str:
@@ -201,8 +190,10 @@ def _unbroken(words: str) -> Markup:
     )
 
 
-def _cleaned(page: str) -> str:
-    """Replace characters that no page can hold."""
+def _drawn(name: str, **content: Any) -> str:
+    """Fill in a template, and replace characters that no page can hold."""
+    style = style_sheet() + _packaged("cards.css") + _packaged(f"{name}.css")
+    page = environment().get_template(f"{name}.html.j2").render(**content, style=style)
     return _FORBIDDEN.sub("\ufffd", page)
 
 
