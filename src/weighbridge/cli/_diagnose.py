@@ -77,7 +77,7 @@ def _compute(
     from sklearn import config_context
 
     from weighbridge.cli._two_tables import read_two
-    from weighbridge.diagnostics import Diagnosis, outside_support
+    from weighbridge.diagnostics import Diagnosis, outside_support, read_samples
 
     session.narration("read", 0, 1)
     two = read_two(train, deploy, settings)
@@ -89,10 +89,7 @@ def _compute(
         session.narration.say_outside(support.share)
         diagnosis = Diagnosis(
             two.fitted_ratio(),
-            two.X,
-            two.X_target,
-            y=None,
-            sample_weight=None,
+            read_samples(two.X, two.X_target),
             n_parameters=two.X.shape[1] + 1,
             confidence=settings["confidence"],
             random_state=settings["seed"],

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import FEWEST_ROWS, check_sample_weight, to_numpy, unmasked
+from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
 from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows
@@ -36,7 +36,7 @@ from weighbridge.target_risk._held_out import (
     held_out,
 )
 from weighbridge.target_risk._influence import Losses, RatioInfluence
-from weighbridge.target_risk._labels import Features, FloatArray, PlausibleLabels
+from weighbridge.target_risk._labels import Features, PlausibleLabels
 from weighbridge.target_risk._question import Question
 
 
@@ -246,9 +246,6 @@ def _frozen_ratio(estimator: Any, X: Any, X_target: Any, ratio: Any) -> Any:
     if ratio is None and isinstance(estimator, WeightedEstimator):
         ratio = estimator.ratio
     if ratio is not None and is_fitted(check_ratio(ratio)):
-        return ratio if not is_estimated(ratio) else _frozen(ratio)
+        lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
+        return ratio if lasting else FrozenEstimator(ratio)
     return FrozenEstimator(fit_ratio(X, X_target, ratio))
-
-
-def _frozen(ratio: Any) -> Any:
-    return ratio if isinstance(ratio, FrozenEstimator) else FrozenEstimator(ratio)

@@ -20,7 +20,7 @@ from weighbridge._findings import Stage, Stages, count_parameters, told_progress
 from weighbridge._pass_weights import weight_parameter
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import CrossValidation, has_closed_form
-from weighbridge.diagnostics import Diagnosis, shift_word
+from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import share_outside, weighting_or_default
 from weighbridge.search import Bounds, Handful
@@ -214,12 +214,10 @@ def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
 def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int) -> Diagnosis:
     """Diagnose the rows that count."""
     rows = problem.rows
+    y = rows.y if is_classifier(base) else None
     return Diagnosis(
         problem.ratio,
-        rows.X,
-        problem.X_target,
-        y=rows.y if is_classifier(base) else None,
-        sample_weight=rows.sample_weight,
+        read_samples(rows.X, problem.X_target, y, rows.sample_weight),
         n_parameters=n_parameters,
         confidence=problem.question.confidence,
         random_state=problem.random_state,
