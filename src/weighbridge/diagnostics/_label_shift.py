@@ -183,13 +183,7 @@ class LabelShift(Record):
         dict
             All fields; None for NaN, and classes as text.
         """
-        return {
-            "r_squared": _or_none(self.r_squared),
-            "standard_error": _or_none(self.standard_error),
-            "source_priors": list(self.source_priors),
-            "target_priors": [_or_none(prior) for prior in self.target_priors],
-            "classes": [str(label) for label in self.classes],
-        }
+        return super().to_dict() | {"classes": [str(label) for label in self.classes]}
 
     def __str__(self) -> str:
         if math.isnan(self.r_squared):
@@ -201,10 +195,6 @@ class LabelShift(Record):
             )
         )
         return f"class frequencies explain {100 * self.r_squared:.0f} % of the ratio\n{priors}"
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def label_shift(

@@ -66,6 +66,7 @@ class RiskProblem:
             self.n_target,
         )
         question.check_folds(_num_samples(X))
+        self.n_folds = int(question.cv)
         self.ratio = _frozen_ratio(estimator, X, X_target, question.ratio)
         log_ratio = source_log_ratio(self.ratio, X, sample_weight)
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, None)
@@ -87,11 +88,6 @@ class RiskProblem:
                 f"for cv={cv} folds; every fold needs a row of every class. Use fewer folds, or "
                 "join rare classes."
             )
-
-    @property
-    def n_folds(self) -> int:
-        """Number of outer folds."""
-        return int(self.fold.max()) + 1
 
     @cached_property
     def shares(self) -> FloatArray:
