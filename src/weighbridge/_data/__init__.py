@@ -2,6 +2,7 @@
 
 from weighbridge._data.checks import (
     FEWEST_ROWS,
+    FloatArray,
     as_floats,
     check_count,
     check_positive,

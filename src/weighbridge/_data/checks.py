@@ -6,9 +6,11 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from weighbridge._data.columns import unmasked
 
+FloatArray = npt.NDArray[np.float64]
 # With fewer rows of a sample no interval says anything.
 FEWEST_ROWS = 20
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import nnls
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
@@ -16,12 +15,11 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
+from weighbridge._data import FloatArray
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.blocks import BlockModel, as_rows, is_blocks
 from weighbridge.criteria import ROW_LOSSES, CandidateObjective, RowLoss, default_scoring, respond
 from weighbridge.search import Difference, SearchResult, weighted_mean
-
-FloatArray = npt.NDArray[np.float64]
 
 ANSWERS = ("stack", "guard", "argmin")
 # Standard errors by which weights must beat no weights: where the choice is free, and where few

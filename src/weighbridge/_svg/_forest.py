@@ -217,7 +217,7 @@ class _Forest:
         if any(row.rough for row in self.rows):
             items.append((line_mark("wb-other wb-rough"), "rough: thin overlap"))
         if any(row.actual is not None for row in self.rows):
-            items.append((_actual_mark, "actual error"))
+            items.append((lambda x, y: _diamond(x + 9, y), "actual error"))
         if self.zero:
             items.append((line_mark("wb-reference"), "left of it is better"))
         return items
@@ -236,10 +236,6 @@ def _instead(left: float, bottom: float, words: str) -> str:
 
 def _used_mark(x: float, y: float) -> str:
     return line(x, y, x + 18, y, "wb-used") + square(x + 9, y, 4.5, "wb-used-fill")
-
-
-def _actual_mark(x: float, y: float) -> str:
-    return _diamond(x + 9, y)
 
 
 def _diamond(x: float, y: float, r: float = 5) -> str:

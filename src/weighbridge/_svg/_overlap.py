@@ -57,7 +57,7 @@ def overlap(overlap: OverlapHistogram, *, id: str) -> Chart:
     has_beyond = overlap.n_beyond > 0 and limit < edges[-1]
     if overlap.n_beyond > 0:
         words = f"no training rows: {percent(overlap.beyond)} of deployment"
-        items.append((_hatch_mark, words))
+        items.append((lambda x, y: hatch(x, y - 5, 18, 10, 5), words))
     key, room = legend(items, bottom + 51)
     svg = Svg(id, title, desc, bottom + 42 + room)
     if has_beyond:
@@ -82,10 +82,6 @@ def _describe(overlap: OverlapHistogram) -> str:
     share = percent(overlap.beyond).replace("%", "percent")
     share = share.replace("<", "less than").replace(">", "more than")
     return f"{capital(share)} of deployment rows lie beyond all training rows."
-
-
-def _hatch_mark(x: float, y: float) -> str:
-    return hatch(x, y - 5, 18, 10, 5)
 
 
 def _overlap_table(overlap: OverlapHistogram) -> Table:

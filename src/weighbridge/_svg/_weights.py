@@ -136,12 +136,9 @@ def _weight_key(weights: WeightCurves, shows_bound: bool) -> list[tuple[Mark, st
         beyond = "" if shows_bound else ", beyond the axis"
         items.append((line_mark("wb-caution"), f"bound {number(weights.bound)}{beyond}"))
     if weights.n_below:
-        items.append((_no_mark, f"first bar: also {count(weights.n_below)} with smaller weights"))
+        words = f"first bar: also {count(weights.n_below)} with smaller weights"
+        items.append((lambda x, y: "", words))
     return items
-
-
-def _no_mark(x: float, y: float) -> str:
-    return ""
 
 
 def _label(x: Scale, value: float, y: float, words: str, cls: str) -> str:

@@ -76,7 +76,7 @@ def _compute(
 ) -> dict[str, Any]:
     from weighbridge.adaptation import refusals_told
     from weighbridge.cli._two_tables import read_two
-    from weighbridge.diagnostics import Diagnosis, outside_support
+    from weighbridge.diagnostics import Diagnosis, outside_support, read_samples
 
     session.narration("read", 0, 1)
     two = read_two(train, deploy, settings)
@@ -88,10 +88,7 @@ def _compute(
         session.narration.say_outside(support.share)
         diagnosis = Diagnosis(
             two.fitted_ratio(),
-            two.X,
-            two.X_target,
-            y=None,
-            sample_weight=None,
+            read_samples(two.X, two.X_target),
             n_parameters=two.X.shape[1] + 1,
             confidence=settings["confidence"],
             random_state=settings["seed"],

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold
-from sklearn.utils.validation import check_is_fitted
 
 from weighbridge.conformal._calibrated import CalibratedEstimator, Part
 from weighbridge.conformal._report import ConformalReport
@@ -160,7 +159,6 @@ class ConformalRegressor(CalibratedEstimator):
         return ConformalReport(mean_width=width, **self._found(half))
 
     def _half_width(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
         return self._thresholds(X) * _sizes(self.scale_, X)
 
     def _checked_labels(self, y: np.ndarray) -> np.ndarray:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from weighbridge._findings import Finding
+from weighbridge._findings import Finding, Record
 
 # Sums of weights and products with a decimal coverage are right up to their last bits: a share that
 # misses the coverage by less than this reaches it.
@@ -18,7 +17,7 @@ MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
-class ConformalReport:
+class ConformalReport(Record):
     """What the intervals or sets on some rows look like, and what they rest on.
 
     Made by ``report`` of `ConformalRegressor` and `ConformalClassifier`.
@@ -70,16 +69,6 @@ class ConformalReport:
     empty_share: float | None = None
     rows_checked: bool = True
     findings: tuple[Finding, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers and findings as plain Python objects, ready for JSON.
-
-        Returns
-        -------
-        dict
-            All attributes.
-        """
-        return asdict(self) | {"findings": [finding.to_dict() for finding in self.findings]}
 
     def __str__(self) -> str:
         kind = "intervals" if self.mean_size is None else "sets"

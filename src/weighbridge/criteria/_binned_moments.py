@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge._data import array_namespace, is_foreign, to_numpy
+from weighbridge._data import FloatArray, array_namespace, is_foreign, to_numpy
 from weighbridge.blocks import Block, CentredTable, no_alarms, used_part
 from weighbridge.search import Difference
 
 if TYPE_CHECKING:
     from weighbridge.criteria._rows import SourceRows
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 # Rows gathered at a time, in the cache.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from weighbridge._data import to_numpy
+from weighbridge._data import FloatArray, to_numpy
 from weighbridge.blocks import (
     Block,
     CentredTable,
@@ -39,7 +39,6 @@ from weighbridge.criteria._linear_design import (
 from weighbridge.criteria._rows import ROW_LOSSES, RowLoss, SourceRows
 from weighbridge.search import Evaluation, Point
 
-FloatArray = npt.NDArray[np.float64]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 # With fewer rows in memory exact fits are as cheap.

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 
+from weighbridge._data import FloatArray
 from weighbridge._findings import effective_sample_size
 from weighbridge.geodesic import log_weight
 from weighbridge.search import Evaluation, Point, weighted_mean
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from weighbridge.criteria._binned_moments import HeldOutErrors
     from weighbridge.criteria._rows import RowLoss, SourceRows
 
-FloatArray = npt.NDArray[np.float64]
 
 # exp(t) is finite and 1 + lam * expm1(t) keeps its digits
 _SAFE = 600.0

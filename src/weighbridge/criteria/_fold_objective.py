@@ -22,7 +22,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
-from weighbridge._data import is_frame
+from weighbridge._data import FloatArray, is_frame
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.blocks import one_blas_thread
 from weighbridge.criteria._criterion import CandidateObjective, Outcome
@@ -149,7 +149,6 @@ def _bin_column(column: np.ndarray, weights: np.ndarray, max_bins: int) -> np.nd
     return np.where(np.isnan(column), np.nan, highest[place])
 
 
-FloatArray = npt.NDArray[np.float64]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 # Tables of all folds are kept up to this many numbers; beyond, they are cut anew for each fit.

@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from weighbridge._data import FloatArray
 from weighbridge._findings import effective_sample_size, users_line
 from weighbridge.criteria._criterion import CandidateObjective, Criterion
 from weighbridge.criteria._linear import LinearFits, LinearObjective
@@ -15,8 +15,6 @@ from weighbridge.criteria._linear_design import Normal
 from weighbridge.criteria._rows import source_rows
 from weighbridge.exceptions import WeightWarning
 from weighbridge.weighting import IWERM
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class InformationCriterion(Criterion):

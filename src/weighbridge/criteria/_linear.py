@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from weighbridge._data import FloatArray
 from weighbridge.criteria._criterion import CandidateObjective, Outcome
 from weighbridge.criteria._linear_design import LinearDesign, Normal, inverses, linear_model
 from weighbridge.criteria._rows import SourceRows
-
-FloatArray = npt.NDArray[np.float64]
 
 # Products of pairs of columns are kept up to this many numbers (64 MB); beyond, candidates are
 # solved one by one.
@@ -168,8 +166,6 @@ class LinearObjective(CandidateObjective):
             losses = self.row_losses(delivered, self._solver.fit(delivered))
             finite = np.logical_and.reduce(np.isfinite(losses), axis=1)
             seconds = (time.perf_counter() - begun) / len(block)
+            failed = Outcome(error=f"ValueError: {self.no_loss}", seconds=seconds)
             for row, good in zip(losses, finite, strict=True):
-                yield Outcome(row, seconds=seconds) if good else self._undetermined(seconds)
-
-    def _undetermined(self, seconds: float) -> Outcome:
-        return Outcome(error=f"ValueError: {self.no_loss}", seconds=seconds)
+                yield Outcome(row, seconds=seconds) if good else failed

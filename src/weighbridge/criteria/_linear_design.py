@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import issparse
 from scipy.special import expit, gammaln
 from sklearn import get_config
@@ -29,9 +28,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from weighbridge._data import FloatArray
 from weighbridge.blocks import column_scale
-
-FloatArray = npt.NDArray[np.float64]
 
 # exp overflows beyond; a Newton step that lands there is halved
 _LARGEST = 700.0

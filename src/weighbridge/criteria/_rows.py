@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import (
+    FloatArray,
     as_numbers,
     check_sample_weight,
     exact_keys,
@@ -32,8 +33,6 @@ from weighbridge._data import (
 from weighbridge.blocks import ON_BLOCKS, Block, Rows, as_rows, in_memory, is_blocks
 from weighbridge.ratios import mean_one_log_ratio, source_log_weight, weighting_or_default
 from weighbridge.weighting import RIWERM, mean_one
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

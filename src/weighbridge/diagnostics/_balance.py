@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._data import check_count, gap_name
-from weighbridge._findings import UNKNOWN, one_line, percent, signed
+from weighbridge._findings import UNKNOWN, Record, one_line, percent, signed
 from weighbridge.diagnostics._features import paired_sums
 from weighbridge.diagnostics._sums import (
     FeatureSums,
@@ -277,7 +277,7 @@ def _plain(value: float, form: str) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class BalanceTable:
+class BalanceTable(Record):
     """How far the features differ, as `balance_table` finds it.
 
     Parameters
@@ -351,9 +351,6 @@ class BalanceTable:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         return balance_text(self.largest(len(self.rows)))

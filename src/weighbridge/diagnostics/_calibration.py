@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from weighbridge._findings import Estimate
+from weighbridge._findings import Estimate, Record
 from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._domain import check_confidence
 from weighbridge.diagnostics._samples import sum_of_stretches
@@ -20,7 +20,7 @@ _BY_CONSTRUCTION = 1e-9
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration:
+class Calibration(Record):
     """Four means of a density ratio, as `calibration` finds them.
 
     Parameters
@@ -70,9 +70,6 @@ class Calibration:
             for name, mean in means.items()
         }
         return {**finite, "self_normalised": self.self_normalised}
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         lines = [

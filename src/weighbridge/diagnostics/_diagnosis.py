@@ -52,22 +52,15 @@ class Diagnosis:
     def __init__(
         self,
         ratio: Any,
-        X: Any,
-        X_target: Any,
+        samples: Samples,
         *,
-        y: Any,
-        sample_weight: Any,
         n_parameters: int,
         confidence: float,
         random_state: Any,
     ):
         self.confidence = check_confidence(confidence)
-        samples = read_samples(X, X_target, y, sample_weight)
-        self.X, self.X_target, self.sample_weight = (
-            samples.X,
-            samples.X_target,
-            samples.sample_weight,
-        )
+        self.X, self.X_target = samples.X, samples.X_target
+        self.sample_weight = samples.sample_weight
         self.ratio = ratio
         self.estimated, self.automatic = is_estimated(ratio), _is_automatic(ratio)
         with one_thread():
@@ -282,10 +275,7 @@ def diagnose(
     ratio, weighting, n_parameters = _parts(model_or_ratio, samples)
     diagnosis = Diagnosis(
         ratio,
-        samples.X,
-        samples.X_target,
-        y=samples.y,
-        sample_weight=samples.sample_weight,
+        samples,
         n_parameters=n_parameters,
         confidence=confidence,
         random_state=random_state,

@@ -301,21 +301,13 @@ class CrossFittedDomain:
             trees.fit(rows.tree_codes[train], codes, sample_weight=weight)
         return DomainModel(linear.coef_[0], float(linear.intercept_[0]), trees)
 
-    def fold_auc(self) -> FoldAuc:
-        """Return the AUC of the held-out log odds, with the influence of each row."""
-        return fold_auc(self.log_odds, self.rows.codes, self.weights, self.rows.tests)
-
     def auc(self, confidence: float = 0.95) -> Estimate:
         """Return the AUC with its interval."""
-        found = self.fold_auc()
-        error = found.standard_error * _fold_dependence(found)
+        found = fold_auc(self.log_odds, self.rows.codes, self.weights, self.rows.tests)
+        distance = (found.value - 0.5) / found.standard_error
+        # the dependence of the folds widens the interval (see `domain_auc`)
+        error = found.standard_error * math.sqrt(1 + 1 / (1 + (distance / 4) ** 2))
         return Estimate.normal(found.value, error, confidence, (0.0, 1.0))
-
-
-def _fold_dependence(found: FoldAuc) -> float:
-    """Return by how much the dependence of the folds widens the interval (see `domain_auc`)."""
-    distance = (found.value - 0.5) / found.standard_error
-    return math.sqrt(1 + 1 / (1 + (distance / 4) ** 2))
 
 
 def binned(column: Array, n_bins: int) -> Array:

@@ -113,13 +113,15 @@ def feature_shift(X: Any, X_target: Any, *, correction: str = "holm") -> tuple[F
     >>> shifts[0].name, shifts[0].p_adjusted < 0.001, shifts[1].p_adjusted > 0.05
     ('1', True, True)
     """
+    from scipy import stats  # slow to import
+
     if correction not in ("holm", "fdr"):
         raise ValueError(f"Got correction={correction!r}, but expected 'holm' or 'fdr'.")
     tested = [
         entry for feature in read_features(X, X_target) for entry in _tests_of_feature(feature)
     ]
     p_values = np.maximum([p for *_, p in tested], np.finfo(float).tiny)
-    adjusted = _holm(p_values) if correction == "holm" else _benjamini_hochberg(p_values)
+    adjusted = _holm(p_values) if correction == "holm" else stats.false_discovery_control(p_values)
     shifts = [
         FeatureShift(name, distance, test, float(p), float(q))
         for (name, distance, test, _), p, q in zip(tested, p_values, adjusted, strict=True)
@@ -232,12 +234,4 @@ def _holm(p_values: np.ndarray) -> np.ndarray:
     steps = p_values[order] * np.arange(p_values.size, 0, -1)
     adjusted = np.empty(p_values.size)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted
-
-
-def _benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
-    order = np.argsort(p_values)
-    steps = p_values[order] * p_values.size / np.arange(1, p_values.size + 1)
-    adjusted = np.empty(p_values.size)
-    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0)
     return adjusted

@@ -16,6 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from weighbridge._data import check_count, take_rows
+from weighbridge._findings import Record
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import answer_of
 from weighbridge.diagnostics._domain import small_trees
@@ -137,7 +138,7 @@ _Explained = tuple[np.ndarray, float, float]
 
 
 @dataclass(frozen=True, repr=False)
-class LabelShift:
+class LabelShift(Record):
     """How far class frequencies explain a density ratio, as `label_shift` finds it.
 
     Parameters
@@ -182,16 +183,7 @@ class LabelShift:
         dict
             All fields; None for NaN, and classes as text.
         """
-        return {
-            "r_squared": _or_none(self.r_squared),
-            "standard_error": _or_none(self.standard_error),
-            "source_priors": list(self.source_priors),
-            "target_priors": [_or_none(prior) for prior in self.target_priors],
-            "classes": [str(label) for label in self.classes],
-        }
-
-    def __repr__(self) -> str:
-        return str(self)
+        return super().to_dict() | {"classes": [str(label) for label in self.classes]}
 
     def __str__(self) -> str:
         if math.isnan(self.r_squared):
@@ -203,10 +195,6 @@ class LabelShift:
             )
         )
         return f"class frequencies explain {100 * self.r_squared:.0f} % of the ratio\n{priors}"
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def label_shift(

@@ -13,6 +13,7 @@ from weighbridge._findings import (
     Estimate,
     Finding,
     OverlapJudgement,
+    Record,
     html_list,
     notebook_card,
     percent,
@@ -74,7 +75,7 @@ def _usual_interval(auc: Estimate) -> Estimate:
 
 
 @dataclass(frozen=True, repr=False)
-class ShiftReport:
+class ShiftReport(Record):
     """Whether there is a shift, where, and whether weights can correct it: what `diagnose` found.
 
     Parameters
@@ -194,9 +195,6 @@ class ShiftReport:
             },
             "findings": [finding.to_dict() for finding in self.findings],
         }
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         parts = [self.sentence, "", *self._numbers(), "", str(self.balance), *self._notes()]

@@ -203,7 +203,8 @@ def compute_surface(
     grid = _tried_grid(result.points)
     named = {name: roots(roots.arch(alpha).even(_STEPS), alpha) for name, alpha in CURVES.items()}
     tried, ends = roots(*result.points.T), roots(*np.array(list(_ENDS.values())).T)
-    plane = _Plane(np.vstack([tried, *named.values(), ends]), _place_of_power(len(tried)))
+    start = len(tried) + _STEPS * list(CURVES).index("power")  # the arches rise with this curve
+    plane = _Plane(np.vstack([tried, *named.values(), ends]), slice(start, start + _STEPS))
     x, y = plane(tried).T
     hangers = {float(lam): plane(roots(np.full(_ACROSS.size, lam), _ACROSS)) for lam in _HANGERS}
     lam, alpha = result.points.T
@@ -224,12 +225,6 @@ def compute_surface(
         mesh=None if grid is None else _mesh(grid, result.values, roots, plane),
         loss_name=loss_name,
     )
-
-
-def _place_of_power(n_tried: int) -> slice:
-    """Return where the power curve is among the weightings: the arches rise with it."""
-    start = n_tried + _STEPS * list(CURVES).index("power")
-    return slice(start, start + _STEPS)
 
 
 def _point(chosen: Any) -> Point:

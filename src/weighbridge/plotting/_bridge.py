@@ -103,7 +103,8 @@ class BridgeDisplay(Display):
         BridgeDisplay
             The object itself.
         """
-        _check_chart(chart)
+        if chart not in ("bridge", "rectangle"):
+            raise ValueError(f"Got chart={chart!r}, but expected 'bridge' or 'rectangle'.")
         ax = self._on(ax, 7, 4.2)
         _draw_surface(ax, self.surface, is_map=chart == "bridge", path=path)
         return self
@@ -126,11 +127,6 @@ class BridgeDisplay(Display):
             "x": surface.x,
             "y": surface.y,
         }
-
-
-def _check_chart(chart: str) -> None:
-    if chart not in ("bridge", "rectangle"):
-        raise ValueError(f"Got chart={chart!r}, but expected 'bridge' or 'rectangle'.")
 
 
 def _draw_surface(ax: Any, surface: BridgeSurface, *, is_map: bool, path: bool) -> None:

@@ -38,6 +38,10 @@ class Role:
         """Return the style of a line."""
         return {"color": self.color, "linestyle": self.linestyle, "linewidth": 1.6}
 
+    def area(self) -> dict[str, Any]:
+        """Return the style of an area."""
+        return {"facecolor": self.fill, "edgecolor": self.color}
+
     def mark(self, page: Any = "white") -> dict[str, Any]:
         """Return the style of a mark without a line; a hollow one shows the page."""
         return {

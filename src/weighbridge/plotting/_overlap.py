@@ -90,15 +90,8 @@ class OverlapDisplay(Display):
         self.training_ = ax.stairs(
             overlap.training, edges, **TRAINING.line(), label=f"{TRAINING.name} (up)"
         )
-        self.deployment_ = ax.stairs(
-            -overlap.deployment,
-            edges,
-            fill=True,
-            facecolor=DEPLOYMENT.fill,
-            edgecolor=DEPLOYMENT.color,
-            linewidth=1,
-            label=f"{DEPLOYMENT.name} (down)",
-        )
+        look = {**DEPLOYMENT.area(), "linewidth": 1, "label": f"{DEPLOYMENT.name} (down)"}
+        self.deployment_ = ax.stairs(-overlap.deployment, edges, fill=True, **look)
         self.beyond_ = None
         if overlap.n_beyond:
             self.beyond_ = ax.axvspan(

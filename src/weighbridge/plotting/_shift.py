@@ -160,9 +160,7 @@ class ShiftDisplay(Display):
         from matplotlib.patches import Patch
 
         lines = [TRAINING, WEIGHTED] if self._is_weighted() else [TRAINING]
-        handles: list[Any] = [
-            Patch(facecolor=DEPLOYMENT.fill, edgecolor=DEPLOYMENT.color, label=DEPLOYMENT.name)
-        ]
+        handles: list[Any] = [Patch(**DEPLOYMENT.area(), label=DEPLOYMENT.name)]
         # marks stand for bars of single values
         marked = any(each.edges is None for each in self.histograms)
         for role in lines:
@@ -232,7 +230,8 @@ def _draw_feature(ax: Any, histogram: FeatureHistogram) -> None:
         gaps = f"missing {percent(missing['training'])} → {percent(missing['deployment'])}"
         if "weighted" in missing:
             gaps += f", weighted {percent(missing['weighted'])}"
-        _below_title(ax, gaps)
+        place = {"xytext": (0, 4), "textcoords": "offset points"}
+        ax.annotate(gaps, (0.5, 1), xycoords="axes fraction", ha="center", fontsize=7, **place)
     ax.tick_params(labelsize=8)
     if histogram.training.size == 0:
         ax.set(xticks=[], yticks=[])
@@ -243,22 +242,9 @@ def _draw_feature(ax: Any, histogram: FeatureHistogram) -> None:
         _draw_bars(ax, histogram, np.asarray(histogram.values))
 
 
-def _below_title(ax: Any, words: str) -> None:
-    place = {"xytext": (0, 4), "textcoords": "offset points"}
-    ax.annotate(words, (0.5, 1), xycoords="axes fraction", ha="center", fontsize=7, **place)
-
-
 def _draw_densities(ax: Any, histogram: FeatureHistogram) -> None:
     edges = histogram.edges
-    ax.stairs(
-        histogram.deployment,
-        edges,
-        fill=True,
-        facecolor=DEPLOYMENT.fill,
-        edgecolor=DEPLOYMENT.color,
-        linewidth=1,
-        zorder=1,
-    )
+    ax.stairs(histogram.deployment, edges, fill=True, **DEPLOYMENT.area(), linewidth=1, zorder=1)
     ax.stairs(histogram.training, edges, baseline=None, **TRAINING.line(), zorder=3)
     if histogram.weighted is not None:
         ax.stairs(histogram.weighted, edges, baseline=None, **WEIGHTED.line(), zorder=4)
@@ -272,27 +258,13 @@ def _draw_densities(ax: Any, histogram: FeatureHistogram) -> None:
 
 def _draw_bars(ax: Any, histogram: FeatureHistogram, values: np.ndarray) -> None:
     places = np.arange(values.size)
-    ax.bar(
-        places,
-        histogram.deployment,
-        width=0.8,
-        facecolor=DEPLOYMENT.fill,
-        edgecolor=DEPLOYMENT.color,
-        zorder=1,
-    )
+    ax.bar(places, histogram.deployment, width=0.8, **DEPLOYMENT.area(), zorder=1)
     sides = [(TRAINING, histogram.training, 3)]
     if histogram.weighted is not None:
         sides.append((WEIGHTED, histogram.weighted, 4))
     for role, shares, layer in sides:
-        ax.hlines(
-            shares,
-            places - 0.4,
-            places + 0.4,
-            color=role.color,
-            linestyle=role.linestyle,
-            linewidth=1.4,
-            zorder=layer,
-        )
+        look = {**role.line(), "linewidth": 1.4, "zorder": layer}
+        ax.hlines(shares, places - 0.4, places + 0.4, **look)
         mark = role.mark(ax.get_facecolor())
         mark["markersize"] = 4.5 if values.size <= 12 else 3
         ax.plot(places, shares, **mark, zorder=layer)

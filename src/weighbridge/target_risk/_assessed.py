@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
+from weighbridge._data import FloatArray
 from weighbridge._estimators import is_estimated
 from weighbridge._findings import (
     BROKEN,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
     from weighbridge.target_risk._problem import RiskProblem
 
-FloatArray = npt.NDArray[np.float64]
 
 # Losses beyond this have squares of squares beyond a double.
 _LARGEST = 1e70
@@ -139,10 +138,10 @@ def _of_rows(
             )
         by_method.append(found)
     robust = doubly_robust(parts, problem.shares, problem.ratio_influence)
-    plain = weighted_mean(parts, problem.shares)
     assessed = []
     for place, found in enumerate(by_method):
-        named = {DOUBLY_ROBUST: robust[place], WEIGHTED: plain[place], **found}
+        plain = weighted_mean(parts[place].held_out, problem.shares, plain=True)
+        named = {DOUBLY_ROBUST: robust[place], WEIGHTED: plain, **found}
         if measure.root:
             named = {name: influence.root() for name, influence in named.items()}
         training = _training(parts[place].held_out, problem, measure)
@@ -262,13 +261,8 @@ def _apart(one: Estimate, other: Estimate) -> bool:
 
 def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Influence:
     """Return the measure on held-out source rows, as they are."""
-    shares = problem.plain_shares
-    value = float(shares @ losses)
-    off = losses - value
-    nothing = np.zeros(problem.n_target)
-    influence = Influence(
-        value, shares * off, nothing, np.zeros_like(off), shares, np.zeros(problem.n_folds)
-    )
+    sizes = problem.n_target, problem.n_folds
+    influence = weighted_mean(losses, problem.plain_shares, *sizes, plain=False)
     return influence.root() if measure.root else influence
 
 

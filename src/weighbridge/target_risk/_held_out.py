@@ -13,12 +13,11 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from weighbridge._data import FloatArray
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.criteria import closed_form_family, fixed_steps, table_rows
 from weighbridge.ratios import ScoredRatio
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class FoldRows(NamedTuple):

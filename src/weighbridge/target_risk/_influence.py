@@ -7,11 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, stdtrit
 from sklearn.isotonic import IsotonicRegression
 
-from weighbridge._data import take_rows
+from weighbridge._data import FloatArray, take_rows
 from weighbridge._findings import Estimate, pareto_k
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from weighbridge.target_risk._held_out import HeldOut
     from weighbridge.target_risk._labels import Features
 
-FloatArray = npt.NDArray[np.float64]
 
 # Means that differ by less, relative to their size, are equal but for the order of their sums.
 _ROUNDING = 1e-12
@@ -203,24 +201,14 @@ def doubly_robust(
     ]
 
 
-def weighted_mean(parts: list[Losses], shares: FloatArray) -> list[Influence]:
-    """Estimate mean losses on the target by self-normalised importance weighting alone."""
-    estimates = []
-    for part in parts:
-        value = float(shares @ part.held_out)
-        off = part.held_out - value
-        estimates.append(
-            Influence(
-                value,
-                shares * off,
-                np.zeros(1),
-                np.zeros_like(off),
-                shares,
-                np.zeros(1),
-                plain=True,
-            )
-        )
-    return estimates
+def weighted_mean(
+    losses: FloatArray, shares: FloatArray, n_target: int = 1, n_folds: int = 1, *, plain: bool
+) -> Influence:
+    """Estimate a mean loss by weights of the rows alone; nothing comes from target or folds."""
+    value = float(shares @ losses)
+    off = losses - value
+    nothing = np.zeros_like(off), shares, np.zeros(n_folds)
+    return Influence(value, shares * off, np.zeros(n_target), *nothing, plain)
 
 
 def calibrated_confidence(

@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from weighbridge._data import take_rows
+from weighbridge._data import FloatArray, take_rows
 from weighbridge.blocks import row_blocks
 from weighbridge.criteria import RowLoss
 from weighbridge.ratios import Quadratic, QuadraticRows, TableEncoder, stack_samples
-
-FloatArray = npt.NDArray[np.float64]
 
 # Squares and products need so many rows for each; wider tables are projected to so many columns.
 _ROWS_PER_FEATURE = 5

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import FEWEST_ROWS, check_sample_weight, to_numpy, unmasked
+from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
 from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows
@@ -36,7 +36,7 @@ from weighbridge.target_risk._held_out import (
     held_out,
 )
 from weighbridge.target_risk._influence import Losses, RatioInfluence
-from weighbridge.target_risk._labels import Features, FloatArray, PlausibleLabels
+from weighbridge.target_risk._labels import Features, PlausibleLabels
 from weighbridge.target_risk._question import Question
 
 
@@ -66,6 +66,7 @@ class RiskProblem:
             self.n_target,
         )
         question.check_folds(_num_samples(X))
+        self.n_folds = int(question.cv)
         self.ratio = _frozen_ratio(estimator, X, X_target, question.ratio)
         log_ratio = source_log_ratio(self.ratio, X, sample_weight)
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, None)
@@ -87,11 +88,6 @@ class RiskProblem:
                 f"for cv={cv} folds; every fold needs a row of every class. Use fewer folds, or "
                 "join rare classes."
             )
-
-    @property
-    def n_folds(self) -> int:
-        """Number of outer folds."""
-        return int(self.fold.max()) + 1
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -246,9 +242,6 @@ def _frozen_ratio(estimator: Any, X: Any, X_target: Any, ratio: Any) -> Any:
     if ratio is None and isinstance(estimator, WeightedEstimator):
         ratio = estimator.ratio
     if ratio is not None and is_fitted(check_ratio(ratio)):
-        return ratio if not is_estimated(ratio) else _frozen(ratio)
+        lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
+        return ratio if lasting else FrozenEstimator(ratio)
     return FrozenEstimator(fit_ratio(X, X_target, ratio))
-
-
-def _frozen(ratio: Any) -> Any:
-    return ratio if isinstance(ratio, FrozenEstimator) else FrozenEstimator(ratio)

@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
@@ -16,8 +15,6 @@ from weighbridge._data import refuse_missing, to_numpy
 from weighbridge.criteria import ROW_LOSSES, RowLoss
 from weighbridge.diagnostics import check_confidence
 from weighbridge.ratios import refuse_no_table
-
-FloatArray = npt.NDArray[np.float64]
 
 # Scorers by what people call the number behind them.
 NAMES = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from weighbridge._findings import Estimate, Finding, Record
 
@@ -73,28 +72,6 @@ class RiskEstimate(Record):
             return float("nan"), float("nan")
         return self.estimate.low, self.estimate.high
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON.
-
-        Returns
-        -------
-        dict
-            Without NaN: what is withheld is None.
-        """
-        return {
-            "measure": self.measure,
-            "method": self.method,
-            "state": self.state,
-            "estimate": None if self.estimate is None else self.estimate.to_dict(),
-            "training": self.training.to_dict(),
-            "by_method": {name: each.to_dict() for name, each in self.by_method.items()},
-            "state_by_method": dict(self.state_by_method),
-            "confidence": self.confidence,
-            "worth": self.worth,
-            "n_rows": self.n_rows,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
     def __str__(self) -> str:
         head = f"expected {self.measure} on the target"
         if self.estimate is None:
@@ -138,20 +115,6 @@ class RiskComparison(Record):
     baseline: RiskEstimate
     other: RiskEstimate
     change: Estimate | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON.
-
-        Returns
-        -------
-        dict
-            Without NaN: what is withheld is None.
-        """
-        return {
-            "baseline": self.baseline.to_dict(),
-            "other": self.other.to_dict(),
-            "change": None if self.change is None else self.change.to_dict(),
-        }
 
     def __str__(self) -> str:
         change = "withheld" if self.change is None else str(self.change)

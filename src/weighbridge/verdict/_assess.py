@@ -20,7 +20,7 @@ from weighbridge._findings import Stage, Stages, count_parameters, told_progress
 from weighbridge._pass_weights import weight_parameter
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import CrossValidation, has_closed_form
-from weighbridge.diagnostics import Diagnosis, shift_word
+from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import share_outside, weighting_or_default
 from weighbridge.search import Bounds, Handful
@@ -96,7 +96,8 @@ def assess_models(
         warnings.simplefilter("ignore", OverlapWarning)
         stage = Stage(stages, "shift", 2 + len(models) * (1 + int(question.cv)))
         if stages.wants_news:
-            _announce_support(X, X_target, stages)
+            with suppress(TypeError, ValueError):  # what is wrong with a table is said by the work
+                stages.heard("outside", share_outside(X, X_target, None))
         first = next(iter(estimators.values()))
         problem = RiskProblem(first, X, y, X_target, sample_weight, question)
         stage.step()
@@ -108,12 +109,6 @@ def assess_models(
             )
             for name, each in models.items()
         }
-
-
-def _announce_support(X: Any, X_target: Any, stages: Stages) -> None:
-    """Tell before any fit which share of the target lies outside."""
-    with suppress(TypeError, ValueError):  # what is wrong with a table is said by the work
-        stages.heard("outside", share_outside(X, X_target, None))
 
 
 def _model(estimator: Any, y: Any, question: Question) -> _Model:
@@ -173,9 +168,7 @@ def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -
         return
     stage = Stage(stages, "bridge", n_fits)
     if stages.wants_news:
-        _announce_work(
-            {name: (each.base, each.others) for name, each in pending.items()}, problem, stages
-        )
+        _announce_work(pending, problem, stages)
     for name, each in pending.items():
         others = journals.given_to(
             name, each.names[1:], each.others, each.n_parameters, problem.rows.y
@@ -214,12 +207,10 @@ def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
 def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int) -> Diagnosis:
     """Diagnose the rows that count."""
     rows = problem.rows
+    y = rows.y if is_classifier(base) else None
     return Diagnosis(
         problem.ratio,
-        rows.X,
-        problem.X_target,
-        y=rows.y if is_classifier(base) else None,
-        sample_weight=rows.sample_weight,
+        read_samples(rows.X, problem.X_target, y, rows.sample_weight),
         n_parameters=n_parameters,
         confidence=problem.question.confidence,
         random_state=problem.random_state,
@@ -257,19 +248,17 @@ class Workload:
         return self.seconds * rounds / (1 + self.n_folds)
 
 
-def _announce_work(
-    models: dict[str, tuple[Any, list[Any]]], problem: RiskProblem, stages: Stages
-) -> None:
+def _announce_work(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -> None:
     """Tell what models without a closed form, each with its candidates, have before them."""
     names, n_fits, seconds = [], 0, 0.0
-    for name, (base, candidates) in models.items():
-        is_searched = any(map(_is_usual_search, candidates))
-        if not is_searched or has_closed_form(base, problem.rows.y):
+    for name, each in models.items():
+        is_searched = any(map(_is_usual_search, each.others))
+        if not is_searched or has_closed_form(each.base, problem.rows.y):
             continue
-        count = (1 + problem.n_folds) * sum(map(_n_fits, candidates))
+        count = (1 + problem.n_folds) * sum(map(_n_fits, each.others))
         names.append(name)
         n_fits += count
-        seconds += count * _seconds_of_a_fit(base, problem)
+        seconds += count * _seconds_of_a_fit(each.base, problem)
     if names:
         stages.heard("work", Workload(tuple(names), n_fits, seconds, problem.n_folds))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from weighbridge.criteria import (
     closed_form_family,
     has_closed_form,
 )
-from weighbridge.target_risk import Assessed
+from weighbridge.target_risk import Assessed, base_of
 
 # shown as: literature name
 LITERATURE = {
@@ -42,29 +41,24 @@ def make_candidates(
     estimator: Any, names: tuple[str, ...], n_jobs: int | None, seed: int
 ) -> list[Any]:
     """Return the procedures behind the names."""
-    weighted = isinstance(estimator, WeightedEstimator)
-    base = estimator.estimator if weighted else estimator
+    base = base_of(estimator)
     options: dict[str, Any] = {"n_jobs": n_jobs, "random_state": seed, "verbose": 0}
-    made: dict[str, Callable[[], Any]] = {
-        "none": lambda: base,
-        "full": lambda: ImportanceWeighted(base),
-        "power": lambda: ImportanceWeightedCV(
-            base, alpha_bounds=(1.0, 1.0), answer="argmin", **options
-        ),
-        "relative": lambda: ImportanceWeightedCV(
-            base, alpha_bounds=(3.0, 3.0), answer="argmin", **options
-        ),
-        "tuned": lambda: estimator if weighted else ImportanceWeightedCV(base, **options),
-        "given": lambda: estimator,
+    made = {
+        "none": base,
+        "full": ImportanceWeighted(base),
+        "power": ImportanceWeightedCV(base, alpha_bounds=(1.0, 1.0), answer="argmin", **options),
+        "relative": ImportanceWeightedCV(base, alpha_bounds=(3.0, 3.0), answer="argmin", **options),
+        "tuned": ImportanceWeightedCV(base, **options) if base is estimator else estimator,
+        "given": estimator,
     }
-    return [made[name]() for name in names]
+    return [made[name] for name in names]
 
 
 def candidate_names(names: Any, estimator: Any, y: Any) -> tuple[str, ...]:
     """Check the names; by default all five where candidates are cheap, else three."""
     own = weighted_name(estimator)
     if names is None:
-        base = estimator.estimator if isinstance(estimator, WeightedEstimator) else estimator
+        base = base_of(estimator)
         # many rows of a logistic model are searched fit by fit, those of a line in one pass
         cheap = has_closed_form(base, y) and (y.size < MANY_ROWS or not is_classifier(base))
         found = CHEAP if cheap else COSTLY

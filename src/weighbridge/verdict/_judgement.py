@@ -63,7 +63,7 @@ def verdict_of(
         findings=(
             *report.findings,
             *_new(used.risk.findings, report),
-            *_of_choice(judgement, assessed, confidence),
+            *_of_choice(judgement, assessed),
         ),
         model=used.model,
         _problem=problem,
@@ -71,9 +71,7 @@ def verdict_of(
     )
 
 
-def _of_choice(
-    judgement: Judgement, assessed: dict[str, Assessed], confidence: float
-) -> Iterator[Finding]:
+def _of_choice(judgement: Judgement, assessed: dict[str, Assessed]) -> Iterator[Finding]:
     """Yield findings about the choice: which candidates are as good, and by what it was made."""
     used = assessed[judgement.use]
     close = [
@@ -82,7 +80,7 @@ def _of_choice(
         # that none may be as good is what "probably" says
         if name not in (judgement.use, "none")
         and (change := paired_change(each, used)) is not None
-        and _contains_zero(change)
+        and change.low <= 0 <= change.high
     ]
     by_other_loss = _chosen_by_other_loss(used.model, used.risk.measure)
     yield from judgement.findings(close, by_other_loss=by_other_loss)
@@ -143,8 +141,3 @@ def _chosen_by_other_loss(model: Any, measure: str) -> bool:
     """True where a classifier is shown by its errors and tuned by squared errors."""
     tuned = isinstance(model, ImportanceWeightedCV) and model.criterion is None
     return tuned and is_classifier(model) and measure != "Brier score"
-
-
-def _contains_zero(change: Estimate) -> bool:
-    """True where two candidates cannot be told apart."""
-    return change.low <= 0 <= change.high

@@ -194,8 +194,12 @@ def expect_words(facts: StoredResult) -> list[str]:
             "No shift was found, so the error in training is the best forecast: "
             f"{_training(facts)} with the unweighted model. Nothing needs to be weighted."
         ]
-    words = [_expected(facts) + _changed(facts), *_roughly(facts), *_close(facts)]
-    return [each for each in words if each]
+    words = [_expected(facts) + _changed(facts)]
+    if facts.used.get("state") == "flagged":
+        words.append(
+            "Treat these as rough figures: the overlap is thin, and intervals may be too short."
+        )
+    return words + _close(facts)
 
 
 def _withheld(facts: StoredResult) -> str:
@@ -252,13 +256,6 @@ def _changed(facts: StoredResult) -> str:
         f"Without weights it would be {numbers.value(none['error']['value'])}: a change of {size} "
         f"{span} on the same rows{words}."
     )
-
-
-def _roughly(facts: StoredResult) -> list[str]:
-    used = facts.used or {}
-    if used.get("state") != "flagged":
-        return []
-    return ["Treat these as rough figures: the overlap is thin, and intervals may be too short."]
 
 
 def _close(facts: StoredResult) -> list[str]:
