@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import log_expit
 from sklearn.neighbors import NearestNeighbors
 
 from weighbridge._data import RowScores, check_count, take_rows
-from weighbridge.blocks import row_blocks
+from weighbridge.blocks import joined_tables, row_blocks
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._cross_fit import are_categories
 
@@ -73,8 +72,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
             check_count("n_neighbours", self.n_neighbours, 1)
 
     def _fit_samples(self, source: Any, target: Any) -> None:
-        rows = sp.vstack([source, target]) if sp.issparse(source) else np.vstack([source, target])
-        rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+        rows = joined_tables([source, target])
         codes = np.repeat([0, 1], [source.shape[0], target.shape[0]])
         self.held_out_ = RowScores(rows)
         # equal rows (categories) are one neighbour that counts as many
