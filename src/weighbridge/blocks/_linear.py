@@ -194,14 +194,11 @@ def _root(sums: FloatArray, centred: bool) -> _Root:
     roots = np.sqrt(np.maximum(values, len(values) * np.finfo(float).eps))
     kept = np.flatnonzero(~gone[:-1])
     far = total * np.square(mean[kept]) * _NARROW > np.square(size[kept])
-    narrow = bool(far.any()) or _narrowest(alike[np.ix_(kept, kept)]) < _NARROW
+    narrowest = np.linalg.eigvalsh(alike[np.ix_(kept, kept)]).min(initial=np.inf)
+    narrow = bool(far.any() or narrowest < _NARROW)
     rows = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * size
     stretch = vectors / size[:, None] / roots
     return _Root(rows, mean, stretch, roots[:, None] * vectors.T * size, narrow)
-
-
-def _narrowest(alike: FloatArray) -> float:
-    return float(np.linalg.eigvalsh(alike)[0]) if alike.size else np.inf
 
 
 def predict_by_blocks(model: Any, rows: Rows, method: str = "predict") -> Any:

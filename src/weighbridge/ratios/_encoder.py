@@ -84,16 +84,9 @@ def _fewer(levels: Counter[Any]) -> Counter[Any]:
 
 def column_sums(numbers: np.ndarray) -> ColumnSums:
     """Sum up the columns of a matrix in which NaN is a missing value."""
-    if not numbers.size:
-        d = numbers.shape[1]
-        nothing = np.full(d, np.nan)
-        zeros = np.zeros(d)
-        return ColumnSums(
-            len(numbers), zeros, nothing, nothing, np.full(d, -1000), zeros.copy(), zeros.copy()
-        )
     gaps = np.isnan(numbers)
     gappy = bool(gaps.any())
-    low, high = np.fmin.reduce(numbers, axis=0), np.fmax.reduce(numbers, axis=0)
+    low, high = (find.reduce(numbers, axis=0, initial=np.nan) for find in (np.fmin, np.fmax))
     exponent = _exponent(low, high)
     near_one = np.ldexp(numbers, -exponent)
     known = np.full(numbers.shape[1], float(len(numbers)))

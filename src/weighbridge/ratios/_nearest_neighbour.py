@@ -109,7 +109,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
         log_odds = np.empty((2, distinct.shape[0], sizes.size))
         for block in self._blocks(distinct, sizes):
             itself = np.arange(block.start, block.stop)[:, None]
-            neighbours, distances = self._neighbours(distinct[block], sizes[-1] + 1)
+            distances, neighbours = self._neighbours(distinct[block], sizes[-1] + 1)
             counts = self.counts_[neighbours]
             for code in (0, 1):
                 left = counts.copy()
@@ -122,7 +122,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
         log_ratio, new = self.held_out_.find(rows)
         size = np.array([self.n_neighbours_])
         for block in self._blocks(new, size):
-            neighbours, distances = self._neighbours(take_rows(rows, new[block]), size[-1])
+            distances, neighbours = self._neighbours(take_rows(rows, new[block]), size[-1])
             log_odds = self._log_odds(self.counts_[neighbours], distances, size)[:, 0]
             log_ratio[new[block]] = log_odds - self.known_odds_
         return log_ratio
@@ -131,10 +131,9 @@ class NearestNeighbourRatio(TwoSampleRatio):
         return row_blocks(rows.shape[0], 8 * (int(sizes[-1]) + 1))
 
     def _neighbours(self, rows: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest different rows and their distances, a few more than asked for."""
+        """Return distances of the nearest different rows and these, a few more than asked for."""
         n_neighbors = min(int(size) + 8 + int(size) // 8, self.counts_.shape[0])
-        distances, neighbours = self.search_.kneighbors(rows, n_neighbors)
-        return neighbours, distances
+        return self.search_.kneighbors(rows, n_neighbors)
 
     def _log_odds(self, counts: np.ndarray, distances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return log odds for each size, from counts (n_rows, n_neighbours, 2) in order."""
