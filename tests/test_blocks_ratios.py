@@ -4,7 +4,7 @@ import math
 import warnings
 from collections import Counter
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 
 import numpy as np
@@ -33,9 +33,9 @@ from weighbridge.ratios import (
     ClassifierRatio,
     NearestNeighbourRatio,
 )
-from weighbridge.ratios._encoder import TableEncoder, _Summary, column_sums, encoder_of
+from weighbridge.ratios._encoder import TableEncoder, _summary, column_sums, encoder_of
 from weighbridge.ratios._kernel import FoldSums, distinct_rows
-from weighbridge.ratios._sample import _ContentKeys, _Draw, samples
+from weighbridge.ratios._sample import _ContentKeys, _draw, samples
 
 pytest.importorskip("pyarrow")
 
@@ -445,7 +445,8 @@ def test_rows_of_columns_with_long_tails_are_drawn_as_others_are(seed):
 def test_no_more_rows_are_drawn_than_are_wanted_however_often_they_are_there():
     rows = from_array(np.ones((5_000, 1)), 100)
     encoder = encoder_of(rows, from_array(np.arange(4.0)))
-    drawn = rows.sum(_Draw(_ContentKeys(encoder, RowKeys(encoder.low, encoder.high, 0)), 1.1, 250))
+    key_of = _ContentKeys(encoder, RowKeys(encoder.low, encoder.high, 0))
+    drawn = rows.sum(partial(_draw, key_of, 1.1, 250))
     assert (len(drawn.table), len(drawn.keys), drawn.count) == (250, 250, 5_000)
     assert drawn.distinct.size == 1
 
@@ -543,7 +544,7 @@ def test_columns_of_any_size_are_standardised_alike_in_all_blocks(size):
 @settings(max_examples=20)
 def test_the_rows_that_quartiles_are_guessed_from_do_not_depend_on_blocks(size, step):
     encoder = TableEncoder().fit_rows(from_array(X), from_array(X_TARGET))
-    few = from_array(X[:350], size).sum(_Summary(encoder, step)).few
+    few = from_array(X[:350], size).sum(partial(_summary, encoder, step)).few
     np.testing.assert_array_equal(np.concatenate(few), X[:350:step])
 
 

@@ -109,10 +109,9 @@ def numbers_as_text(X: Any) -> dict[str, np.ndarray]:
     if sp.issparse(X) or is_numeric_array(X):
         return {}
     columns = _frame_columns(X, None) if is_frame(X) else list(map(_typed, to_numpy(X).T))
-    texts = [
-        pair for pair in zip(column_labels(X), columns, strict=True) if pair[1].dtype == object
-    ]
-    return {label: n for label, text in texts if (n := _parsed(text)).dtype != object}
+    labelled = zip(column_labels(X), columns, strict=True)
+    texts = {label: _parsed(column) for label, column in labelled if column.dtype == object}
+    return {label: parsed for label, parsed in texts.items() if parsed.dtype != object}
 
 
 def column_labels(X: Any) -> list[str]:

@@ -18,7 +18,6 @@ from weighbridge._data.columns import (
     column_labels,
     distinct_values,
     is_frame,
-    is_numeric_array,
     read_columns,
 )
 
@@ -128,13 +127,7 @@ def canonical_order(X: Any) -> np.ndarray:
         direction = 1 + (np.asarray(X.mean(axis=0)).ravel() - low) * scale
         projection = X @ (direction * scale) - (low * scale) @ direction
         return _sorted(projection, lambda j, rows: X[:, [j]].toarray()[rows, 0], X)
-    if is_numeric_array(X):
-        columns = list(np.asarray(X, dtype=np.float64).T)
-    else:
-        columns = [
-            text_as_number(column) if column.dtype == object else column
-            for column in read_columns(X)
-        ]
+    columns = as_numbers(read_columns(X))
     projection = np.zeros(X.shape[0])
     for column in columns:
         scaled = _within_range(column)
@@ -195,7 +188,7 @@ class RowScores:
     def __init__(self, X: Any):
         columns = None if sp.issparse(X) else read_columns(X)
         self.is_text = None if columns is None else [c.dtype == object for c in columns]
-        numbers = as_numbers(columns)
+        numbers = None if columns is None else as_numbers(columns)
         self.centre, self.spread = _centre_and_spread(numbers, self.is_text)
         self.known, self.group = sorted_groups(exact_keys(X, numbers))
         self.coarse_row_keys = self._coarse(numbers)
@@ -221,7 +214,7 @@ class RowScores:
 
     def find(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the value of each row, and the positions of rows that were never seen."""
-        numbers = as_numbers(None if sp.issparse(X) else read_columns(X, self.is_text))
+        numbers = None if sp.issparse(X) else as_numbers(read_columns(X, self.is_text))
         value, new = _look_up(self.known, self.value, exact_keys(X, numbers))
         coarse = self._coarse(numbers) if new.size else None
         if coarse is None:
@@ -244,10 +237,8 @@ class RowScores:
         return _sum_of_keys(coarse)
 
 
-def as_numbers(columns: list[np.ndarray] | None) -> list[np.ndarray] | None:
+def as_numbers(columns: list[np.ndarray]) -> list[np.ndarray]:
     """Return the columns as numbers, text by a number made from it."""
-    if columns is None:
-        return None
     return [text_as_number(c) if c.dtype == object else c for c in columns]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -276,23 +276,17 @@ class Summary(NamedTuple):
     high: FloatArray
 
 
-@dataclass(frozen=True)
-class _Summarise:
-    columns: Columns
-
-    def __call__(self, block: Block) -> Summary | None:
-        some = used_part(block, block.beside[0])
-        if some is None:
-            return None
-        table = self.columns(some.table)
-        check_finite(table, self.columns)
-        mean = table.mean(axis=0)
-        squares = np.square(table - mean).sum(axis=0)
-        return Summary(len(table), mean, squares, table.min(axis=0), table.max(axis=0))
-
-
 def _summary(rows: Rows, columns: Columns, used: npt.NDArray[np.bool_]) -> Summary:
-    return reduce(_merged, filter(None, rows.map(_Summarise(columns), used)))
+    return reduce(_merged, filter(None, rows.map(partial(_summary_of, columns), used)))
+
+
+def _summary_of(columns: Columns, block: Block) -> Summary | None:
+    table = _Chosen(columns)(block)
+    if table is None:
+        return None
+    mean = table.mean(axis=0)
+    squares = np.square(table - mean).sum(axis=0)
+    return Summary(len(table), mean, squares, table.min(axis=0), table.max(axis=0))
 
 
 def _merged(one: Summary, two: Summary) -> Summary:

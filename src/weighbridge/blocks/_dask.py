@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,14 @@ import numpy as np
 from weighbridge._data import take_rows
 from weighbridge.blocks._rows import (
     Block,
-    Head,
-    OfTable,
     Rows,
     add,
     block_size,
     check_columns,
     check_length,
     check_n,
+    entries,
+    head,
     is_number,
     joined_tables,
     run_on_block,
@@ -125,7 +125,7 @@ class DaskRows(Rows):
         check_n(n)
         ends = np.cumsum([size for size in self.sizes if size])
         needed = 1 + int(np.searchsorted(ends, n))
-        tables = _computed(self._tasks(Head(n), ())[:needed])
+        tables = _computed(self._tasks(partial(head, n), ())[:needed])
         return take_rows(joined_tables(list(tables)), slice(n))
 
     def sum(self, function: Callable[[Block], Any], *beside: Any) -> Any:
@@ -133,7 +133,7 @@ class DaskRows(Rows):
         from dask.base import compute
         from dask.delayed import delayed
 
-        tasks = self._tasks(_InPieces(function, block_size(self.n_columns, None)), beside)
+        tasks = self._tasks(partial(_in_pieces, function, block_size(self.n_columns, None)), beside)
         together = delayed(add, pure=False)
         while len(tasks) > 1:
             pairs = [together(*tasks[i : i + 2]) for i in range(0, len(tasks) - 1, 2)]
@@ -146,11 +146,10 @@ class DaskRows(Rows):
         import dask.array as da
         from dask.base import compute
 
-        of_table = OfTable(function)
         # the first entry is computed at once: it tells the shape of the others
-        (entry,) = compute(self._tasks(_FirstEntry(of_table), beside)[0])
+        (entry,) = compute(self._tasks(partial(_first_entry, function), beside)[0])
         sizes = [size for size in self.sizes if size] or [0]
-        pairs = zip(self._tasks(_Entries(of_table), beside), sizes, strict=True)
+        pairs = zip(self._tasks(partial(_entries, function), beside), sizes, strict=True)
         return da.concatenate(
             [da.from_delayed(task, (n, *entry.shape[1:]), dtype=entry.dtype) for task, n in pairs]
         )
@@ -159,7 +158,8 @@ class DaskRows(Rows):
         """Return one delayed result for each block with rows; a table without any is one block."""
         from dask.delayed import delayed
 
-        run = delayed(_Run(function, self.columns, self.is_frame, self.numeric), pure=False)
+        checked = partial(_checked, function, self.columns, self.is_frame and self.numeric)
+        run = delayed(partial(_run, checked), pure=False)
         others = [self._stretches_of(other) for other in beside]
         tasks, start, empty = [], 0, self.n_rows == 0
         for number, (size, part) in enumerate(zip(self.sizes, self._parts, strict=True)):
@@ -219,68 +219,45 @@ def _no_word_of_size() -> Iterator[None]:
         yield
 
 
-class _Run:
-    """A function of a block, as a function of what dask delivers."""
-
-    def __init__(
-        self, function: Callable[[Block], Any], columns: list[Any], is_frame: bool, numeric: bool
-    ):
-        self.function, self.columns = function, columns
-        self.is_frame, self.numeric = is_frame, numeric
-
-    def __call__(self, number: int, start: int, table: Any, *beside: Any) -> Any:
-        """Apply it; the error of a block says which it was."""
-        return run_on_block(self._checked, number, Block(table, start, beside))
-
-    def _checked(self, block: Block) -> Any:
-        table = block.table
-        found = list(table.columns) if self.is_frame else list(range(table.shape[1]))
-        if found != self.columns:
-            raise ValueError(
-                f"Got a part with columns {found}, but dask was told {self.columns}; make all "
-                "parts alike."
-            )
-        if self.is_frame and self.numeric:
-            table = table.to_numpy(dtype=np.float64)
-        return self.function(Block(table, block.start, block.beside))
+def _run(
+    function: Callable[[Block], Any], number: int, start: int, table: Any, *beside: Any
+) -> Any:
+    """Apply a function of a block to what dask delivers; its error says which block it was."""
+    return run_on_block(function, number, Block(table, start, beside))
 
 
-class _InPieces:
-    """The sum of a function over pieces of a block: parts of dask may be large."""
-
-    def __init__(self, function: Callable[[Block], Any], size: int):
-        self.function, self.size = function, size
-
-    def __call__(self, block: Block) -> Any:
-        """Add it up."""
-        total: Any = None
-        for start in range(0, max(block.n_rows, 1), self.size):
-            stop = start + self.size
-            beside = tuple(part[start:stop] for part in block.beside)
-            piece = Block(take_rows(block.table, slice(start, stop)), block.start + start, beside)
-            result = self.function(piece)
-            total = result if total is None else add(total, result)
-        return total
+def _checked(
+    function: Callable[[Block], Any], columns: list[Any], numbers: bool, block: Block
+) -> Any:
+    """Apply a function to a block whose columns are as announced, as an array where `numbers`."""
+    found = list(getattr(block.table, "columns", range(block.table.shape[1])))
+    if found != columns:
+        raise ValueError(
+            f"Got a part with columns {found}, but dask was told {columns}; make all parts alike."
+        )
+    table = block.table.to_numpy(dtype=np.float64) if numbers else block.table
+    return function(Block(table, block.start, block.beside))
 
 
-class _Entries:
-    """What a function returns for the rows of a block, as an array."""
-
-    def __init__(self, function: Callable[[Block], Any]):
-        self.function = function
-
-    def __call__(self, block: Block) -> np.ndarray:
-        """Apply it."""
-        return np.asarray(self.function(block))
+def _in_pieces(function: Callable[[Block], Any], size: int, block: Block) -> Any:
+    """Add up a function over pieces of a block: parts of dask may be large."""
+    starts = range(0, max(block.n_rows, 1), size)
+    return reduce(add, (function(_piece(block, start, start + size)) for start in starts))
 
 
-class _FirstEntry(_Entries):
-    """What a function returns for the first row of a block."""
+def _piece(block: Block, start: int, stop: int) -> Block:
+    beside = tuple(part[start:stop] for part in block.beside)
+    return Block(take_rows(block.table, slice(start, stop)), block.start + start, beside)
 
-    def __call__(self, block: Block) -> np.ndarray:
-        """Apply it to no more than that row."""
-        beside = tuple(part[:1] for part in block.beside)
-        return super().__call__(Block(take_rows(block.table, slice(1)), block.start, beside))
+
+def _entries(function: Callable[..., Any], block: Block) -> np.ndarray:
+    """Return what a function of tables returns for the rows of a block, as an array."""
+    return np.asarray(entries(function, block))
+
+
+def _first_entry(function: Callable[..., Any], block: Block) -> np.ndarray:
+    """Apply a function to no more than the first row of a block."""
+    return _entries(function, _piece(block, 0, 1))
 
 
 def _cut(start: int, size: int, *parts: Any) -> np.ndarray:

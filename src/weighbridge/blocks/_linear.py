@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,14 +194,11 @@ def _root(sums: FloatArray, centred: bool) -> _Root:
     roots = np.sqrt(np.maximum(values, len(values) * np.finfo(float).eps))
     kept = np.flatnonzero(~gone[:-1])
     far = total * np.square(mean[kept]) * _NARROW > np.square(size[kept])
-    narrow = bool(far.any()) or _narrowest(alike[np.ix_(kept, kept)]) < _NARROW
+    narrowest = np.linalg.eigvalsh(alike[np.ix_(kept, kept)]).min(initial=np.inf)
+    narrow = bool(far.any() or narrowest < _NARROW)
     rows = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * size
     stretch = vectors / size[:, None] / roots
     return _Root(rows, mean, stretch, roots[:, None] * vectors.T * size, narrow)
-
-
-def _narrowest(alike: FloatArray) -> float:
-    return float(np.linalg.eigvalsh(alike)[0]) if alike.size else np.inf
 
 
 def predict_by_blocks(model: Any, rows: Rows, method: str = "predict") -> Any:
@@ -208,7 +206,7 @@ def predict_by_blocks(model: Any, rows: Rows, method: str = "predict") -> Any:
     names = getattr(model, "feature_names_in_", None)
     if names is not None and rows.names is not None:
         rows = _in_order(rows, list(names))
-    return rows.vector(_Predict(model, without_names(model), method))
+    return rows.vector(partial(_predicted, model, without_names(model), method))
 
 
 def _in_order(rows: Rows, names: list[str]) -> Rows:
@@ -224,19 +222,12 @@ def _in_order(rows: Rows, names: list[str]) -> Rows:
     return rows.select(names)
 
 
-@dataclass(frozen=True)
-class _Predict:
+def _predicted(model: Any, nameless: Any, method: str, table: Any) -> np.ndarray:
     """Predict a table; one without names goes to the model that has forgotten its own."""
-
-    model: Any
-    nameless: Any
-    method: str
-
-    def __call__(self, table: Any) -> np.ndarray:
-        if is_foreign(table):
-            table = to_numpy(table)
-        model = self.nameless if isinstance(table, np.ndarray) else self.model
-        return np.asarray(getattr(model, self.method)(table))
+    if is_foreign(table):
+        table = to_numpy(table)
+    chosen = nameless if isinstance(table, np.ndarray) else model
+    return np.asarray(getattr(chosen, method)(table))
 
 
 def in_memory(vector: Any) -> Any:
@@ -247,14 +238,10 @@ def in_memory(vector: Any) -> Any:
                 f"Got {vector.n_columns} columns {vector.names or ''} where one is needed; select "
                 "one."
             )
-        vector = vector.vector(_only_column)
+        vector = vector.vector(to_numpy)[:, 0]
     if hasattr(vector, "dask"):
         vector = vector.compute()
     return to_numpy(vector) if is_foreign(vector) else vector
-
-
-def _only_column(table: Any) -> np.ndarray:
-    return np.asarray(to_numpy(table) if is_foreign(table) else table)[:, 0]
 
 
 def _label_numbers(y: Any, n_rows: int) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn import get_config, set_config
 from threadpoolctl import ThreadpoolController
 
-from weighbridge._data import is_foreign, is_frame, take_rows, unmasked
+from weighbridge._data import column_labels, is_foreign, is_frame, take_rows, unmasked
 from weighbridge.blocks._rows import (
     Block,
     Rows,
@@ -221,7 +221,7 @@ class ArrayRows(LocalRows):
                 f"Got an array of {len(X.shape)} dimensions, but expected 2: rows and columns."
             )
         self.table = X
-        self.names = _column_names(X)
+        self.names = column_labels(X) if is_frame(X) else None
         self.numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         self.n_columns = int(X.shape[1])
         self.size = block_size(self.n_columns, size, is_foreign(X))
@@ -276,12 +276,3 @@ def as_numbers(rows: Rows) -> Rows:
     if all(kind.is_numeric() or kind == nw.Boolean for kind in kinds):
         return NumberRows(rows.table, rows.size)
     return rows
-
-
-def _column_names(X: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame, None for an array."""
-    if isinstance(X, np.ndarray) or is_foreign(X) or not is_frame(X):
-        return None
-    import narwhals as nw
-
-    return list(nw.from_native(X).columns)

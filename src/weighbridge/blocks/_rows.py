@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -138,11 +139,7 @@ class Rows(ABC):
         object
             The sum, of the same kind.
         """
-        results = iter(self.map(function, *beside))
-        total = next(results)
-        for result in results:
-            total = add(total, result)
-        return total
+        return reduce(add, self.map(function, *beside))
 
     def vector(self, function: Callable[..., Any], *beside: Any) -> Any:
         """Put together what a function returns for each block of rows.
@@ -160,8 +157,10 @@ class Rows(ABC):
         array of shape (n_rows,) or (n_rows, n)
             In memory; of dask rows a dask array, not yet computed.
         """
-        parts = list(self.map(OfTable(function), *beside))
-        return array_namespace(parts[0]).concat(parts) if is_foreign(parts[0]) else _joined(parts)
+        parts = list(self.map(partial(entries, function), *beside))
+        if is_foreign(parts[0]):
+            return joined_tables(parts)
+        return np.concatenate([np.asarray(part) for part in parts])
 
     def first(self, n: int) -> Any:
         """Return the first rows, in memory.
@@ -178,7 +177,7 @@ class Rows(ABC):
         """
         check_n(n)
         parts, missing = [], n
-        for table in self.map(Head(n)):
+        for table in self.map(partial(head, n)):
             parts.append(take_rows(table, slice(missing)))
             missing -= parts[-1].shape[0]
             if missing <= 0:
@@ -204,7 +203,7 @@ class Rows(ABC):
         rng = np.random.default_rng(random_state)
         some = rng.choice(self.n_rows, min(n, self.n_rows), replace=False, shuffle=False)
         chosen = np.sort(some)
-        return joined_tables(list(self.map(Chosen(chosen))))
+        return joined_tables(list(self.map(partial(_chosen, chosen))))
 
     def __repr__(self) -> str:
         columns = "" if self.names is None else f", {', '.join(self.names[:5])}"
@@ -212,46 +211,27 @@ class Rows(ABC):
         return f"<{type(self).__name__} of {self.n_columns} columns{columns}{more}>"
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Some rows of a block, by their numbers in the whole."""
-
-    numbers: np.ndarray
-
-    def __call__(self, block: Block) -> Any:
-        """Take them out."""
-        ends = np.searchsorted(self.numbers, [block.start, block.start + block.n_rows])
-        places = self.numbers[slice(*ends)] - block.start
-        return take_rows(block.table, places)
+def _chosen(numbers: np.ndarray, block: Block) -> Any:
+    """Return some rows of a block, by their numbers in the whole."""
+    ends = np.searchsorted(numbers, [block.start, block.start + block.n_rows])
+    return take_rows(block.table, numbers[slice(*ends)] - block.start)
 
 
-@dataclass(frozen=True)
-class OfTable:
-    """A function of a table, as a function of a block."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, block: Block) -> Any:
-        """Apply it, and see to it that there is a result for each row."""
-        result = self.function(block.table, *block.beside)
-        n = np.shape(result)[:1]
-        if n != (block.n_rows,):
-            raise ValueError(
-                f"Got a function that returns {n[0] if n else 'one number'} for {block.n_rows} "
-                "rows; it must return one entry for each row."
-            )
-        return result
+def entries(function: Callable[..., Any], block: Block) -> Any:
+    """Apply a function of tables to a block; refuse anything but a result for each row."""
+    result = function(block.table, *block.beside)
+    n = np.shape(result)[:1]
+    if n != (block.n_rows,):
+        raise ValueError(
+            f"Got a function that returns {n[0] if n else 'one number'} for {block.n_rows} "
+            "rows; it must return one entry for each row."
+        )
+    return result
 
 
-@dataclass(frozen=True)
-class Head:
-    """The first rows of a block."""
-
-    n: int
-
-    def __call__(self, block: Block) -> Any:
-        """Cut them off."""
-        return take_rows(block.table, slice(self.n))
+def head(n: int, block: Block) -> Any:
+    """Return the first rows of a block."""
+    return take_rows(block.table, slice(n))
 
 
 def add(left: Any, right: Any) -> Any:
@@ -279,10 +259,6 @@ def joined_tables(parts: list[Any]) -> Any:
     import narwhals as nw
 
     return nw.concat([nw.from_native(part) for part in parts]).to_native()
-
-
-def _joined(parts: list[Any]) -> np.ndarray:
-    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def is_number(dtype: Any) -> bool:
@@ -344,12 +320,8 @@ def run_on_block(
         raise
     except (ValueError, TypeError, LookupError) as error:
         stop = block.start + block.n_rows
+        rows = f"rows {block.start:,} to {stop - 1:,}" if block.n_rows else "no rows"
         where = place(block.start, stop) if place is not None else ""
-        raise BlockError(_error_of_block(number, block.start, stop, where, error)) from error
-
-
-def _error_of_block(number: int, start: int, stop: int, where: str, error: Exception) -> str:
-    of = f" of {where}" if where else ""
-    rows = f"rows {start:,} to {stop - 1:,}" if stop > start else "no rows"
-    what = f"no column {error}" if isinstance(error, KeyError) else str(error)
-    return f"In block {number} ({rows}){of}: {what}"
+        of = f" of {where}" if where else ""
+        what = f"no column {error}" if isinstance(error, KeyError) else str(error)
+        raise BlockError(f"In block {number} ({rows}){of}: {what}") from error

@@ -229,12 +229,8 @@ def _is_number(kind: Any) -> bool:
     import pyarrow as pa
 
     types = pa.types
-    return bool(
-        types.is_floating(kind)
-        or types.is_integer(kind)
-        or types.is_boolean(kind)
-        or types.is_decimal(kind)
-    )
+    tests = types.is_floating, types.is_integer, types.is_boolean, types.is_decimal
+    return any(test(kind) for test in tests)
 
 
 def _first_line(error: BaseException) -> str:

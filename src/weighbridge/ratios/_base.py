@@ -212,9 +212,10 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         """Estimate the ratio from samples in blocks, whose columns `fit_ratio` has compared."""
         self._check_parameters()
         with whole_or_not_at_all(self):
+            at_source, at_target = self._estimate_blocks(source, target)
+            # those of all rows, and names, where arrays of numbers stand for named columns
             self._keep_columns(source)
             self._keep_domains(np.arange(2), (source.n_rows, target.n_rows))
-            at_source, at_target = self._estimate_blocks(source, target)
             self._warn_if_few(min(at_source.size, at_target.size))
             self._warn_if_apart(at_source, at_target)
         return self
@@ -227,11 +228,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             for part in samples(encoder, source, target, self._seed(), self._most_rows)
         ]
         codes = np.repeat([0, 1], [table.shape[0] for table in tables])
-        found = self._estimate(joined_tables(tables), codes)
-        # names, where arrays of numbers stand for them, and odds are those of all rows
-        self._keep_columns(source)
-        self._keep_domains(np.arange(2), (source.n_rows, target.n_rows))
-        return found
+        return self._estimate(joined_tables(tables), codes)
 
     def _seed(self) -> int:
         return int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
@@ -398,9 +395,5 @@ class TwoSampleRatio(EstimatedRatio):
         X = checked_array(X, type(self).__name__)
         if reset:
             self.n_features_in_ = X.shape[1]
-        elif X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
+        columns_of_fit(self, ArrayRows(X))
         return X if isinstance(y, str) else (X, to_numpy(y))

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -323,15 +324,11 @@ class _Dealt:
 
     def sum(self, function: Callable[[np.ndarray, np.ndarray], Any]) -> Any:
         """Add up a function of standardised rows and their keys."""
-        return self.sample.sum(_OnDealingKeys(function))
+        return self.sample.sum(partial(_on_dealing_keys, function))
 
 
-@dataclass(frozen=True)
-class _OnDealingKeys:
-    function: Callable[[np.ndarray, np.ndarray], Any]
-
-    def __call__(self, numbers: np.ndarray, keys: np.ndarray) -> Any:
-        return self.function(numbers, dealing_keys(keys))
+def _on_dealing_keys(function: Callable[..., Any], numbers: np.ndarray, keys: np.ndarray) -> Any:
+    return function(numbers, dealing_keys(keys))
 
 
 def dealing_keys(keys: np.ndarray) -> np.ndarray:

@@ -87,16 +87,32 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
         grid = bandwidth_grid(None, source, target, centres)[::2]
         kernels = Single(ULSIF(bandwidths=grid, random_state=seed))
         return Candidate(
-            "ulsif", kernels, whole_table, refit=True,
+            "ulsif",
+            kernels,
+            whole_table,
+            refit=True,
             settle=lambda one: one.set_params(bandwidths=[one.bandwidth_], ridges=[one.ridge_]),
-        )  # fmt: skip
+        )
 
     def boosting() -> Candidate:
-        trees = Single(_boosting(encoder.categorical, seed))
+        # small trees that stop early: a ratio is smoother than most things trees learn
+        trees = HistGradientBoostingClassifier(
+            learning_rate=0.1,
+            max_iter=500,
+            max_leaf_nodes=8,
+            l2_regularization=1.0,
+            early_stopping=True,
+            categorical_features=encoder.categorical if any(encoder.is_text) else None,
+            random_state=seed,
+        )
         return Candidate(
-            "boosting", trees, encoder.for_trees, temper=True, extends="linear",
+            "boosting",
+            Single(trees),
+            encoder.for_trees,
+            temper=True,
+            extends="linear",
             settle=lambda one: one.set_params(max_iter=one.n_iter_, early_stopping=False),
-        )  # fmt: skip
+        )
 
     makers: _Makers = {"linear": lambda: Candidate("linear", path, encoder.numbers, refit=plain)}
     if dense and can_be_squared(first):
@@ -106,19 +122,6 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
     if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
         makers["boosting"] = boosting
     return makers
-
-
-def _boosting(categorical: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
-    """Return small trees that stop early: a ratio is smoother than most things trees learn."""
-    return HistGradientBoostingClassifier(
-        learning_rate=0.1,
-        max_iter=500,
-        max_leaf_nodes=8,
-        l2_regularization=1.0,
-        early_stopping=True,
-        categorical_features=categorical if categorical.any() else None,
-        random_state=seed,
-    )
 
 
 @dataclass(frozen=True)

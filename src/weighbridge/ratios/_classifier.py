@@ -257,19 +257,14 @@ def family_and_view(
     estimator: Any, X: Any, codes: np.ndarray
 ) -> tuple[Single, Callable[[Any], Any]]:
     """Return the user's model, and what it sees of the table: trees get our categories."""
-    if not (is_frame(X) and _leaves_categories_to_us(estimator)):
+    named = getattr(estimator, "categorical_features", None)
+    unnamed = named is None or (isinstance(named, str) and named == "from_dtype")
+    is_boosting = isinstance(estimator, HistGradientBoostingClassifier)
+    if not (is_frame(X) and is_boosting and unnamed):
         return Single(estimator), whole_table
     encoder = TableEncoder().fit(X, codes)
     trees = clone(estimator).set_params(categorical_features=encoder.categorical)
     return Single(trees), encoder.for_trees
-
-
-def _leaves_categories_to_us(estimator: Any) -> bool:
-    """True for histogram gradient boosting whose categorical columns were not named."""
-    if not isinstance(estimator, HistGradientBoostingClassifier):
-        return False
-    named = estimator.categorical_features
-    return named is None or (isinstance(named, str) and named == "from_dtype")
 
 
 def _fit_calibrator(method: str | None, log_odds: np.ndarray, codes: np.ndarray) -> Any:

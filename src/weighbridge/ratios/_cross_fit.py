@@ -52,14 +52,8 @@ def are_categories(group: np.ndarray, codes: np.ndarray) -> bool:
 
 def in_order_of_appearance(group: np.ndarray) -> np.ndarray:
     """Number the groups of equal rows anew, in the order in which they first appear."""
-    n_groups = int(group.max()) + 1
-    if n_groups == group.size:  # all rows differ
-        return np.arange(n_groups)
-    first = np.full(n_groups, group.size)
-    np.minimum.at(first, group, np.arange(group.size))
-    rank = np.empty(n_groups, dtype=int)
-    rank[np.argsort(first)] = np.arange(n_groups)
-    return rank[group]
+    first = np.unique(group, return_index=True)[1]
+    return np.argsort(np.argsort(first))[group]
 
 
 def _group_counts(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,16 +84,9 @@ def _fewer(levels: Counter[Any]) -> Counter[Any]:
 
 def column_sums(numbers: np.ndarray) -> ColumnSums:
     """Sum up the columns of a matrix in which NaN is a missing value."""
-    if not numbers.size:
-        d = numbers.shape[1]
-        nothing = np.full(d, np.nan)
-        zeros = np.zeros(d)
-        return ColumnSums(
-            len(numbers), zeros, nothing, nothing, np.full(d, -1000), zeros.copy(), zeros.copy()
-        )
     gaps = np.isnan(numbers)
     gappy = bool(gaps.any())
-    low, high = np.fmin.reduce(numbers, axis=0), np.fmax.reduce(numbers, axis=0)
+    low, high = (find.reduce(numbers, axis=0, initial=np.nan) for find in (np.fmin, np.fmax))
     exponent = _exponent(low, high)
     near_one = np.ldexp(numbers, -exponent)
     known = np.full(numbers.shape[1], float(len(numbers)))
@@ -188,7 +182,7 @@ class TableEncoder:
         self.labels = source.names or [str(j) for j in range(source.n_columns)]
         self._learn_kinds(source, target)
         step = max(1, (source.n_rows + target.n_rows) // FEW_ROWS)
-        sums = [rows.sum(_Summary(self, step)) for rows in (source, target)]
+        sums = [rows.sum(partial(_summary, self, step)) for rows in (source, target)]
         both = sums[0] + sums[1]
         self.low, self.high = both.low, both.high
         self.target_is_lower = target_is_lower(*sums)
@@ -330,20 +324,13 @@ class TableEncoder:
         return blocks
 
 
-@dataclass(frozen=True)
-class _Summary:
-    """What the encoder learns from one block; every so many rows some are kept as they are."""
-
-    encoder: TableEncoder
-    step: int
-
-    def __call__(self, block: Block) -> ColumnSums:
-        """Sum up numbers and count levels."""
-        numbers, texts = self.encoder.split(block.table)
-        levels = [Counter(text.tolist()) for text in texts]
-        # a copy: a view would keep the whole block in memory
-        few = numbers[-block.start % self.step :: self.step].copy()
-        return replace(column_sums(numbers), levels=levels, few=[few])
+def _summary(encoder: TableEncoder, step: int, block: Block) -> ColumnSums:
+    """Return what an encoder learns from a block; one row in so many is kept as it is."""
+    numbers, texts = encoder.split(block.table)
+    levels = [Counter(text.tolist()) for text in texts]
+    # a copy: a view would keep the whole block in memory
+    few = numbers[-block.start % step :: step].copy()
+    return replace(column_sums(numbers), levels=levels, few=[few])
 
 
 def _text_columns(block: Block) -> np.ndarray:

@@ -143,7 +143,9 @@ class AutoRatio(EstimatedRatio):
             X = dense_if_narrow(X)
         self._keep_domains(classes, np.bincount(codes))
         rng = check_random_state(self.random_state)
-        X, codes = self._some_rows(X, codes, rng)
+        # in a random order that does not depend on theirs; large samples are cut
+        order = np.concatenate([rows[: self.max_rows] for rows in shuffled(X, codes, rng)])
+        X, codes = take_rows(X, order), codes[order]
         self.n_rows_ = np.bincount(codes)
         seed = int(rng.randint(2**31 - 1))
         kept, rows = self._choice(X, codes, seed)
@@ -174,11 +176,6 @@ class AutoRatio(EstimatedRatio):
         rows = RowScores(X)
         folds = deal(rows.group, codes, int(self.cv))
         return self._raced(candidate, X, codes, folds, []), rows
-
-    def _some_rows(self, X: Any, codes: np.ndarray, rng: Any) -> tuple[Any, np.ndarray]:
-        """Bring the rows into a random order that does not depend on theirs; cut large samples."""
-        order = np.concatenate([rows[: self.max_rows] for rows in shuffled(X, codes, rng)])
-        return take_rows(X, order), codes[order]
 
     def _raced(
         self, candidate: Candidate, X: Any, codes: np.ndarray, folds: Any, rivals: list[Scored]

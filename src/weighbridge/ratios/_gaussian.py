@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from weighbridge._findings import users_line
-from weighbridge.blocks import Rows
 from weighbridge.exceptions import WeightWarning
 from weighbridge.ratios._base import TwoSampleRatio
-from weighbridge.ratios._sample import Sample, on_host
+from weighbridge.ratios._sample import Sample
 
 # Smallest variance, in units of standardised columns: a sample may not vary at all.
 SMALLEST_VARIANCE = 1e-8
@@ -73,9 +72,6 @@ class GaussianRatio(TwoSampleRatio):
     def _check_parameters(self) -> None:
         if not isinstance(self.shared, bool | np.bool_):
             raise ValueError(f"Got shared={self.shared!r}, but expected True or False.")
-
-    def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
-        return super()._estimate_blocks(on_host(source), on_host(target))
 
     def _fit_streams(self, source: Sample, target: Sample) -> None:
         limits = [_limits(sample.first) for sample in (source, target)]
@@ -141,24 +137,11 @@ def _total(numbers: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return numbers.sum(axis=0)
 
 
-class _Scatter(NamedTuple):
-    """Sums over centred rows: their products by columns, and their norms to the fourth power."""
-
-    gram: np.ndarray
-    fourth: float
-
-
-@dataclass(frozen=True)
-class _ScatterOf:
-    """The scatter of a block of rows that are centred first; it travels to where the block is."""
-
-    mean: np.ndarray
-
-    def __call__(self, numbers: np.ndarray, keys: np.ndarray) -> _Scatter:
-        """Return the sums."""
-        centred = numbers - self.mean
-        norms = np.einsum("ij,ij->i", centred, centred)
-        return _Scatter(centred.T @ centred, float(norms @ norms))
+def _scatter(mean: np.ndarray, numbers: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, float]:
+    """Sum up products of centred columns, and norms of rows to the fourth power."""
+    centred = numbers - mean
+    norms = np.einsum("ij,ij->i", centred, centred)
+    return centred.T @ centred, float(norms @ norms)
 
 
 def _normal(samples: Sequence[Sample], means: Sequence[np.ndarray], shares: list[float]) -> _Normal:
@@ -170,9 +153,9 @@ def _normal(samples: Sequence[Sample], means: Sequence[np.ndarray], shares: list
         return _Normal.of_rows(np.concatenate(rows))
     gram, fourth = np.zeros((d, d)), 0.0
     for sample, mean, share in parts:
-        scatter = sample.sum(_ScatterOf(mean))
-        gram += share * scatter.gram
-        fourth += share**2 * scatter.fourth
+        products, norms = sample.sum(partial(_scatter, mean))
+        gram += share * products
+        fourth += share**2 * norms
     variances, axes = np.linalg.eigh(gram / n)
     return _Normal(variances, axes, _shrinkage(gram / n, fourth / n, n, d))
 

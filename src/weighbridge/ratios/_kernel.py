@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -177,11 +178,12 @@ class FoldSums:
 
     def equations(self, source: Sample, target: Sample, bandwidths: np.ndarray) -> list[Equations]:
         """Return for each bandwidth the equations of all folds, after one pass over the rows."""
-        source_sizes, H = source.sum(_ByFold(kernel_grams, self, bandwidths))
-        target_sizes, h = target.sum(_ByFold(kernel_sums, self, bandwidths))
-        G: Any = None
-        if self.relative > 0:
-            _, G = target.sum(_ByFold(kernel_grams, self, bandwidths))
+        grams, sums = (
+            partial(_by_fold, summed, self, bandwidths) for summed in (kernel_grams, kernel_sums)
+        )
+        source_sizes, H = source.sum(grams)
+        target_sizes, h = target.sum(sums)
+        G = target.sum(grams)[1] if self.relative > 0 else None
         h = to_numpy(h)
         # which fold a centre's row is in is another question for the first rows alone than for all
         own = np.flatnonzero(self.places < target.first.shape[0])
@@ -190,13 +192,9 @@ class FoldSums:
         h[fold, :, own] += correction.T[own]
         sizes = source_sizes, target_sizes
         return [
-            Equations(H[:, j, ...], h[:, j], _at(G, j), sizes, self.relative)
+            Equations(H[:, j, ...], h[:, j], G if G is None else G[:, j, ...], sizes, self.relative)
             for j in range(len(bandwidths))
         ]
-
-
-def _at(sums: Any, place: int) -> Any:
-    return None if sums is None else sums[:, place, ...]
 
 
 @dataclass(frozen=True)
@@ -242,23 +240,18 @@ class Equations:
         return array_namespace(parts).sum(parts, axis=0)
 
 
-@dataclass(frozen=True)
-class _ByFold:
-    """Sizes of the folds of a block, and sums of each."""
-
-    summed: Any
-    sums: FoldSums
-    bandwidths: np.ndarray
-
-    def __call__(self, numbers: Any, keys: np.ndarray) -> tuple[np.ndarray, Any]:
-        xp, n_folds = array_namespace(numbers), self.sums.n_folds
-        sizes, rows = _in_order_of_folds(xp, numbers, keys, n_folds)
-        ends = np.cumsum(sizes)
-        parts = [
-            self.summed(rows[end - size : end, :], self.sums.centres, self.bandwidths)
-            for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)
-        ]
-        return sizes, (np.array(parts) if xp is np else xp.stack(parts))
+def _by_fold(
+    summed: Any, fits: FoldSums, bandwidths: np.ndarray, numbers: Any, keys: np.ndarray
+) -> tuple[np.ndarray, Any]:
+    """Return the sizes of the folds of a block, and sums of each."""
+    xp = array_namespace(numbers)
+    sizes, rows = _in_order_of_folds(xp, numbers, keys, fits.n_folds)
+    ends = np.cumsum(sizes)
+    parts = [
+        summed(rows[end - size : end, :], fits.centres, bandwidths)
+        for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)
+    ]
+    return sizes, (np.array(parts) if xp is np else xp.stack(parts))
 
 
 def _in_order_of_folds(xp: Any, numbers: Any, keys: Any, n_folds: int) -> tuple[np.ndarray, Any]:

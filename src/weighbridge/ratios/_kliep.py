@@ -193,12 +193,9 @@ class _Likelihood:
     ):
         self.rows, self.centres, self.bandwidth, self.means = rows, centres, bandwidth, means
         self.kept = kept
-        if kept is None and self._fits():
+        numbers = rows.shape[0] * centres.shape[0]
+        if kept is None and numbers * 8 <= get_config()["working_memory"] * 2**20 / 4:
             self.kept = np.concatenate(list(self._blocks()))
-
-    def _fits(self) -> bool:
-        numbers = self.rows.shape[0] * self.centres.shape[0]
-        return numbers * 8 <= get_config()["working_memory"] * 2**20 / 4
 
     def part(self, rows: np.ndarray, centres: np.ndarray) -> _Likelihood:
         """Return the likelihood of some rows and centres only (marked by booleans)."""

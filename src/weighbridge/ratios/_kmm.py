@@ -53,13 +53,8 @@ class Box:
         return np.clip(values, self.low, self.high)
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Weights, how far they are from a fixed point, and the steps it took."""
-
-    weights: np.ndarray
-    error: float
-    n_iter: int
+# Weights, how far they are from a fixed point, and the steps it took.
+Solution = tuple[np.ndarray, float, int]
 
 
 def solve_by_gradient(
@@ -81,7 +76,7 @@ def solve_by_gradient(
         # scaled to the length of a step along the flattest direction, which the ridge alone bends
         error = float(np.abs(moved).max() / (step * ridge))
         if error <= tol:
-            return Solution(new, error, iteration)
+            return new, error, iteration
         if (moved @ (new - weights)) < 0:
             momentum, inertia = new, 1.0
         else:
@@ -89,7 +84,7 @@ def solve_by_gradient(
             momentum = new + (inertia - 1) / faster * (new - weights)
             inertia = faster
         weights = new
-    return Solution(weights, error, max_iter)
+    return weights, error, max_iter
 
 
 def solve_by_piqp(
@@ -116,7 +111,7 @@ def solve_by_piqp(
     status = solver.solve()
     solved = status == piqp.PIQP_SOLVED
     weights = box.project(np.asarray(solver.result.x))
-    return Solution(weights, 0.0 if solved else np.inf, int(solver.result.info.iter))
+    return weights, 0.0 if solved else np.inf, int(solver.result.info.iter)
 
 
 # The smallest weight.
@@ -230,10 +225,9 @@ class KMM(TwoSampleRatio):
         self.box_ = Box(FLOOR, float(self.bound), float(self.mean_tolerance))
         features = _Features(self, source)
         mean_target = _Features(self, target).transposed(np.ones(target.shape[0]))
-        solution = self._solve(features, mean_target)
-        self.n_iter_ = solution.n_iter
+        weights, self.n_iter_ = self._solve(features, mean_target)
         # the optimality conditions make a weight the clipped value of a function of x
-        residual = mean_target - features.transposed(solution.weights)
+        residual = mean_target - features.transposed(weights)
         self.direction_ = residual / self.ridge
         self.shift_ = self.box_.shift(features.product(self.direction_))
         left = float(np.linalg.norm(residual) / (np.linalg.norm(mean_target) or 1.0))
@@ -269,23 +263,26 @@ class KMM(TwoSampleRatio):
         kept = values > 1e-10 * values[-1]
         self.whiten_ = vectors[:, kept] / np.sqrt(values[kept])
 
-    def _solve(self, features: _Features, mean_target: np.ndarray) -> Solution:
+    def _solve(self, features: _Features, mean_target: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return the weights and the steps it took; warn where these were not enough."""
         few = features.n <= MOST_EXACT
         exact = self.solver is None and few and find_spec("piqp") is not None
         if self.solver == "piqp" or exact:
-            solution = solve_by_piqp(features.all(), mean_target, self.ridge, self.box_)
+            weights, error, n_iter = solve_by_piqp(
+                features.all(), mean_target, self.ridge, self.box_
+            )
         else:
-            solution = solve_by_gradient(
+            weights, error, n_iter = solve_by_gradient(
                 features, mean_target, self.ridge, self.box_, self.tol, self.max_iter
             )
-        if solution.error > self.tol:
+        if error > self.tol:
             warnings.warn(
-                f"KMM has not converged in {solution.n_iter} steps: a weight may be off by "
-                f"{solution.error:.1e} (tol={self.tol:g}). Raise max_iter, tol or ridge.",
+                f"KMM has not converged in {n_iter} steps: a weight may be off by "
+                f"{error:.1e} (tol={self.tol:g}). Raise max_iter, tol or ridge.",
                 ConvergenceWarning,
                 stacklevel=users_line(),
             )
-        return solution
+        return weights, n_iter
 
     def _encode_rows(self, rows: Any) -> np.ndarray:
         exponent = exponents(rows, self.landmarks_, self.bandwidth_)

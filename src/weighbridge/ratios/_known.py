@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from numbers import Real
 from typing import Any
@@ -118,7 +118,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         X = unmasked(X)
         if is_blocks(X):
             rows = columns_of_fit(self, as_rows(X))
-            return rows.vector(_OnTables(self.score_samples, rows.names))
+            return rows.vector(partial(_on_table, self.score_samples, rows.names))
         if hasattr(self, "n_features_in_"):
             X = self._validate(X, reset=False, dtype="numeric", ensure_all_finite=False)
         elif not is_frame(X):
@@ -198,20 +198,14 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             return np.log1p(-p) - np.log(p) + constant
 
 
-@dataclass(frozen=True)
-class _OnTables:
-    """A function of tables; arrays of numbers that stand for named columns get their names back."""
+def _on_table(function: Callable, names: list[str] | None, table: Any) -> np.ndarray:
+    """Apply a function; an array of numbers that stands for named columns gets its names back."""
+    if names is not None and isinstance(table, np.ndarray):
+        import narwhals as nw
 
-    function: Callable[[Any], np.ndarray]
-    names: list[str] | None
-
-    def __call__(self, table: Any) -> np.ndarray:
-        if self.names is not None and isinstance(table, np.ndarray):
-            import narwhals as nw
-
-            library: Any = "pandas" if find_spec("pandas") else "pyarrow"
-            table = nw.from_numpy(table, schema=self.names, backend=library).to_native()
-        return self.function(table)
+        library: Any = "pandas" if find_spec("pandas") else "pyarrow"
+        table = nw.from_numpy(table, schema=names, backend=library).to_native()
+    return function(table)
 
 
 def _log_density(density: Any, X: Any, name: str) -> np.ndarray:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import log_expit
 from sklearn.neighbors import NearestNeighbors
 
 from weighbridge._data import RowScores, check_count, take_rows
-from weighbridge.blocks import row_blocks
+from weighbridge.blocks import joined_tables, row_blocks
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._cross_fit import are_categories
 
@@ -73,8 +72,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
             check_count("n_neighbours", self.n_neighbours, 1)
 
     def _fit_samples(self, source: Any, target: Any) -> None:
-        rows = sp.vstack([source, target]) if sp.issparse(source) else np.vstack([source, target])
-        rows = sp.csr_array(rows) if sp.issparse(rows) else rows
+        rows = joined_tables([source, target])
         codes = np.repeat([0, 1], [source.shape[0], target.shape[0]])
         self.held_out_ = RowScores(rows)
         # equal rows (categories) are one neighbour that counts as many
@@ -111,7 +109,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
         log_odds = np.empty((2, distinct.shape[0], sizes.size))
         for block in self._blocks(distinct, sizes):
             itself = np.arange(block.start, block.stop)[:, None]
-            neighbours, distances = self._neighbours(distinct[block], sizes[-1] + 1)
+            distances, neighbours = self._neighbours(distinct[block], sizes[-1] + 1)
             counts = self.counts_[neighbours]
             for code in (0, 1):
                 left = counts.copy()
@@ -124,7 +122,7 @@ class NearestNeighbourRatio(TwoSampleRatio):
         log_ratio, new = self.held_out_.find(rows)
         size = np.array([self.n_neighbours_])
         for block in self._blocks(new, size):
-            neighbours, distances = self._neighbours(take_rows(rows, new[block]), size[-1])
+            distances, neighbours = self._neighbours(take_rows(rows, new[block]), size[-1])
             log_odds = self._log_odds(self.counts_[neighbours], distances, size)[:, 0]
             log_ratio[new[block]] = log_odds - self.known_odds_
         return log_ratio
@@ -133,10 +131,9 @@ class NearestNeighbourRatio(TwoSampleRatio):
         return row_blocks(rows.shape[0], 8 * (int(sizes[-1]) + 1))
 
     def _neighbours(self, rows: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest different rows and their distances, a few more than asked for."""
+        """Return distances of the nearest different rows and these, a few more than asked for."""
         n_neighbors = min(int(size) + 8 + int(size) // 8, self.counts_.shape[0])
-        distances, neighbours = self.search_.kneighbors(rows, n_neighbors)
-        return neighbours, distances
+        return self.search_.kneighbors(rows, n_neighbors)
 
     def _log_odds(self, counts: np.ndarray, distances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return log odds for each size, from counts (n_rows, n_neighbours, 2) in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,11 +42,6 @@ class Sample:
         self.by_content = isinstance(key_of, _ContentKeys)
         self.first_keys = _ranks(self.n) if keys is None else keys
 
-    @property
-    def width(self) -> int:
-        """Number of standardised columns."""
-        return int(self.first.shape[1])
-
     def head(self, n: int) -> Sample:
         """Return the sample of the first rows alone, itself if it has no more."""
         return self if self.n <= n else self.part(slice(n))
@@ -62,7 +58,7 @@ class Sample:
         if self.complete:
             rows = ArrayRows(self.first, whole=True)
             return rows.sum(lambda block: function(block.table, *block.beside), self.first_keys)
-        return self.rows.sum(_OnNumbers(self.key_of, function))
+        return self.rows.sum(partial(_on_numbers, self.key_of, function))
 
 
 def _ranks(n: int) -> np.ndarray:
@@ -109,14 +105,13 @@ def _drawn_sample(encoder: Encoder, rows: Rows, seed: int, own_seed: int, most: 
     """Draw rows by their keys: the smallest, which are as good as random."""
     # keys are uniform: next to certainly enough rows lie below
     share = (most + 8 * most**0.5) / rows.n_rows
-    key_of: _ContentKeys | _PositionKeys
-    key_of = _ContentKeys(encoder, RowKeys(encoder.low, encoder.high, seed))
-    drawn = rows.sum(_Draw(key_of, share, most))
+    key_of: _Keys = _ContentKeys(encoder, RowKeys(encoder.low, encoder.high, seed))
+    drawn = rows.sum(partial(_draw, key_of, share, most))
     expected = min(share, 1.0) * rows.n_rows
     as_random = abs(drawn.count - expected) <= 5 * expected**0.5
     if 2 * drawn.distinct.size < drawn.count or not as_random:
         key_of = _PositionKeys(encoder, own_seed)
-        drawn = rows.sum(_Draw(key_of, share, most))
+        drawn = rows.sum(partial(_draw, key_of, share, most))
     return Sample(rows, encoder, *_smallest(drawn.table, drawn.keys, most), key_of)
 
 
@@ -156,15 +151,9 @@ class _PositionKeys:
 _Keys = _ContentKeys | _PositionKeys
 
 
-@dataclass(frozen=True)
-class _OnNumbers:
-    """A function of numbers and keys, as one of a block."""
-
-    keys: _Keys
-    function: Callable[[Any, np.ndarray], Any]
-
-    def __call__(self, block: Block) -> Any:
-        return self.function(*self.keys(block))
+def _on_numbers(key_of: _Keys, function: Callable[[Any, np.ndarray], Any], block: Block) -> Any:
+    """Apply a function of numbers and keys to a block."""
+    return function(*key_of(block))
 
 
 @dataclass(frozen=True)
@@ -186,20 +175,13 @@ class _Drawn:
         return _Drawn(table, keys, self.count + other.count, distinct, self.most)
 
 
-@dataclass(frozen=True)
-class _Draw:
+def _draw(key_of: _Keys, share: float, most: int, block: Block) -> _Drawn:
     """Find the rows of a block whose keys are small."""
-
-    keys: _Keys
-    share: float
-    most: int
-
-    def __call__(self, block: Block) -> _Drawn:
-        keys = to_numpy(self.keys(block)[1])
-        small = np.flatnonzero(keys < self.share)
-        keys = keys[small]
-        table, kept = _smallest(take_rows(block.table, small), keys, self.most)
-        return _Drawn(table, kept, small.size, np.unique(keys), self.most)
+    keys = to_numpy(key_of(block)[1])
+    small = np.flatnonzero(keys < share)
+    keys = keys[small]
+    table, kept = _smallest(take_rows(block.table, small), keys, most)
+    return _Drawn(table, kept, small.size, np.unique(keys), most)
 
 
 def on_host(rows: Rows) -> Rows:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from weighbridge._data import DAY, array_namespace, is_foreign, is_frame, to_numpy, unmasked
-from weighbridge.blocks import Rows, is_blocks
+from weighbridge.blocks import Rows, is_blocks, joined_tables
 
 
 def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
@@ -251,10 +251,8 @@ def _kind(dtype: Any) -> str:
 def _stack(parts: list[Any]) -> Any:
     if any(sp.issparse(part) for part in parts):
         return sp.vstack([sp.csr_array(part) for part in parts], format="csr")
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    if is_foreign(parts[0]):
-        return array_namespace(*parts).concat(parts)
+    if isinstance(parts[0], np.ndarray) or is_foreign(parts[0]):
+        return joined_tables(parts)
     import narwhals as nw
 
     source, target = parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -196,13 +195,22 @@ class ULSIF(TwoSampleRatio):
 
     def _sum_and_largest(self, sample: Sample) -> tuple[float, float]:
         """Return the sum of the ratio over a sample, and its largest value there."""
-        return sample.sum(_Values(self._sum_of_kernels)).pair
+        return sample.sum(self._total).pair
+
+    def _total(self, numbers: Any, keys: np.ndarray) -> _Total:
+        xp, values = array_namespace(numbers), self._sum_of_kernels(numbers)
+        return _Total((float(xp.sum(xp.clip(values, FLOOR, None))), float(xp.max(values))))
 
     def _leave_one_out(self, source: Sample, target: Sample, places: np.ndarray) -> Eigen:
         """Choose by leaving one out; return the equations at the chosen bandwidth."""
-        parts = [self._all_rows(part) for part in (source, target)]
+        for sample in (source, target):
+            if not sample.complete:
+                raise ValueError(
+                    f"Got cv='loo' for a sample of {sample.n:,} rows, all of which it would take "
+                    "at once; use folds, e.g. cv=5."
+                )
         widest = float(self.bandwidths_[0])
-        exponent = [exponents(part, self.centres_, widest) for part in parts]
+        exponent = [exponents(part.first, self.centres_, widest) for part in (source, target)]
         found = []
         pairs = zip(*(kernels(part, self.bandwidths_) for part in exponent), strict=True)
         itself = places, np.arange(places.size)
@@ -214,14 +222,6 @@ class ULSIF(TwoSampleRatio):
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
         self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
         return found[j][0]
-
-    def _all_rows(self, sample: Sample) -> Any:
-        if not sample.complete:
-            raise ValueError(
-                f"Got cv='loo' for a sample of {sample.n:,} rows, all of which it would take at "
-                "once; use folds, e.g. cv=5."
-            )
-        return sample.first
 
     def _folds(self, source: Sample, target: Sample, places: np.ndarray, n_folds: int) -> Eigen:
         """Choose by held-out folds; return the equations at the chosen bandwidth."""
@@ -271,18 +271,6 @@ class _Total:
     def __add__(self, other: _Total) -> _Total:
         (total, largest), (more, larger) = self.pair, other.pair
         return _Total((total + more, max(largest, larger)))
-
-
-@dataclass(frozen=True)
-class _Values:
-    """The bounded sum of a function over rows, and its largest value."""
-
-    function: Callable[[Any], Any]
-
-    def __call__(self, numbers: Any, keys: np.ndarray) -> _Total:
-        del keys
-        xp, values = array_namespace(numbers), self.function(numbers)
-        return _Total((float(xp.sum(xp.clip(values, FLOOR, None))), float(xp.max(values))))
 
 
 def _leave_one_out_scores(
