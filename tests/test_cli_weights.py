@@ -42,6 +42,18 @@ def here(folder, monkeypatch):
     return folder
 
 
+def test_what_a_ratio_warns_of_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
+    train.loc[0, "a"] = 1000
+    train.to_csv("train.csv", index=False)
+    pd.DataFrame(rng.normal(0.5, 1, (80, 2)), columns=["a", "b"]).to_csv("deploy.csv", index=False)
+    result = run("weights", "train.csv", "deploy.csv", "--ratio", "gaussian")
+    assert result.exit_code == 0
+    assert "would set the variance" in " ".join(result.stderr.split())
+
+
 def test_a_weight_for_each_row_is_written_and_shown(here):
     result = run("weights", "train.csv", "deploy.csv")
     assert result.exit_code == 0

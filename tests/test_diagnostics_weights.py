@@ -131,7 +131,7 @@ def test_the_summary_says_what_to_do_about_a_heavy_tail():
         ([1.0, np.nan], "NaN or infinite values in 1 of 2 rows"),
         ([1.0, np.inf], "NaN or infinite"),
         ([1.0, -2.0], r"negative value \(-2\)"),
-        ([0.0, 0.0], "0 for every row"),
+        ([0.0, 0.0], "zero for every row"),
         ([], r"shape \(0,\)"),
         ([[1.0, 2.0]], r"shape \(1, 2\), but expected one number for each row"),
         (3.0, r"shape \(\)"),

@@ -82,9 +82,18 @@ def test_an_outlier_is_left_out_and_told(size, where, shared):
     n_outliers = 1 + (where == "both")
     with pytest.warns(WeightWarning, match=rf"variance of a column \({n_outliers}\)"):
         fitted = fit_ratio(source, target, ratio)
-    # the same rows in other units, of which the shrinkage knows
-    np.testing.assert_allclose(fitted.score_samples(X), expected, atol=0.1)
+    np.testing.assert_allclose(fitted.score_samples(X), expected, atol=1e-8)
     assert (fitted.score_samples([[size, -size], [-size, size]]) <= 0).all()
+
+
+@pytest.mark.parametrize("size", [30.0, 1e6])
+def test_an_outlier_in_one_column_leaves_the_others_as_they_are(size):
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(0, 1, (200, 2)), rng.normal([0.8, 0], 1, (200, 2))
+    expected = fit_ratio(X, X_target, GaussianRatio()).score_samples(X)
+    with pytest.warns(WeightWarning, match="variance of a column"):
+        fitted = fit_ratio(np.vstack([X, [size, 0]]), X_target, GaussianRatio())
+    np.testing.assert_allclose(fitted.score_samples(X), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("draw", ["standard_normal", "standard_exponential", "lognormal"])

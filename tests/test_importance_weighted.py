@@ -508,7 +508,7 @@ def test_target_rows_passed_by_position():
         (-np.ones(120), "negative value"),
         (np.full(120, np.nan), "NaN or infinite values in 120 of 120 rows"),
         (np.r_[np.inf, np.ones(119)], "NaN or infinite values in 1 of 120 rows"),
-        (np.zeros(120), "0 for every row"),
+        (np.zeros(120), "zero for every row"),
         (np.ones(7), r"shape \(7,\) for 120 rows"),
         (np.ones((120, 1)), r"shape \(120, 1\)"),
     ],

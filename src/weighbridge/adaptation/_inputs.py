@@ -48,7 +48,7 @@ from weighbridge.ratios import (
     KnownRatio,
     NearestNeighbourRatio,
 )
-from weighbridge.search import AllFailedError
+from weighbridge.search import AllFailedError, JournalError
 
 # Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
 _MOST_DEPLOYMENT_ROWS = 200_000
@@ -380,7 +380,7 @@ def refusals_told(option: Option) -> Iterator[None]:
     """Tell what the package itself refuses in the middle of the work as a problem of the tables."""
     try:
         yield
-    except InputError:
+    except (InputError, JournalError):
         raise
     except ValueError as error:
         # a library that is called with something odd is a defect of ours

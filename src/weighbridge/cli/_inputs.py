@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings import Problem, listed, nearest, shown
 from weighbridge.cli._screen import Session
-from weighbridge.exceptions import InputError
+from weighbridge.exceptions import InputError, WeightWarning
 
 if TYPE_CHECKING:
     from weighbridge._tables import Table
@@ -50,7 +50,11 @@ def library_warnings(session: Session) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield
-    # ours are among the findings already
+    # those of ours about overlap are among the findings already
+    for text in dict.fromkeys(
+        str(each.message) for each in caught if each.category is WeightWarning
+    ):
+        session.narration.say(f"  {text}")
     foreign = [each for each in caught if not each.category.__module__.startswith("weighbridge")]
     if not foreign:
         return

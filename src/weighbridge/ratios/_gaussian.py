@@ -63,6 +63,7 @@ class GaussianRatio(TwoSampleRatio):
     """
 
     _takes_sparse = False
+    _scale: Any = 1.0
     _low: Any = -np.inf
     _high: Any = np.inf
 
@@ -74,15 +75,7 @@ class GaussianRatio(TwoSampleRatio):
             raise ValueError(f"Got shared={self.shared!r}, but expected True or False.")
 
     def _fit_streams(self, source: Sample, target: Sample) -> None:
-        limits = [_limits(sample.first) for sample in (source, target)]
-        samples = [
-            sample.part(_inside(sample.first, *far)) if np.isfinite(far).any() else sample
-            for sample, far in zip((source, target), limits, strict=True)
-        ]
-        n_rows = [sum(len(part.first) for part in pair) for pair in ((source, target), samples)]
-        self._left_out = n_rows[0] - n_rows[1]
-        source, target = samples
-        self._low, self._high = np.max(limits, axis=0)[0], np.min(limits, axis=0)[1]
+        samples = source, target = self._without_outliers(source, target)
         self.means_ = np.array([sample.sum(_total) / sample.n for sample in samples])
         if self.shared:
             # both samples count alike, however many rows they have
@@ -95,9 +88,28 @@ class GaussianRatio(TwoSampleRatio):
             ]
         self.shrinkage_ = np.array([normal.shrinkage for normal in self.normals_])
 
+    def _without_outliers(self, source: Sample, target: Sample) -> tuple[Sample, Sample]:
+        limits = [_limits(sample.first) for sample in (source, target)]
+        inside = [
+            _inside(sample.first, *far)
+            for sample, far in zip((source, target), limits, strict=True)
+        ]
+        self._low, self._high = np.max(limits, axis=0)[0], np.min(limits, axis=0)[1]
+        self._left_out, self._scale = sum(int((~each).sum()) for each in inside), 1.0
+        if not self._left_out:
+            return source, target
+        kept = source.part(inside[0]), target.part(inside[1])
+        # the columns were standardised with the outliers
+        variance = sum(part.first.var(axis=0) for part in kept) / 2
+        variance += np.square(kept[0].first.mean(axis=0) - kept[1].first.mean(axis=0)) / 4
+        self._scale = 1 / np.sqrt(np.where(variance > 0, variance, 1.0))
+        for part in kept:
+            part.first = part.first * self._scale
+        return kept
+
     def _log_ratio(self, rows: np.ndarray) -> np.ndarray:
         source, target = (
-            normal.log_density(rows - mean)
+            normal.log_density(rows * self._scale - mean)
             for normal, mean in zip(self.normals_, self.means_, strict=True)
         )
         log_ratio = target - source
