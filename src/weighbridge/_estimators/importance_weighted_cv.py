@@ -172,8 +172,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     -----
     The loss of the chosen weighting in `search_result_` is the smallest of many, and flatters it.
     A `weighbridge.exceptions.OverlapWarning` says when overlap is broken (WB302), and when it has
-    changed the choice: most target rows have a far larger ratio than nearly all source rows. Its
-    code is that of the word: WB301 where overlap is thin, WB302 where it is broken, else WB304.
+    changed the choice: a third of the target has a far larger ratio than nearly all source rows.
+    Its code is that of the word: WB301 where overlap is thin, WB302 where broken, else WB304.
 
     The rows outside the source are counted where ``fit`` gets ``X_target``. A ratio that came
     fitted remembers how many target rows had a far larger ratio than nearly all source rows; a
