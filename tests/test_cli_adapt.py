@@ -324,7 +324,7 @@ def signalled():
             *(
                 "own",
                 "Inner",
-                "in the middle of the work: AllFailedError: All 15 candidates failed",
+                "in the middle of the work: AllFailedError: All 3 candidates failed",
             ),
             marks=pytest.mark.more,
         ),

@@ -72,7 +72,7 @@ def interrupted_run(folder, fits, n_evaluations):
     assert time.monotonic() - started < 6  # one second; the rest is for a busy machine
     assert process.returncode == 130
     assert out == ""
-    assert "interrupted during bridge" in err
+    assert "interrupted during" in err
     assert "the same command goes on from there" in err
     assert "Traceback" not in err
     left = [each.name for each in (folder / "weighbridge-out").iterdir()]
@@ -91,18 +91,18 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.more
 def test_an_interrupted_run_leaves_its_search_and_the_same_command_goes_on(here):
-    kept = interrupted_run(here, "first", 4)
-    assert kept >= 4
+    kept = interrupted_run(here, "first", 6)
+    assert kept >= 6
     assert interrupted_run(here, "second", kept + 1) > kept
     first, second = ({*(here / name).read_text().split()} for name in ("first", "second"))
-    # what the journal kept is not fitted again, but for no weights (not listed) and the full
-    # ratio, which other fits have too
-    assert len(first - second) >= N_FOLDS * (kept - 2)
+    # of three evaluations in a journal, no weights are not listed, and the full ratio is fitted
+    # elsewhere too; the third is not fitted again
+    assert len(first - second) >= N_FOLDS * (kept // 3)
 
 
 @pytest.mark.slow
 def test_a_run_that_goes_on_ends_with_its_files_and_without_its_journals(here, monkeypatch):
-    interrupted_run(here, "first", 4)
+    interrupted_run(here, "first", 6)
     monkeypatch.syspath_prepend(here)
     monkeypatch.setenv("FITS", "second")
     assert run(*WORDS).exit_code == 0

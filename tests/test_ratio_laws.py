@@ -308,7 +308,7 @@ def test_sparse_tables_or_a_refusal(ratio):
     assert fitted.score_samples(X_target).mean() > fitted.score_samples(sp.csc_array(X)).mean()
 
 
-@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
 @pytest.mark.parametrize(
     ("kind", "n_columns"),
     [
