@@ -308,8 +308,8 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
             columns = f"{self.n_features_in_:,} column{'s' * (self.n_features_in_ > 1)}"
             warnings.warn(
                 f"WB107 {n_rows} rows of one sample are too few for a ratio of {columns}: by "
-                "chance alone two samples of this size differ as if they were shifted by a standard "
-                "deviation, and a ratio may follow chance, "
+                "chance alone two samples of this size differ as if they were shifted by a "
+                "standard deviation, and a ratio may follow chance, "
                 f"or see no shift at all. Use at least {needed:,} rows of each, or fewer columns.",
                 WeightWarning,
                 stacklevel=users_line(),
