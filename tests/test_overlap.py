@@ -140,15 +140,25 @@ def test_the_scale_of_the_weights_does_not_matter():
     assert len(told) == 1
 
 
-@pytest.mark.parametrize(("outside", "choice"), [(0.33, "free"), (0.34, "guarded")])
-def test_the_choice_changes_where_a_third_has_a_far_larger_ratio(outside, choice):
-    assert Choice.of(outside, np.ones(5), np.ones(5)).value == choice
+@pytest.mark.parametrize(
+    ("outside", "beyond", "choice"),
+    [
+        (0.33, 0.33, "free"),
+        (0.33, 0.34, "guarded"),
+        (0.34, 0.0, "settled"),
+        (0.0, 1.0, "guarded"),
+        (None, 0.98, "guarded"),
+        (None, 0.99, "settled"),
+    ],
+)
+def test_the_choice_changes_at_limits_of_its_own(outside, beyond, choice):
+    assert Choice.of(outside, beyond, np.ones(5), np.ones(5)).value == choice
 
 
 @pytest.mark.parametrize(("few", "choice"), [(19, "guarded"), (20, "free")])
 def test_without_known_rows_outside_effective_rows_decide_the_choice(few, choice):
     weights = np.r_[np.ones(few), np.zeros(100 - few)]
-    assert Choice.of(None, weights, np.ones(100)).value == choice
+    assert Choice.of(None, None, weights, np.ones(100)).value == choice
 
 
 @pytest.mark.parametrize("word", CODES)

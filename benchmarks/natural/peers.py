@@ -8,14 +8,13 @@ fixed peers ...` fits its models with: full weights, as their users do. The envi
 time left) gets NaN, and its models are fitted unweighted.
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.natural.run import draw, load
+from benchmarks.natural.run import arguments, draw, load
 from benchmarks.peers.environments import Package
 
 PEERS = {
@@ -27,13 +26,8 @@ PEERS = {
 
 def main():
     """Weigh every draw that has no weights yet."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tasks", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--half", choices=["choose", "report", "both"], default="choose")
+    parser = arguments(__doc__)
     parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=list(PEERS))
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--timeout", type=int, default=120)
     parser.add_argument("--environments", type=Path, default=Path(".cache/peers"))
     options = parser.parse_args()

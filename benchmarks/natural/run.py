@@ -268,18 +268,24 @@ def _parts(path):
     return {name: decompose(task, each) for name, each in estimators.items()}
 
 
-def main():
-    """Do what is not on file, then print and record the summary."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def arguments(about):
+    """Return a parser of what every command of the suite takes."""
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
     parser.add_argument("--tasks", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--half", choices=["choose", "report", "both"], default="choose")
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=1000)
+    return parser
+
+
+def main():
+    """Do what is not on file, then print and record the summary."""
+    parser = arguments(__doc__)
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--methods", nargs="*", default=list(METHODS[:3]), choices=METHODS)
     parser.add_argument("--only", nargs="*", default=[], help="parts of the names of tasks")
     parser.add_argument("--label", default="default")
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -21,8 +21,6 @@ from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_te
 from weighbridge._estimators.choice import check_answer, final_model, form_answer
 from weighbridge._findings import (
     FEWEST_PER_PARAMETER,
-    NEARLY_ALL,
-    OUTSIDE,
     Choice,
     OverlapJudgement,
     SearchProgress,
@@ -307,10 +305,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         usable = _with_rows(result, log_ratio, sample_weight, n_parameters) if guarded else result
         answer = form_answer(self.answer, objective, usable, guarded=guarded)
         weightings = [Geodesic(*usable.evaluations[index].point) for index in answer.indices]
-        weights = [
-            mean_one(source_log_weight(each, log_ratio, sample_weight), sample_weight)
-            for each in weightings
-        ]
+        weights = [_weights(each, log_ratio, sample_weight) for each in weightings]
         delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
         weighted = [each.lam > 0 for each in weightings]
         used = [row if by else None for by, row in zip(weighted, delivered, strict=True)]
@@ -356,6 +351,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             search = _SURFACE if objective.solved_together else Handful()
         progress = SearchProgress(self.verbose, self)
         journal = None if self.journal is None else Journal(self.journal)
+        # a search of one's own need not know of it
         wish = {} if self.on_interrupt == "raise" else {"on_interrupt": self.on_interrupt}
         try:
             result: SearchResult = search(
@@ -454,14 +450,18 @@ def _known_outside(X: Any, X_target: Any, sample_weight: np.ndarray | None) -> f
 def _choice(
     ratio: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None, outside: float | None
 ) -> Choice:
-    """Return how freely to choose a weighting; an estimated ratio remembers the rows outside."""
-    remembered = getattr(innermost(ratio), "_outside", None)
-    # without the target rows, only that a ratio exceeds those of the source nearly everywhere
-    if (remembered or 0.0) > NEARLY_ALL if outside is None else outside > OUTSIDE:
-        return Choice.SETTLED
+    """Return how freely to choose a weighting; an estimated ratio remembers what lies beyond."""
     counts = np.ones(log_ratio.size) if sample_weight is None else sample_weight[sample_weight > 0]
     used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
-    return Choice.of(remembered, counts * np.exp(used - used.max()), counts)
+    beyond = getattr(innermost(ratio), "_outside", None)
+    return Choice.of(outside, beyond, counts * np.exp(used - used.max()), counts)
+
+
+def _weights(
+    weighting: Geodesic, log_ratio: np.ndarray, sample_weight: np.ndarray | None
+) -> np.ndarray:
+    """Return the weights of mean 1 of a weighting."""
+    return mean_one(source_log_weight(weighting, log_ratio, sample_weight), sample_weight)
 
 
 def _with_rows(
@@ -473,8 +473,7 @@ def _with_rows(
     """Leave out weightings with too few effective rows for the parameters of the model."""
 
     def n_rows(each: Evaluation) -> float:
-        log_weight = source_log_weight(Geodesic(*each.point), log_ratio, sample_weight)
-        weights = mean_one(log_weight, sample_weight)
+        weights = _weights(Geodesic(*each.point), log_ratio, sample_weight)
         return effective_sample_size(weights if sample_weight is None else sample_weight * weights)
 
     fewest = FEWEST_PER_PARAMETER * n_parameters
@@ -515,6 +514,7 @@ def _is_constant(log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> boo
 def _seeds(random_state: Any) -> list[int]:
     """Return seeds for the folds and for the estimator."""
     rng = check_random_state(random_state)
+    # the second of three was a search's once; an estimator keeps its own
     return [int(rng.randint(2**31 - 1)) for _ in range(3)][::2]
 
 

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         CODES,
         ENOUGH,
         FEWEST_PER_PARAMETER,
-        NEARLY_ALL,
         OUTSIDE,
         SOME_OUTSIDE,
         THIN,

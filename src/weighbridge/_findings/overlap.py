@@ -34,10 +34,10 @@ LARGEST_TAIL_INDEX = 0.7
 FEW_FOR_TAIL = 100
 
 # Where so many target rows have a far larger ratio than nearly all source rows, few of which then
-# decide, `ImportanceWeightedCV` wants more of a gain, and so many effective rows a parameter. Where
-# no such share is known, effective rows decide, as in a warning. Chosen on the choosing half of the
-# natural suite and the selection benchmark, the same with nearly every task left out.
-GUARDED_OUTSIDE = OUTSIDE
+# decide, `ImportanceWeightedCV` wants more of a gain, and so many effective rows a parameter. By the
+# choosing half of the natural suite and the selection benchmark, both the same with nearly every
+# task left out. Where nobody knows how many lie outside, nearly all beyond settle it.
+GUARDED_BEYOND = OUTSIDE
 FEWEST_PER_PARAMETER = 2
 NEARLY_ALL = 0.98
 FEW_ROWS = 20
@@ -217,10 +217,20 @@ class Choice(Enum):
     SETTLED = "settled"
 
     @classmethod
-    def of(cls, outside: Any, weights: np.ndarray, sample_weight: np.ndarray) -> Choice:
-        """Return how freely to choose, by the share that a ratio remembers, else by its rows."""
-        if outside is not None:
-            return cls.GUARDED if outside > GUARDED_OUTSIDE else cls.FREE
+    def of(
+        cls,
+        outside: float | None,
+        beyond: float | None,
+        weights: np.ndarray,
+        sample_weight: np.ndarray,
+    ) -> Choice:
+        """Return how freely to choose, by target rows outside, or beyond in ratio, else by rows."""
+        if outside is not None and outside > OUTSIDE:
+            return cls.SETTLED
+        if outside is None and beyond is not None and beyond > NEARLY_ALL:
+            return cls.SETTLED
+        if beyond is not None:
+            return cls.GUARDED if beyond > GUARDED_BEYOND else cls.FREE
         ess, total = effective_sample_size(weights), effective_sample_size(sample_weight)
         return cls.GUARDED if ess < min(FEW_ROWS, total / 2) else cls.FREE
 
