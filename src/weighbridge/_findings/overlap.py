@@ -34,9 +34,9 @@ LARGEST_TAIL_INDEX = 0.7
 FEW_FOR_TAIL = 100
 
 # Where so many target rows have a far larger ratio than nearly all source rows, few of which then
-# decide, `ImportanceWeightedCV` wants more of a gain, and so many effective rows a parameter. By the
-# choosing half of the natural suite and the selection benchmark, both the same with nearly every
-# task left out. Where nobody knows how many lie outside, nearly all beyond settle it.
+# decide, `ImportanceWeightedCV` wants more of a gain, and so many effective rows a parameter. By
+# the choosing half of the natural suite and the selection benchmark, both the same with nearly
+# every task left out. Where nobody knows how many lie outside, nearly all beyond settle it.
 GUARDED_BEYOND = OUTSIDE
 FEWEST_PER_PARAMETER = 2
 NEARLY_ALL = 0.98
