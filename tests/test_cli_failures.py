@@ -183,7 +183,10 @@ def test_only_the_command_writes_to_standard_output_and_others_to_standard_error
         "ctypes.pythonapi.printf(b'compiled\\n')\n"
         "os.write(1, b'number\\n')\n"
         "subprocess.run(['echo', 'process'], check=True)\n"
-        "session.print_json({'name': 'größe'})"
+        "session.print_json({'name': 'größe'})\n"
+        "session.end()\n"
+        "print('late')\n"
+        "assert session.out.stream.closed"
     )
     done = subprocess.run(
         [sys.executable, "-X", "utf8", "-c", code],
@@ -193,7 +196,7 @@ def test_only_the_command_writes_to_standard_output_and_others_to_standard_error
         cwd=tmp_path,
     )
     assert json.loads(done.stdout) == {"name": "größe"}
-    said = ["compiled", "number", "process", "python", "saved"]
+    said = ["compiled", "late", "number", "process", "python", "saved"]
     assert sorted(done.stderr.split()) == said
 
 

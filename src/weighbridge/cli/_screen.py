@@ -253,7 +253,8 @@ class Session:
         self.json = next((_json_form(word) for word in options if _json_form(word)), None)
         self.debug = "--debug" in options
         plain = "--plain" in options
-        self.out = Screen(sys.stdout, plain=plain, name="standard output")
+        self._given = sys.stdout
+        self.out = Screen(self._given, plain=plain, name="standard output")
         self.err = Screen(sys.stderr, plain=plain)
         self.narration = Narration(self.err, quiet="--quiet" in options)
         self.command = next((word for word in words if not word.startswith("-")), None)
@@ -268,6 +269,13 @@ class Session:
             again = os.dup(stream.fileno())
             os.dup2(self.err.stream.fileno(), stream.fileno())
             self.out.stream = os.fdopen(again, "w", encoding=self.out.encoding)
+
+    def end(self) -> None:
+        """Give standard output back, or close our copy, which Python would find left open."""
+        if self.out.stream is self._given:
+            sys.stdout = self._given
+        else:
+            self.out.stream.close()
 
     def result(self, **parts: Any) -> dict[str, Any]:
         """Return a result with every key that the schema asks for."""
