@@ -230,9 +230,10 @@ def weighted_mean(
 
 # The rows by which trust in a forecast shrinks towards none.
 _SHRINKAGE = 1.0
-# The part of the target that capped weights leave out may lose more or less than its forecast by
-# this share: a standard deviation, chosen for coverage on the choosing half of the benchmark.
-_MISJUDGED = 0.15
+# What rows cannot tell, as standard deviations in shares of the loss, chosen for coverage on the
+# choosing half of the benchmark: how far the part of the target that capped weights leave out may
+# be misjudged, and what the distance to a doubly robust estimate with the same weights counts.
+_MISJUDGED, _APART = 0.1, 0.25
 
 
 def calibrated(
@@ -253,8 +254,9 @@ def calibrated(
         moved_source, moved_target = ratio.of((source * passed)[:, None])
         source, target = source + moved_source[:, 0], target + moved_target[:, 0]
     left_out = 1 - np.exp(np.minimum(_bridged(log_ratio_target) - log_ratio_target, 0)).mean()
-    other = _calibration(part.held_out, shares, [(part.expected, part.expected_target)])
-    unseen = float(np.hypot(_MISJUDGED * left_out * value, value - other.expected.mean()))
+    robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
+    apart = min(abs(value - robust), _APART * abs(value))
+    unseen = float(np.hypot(_MISJUDGED * left_out * value, apart))
     value += part.of_final - float(part.of_folds.mean())
     return Influence(value, source, target, found.residuals, shares, part.of_folds, unseen=unseen)
 
