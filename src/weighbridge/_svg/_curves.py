@@ -9,7 +9,7 @@ import numpy as np
 
 from weighbridge._findings import number
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
-from weighbridge._svg._bands import candidate_marks, colour_steps
+from weighbridge._svg._bands import candidate_marks
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -29,21 +29,20 @@ from weighbridge._svg._map import (
     are_alike,
     candidate_places,
     candidate_rows,
-    candidates_table,
     curve_lines,
     frame,
+    is_judged,
     loss_words,
     name_ends,
     star,
     widened,
 )
-from weighbridge.pictures import BridgeSurface
+from weighbridge.pictures import AS_GOOD, BridgeSurface
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0
 # Fewer points of one alpha make no curve.
 _LEAST_POINTS = 3
 _NAMED = {1.0: "power", 3.0: "relative"}
-_WITHIN = "within one standard error of its best"
 
 
 def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
@@ -52,7 +51,7 @@ def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
     curves = _curves(surface)
     if not curves:
         words = "The search tried too few weightings of one alpha to draw a curve."
-        return _sentence(id, title, words, candidates_table(surface))
+        return _sentence(id, title, words)
     used = max(curves, key=lambda curve: curve.is_chosen)
     desc = used.flatness()
     rows = _legend_rows(curves)
@@ -62,13 +61,15 @@ def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
     svg = Svg(id, title, desc, top + 190)
     svg.add(*rows, left_axis(y, _LEFT, grid=_RIGHT))
     svg.add(path(used.band(x, y), "wb-band", closed=True))
+    best = y(float(np.nanmin(surface.loss)))
+    svg.add(line(_LEFT, best, _RIGHT, best, "wb-axis"))
     svg.add(bottom_axis(x, top + 150, name="lam (0 is none, 1 is full)"))
     for curve in sorted(curves, key=lambda curve: curve.is_chosen):
         svg.add(path([(x(a), y.clamp(b)) for a, b, _ in curve.points], curve.cls))
     for lam, loss, _ in used.points:
         if used.is_chosen and lam == surface.chosen.lam:
             svg.add(star(x(lam), y.clamp(loss)))
-    return svg.chart(candidates_table(surface))
+    return svg.chart()
 
 
 class _Curve:
@@ -77,10 +78,13 @@ class _Curve:
     def __init__(self, surface: BridgeSurface, alpha: float) -> None:
         rows = [row for row in candidate_rows(surface) if not math.isnan(row[2])]
         by_lam = {row[0]: row for row in rows if row[0] in (0, 1) or row[1] == alpha}
+        best, judged = min((row[2] for row in rows), default=0.0), is_judged(surface)
+        # the error of the difference to the best, of which `apart` is a multiple
         self.points = [
-            (lam, loss, 0.0 if math.isnan(error) else error)
-            for lam, _, loss, error in sorted(by_lam.values())
+            (lam, loss, AS_GOOD * (loss - best) / apart if judged and apart else 0.0)
+            for lam, _, loss, apart in sorted(by_lam.values())
         ]
+        self.good = [lam for lam, row in sorted(by_lam.items()) if judged and row[3] <= AS_GOOD]
         self.alpha = alpha
         self.name = _NAMED.get(alpha, f"alpha {number(alpha)}")
         chosen = surface.chosen
@@ -94,15 +98,16 @@ class _Curve:
         return "wb-reference" if self.name == "relative" else "wb-other"
 
     def band(self, x: Scale, y: Scale) -> list[Point]:
-        """Return the outline of one standard error up and down."""
+        """Return the outline of two standard errors up and down."""
         above = [(x(lam), y.clamp(loss + error)) for lam, loss, error in self.points]
         below = [(x(lam), y.clamp(loss - error)) for lam, loss, error in self.points]
         return above + below[::-1]
 
     def flatness(self) -> str:
-        """Say where the curve is as good as its best point."""
-        best, _, error = min((loss, lam, error) for lam, loss, error in self.points)
-        good = [lam for lam, loss, _ in self.points if loss <= best + error]
+        """Say where the curve is as good as the best weighting."""
+        good = self.good
+        if not good:
+            return f"Along {self.name} no weighting is known to do as well as the best."
         where = f"from lam {number(min(good))} to {number(max(good))}"
         if len(good) == len(self.points):
             where = "everywhere"
@@ -110,7 +115,7 @@ class _Curve:
             where = f"at lam {number(good[0])} only"
         elif max(good) == 1:
             where = f"from lam {number(min(good))} on"
-        return f"Along {self.name} the loss is {_WITHIN} {where}."
+        return f"Along {self.name} weightings do as well as the best {where}."
 
 
 def _curves(surface: BridgeSurface) -> list[_Curve]:
@@ -191,7 +196,7 @@ def _numbered_map(surface: BridgeSurface) -> list[str]:
     return [
         curve_lines(surface, to_units, hangers=False),
         path(places, "wb-hatch"),
-        candidate_marks(surface, to_units, colour_steps(surface)),
+        candidate_marks(surface, to_units),
         star(*to_units(surface.chosen_place)),
         *words.parts,
     ]
@@ -217,7 +222,7 @@ def _path_table(surface: BridgeSurface) -> Table:
     )
 
 
-def _sentence(id: str, title: str, words: str, table: Table) -> Chart:
+def _sentence(id: str, title: str, words: str, table: Table = ((), ())) -> Chart:
     """Return words where there is nothing to draw."""
     svg = Svg(id, title, words, 44)
     svg.add(text(14, 26, words, room=WIDTH - 28))

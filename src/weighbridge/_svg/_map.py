@@ -14,6 +14,7 @@ from weighbridge._svg._draw import (
     WIDTH,
     Point,
     Table,
+    capital,
     circle,
     is_bold,
     path,
@@ -21,7 +22,7 @@ from weighbridge._svg._draw import (
     text,
     text_width,
 )
-from weighbridge.pictures import BridgeSurface
+from weighbridge.pictures import AS_GOOD, BridgeSurface
 
 # Room beside the ends, above the highest arch and below the lowest one.
 _SIDE = 22.0
@@ -33,7 +34,11 @@ _LEAST_RISE = 28.0
 _CURVE = {"mixture": "wb-reference"}
 # Distance of the ends, as Hellinger measures it, below which all weightings are alike.
 _ALIKE = 0.04
-_TABLE_ROWS = 20
+NO_MAP = (
+    "The ratio is nearly the same for all training rows, so every weighting gives nearly the same "
+    "weights: there is no map to draw."
+)
+_ENDS = {0.0: "the unweighted model", 1.0: "full weighting"}
 
 
 @dataclass(frozen=True)
@@ -153,27 +158,54 @@ def candidate_places(surface: BridgeSurface) -> list[Point]:
     return list(zip(surface.x.tolist(), surface.y.tolist(), strict=True))
 
 
-def candidate_rows(surface: BridgeSurface) -> list[tuple[float, float, float, float]]:
-    """Return lam, alpha, loss and standard error of the candidates, in order of evaluation."""
-    columns = surface.lam, surface.alpha, surface.loss, surface.standard_error
+def candidate_rows(surface: BridgeSurface) -> list[tuple[float, ...]]:
+    """Return lam, alpha, loss and standard errors above the best, in order of evaluation."""
+    columns = surface.lam, surface.alpha, surface.loss, surface.apart
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def candidates_table(surface: BridgeSurface) -> Table:
-    """Return the best candidates and both ends, the best first."""
-    rows = candidate_rows(surface)
-    rows.sort(key=lambda row: (math.isnan(row[2]), 0.0 if math.isnan(row[2]) else row[2]))
-    kept = rows[:_TABLE_ROWS] + [row for row in rows[_TABLE_ROWS:] if row[0] in (0, 1)]
-    shown = [
-        (
-            number(lam),
-            "any" if lam in (0, 1) else number(alpha),
-            loss_words(loss),
-            number(error, 2),
-        )
-        for lam, alpha, loss, error in kept
-    ]
-    return ("lam", "alpha", surface.loss_name, "standard error"), tuple(shown)
+    """Return all candidates, the best first, and whether each does as well."""
+    columns = surface.lam, surface.alpha, surface.loss, surface.standard_error, surface.apart
+    rows = []
+    for place in np.lexsort((surface.lam, surface.loss)):  # what failed comes last
+        lam, alpha, loss, error, apart = (float(column[place]) for column in columns)
+        which = number(lam), "any" if lam in (0, 1) else number(alpha)
+        judged = number(apart, 2), "yes" if apart <= AS_GOOD else "no"
+        judged = ("", "") if math.isnan(apart + error) else judged
+        rows.append((*which, loss_words(loss), number(error, 2), *judged))
+    heads = "lam", "alpha", surface.loss_name, "standard error", "errors from the best", "as good"
+    return heads, tuple(rows)
+
+
+def map_title(surface: BridgeSurface) -> str:
+    """Say how many weightings do as well as the best, and whether the two ends do."""
+    known = ~np.isnan(surface.apart)
+    n, good = int(known.sum()), int(surface.as_good.sum())
+    if n < 2:
+        return f"{('No', 'Only one')[n]} weighting could be evaluated"
+    if not is_judged(surface):
+        return f"Losses of {n:,} weightings, with nothing to say what is chance"
+    if good == n:
+        return f"All {n:,} weightings do about equally well"
+    if good == 1:
+        lam, alpha = (float(each[surface.as_good][0]) for each in (surface.lam, surface.alpha))
+        best = _ENDS.get(lam, f"lam {number(lam)} with alpha {number(alpha)}")
+        others = f"{n - 1:,} weightings" if n > 2 else "weighting"
+        return f"{capital(best)} does better than the other {others}"
+    among, worse = (
+        [name for lam, name in _ENDS.items() if (where & (surface.lam == lam)).any()]
+        for where in (surface.as_good, surface.apart > AS_GOOD)
+    )
+    words = f"{good:,} of {n:,} weightings do as well as the best"
+    words += f", {' and '.join(among)} among them" if among else ""
+    does = "does" if len(worse) == 1 else "do"
+    return words + (f"; {' and '.join(worse)} {does} worse" if worse else "")
+
+
+def is_judged(surface: BridgeSurface) -> bool:
+    """True where standard errors tell differences from noise."""
+    return not np.isnan(surface.standard_error).all()
 
 
 def loss_words(loss: float) -> str:

@@ -91,7 +91,8 @@ def _read(hint: Any, content: Any) -> Any:
     if hint is np.ndarray:
         return _array(content)
     if hasattr(hint, "_fields"):
-        return hint(*(_read(_hints(hint)[name], content[name]) for name in hint._fields))
+        given = {*hint._fields} - ({*hint._field_defaults} - {*content})
+        return hint(**{name: _read(_hints(hint)[name], content[name]) for name in given})
     if issubclass(hint, Picture):
         return hint.from_dict(content)
     return math.nan if hint is float and content is None else content

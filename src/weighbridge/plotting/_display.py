@@ -10,17 +10,8 @@ from typing import Any, Self
 GREY = "#57606a"
 CAUTION = "#b5480a"
 BAND = "#e6e9ec"
-# Losses in steps, the best first.
-LOSS_STEPS = (
-    "#08306b",
-    "#1b4b85",
-    "#2f67a0",
-    "#4484bc",
-    "#6ba0cf",
-    "#96bbdd",
-    "#c1d6eb",
-    "#edf2f8",
-)
+# Losses in steps: as good as the best, and worse and worse.
+LOSS_STEPS = ("#2f6fb5", "#fdebd8", "#f8cda2", "#eda35f", "#cf6f1f")
 
 
 @dataclass(frozen=True)
