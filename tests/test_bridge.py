@@ -165,6 +165,15 @@ def test_few_evaluations_failures_and_no_shift():
 
 
 @pytest.mark.parametrize("chart", ["bridge", "rectangle"])
+@pytest.mark.parametrize("kept", [lambda lam, alpha: False, lambda lam, alpha: lam in (0, 1)])
+def test_a_grid_of_failures_is_drawn_by_what_is_left(chart, kept):
+    tried = _tried(_grid(), lambda lam, alpha: 1 + lam if kept(lam, alpha) else None)
+    display = BridgeDisplay(compute_surface(tried, LOG_RATIO, (0.0, 1.0))).plot(chart=chart)
+    (marks,) = [each for each in display.ax_.collections if each.get_array() is not None]
+    assert len(marks.get_offsets()) == sum(kept(*point) for point in _grid())
+
+
+@pytest.mark.parametrize("chart", ["bridge", "rectangle"])
 def test_a_flat_surface_has_one_colour(chart):
     from matplotlib.colors import to_hex
 

@@ -1,6 +1,6 @@
 """Charts as SVG: the numbers of a picture in, one ``<svg>`` with words and a table out."""
 
-from weighbridge._svg._bands import LEVELS, bar_levels, bar_words, n_steps
+from weighbridge._svg._bands import LEVELS, colour_bar
 from weighbridge._svg._bridge import FEW, bridge, rectangle
 from weighbridge._svg._curves import loss_along_curves, search_path
 from weighbridge._svg._draw import Chart, style_sheet

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,9 +41,26 @@ def step_of(apart: float) -> int:
     return bisect_left(LEVELS, apart)
 
 
-def n_steps(surface: BridgeSurface) -> int:
-    """Return how many colours it takes; one where nothing differs."""
-    return 1 + step_of(float(np.fmax.reduce(surface.apart, initial=0.0)))
+class ColourBar(NamedTuple):
+    """Steps of colour: how many, the standard errors between them, and words at both ends."""
+
+    n: int
+    errors: tuple[float, ...]
+    good: str
+    bad: str
+
+
+def colour_bar(surface: BridgeSurface) -> ColourBar:
+    """Return the colours that it takes: one where nothing differs."""
+    known = surface.apart[~np.isnan(surface.apart)]
+    if not known.size:
+        return ColourBar(0, (), "", "no weighting could be evaluated")
+    n = 1 + step_of(float(known.max()))
+    if not is_judged(surface):
+        return ColourBar(n, (), "best", "worst" if n > 1 else "")
+    if n == 1:
+        return ColourBar(n, (), "all as good as the best", "")
+    return ColourBar(n, LEVELS[: n - 1], "as good as the best", "worse" if n < 4 else "far worse")
 
 
 def candidate_marks(surface: BridgeSurface, to_units: _ToUnits, r: float = 4.5) -> str:
@@ -62,9 +80,9 @@ def filled(surface: BridgeSurface, to_units: _ToUnits) -> str:
     if mesh is None or mesh.apart is None:
         return ""
     x, y, apart = mesh.x.tolist(), mesh.y.tolist(), mesh.apart.tolist()
-    layers = [*enumerate(LEVELS[: n_steps(surface) - 1]), (n_steps(surface) - 1, math.inf)]
+    worst = colour_bar(surface).n - 1
     parts = []
-    for step, level in reversed(layers):
+    for step, level in reversed([*enumerate(LEVELS[:worst]), (worst, math.inf)]):
         lines = outlines(x, y, apart, level)
         shapes = [simplify([*map(to_units, line), to_units(line[0])]) for line in lines]
         outline = "".join(trace(shape[:-1], closed=True) for shape in shapes if len(shape) > 3)
@@ -76,36 +94,17 @@ def filled(surface: BridgeSurface, to_units: _ToUnits) -> str:
 
 def colour_legend(surface: BridgeSurface, y: float) -> str:
     """Return the steps of colour, good and bad at their ends, and standard errors below."""
-    n = 0 if np.isnan(surface.apart).all() else n_steps(surface)
-    good, bad = bar_words(surface)
-    x = 14 + text_width(good) + 7
-    right = x + _SWATCH * n + 7
-    parts = [text(14, y, good), text(right, y, bad)]
-    for step in range(n):
+    bar = colour_bar(surface)
+    x = 14 + text_width(bar.good) + 7
+    right = x + _SWATCH * bar.n + 7
+    parts = [text(14, y, bar.good), text(right, y, bar.bad)]
+    for step in range(bar.n):
         parts.append(rect(x + _SWATCH * step, y - 10, _SWATCH, 11, f"wb-step-{step} wb-axis"))
-    for step, level in enumerate(bar_levels(surface), 1):
-        at = x + _SWATCH * step, y + 15
-        parts.append(text(*at, f"{level:g}", "wb-muted", anchor="middle"))
-    if bar_levels(surface):
+    below = [(x + _SWATCH * step, f"{each:g}") for step, each in enumerate(bar.errors, 1)]
+    parts += [text(at, y + 15, each, "wb-muted", anchor="middle") for at, each in below]
+    if below:
         parts.append(text(right, y + 15, "standard errors", "wb-muted"))
     return "".join(parts)
-
-
-def bar_levels(surface: BridgeSurface) -> tuple[float, ...]:
-    """Return the standard errors between the colours; none where there are no such errors."""
-    return LEVELS[: n_steps(surface) - 1] if is_judged(surface) else ()
-
-
-def bar_words(surface: BridgeSurface) -> tuple[str, str]:
-    """Return what stands at the good and at the bad end of the colours."""
-    n = n_steps(surface)
-    if np.isnan(surface.apart).all():
-        return "", "no weighting could be evaluated"
-    if not is_judged(surface):
-        return "best", "worst" if n > 1 else ""
-    if n == 1:
-        return "all as good as the best", ""
-    return "as good as the best", "worse" if n < 4 else "far worse"
 
 
 def outlines(

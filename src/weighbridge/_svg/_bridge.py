@@ -9,8 +9,8 @@ from itertools import pairwise
 from weighbridge._findings import number, percent
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
 from weighbridge._svg._bands import (
-    bar_levels,
     candidate_marks,
+    colour_bar,
     colour_legend,
     filled,
     step_of,
@@ -34,7 +34,6 @@ from weighbridge._svg._map import (
     Frame,
     Words,
     are_alike,
-    candidate_places,
     candidate_rows,
     candidates_table,
     curve_lines,
@@ -42,6 +41,7 @@ from weighbridge._svg._map import (
     is_judged,
     map_title,
     name_ends,
+    sentence,
     star,
     widened,
 )
@@ -68,7 +68,7 @@ _NUMBERED = ("0.2", "0.4", "0.6", "0.8")
 def bridge(surface: BridgeSurface, *, id: str) -> Chart:
     """Draw the map; the rectangle where a map keeps too little, a sentence where all are alike."""
     if are_alike(surface):
-        return _nothing_to_map(surface, id)
+        return sentence(id, map_title(surface), NO_MAP, candidates_table(surface))
     if surface.kept < _LEAST_KEPT:
         note = (
             f"A map would keep only {percent(surface.kept)} of the differences between "
@@ -101,7 +101,7 @@ class _Legend:
     def __init__(self, surface: BridgeSurface, to_units: Frame) -> None:
         y = to_units.bottom + 16
         self.parts = [colour_legend(surface, y)]
-        y += 15 if bar_levels(surface) else 0
+        y += 15 if colour_bar(surface).errors else 0
         choice = f"chosen: {_choice_words(surface)}"
         self.parts += [star(22, y + 17, 7), text(33, y + 21, choice)]
         key = "numbers: lam"
@@ -114,13 +114,6 @@ class _Legend:
             y += 16
             self.parts.append(text(14, y + 23, words, "wb-muted"))
         self.height = y + 30 - to_units.bottom
-
-
-def _nothing_to_map(surface: BridgeSurface, id: str) -> Chart:
-    lines = wrap(NO_MAP, WIDTH - 28, 13)
-    svg = Svg(id, map_title(surface), NO_MAP, 24 + 18 * len(lines))
-    svg.add(*(text(14, 26 + 18 * place, each, size=13) for place, each in enumerate(lines)))
-    return svg.chart(candidates_table(surface))
 
 
 def rectangle(surface: BridgeSurface, *, id: str, note: str = "") -> Chart:
@@ -187,8 +180,8 @@ def _edges(values: set[float]) -> dict[float, Point]:
 
 def _name_candidates(surface: BridgeSurface, to_units: Frame, words: Words) -> None:
     """Set lam and alpha beside the marks of few candidates."""
-    places = map(to_units, candidate_places(surface))
-    for (lam, alpha, *_), (x, y) in zip(candidate_rows(surface), places, strict=True):
+    for lam, alpha, *place in zip(surface.lam, surface.alpha, surface.x, surface.y, strict=True):
+        x, y = to_units(place)
         words.keep_free(x, y, _LARGE)
         if lam not in (0, 1):
             words.put(f"lam {number(lam)}, alpha {number(alpha)}", [(x, y + 25), (x, y - 14)])

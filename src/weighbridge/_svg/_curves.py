@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from weighbridge._findings import number
-from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
+from weighbridge._svg._axes import Scale, bottom_axis, left_axis, legend, line_mark, scale
 from weighbridge._svg._bands import candidate_marks
 from weighbridge._svg._draw import (
     WIDTH,
@@ -22,18 +22,17 @@ from weighbridge._svg._draw import (
     path,
     steps,
     text,
-    text_width,
 )
 from weighbridge._svg._map import (
     Words,
     are_alike,
-    candidate_places,
     candidate_rows,
     curve_lines,
     frame,
     is_judged,
     loss_words,
     name_ends,
+    sentence,
     star,
     widened,
 )
@@ -51,15 +50,16 @@ def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
     curves = _curves(surface)
     if not curves:
         words = "The search tried too few weightings of one alpha to draw a curve."
-        return _sentence(id, title, words)
+        return sentence(id, title, words)
     used = max(curves, key=lambda curve: curve.is_chosen)
     desc = used.flatness()
-    rows = _legend_rows(curves)
-    top = 8 + 18.0 * len(rows)
+    names = [(line_mark(each.cls), each.name + " (chosen)" * each.is_chosen) for each in curves]
+    key, height = legend(names, 10, left=_LEFT)
+    top = 8 + height
     y = scale(_loss_range(curves), (top + 150, top + 6))
     x = scale((0, 1), (_LEFT, _RIGHT))
     svg = Svg(id, title, desc, top + 190)
-    svg.add(*rows, left_axis(y, _LEFT, grid=_RIGHT))
+    svg.add(key, left_axis(y, _LEFT, grid=_RIGHT))
     svg.add(path(used.band(x, y), "wb-band", closed=True))
     best = y(float(np.nanmin(surface.loss)))
     svg.add(line(_LEFT, best, _RIGHT, best, "wb-axis"))
@@ -137,21 +137,6 @@ def _loss_range(curves: Sequence[_Curve]) -> Point:
     )
 
 
-def _legend_rows(curves: Sequence[_Curve]) -> list[str]:
-    """Return the names of the lines, as many on a line as fit."""
-    parts, x, y = [], _LEFT, 14.0
-    entries = [(curve.name + " (chosen)" * curve.is_chosen, curve.cls) for curve in curves]
-    for name, cls in entries:
-        wide = 28 + text_width(name)
-        if x > _LEFT and x + wide > WIDTH:
-            x, y = _LEFT, y + 18
-            parts.append("")
-        sample = line(x, y - 4, x + 22, y - 4, cls) + text(x + 28, y, name)
-        parts = [*parts[:-1], parts[-1] + sample] if parts else [sample]
-        x += wide + 14
-    return parts
-
-
 def search_path(surface: BridgeSurface, *, id: str) -> Chart:
     """Draw the evaluated points, numbered in their order, and the best loss so far below them."""
     title = "Path of the search"
@@ -159,7 +144,7 @@ def search_path(surface: BridgeSurface, *, id: str) -> Chart:
     known = [(loss, place) for place, loss in enumerate(losses, 1) if not math.isnan(loss)]
     table = _path_table(surface)
     if not known:
-        return _sentence(id, title, "No evaluation of the search succeeded.", table)
+        return sentence(id, title, "No evaluation of the search succeeded.", table)
     desc = f"Best found at evaluation {min(known)[1]} of {len(losses)}."
     top, parts = 0.0, []
     if not are_alike(surface):
@@ -182,7 +167,7 @@ def search_path(surface: BridgeSurface, *, id: str) -> Chart:
 
 def _numbered_map(surface: BridgeSurface) -> list[str]:
     to_units = frame(surface)
-    places = [to_units(place) for place in candidate_places(surface)]
+    places = [to_units(place) for place in zip(surface.x, surface.y, strict=True)]
     words = Words()
     # the ends alone are named: names of curves would stand among the numbers
     name_ends(surface, to_units, words)
@@ -220,10 +205,3 @@ def _path_table(surface: BridgeSurface) -> Table:
         )
         for place, (lam, alpha, loss, _) in enumerate(candidate_rows(surface), 1)
     )
-
-
-def _sentence(id: str, title: str, words: str, table: Table = ((), ())) -> Chart:
-    """Return words where there is nothing to draw."""
-    svg = Svg(id, title, words, 44)
-    svg.add(text(14, 26, words, room=WIDTH - 28))
-    return svg.chart(table)

@@ -12,7 +12,9 @@ from weighbridge._findings import number
 from weighbridge._svg._draw import (
     SIZE,
     WIDTH,
+    Chart,
     Point,
+    Svg,
     Table,
     capital,
     circle,
@@ -21,6 +23,7 @@ from weighbridge._svg._draw import (
     simplify,
     text,
     text_width,
+    wrap,
 )
 from weighbridge.pictures import AS_GOOD, BridgeSurface
 
@@ -67,14 +70,12 @@ class Frame:
 
 def frame(surface: BridgeSurface) -> Frame:
     """Fit a bridge into the width of a drawing; heights are stretched where it is flat."""
-    places = [place for curve in surface.curves.values() for place in curve.tolist()]
-    places += candidate_places(surface)
+    places = [*surface.curves.values(), np.column_stack([surface.x, surface.y])]
     if surface.mesh is not None:
-        x, y = surface.mesh.x.ravel().tolist(), surface.mesh.y.ravel().tolist()
-        places += list(zip(x, y, strict=True))
-    xs, ys = zip(*places, strict=True)
-    wide, high = max(xs) - min(xs), max(ys) - min(ys)
-    unit = (WIDTH - 2 * _SIDE) / wide
+        places.append(np.column_stack([surface.mesh.x.ravel(), surface.mesh.y.ravel()]))
+    xs, ys = np.vstack(places).T.tolist()
+    high = max(ys) - min(ys)
+    unit = (WIDTH - 2 * _SIDE) / (max(xs) - min(xs))
     power = surface.curves.get("power")
     rise = (high if power is None else float(power[:, 1].max())) * unit
     stretch = max(1.0, _LEAST_RISE / max(rise, 1e-9))
@@ -153,11 +154,6 @@ def are_alike(surface: BridgeSurface) -> bool:
     return math.dist(surface.ends["none"], surface.ends["full"]) < _ALIKE
 
 
-def candidate_places(surface: BridgeSurface) -> list[Point]:
-    """Return the places of the candidates on the map."""
-    return list(zip(surface.x.tolist(), surface.y.tolist(), strict=True))
-
-
 def candidate_rows(surface: BridgeSurface) -> list[tuple[float, ...]]:
     """Return lam, alpha, loss and standard errors above the best, in order of evaluation."""
     columns = surface.lam, surface.alpha, surface.loss, surface.apart
@@ -186,6 +182,8 @@ def map_title(surface: BridgeSurface) -> str:
         return f"{('No', 'Only one')[n]} weighting could be evaluated"
     if not is_judged(surface):
         return f"Losses of {n:,} weightings, with nothing to say what is chance"
+    if are_alike(surface):
+        return "All weightings are nearly the same"
     if good == n:
         return f"All {n:,} weightings do about equally well"
     if good == 1:
@@ -206,6 +204,14 @@ def map_title(surface: BridgeSurface) -> str:
 def is_judged(surface: BridgeSurface) -> bool:
     """True where standard errors tell differences from noise."""
     return not np.isnan(surface.standard_error).all()
+
+
+def sentence(id: str, title: str, words: str, table: Table = ((), ())) -> Chart:
+    """Return words where there is nothing to draw."""
+    lines = wrap(words, WIDTH - 28, 13)
+    svg = Svg(id, title, words, 24 + 18 * len(lines))
+    svg.add(*(text(14, 26 + 18 * place, each, size=13) for place, each in enumerate(lines)))
+    return svg.chart(table)
 
 
 def loss_words(loss: float) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp
@@ -21,7 +21,7 @@ _STEPS = 61
 _HANGERS = np.arange(1, 10) / 10
 _ACROSS = np.linspace(0, 3, 13)
 # Fields that are written with four decimals.
-_PLACES = ("lam", "alpha", "x", "y", "ends", "curves", "hangers", "chosen_place")
+_PLACES = ("lam", "alpha", "x", "y", "kept", "ends", "curves", "hangers", "chosen_place")
 # The two ends, whatever alpha.
 _ENDS = {"none": Point(0.0, 1.0), "full": Point(1.0, 1.0)}
 # Steps along a curve before it is divided evenly.
@@ -144,41 +144,21 @@ class BridgeSurface(Picture):
         """Which candidates do as well as the best: at most two standard errors apart."""
         return np.asarray(self.apart <= AS_GOOD)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them, with the digits that a picture can show.
-
-        Returns
-        -------
-        dict
-            By the names of the fields, the place of the choice within ``chosen``.
-        """
-        mesh = self.mesh
-        shown = replace(
-            self,
-            **{name: _decimals(getattr(self, name)) for name in _PLACES},
-            kept=round(self.kept, 4),
-            mesh=mesh and mesh._replace(x=_decimals(mesh.x), y=_decimals(mesh.y)),
-        )
-        found = Picture.to_dict(shown)
-        place = found.pop("chosen_place")
-        return {**found, "chosen": {**found["chosen"], "x": place[0], "y": place[1]}}
+    def _written(self) -> dict[str, Any]:
+        """Round places to four decimals, and put that of the choice within ``chosen``."""
+        found = super()._written() | {name: _decimals(getattr(self, name)) for name in _PLACES}
+        found |= {name: _digits(found[name]) for name in ("loss", "standard_error")}
+        x, y = found.pop("chosen_place")
+        if self.mesh is not None:
+            places = _decimals({"x": self.mesh.x, "y": self.mesh.y})
+            found["mesh"] = self.mesh._replace(**places, loss=_digits(self.mesh.loss))
+        return found | {"chosen": {**self.chosen._asdict(), "x": x, "y": y}}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Self:
-        """Read what `to_dict` wrote.
-
-        Parameters
-        ----------
-        content : dict
-            The numbers, as JSON holds them.
-
-        Returns
-        -------
-        BridgeSurface
-            With arrays for lists, and NaN for None.
-        """
+    def _unfolded(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Take the place of the choice out of ``chosen``."""
         chosen = content["chosen"]
-        return super().from_dict({**content, "chosen_place": [chosen["x"], chosen["y"]]})
+        return {**content, "chosen_place": [chosen["x"], chosen["y"]]}
 
 
 def compute_surface(
@@ -259,6 +239,11 @@ def _decimals(content: Any) -> Any:
     if isinstance(content, dict):
         return {name: _decimals(each) for name, each in content.items()}
     return np.round(content, 4) + 0.0
+
+
+def _digits(values: np.ndarray) -> np.ndarray:
+    """Round losses to six significant digits."""
+    return np.array([float(f"{value:.6g}") for value in values.ravel()]).reshape(values.shape)
 
 
 def _paired_errors(result: SearchResult) -> np.ndarray:

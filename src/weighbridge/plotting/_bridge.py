@@ -9,17 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._findings import percent
-from weighbridge._svg import (
-    FEW,
-    LEVELS,
-    NO_MAP,
-    are_alike,
-    bar_levels,
-    bar_words,
-    frame,
-    map_title,
-    n_steps,
-)
+from weighbridge._svg import FEW, LEVELS, NO_MAP, are_alike, colour_bar, frame, map_title
 from weighbridge.pictures import CURVES, BridgeSurface, check_made, compute_surface
 from weighbridge.plotting._display import GREY, LOSS_STEPS, WEIGHTED, Display
 
@@ -194,32 +184,34 @@ def _draw_losses(ax: Any, surface: BridgeSurface, points: np.ndarray, *, is_map:
     """Colour by standard errors above the best; fill in a grid, mark the points of a search."""
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
-    good, n = ~np.isnan(surface.apart), n_steps(surface)
-    levels = [0.0, *LEVELS[:n]] if n <= len(LEVELS) else [0.0, *LEVELS, 2 * LEVELS[-1]]
+    good, words = ~np.isnan(surface.apart), colour_bar(surface)
+    levels = [0.0, *LEVELS, 2 * LEVELS[-1]][: max(2, words.n + 1)]
     apart = np.minimum(surface.apart, levels[-1])
-    colors = ListedColormap(LOSS_STEPS[:n])
+    colors = ListedColormap(LOSS_STEPS[: len(levels) - 1])
     style: dict[str, Any] = {"norm": BoundaryNorm(levels, colors.N), "cmap": colors}
     shown = _fill(ax, surface, points[good], {**style, "levels": levels, "zorder": 1}, is_map)
     if shown is None:
         style |= {"c": apart[good], "s": 260 if apart.size <= FEW else 40, "zorder": 4}
         shown = ax.scatter(*points[good].T, edgecolors=GREY, linewidths=0.6, **style)
         shown.set_clip_on(False)
-    bar = ax.figure.colorbar(shown, ax=ax, ticks=bar_levels(surface), format="%g", shrink=0.7)
-    best, worst = bar_words(surface)
-    unit = "standard errors above the best" if bar_levels(surface) else surface.loss_name
-    bar.set_label(unit if worst else best, fontsize=9)
-    bar.ax.set_title(worst, fontsize=9)
-    bar.ax.set_xlabel(fill(best, 12) if worst else "", fontsize=9)
     if not good.all():
         ax.plot(*points[~good].T, "x", color="0.4", label="failed")
+    if good.any():
+        look = {"ticks": words.errors, "format": "%g", "shrink": 0.7, "pad": 0.07}
+        bar = ax.figure.colorbar(shown, ax=ax, **look)
+        unit = "standard errors above the best" if words.errors else surface.loss_name
+        bar.set_label(unit if words.bad else words.good, fontsize=9)
+        bar.ax.set_title(words.bad, fontsize=9)
+        bar.ax.set_xlabel(fill(words.good, 12) if words.bad else "", fontsize=9)
 
 
 def _fill(
     ax: Any, surface: BridgeSurface, places: np.ndarray, style: dict[str, Any], is_map: bool
 ) -> Any:
-    """Fill in the surface of a grid; None where there is none."""
+    """Fill in the surface of a grid; None where there is none, or too much of it failed."""
     mesh, last = surface.mesh, style["levels"][-1]
-    if mesh is None or mesh.apart is None:
+    has_corners = len(places) > 2 and min(len(np.unique(axis)) for axis in places.T) > 1
+    if mesh is None or mesh.apart is None or not has_corners:
         return None
     if is_map:
         within = np.ma.masked_invalid(np.minimum(mesh.apart, last))
@@ -248,10 +240,14 @@ def _draw_path(ax: Any, points: np.ndarray) -> None:
 
 
 def _finish_map(ax: Any, surface: BridgeSurface) -> None:
-    style = {"textcoords": "offset points", "fontweight": "bold", "va": "center"}
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
     for name, side in (("none", "right"), ("full", "left")):
-        offset = (-14 if side == "right" else 14, 0)
-        ax.annotate(name, surface.ends[name], xytext=offset, ha=side, **style)
+        style |= {"xytext": (-14 if side == "right" else 14, 0), "ha": side}
+        ax.annotate(name, surface.ends[name], fontweight="bold", **style)
+    style |= {"xytext": (0, -20), "ha": "center"}
+    for lam, alpha, *place in zip(surface.lam, surface.alpha, surface.x, surface.y, strict=True):
+        if surface.lam.size <= FEW and 0 < lam < 1:
+            ax.annotate(f"lam {lam:.2g}, alpha {alpha:.2g}", place, fontsize=9, **style)
     ax.set(xticks=[], yticks=[], ylabel="")
     ax.margins(0.12, 0.12)
     # equal distance is equally different weights, unless the bridge is too flat to see

@@ -11,7 +11,7 @@ GREY = "#57606a"
 CAUTION = "#b5480a"
 BAND = "#e6e9ec"
 # Losses in steps: as good as the best, and worse and worse.
-LOSS_STEPS = ("#2f6fb5", "#fdebd8", "#f8cda2", "#eda35f", "#cf6f1f")
+LOSS_STEPS = ("#174e8c", "#fdebd8", "#f9cfa5", "#f2b070", "#e08a3c")
 
 
 @dataclass(frozen=True)

@@ -245,7 +245,7 @@ def _choice_figures(facts: Facts) -> list[Figure]:
             "fig-curves",
             loss_along_curves(surface, id="curves"),
             "From no weights (lam 0) to the full ratio (lam 1). The band is two standard errors of "
-            "the difference to the best weighting; where it reaches the thin line of the best loss, "
+            "the difference to the best weighting; where it reaches the thin line, the best loss, "
             "a weighting does as well.",
         ),
     ]
