@@ -131,9 +131,10 @@ def _loss_range(curves: Sequence[_Curve]) -> Point:
     low, high = min(losses), max(losses)
     room = 0.5 * (high - low) or max(error for _, _, error in curves[0].points) or 1.0
     errors = [(loss - e, loss + e) for curve in curves for _, loss, e in curve.points]
-    return (
+    return widened(
         max(min(each[0] for each in errors), low - room),
         min(max(each[1] for each in errors), high + room),
+        0.05,  # the best loss must not lie on the axis
     )
 
 

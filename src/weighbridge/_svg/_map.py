@@ -191,10 +191,9 @@ def map_title(surface: BridgeSurface) -> str:
         best = _ENDS.get(lam, f"lam {number(lam)} with alpha {number(alpha)}")
         others = f"{n - 1:,} weightings" if n > 2 else "weighting"
         return f"{capital(best)} does better than the other {others}"
-    among, worse = (
-        [name for lam, name in _ENDS.items() if (where & (surface.lam == lam)).any()]
-        for where in (surface.as_good, surface.apart > AS_GOOD)
-    )
+    ends = {name: surface.apart[known & (surface.lam == lam)] for lam, name in _ENDS.items()}
+    among = [name for name, each in ends.items() if (each <= AS_GOOD).any()]
+    worse = [name for name, each in ends.items() if each.size and name not in among]
     words = f"{good:,} of {n:,} weightings do as well as the best"
     words += f", {' and '.join(among)} among them" if among else ""
     does = "does" if len(worse) == 1 else "do"

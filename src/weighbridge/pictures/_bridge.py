@@ -250,7 +250,7 @@ def _paired_errors(result: SearchResult) -> np.ndarray:
     """Return the standard error of each candidate's difference to the best one."""
     known = ~np.isnan(result.values)
     errors = np.full(known.size, np.nan)
-    for index in np.flatnonzero(known):
+    for index in np.flatnonzero(known).tolist():
         errors[index] = result.difference(index, result.best_index).standard_error
     return errors
 
