@@ -362,3 +362,15 @@ def test_errors(model):
         compute_surface(model.search_result_, "x", (0.0, 1.0))
     with pytest.raises(ValueError, match=r"Got chosen=0\.5, but expected a pair"):
         compute_surface(model.search_result_, model.log_ratio_, 0.5)
+
+
+@pytest.mark.parametrize("chart", ["bridge", "rectangle"])
+def test_nothing_leaves_the_figure(chart):
+    # a bridge as high as it is long, with the legend below it and words at the colours beside it
+    log_ratio = np.random.default_rng(0).normal(0, 6.0, 400)
+    display = BridgeDisplay(compute_surface(_tried(_grid()), log_ratio, (0.5, 1.0)))
+    figure = display.plot(chart=chart).figure_
+    figure.canvas.draw()
+    box = figure.get_tightbbox(figure.canvas.get_renderer())
+    assert (box.min >= -0.02).all()
+    assert (box.max <= figure.get_size_inches() + 0.02).all()

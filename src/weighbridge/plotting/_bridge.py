@@ -147,11 +147,14 @@ def _draw_surface(ax: Any, surface: BridgeSurface, *, is_map: bool, path: bool) 
     look = {"color": WEIGHTED.color, "markeredgecolor": "white", "markersize": 17}
     chosen = f"chosen: lam {surface.chosen.lam:.2g}, alpha {surface.chosen.alpha:.2g}"
     ax.plot(*star, "*", **look, label=chosen, clip_on=False, zorder=6)
+    look = {"loc": "upper center", "ncol": 3, "frameon": False, "fontsize": 9}
     if is_map:
         _finish_map(ax, surface)
+        kept = f"distance: how different the weights are ({percent(surface.kept)} kept)"
+        ax.legend(**look, bbox_to_anchor=(0.5, 0.03), title=kept, title_fontsize=9)
     else:
         ax.set(xlabel="alpha", ylabel="lam (0: none, 1: full, whatever alpha)")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3, frameon=False, fontsize=9)
+        ax.legend(**look, bbox_to_anchor=(0.5, -0.14))
 
 
 def _map(ax: Any, surface: BridgeSurface) -> tuple[np.ndarray, np.ndarray]:
@@ -248,10 +251,8 @@ def _finish_map(ax: Any, surface: BridgeSurface) -> None:
     for lam, alpha, *place in zip(surface.lam, surface.alpha, surface.x, surface.y, strict=True):
         if surface.lam.size <= FEW and 0 < lam < 1:
             ax.annotate(f"lam {lam:.2g}, alpha {alpha:.2g}", place, fontsize=9, **style)
-    ax.set(xticks=[], yticks=[], ylabel="")
+    ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
     ax.margins(0.12, 0.12)
     # equal distance is equally different weights, unless the bridge is too flat to see
     ax.set_aspect(frame(surface).stretch)
     ax.spines[:].set_visible(False)
-    kept = f"{percent(surface.kept)} kept"
-    ax.set_xlabel(f"distance: how different the weights are ({kept})", fontsize=9)
