@@ -321,8 +321,11 @@ def test_loss_along_curves_says_where_it_does_as_well():
     assert desc == "Along relative weightings do as well as the best from lam 0.6 on."
     everywhere = loss_along_curves(CASES["all alike"], id="x").desc
     assert everywhere.endswith("as the best everywhere.")
-    nowhere = loss_along_curves(_surface(loss=lambda lam, alpha: -9.0 * (alpha == 2)), id="x").desc
-    assert nowhere == "Along relative no weighting is known to do as well as the best."
+    nowhere = loss_along_curves(_surface(loss=lambda lam, alpha: -9.0 * (alpha == 2)), id="x")
+    assert nowhere.desc == "Along relative no weighting is known to do as well as the best."
+    # the line of the best loss stays above the axis
+    lines = re.findall(r'd="M52 ([\d.]+)H346" class="wb-axis"', nowhere.svg)
+    assert float(lines[0]) < float(_root(nowhere.svg).get("viewBox").split()[3]) - 42
     few = loss_along_curves(CASES["two points"], id="x")
     assert "too few weightings of one alpha" in few.desc
 

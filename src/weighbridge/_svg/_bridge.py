@@ -87,9 +87,9 @@ def bridge(surface: BridgeSurface, *, id: str) -> Chart:
     legend = _Legend(surface, to_units)
     height = to_units.bottom + legend.height
     svg = Svg(id, map_title(surface), _describe(surface), height, data=to_units.data)
-    surface_ = filled(surface, to_units)
-    svg.add(surface_, curve_lines(surface, to_units))
-    if not surface_:
+    area = filled(surface, to_units)
+    svg.add(area, curve_lines(surface, to_units))
+    if not area:
         svg.add(candidate_marks(surface, to_units, _LARGE if few else 4.5))
     svg.add(*words.parts, star(*at), _cursor(), *legend.parts)
     return svg.chart(candidates_table(surface))

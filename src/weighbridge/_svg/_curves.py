@@ -56,13 +56,13 @@ def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
     names = [(line_mark(each.cls), each.name + " (chosen)" * each.is_chosen) for each in curves]
     key, height = legend(names, 10, left=_LEFT)
     top = 8 + height
-    y = scale(_loss_range(curves), (top + 150, top + 6))
+    best = float(np.nanmin(surface.loss))
+    y = scale(_loss_range(curves, best), (top + 150, top + 6))
     x = scale((0, 1), (_LEFT, _RIGHT))
     svg = Svg(id, title, desc, top + 190)
     svg.add(key, left_axis(y, _LEFT, grid=_RIGHT))
     svg.add(path(used.band(x, y), "wb-band", closed=True))
-    best = y(float(np.nanmin(surface.loss)))
-    svg.add(line(_LEFT, best, _RIGHT, best, "wb-axis"))
+    svg.add(line(_LEFT, y(best), _RIGHT, y(best), "wb-axis"))
     svg.add(bottom_axis(x, top + 150, name="lam (0 is none, 1 is full)"))
     for curve in sorted(curves, key=lambda curve: curve.is_chosen):
         svg.add(path([(x(a), y.clamp(b)) for a, b, _ in curve.points], curve.cls))
@@ -125,14 +125,14 @@ def _curves(surface: BridgeSurface) -> list[_Curve]:
     return [curve for curve in found if len(curve.points) >= _LEAST_POINTS]
 
 
-def _loss_range(curves: Sequence[_Curve]) -> Point:
+def _loss_range(curves: Sequence[_Curve], best: float) -> Point:
     """Return the ends of the axis: all losses, and of the band what does not dwarf them."""
-    losses = [loss for curve in curves for _, loss, _ in curve.points]
+    losses = [best, *(loss for curve in curves for _, loss, _ in curve.points)]
     low, high = min(losses), max(losses)
     room = 0.5 * (high - low) or max(error for _, _, error in curves[0].points) or 1.0
     errors = [(loss - e, loss + e) for curve in curves for _, loss, e in curve.points]
     return widened(
-        max(min(each[0] for each in errors), low - room),
+        max(min(best, *(each[0] for each in errors)), low - room),
         min(max(each[1] for each in errors), high + room),
         0.05,  # the best loss must not lie on the axis
     )

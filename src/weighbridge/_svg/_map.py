@@ -170,8 +170,8 @@ def candidates_table(surface: BridgeSurface) -> Table:
         judged = number(apart, 2), "yes" if apart <= AS_GOOD else "no"
         judged = ("", "") if math.isnan(apart + error) else judged
         rows.append((*which, loss_words(loss), number(error, 2), *judged))
-    heads = "lam", "alpha", surface.loss_name, "standard error", "errors from the best", "as good"
-    return heads, tuple(rows)
+    heads = "standard error", "standard errors above the best", "as good as the best"
+    return ("lam", "alpha", surface.loss_name, *heads), tuple(rows)
 
 
 def map_title(surface: BridgeSurface) -> str:
