@@ -245,7 +245,7 @@ def test_the_blue_area_is_where_weightings_do_as_well_as_the_best():
 def test_the_title_counts_what_the_table_says(case):
     surface = CASES[case]
     chart = bridge(surface, id="x")
-    answers = [row[-1] for row in chart.table[1]]
+    answers = [row[1] for row in chart.table[1]]
     assert len(answers) == surface.lam.size
     good, known = answers.count("yes"), len(answers) - answers.count("")
     assert good == surface.as_good.sum()
@@ -296,7 +296,7 @@ def test_a_single_number_each_is_not_judged():
     assert chart.title == "Losses of 3 weightings, with nothing to say what is chance"
     assert {"best", "worst"} <= _words(chart)
     assert "standard errors" not in chart.svg
-    assert {row[-1] for row in chart.table[1]} == {""}
+    assert {row[1] for row in chart.table[1]} == {""}
 
 
 def test_a_search_is_drawn_by_its_points_and_its_order():

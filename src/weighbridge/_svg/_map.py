@@ -166,12 +166,13 @@ def candidates_table(surface: BridgeSurface) -> Table:
     rows = []
     for place in np.lexsort((surface.lam, surface.loss)):  # what failed comes last
         lam, alpha, loss, error, apart = (float(column[place]) for column in columns)
-        which = number(lam), "any" if lam in (0, 1) else number(alpha)
-        judged = number(apart, 2), "yes" if apart <= AS_GOOD else "no"
-        judged = ("", "") if math.isnan(apart + error) else judged
-        rows.append((*which, loss_words(loss), number(error, 2), *judged))
-    heads = "standard error", "standard errors above the best", "as good as the best"
-    return ("lam", "alpha", surface.loss_name, *heads), tuple(rows)
+        name = {0.0: "none", 1.0: "full"}.get(lam, f"{number(lam)}, {number(alpha)}")
+        row = name, "", "", loss_words(loss)
+        if not math.isnan(apart + error):
+            answer = "yes" if apart <= AS_GOOD else "no"
+            row = name, answer, number(apart, 2), f"{number(loss, 4)} ± {number(error, 2)}"
+        rows.append(row)
+    return ("lam, alpha", "as good", "errors apart", surface.loss_name), tuple(rows)
 
 
 def map_title(surface: BridgeSurface) -> str:
