@@ -2,6 +2,7 @@
 
     python -m benchmarks.expected_error.run --tasks FOLDER --half choose --out FOLDER [--jobs 2]
         [--seeds 4] [--kinds natural induced null label] [--measures error Brier AUC F1 RMSE]
+        [--rows 2000] [--only PART-OF-A-NAME ...]
 
 FOLDER of tasks: written by `benchmarks.natural.tasks`. Draws as in `cells`; a model is taken as it
 is (FrozenEstimator), and `estimate_risk` and the `rivals` see the reference and the target rows.
@@ -36,9 +37,9 @@ MEASURES = ["error", "Brier", "AUC", "F1", "RMSE"]
 SEEDS = {"natural": 4, "induced": 5, "null": 3, "label": 2}
 
 
-def piece(path, kind, seed, asked):
+def piece(path, kind, seed, options):
     """Return what was expected and what came, for every model and measure of a draw."""
-    draw = cell(path, kind, seed)
+    draw = cell(path, kind, seed, options.rows)
     if draw is None:
         return []
     started = time.process_time()
@@ -56,7 +57,7 @@ def piece(path, kind, seed, asked):
             "seed": seed,
             "model": name,
         }
-        for measure, found in _measures(draw, model, ratio, weights, asked).items():
+        for measure, found in _measures(draw, model, ratio, weights, options.measures).items():
             found["ours"]["seconds"] += of_ratio
             rows.append(about | {"measure": measure} | found)
     return rows
@@ -110,11 +111,11 @@ def _ours(draw, model, ratio, scoring):
 
 def finish(path, kind, seed, options):
     """Do one draw and keep it, whole or not at all."""
-    file = options.out / "pieces" / f"{path.stem}--{kind}--{seed}.json"
+    file = options.out / "pieces" / f"{path.stem}--{kind}--{seed}--{options.rows}.json"
     if not file.exists():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rows = piece(path, kind, seed, options.measures)
+            rows = piece(path, kind, seed, options)
         part = file.with_suffix(".part")
         part.write_text(json.dumps(rows))
         part.replace(file)
@@ -128,12 +129,15 @@ def main():
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--measures", nargs="+", default=MEASURES, choices=MEASURES)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of the names of tasks")
+    parser.set_defaults(rows=2000)
     options = parser.parse_args()
     (options.out / "pieces").mkdir(parents=True, exist_ok=True)
     paths = [
         path
         for path in sorted(options.tasks.glob("*.npz"))
         if options.half in ("both", load(path).half)
+        and any(each in path.stem for each in options.only)
     ]
     jobs = [
         (path, kind, seed)

