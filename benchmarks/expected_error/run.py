@@ -47,8 +47,12 @@ def piece(path, kind, seed, options):
     of_ratio = time.process_time() - started
     weights = rivals.boosted_ratio(draw.reference[0], draw.target[0])
     rows = []
-    for name, pair in MODELS.items():
+    for name in options.models:
+        pair = MODELS[name]
         model = clone(pair[draw.is_classes]).fit(*draw.fit)
+        said = f"{stem(path, kind, seed, options)}--{name}"
+        if options.export:
+            _export(options.out / "said" / said, draw, model)
         about = {
             "task": draw.name,
             "file": path.stem,
@@ -56,10 +60,37 @@ def piece(path, kind, seed, options):
             "kind": kind,
             "seed": seed,
             "model": name,
+            "said": said,
         }
         for measure, found in _measures(draw, model, ratio, weights, options.measures).items():
             found["ours"]["seconds"] += of_ratio
             rows.append(about | {"measure": measure} | found)
+    return rows
+
+
+def stem(path, kind, seed, options):
+    """Return the name of a draw."""
+    return f"{path.stem}--{kind}--{seed}--{options.rows}"
+
+
+def _export(path, draw, model):
+    """Write what others need to guess the loss of a model."""
+    path.parent.mkdir(exist_ok=True)
+    ask = model.predict_proba if draw.is_classes else model.predict
+    (X, y), X_target = draw.reference, draw.target[0]
+    np.savez_compressed(
+        f"{path}.npz", X=X, y=y, X_target=X_target, said=ask(X), said_target=ask(X_target)
+    )
+
+
+def with_nannyml(rows, out):
+    """Put NannyML's guesses, where `run_nannyml` has made any, beside the others."""
+    file = out / "nannyml.json"
+    found = json.loads(file.read_text()) if file.exists() else {}
+    for row in rows:
+        guess = found.get(row["said"], {}).get(row["measure"])
+        if guess is not None:
+            row["others"]["NannyML's DLE" if row["measure"] == "RMSE" else "NannyML's CBPE"] = guess
     return rows
 
 
@@ -111,7 +142,7 @@ def _ours(draw, model, ratio, scoring):
 
 def finish(path, kind, seed, options):
     """Do one draw and keep it, whole or not at all."""
-    file = options.out / "pieces" / f"{path.stem}--{kind}--{seed}--{options.rows}.json"
+    file = options.out / "pieces" / f"{stem(path, kind, seed, options)}.json"
     if not file.exists():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -127,8 +158,10 @@ def main():
     parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, help="the same number for every kind")
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--measures", nargs="+", default=MEASURES, choices=MEASURES)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--export", action="store_true", help="write what run_nannyml reads")
     parser.add_argument("--only", nargs="*", default=[""], help="parts of the names of tasks")
     parser.set_defaults(rows=2000)
     options = parser.parse_args()
@@ -146,7 +179,7 @@ def main():
     ]
     done = Parallel(n_jobs=options.jobs)(delayed(finish)(*job, options) for job in jobs)
     parts = json.loads((options.tasks / "parts.json").read_text())
-    figures = summary([row for rows in done for row in rows], parts)
+    figures = summary(with_nannyml([row for rows in done for row in rows], options.out), parts)
     print(as_text(figures))
     record(f"expected_error_{options.half}", figures, folder=options.out)
 

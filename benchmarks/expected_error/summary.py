@@ -48,7 +48,9 @@ def _figures(rows, measure):
     withheld = [row for row in rows if row["ours"]["state"] == "withheld"]
     out = {"cells": len(answered), "withheld": len(withheld), "methods": {}}
     for name in {name: 0 for row in answered for name in _guesses(row)}:
-        errors = [_error(_guesses(row)[name], row) for row in answered if name in _guesses(row)]
+        if not all(name in _guesses(row) for row in answered):
+            continue
+        errors = [_error(_guesses(row)[name], row) for row in answered]
         figures = {
             "absolute": float(np.mean(np.abs(errors))),
             "bias": float(np.mean(errors)),
