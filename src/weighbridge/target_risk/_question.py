@@ -131,6 +131,8 @@ def has_chances(estimator: Any) -> bool:
 
 DOUBLY_ROBUST, WEIGHTED, CONFIDENCE = "doubly robust", "weighted", "confidence"
 METHODS = (DOUBLY_ROBUST, WEIGHTED, CONFIDENCE)
+# For metrics of the rows as a whole the first of these that applies, unless one is asked for.
+WHOLE_METHODS = (WEIGHTED, CONFIDENCE)
 
 
 @dataclass(frozen=True)
@@ -157,10 +159,10 @@ class Question:
                 f"Got method={self.method!r}, but expected one of {', '.join(METHODS)}."
             )
         check_confidence(self.confidence)
-        if self.method == CONFIDENCE and not (measure.row_loss and has_chances(estimator)):
+        if self.method == CONFIDENCE and not has_chances(estimator):
             raise ValueError(
-                "Got method='confidence', which needs a classifier with predict_proba and a loss "
-                f"that is a mean over rows; use {DOUBLY_ROBUST!r}."
+                "Got method='confidence', which needs a classifier with predict_proba; use "
+                f"{DOUBLY_ROBUST!r}."
             )
         return measure
 
