@@ -94,6 +94,9 @@ class Adaptation:
         Log density ratio of each training row, scaled to a mean ratio of 1.
     actual : dict of str to float, or None
         The actual error of each candidate, where the deployment has labels.
+    metrics : list of dict
+        Every metric asked for, as in ``expect.metrics`` of the result: in training, expected with
+        its interval, and actual, for the unweighted model and the one that is used.
     notes : tuple of Finding
         What was found while reading the tables.
     command : str
@@ -119,6 +122,7 @@ class Adaptation:
     weights: np.ndarray
     log_ratio: np.ndarray
     actual: dict[str, float] | None
+    metrics: list[dict[str, Any]]
     notes: tuple[Finding, ...]
     command: str
     tables: tuple[Table, Table]
@@ -213,7 +217,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
             "seed": settings.seed,
             "model": _model_names(settings)[0],
             "models": _model_names(settings),
-            "metric": result.metric,
+            "metric": _one_or_list(settings.metric or (result.metric,)),
             "criterion": criterion,
             "reason": reason,
             "ratio": result.ratio,
@@ -226,6 +230,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
         "expect": {
             **found["expect"],
             "actual": result.actual,
+            "metrics": result.metrics,
             "models": [_other(name, each) for name, each in result.others.items()],
         },
         "findings": [each.to_dict() for each in result.findings],
@@ -260,6 +265,10 @@ def _choice(verdict: Verdict) -> tuple[str | None, str | None]:
     if not isinstance(tuned, ImportanceWeightedCV):
         return None, None
     return f"importance-weighted {NAMES[default_scoring(tuned.estimator)]}", tuned.reason_
+
+
+def _one_or_list(names: tuple[Any, ...]) -> Any:
+    return names[0] if len(names) == 1 else list(names)
 
 
 def _model_names(settings: Settings) -> list[str]:

@@ -14,9 +14,9 @@ from sklearn.base import is_classifier
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
+from weighbridge._findings import Estimate
 from weighbridge._tables import Pair, Table, as_word
-from weighbridge.criteria import respond
-from weighbridge.target_risk import find_measure
+from weighbridge.target_risk import NAMES, find_measure, value_of
 from weighbridge.verdict import Verdict
 
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -117,15 +117,49 @@ def actual_errors(
     measure = find_measure(scoring, None, verdict.model)
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
     labels, known = _codes(y_target, classes)
-    loss = measure.row_loss
-    if loss is None or not known.any():
+    if not known.any():
         return None
     rows, labels = X_target[known], labels[known]
-    found = {}
-    for each in verdict.candidates:
-        mean = float(loss.loss(labels, respond(each.model, rows, loss.response, classes)).mean())
-        found[each.name] = math.sqrt(mean) if measure.root else mean
+    return {
+        each.name: value_of(measure, each.model, rows, labels, classes)
+        for each in verdict.candidates
+    }
+
+
+def metrics_dict(
+    verdict: Verdict, X_target: Any, y_target: Any, scorers: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Return every metric asked for: in training, expected and actual, without weights and used."""
+    found = []
+    for name, risks in verdict._metrics.items():
+        actual = actual_errors(verdict, X_target, y_target, scorers[name]) or {}
+        is_gain = name == "accuracy"  # the loss turned round
+        candidates = []
+        for used, risk in risks.items():
+            value = actual.get(used, math.nan)
+            candidates.append(
+                {
+                    "name": used,
+                    "training": _turned(risk.training, is_gain)["value"],
+                    "expected": risk.estimate and _turned(risk.estimate, is_gain),
+                    "actual": None if math.isnan(value) else 1 - value if is_gain else value,
+                    "state": risk.state,
+                    "method": risk.method,
+                    "by_method": {k: _turned(v, is_gain) for k, v in risk.by_method.items()},
+                }
+            )
+        measure = "accuracy" if is_gain else NAMES[scorers[name]]
+        higher = is_gain or scorers[name] != "accuracy" and not scorers[name].startswith("neg_")
+        found.append(
+            {"name": name, "measure": measure, "higher": higher, "candidates": candidates}
+        )
     return found
+
+
+def _turned(estimate: Estimate, is_gain: bool) -> dict[str, float]:
+    value, low, high = estimate.value, estimate.low, estimate.high
+    value, low, high = (1 - value, 1 - high, 1 - low) if is_gain else (value, low, high)
+    return {"value": value, "low": low, "high": high}
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -97,10 +97,12 @@ def assess_procedures(
     responses = [_responses(each, (measure, *further), problem) for each in estimators]
     with one_thread():
         found = problem.held_out(estimators, responses, finals=finals, step=step)
-        assessed = _measured(found, problem, measure, overlap)
-        if not further:
-            return assessed
-        return [a._replace(said=each.said) for a, each in zip(assessed, found, strict=True)]
+        return [
+            each._replace(said=said if further else None)
+            for each, (said, _) in zip(
+                _measured(found, problem, measure, overlap), found, strict=True
+            )
+        ]
 
 
 def assess_metrics(
@@ -110,15 +112,14 @@ def assess_metrics(
     overlap: OverlapJudgement,
 ) -> dict[str, dict[str, RiskEstimate]]:
     """Return every metric, by its name, of procedures that were assessed; nothing is fitted."""
+    procedures = [Procedure(each.said or {}, each.model) for each in assessed.values()]
     found = {}
     for name, measure in metrics.items():
-        risks = {each: assessed[each].risk for each in assessed}
-        if measure.name != next(iter(risks.values())).measure:
-            procedures = [Procedure(each.said or {}, each.model) for each in assessed.values()]
+        others = list(assessed.values())
+        if measure.name != others[0].risk.measure:
             with one_thread():
                 others = _measured(procedures, problem, measure, overlap)
-            risks = {each: other.risk for each, other in zip(assessed, others, strict=True)}
-        found[name] = risks
+        found[name] = {each: other.risk for each, other in zip(assessed, others, strict=True)}
     return found
 
 
@@ -126,30 +127,28 @@ def _responses(
     estimator: Any, measures: Iterable[Measure], problem: RiskProblem
 ) -> dict[str, Response]:
     """Return what to ask a model for: what its losses are taken of, and its probabilities."""
-    asked = {each.row_loss.response for each in measures if each.row_loss is not None}
+    found = {} if all(each.row_loss for each in measures) else raw_responses(estimator)
+    asked = {each.row_loss.response for each in measures if each.row_loss}
     if has_chances(estimator):
         asked.add("predict_proba")
-    classes = problem.rows.classes
-    named = {each: partial(respond, response=each, classes=classes) for each in asked}
-    if any(each.row_loss is None for each in measures):
-        named |= {f"raw {name}": each for name, each in raw_responses(estimator).items()}
-    return named
+    for each in asked:
+        found[_key(each)] = partial(respond, response=each, classes=problem.rows.classes)
+    return found
+
+
+def _key(response: str) -> str:
+    return "chances" if response == "predict_proba" else response
 
 
 def _measured(
     procedures: list[Procedure], problem: RiskProblem, measure: Measure, overlap: OverlapJudgement
 ) -> list[Assessed]:
     """Assess procedures by one measure, out of all that was said."""
-    loss, views = measure.row_loss, []
-    for said, final in procedures:
-        view = {name[4:]: each for name, each in said.items() if name.startswith("raw ")}
-        if loss is not None:
-            view = {"main": said[loss.response]}
-        if "predict_proba" in said:
-            view["chances"] = said["predict_proba"]
-        views.append(Procedure(view, final))
-    assess = _of_whole if loss is None else _of_rows
-    return assess(views, problem, measure, overlap)
+    if measure.row_loss is None:
+        return [_of_whole(each, problem, measure, overlap) for each in procedures]
+    main = _key(measure.row_loss.response)
+    with_main = [Procedure({**said, "main": said[main]}, final) for said, final in procedures]
+    return _of_rows(with_main, problem, measure, overlap)
 
 
 def _of_rows(
@@ -302,18 +301,17 @@ def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Inf
 
 
 def _of_whole(
-    procedures: list[Procedure], problem: RiskProblem, measure: Measure, overlap: OverlapJudgement
-) -> list[Assessed]:
+    procedure: Procedure, problem: RiskProblem, measure: Measure, overlap: OverlapJudgement
+) -> Assessed:
+    estimates, training = whole_estimates(measure, procedure.said, problem)
     heavy = problem.tail_index > pareto_threshold(problem.rows.y.size)
-    few, tail = _why_few(problem, overlap), "the weights have a heavy tail" if heavy else ""
-    assessed = []
-    for estimates, training in whole_estimates(measure, [said for said, _ in procedures], problem):
-        reasons = {name: few or (tail if name == WEIGHTED else "") for name in estimates}
-        names = (problem.question.method, *WHOLE_METHODS)
-        method = next(name for name in names if name in estimates)
-        risk = _risk(problem, measure, method, estimates, reasons, training, overlap)
-        assessed.append(Assessed(risk, model=procedures[len(assessed)].final))
-    return assessed
+    reasons = dict.fromkeys(estimates, _why_few(problem, overlap))
+    if heavy:
+        reasons[WEIGHTED] = reasons[WEIGHTED] or "the weights have a heavy tail"
+    names = (problem.question.method, *WHOLE_METHODS)
+    method = next(name for name in names if name in estimates)
+    risk = _risk(problem, measure, method, estimates, reasons, training, overlap)
+    return Assessed(risk, model=procedure.final)
 
 
 def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -26,22 +27,18 @@ NAMES = {
     "neg_root_mean_squared_error": "RMSE",
     "neg_mean_absolute_error": "MAE",
     "neg_mean_poisson_deviance": "Poisson deviance",
+    "roc_auc": "AUC",
+    "roc_auc_ovr": "AUC (one vs rest)",
+    "f1": "F1",
+    "f1_macro": "macro F1",
+    "balanced_accuracy": "balanced accuracy",
+    "r2": "R²",
 }
 
 # Scorers whose best value is 1, by the beginnings of their names.
-_AT_MOST_ONE = (
-    "average_precision",
-    "balanced_accuracy",
-    "d2_",
-    "explained_variance",
-    "f1",
-    "jaccard",
-    "matthews",
-    "precision",
-    "r2",
-    "recall",
-    "roc_auc",
-    "top_k_accuracy",
+_AT_MOST_ONE = re.compile(
+    "average_precision|balanced_accuracy|d2_|explained_variance|f1|jaccard|matthews|precision|r2"
+    "|recall|roc_auc|top_k_accuracy"
 )
 
 
@@ -58,7 +55,7 @@ class Measure:
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest possible value."""
         if self.row_loss is None:
-            return -np.inf, 1.0 if self.name.startswith(_AT_MOST_ONE) else np.inf
+            return -np.inf, 1.0 if _AT_MOST_ONE.match(self.name) else np.inf
         if self.row_loss.scoring not in ROW_LOSSES:
             return -np.inf, np.inf
         return 0.0, 1.0 if self.row_loss.scoring == "accuracy" else np.inf
@@ -75,6 +72,7 @@ def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
     name = "neg_mean_squared_error" if root else scoring
     loss = ROW_LOSSES.get(name) if isinstance(name, str) else None
     if loss is None:
+        _check_ranks(scoring, estimator)
         shown = scoring if isinstance(scoring, str) else "score"
         return Measure(shown, None, scorer=get_scorer(scoring))
     if loss.of_classes != classifier:
@@ -90,6 +88,18 @@ def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
             "around it."
         )
     return Measure(NAMES[scoring], loss, root)
+
+
+def _check_ranks(scoring: Any, estimator: Any) -> None:
+    """Refuse to rank rows by a model that gives them no scores."""
+    scores = ["predict_proba", *(["decision_function"] if scoring == "roc_auc" else [])]
+    ranks = isinstance(scoring, str) and scoring.startswith("roc_auc") and is_classifier(estimator)
+    if ranks and not any(hasattr(estimator, each) for each in scores):
+        raise ValueError(
+            f"Got scoring={scoring!r} for {type(estimator).__name__}, which has no "
+            f"{' or '.join(scores)}; use 'balanced_accuracy', or "
+            "sklearn.calibration.CalibratedClassifierCV around it."
+        )
 
 
 def _own_measure(scoring: Any, function: Any, classifier: bool) -> Measure:
@@ -150,6 +160,11 @@ class Question:
     random_state: Any = None
     journal: Any = None
     progress: Any = None
+    metrics: Mapping[str, str] = field(default_factory=dict)  # scorers by the names asked for
+
+    def metrics_of(self, estimator: Any) -> dict[str, Measure]:
+        """Return the metrics asked for, by their names."""
+        return {name: find_measure(each, None, estimator) for name, each in self.metrics.items()}
 
     def measure_of(self, estimator: Any) -> Measure:
         """Return what is measured of an estimator; refuse options that make no sense for it."""

@@ -23,7 +23,7 @@ Metric = Callable[[FloatArray], float]
 # Draws of the bootstrap, and how many share a pass over the rows.
 _N_DRAWS = 200
 _AT_ONCE = 20
-_RESPONSES = ("predict", "predict_proba", "decision_function")
+RAW = "raw "  # starts the names of answers that are taken as they are
 
 
 class _Draw(NamedTuple):
@@ -36,30 +36,30 @@ class _Draw(NamedTuple):
 
 
 def whole_estimates(
-    measure: Measure, procedures: list[dict[str, HeldOut]], problem: RiskProblem
-) -> list[tuple[dict[str, Estimate], Estimate]]:
+    measure: Measure, said: dict[str, HeldOut], problem: RiskProblem
+) -> tuple[dict[str, Estimate], Estimate]:
     """Estimate a metric on the target, by every method that applies, and in training."""
-    metrics = [_by_method(measure, said, problem) for said in procedures]
-    drawn: list[dict[str, list[float]]] = [{name: [] for name in each} for each in metrics]
-    for draw in _draws(problem):
-        for each, values in zip(metrics, drawn, strict=True):
-            for name, metric in each.items():
-                values[name].append(metric(draw))
+    raw = {name[4:]: each for name, each in said.items() if name.startswith(RAW)}
+    at_source = {name: each.at_source for name, each in raw.items()}
+    metric = metric_of(measure, at_source, problem.rows.codes, problem.rows.classes)
+    metrics: dict[str, Callable[[_Draw], float]] = {
+        "training": lambda draw: metric(draw.plain),
+        WEIGHTED: lambda draw: metric(draw.toward_target),
+    }
+    if "chances" in said:
+        metrics[CONFIDENCE] = _SoftLabels(measure, said["chances"], raw, problem, problem.shares)
+    drawn = [[each(draw) for each in metrics.values()] for draw in _draws(problem)]
+    errors = dict(zip(metrics, np.std(drawn, axis=0, ddof=1), strict=True))
+    # the target's labels are unknown; calibrated ones are drawn
+    errors[WEIGHTED] *= np.sqrt(1 + problem.ess / problem.n_target)
     n = problem.rows.y.size
     still = [_Draw(k, np.ones(n), n * problem.shares) for k in range(problem.n_folds)]
-    # the target's labels are unknown; drawn ones vary anyway
-    inflation = {WEIGHTED: 1 + problem.ess / problem.n_target}
-    confidence, found = problem.question.confidence, []
-    for each, values in zip(metrics, drawn, strict=True):
-        estimates = {}
-        for name, metric in each.items():
-            turns = still if name == CONFIDENCE else still[:1]
-            value = float(np.mean([metric(draw) for draw in turns]))
-            error = float(np.sqrt(np.var(values[name], ddof=1) * inflation.get(name, 1.0)))
-            estimates[name] = Estimate.normal(value, error, confidence, measure.bounds)
-        training = estimates.pop("training")
-        found.append((estimates, training))
-    return found
+    estimates = {}
+    for name, each in metrics.items():
+        value = float(np.mean([each(draw) for draw in still]))
+        error, confidence = float(errors[name]), problem.question.confidence
+        estimates[name] = Estimate.normal(value, error, confidence, measure.bounds)
+    return estimates, estimates.pop("training")
 
 
 def _draws(problem: RiskProblem) -> Iterator[_Draw]:
@@ -79,38 +79,27 @@ def _draws(problem: RiskProblem) -> Iterator[_Draw]:
             yield _Draw(start + k, *columns)
 
 
-def _by_method(
-    measure: Measure, said: dict[str, HeldOut], problem: RiskProblem
-) -> dict[str, Callable[[_Draw], float]]:
-    """Return the metric of a procedure as functions of a draw: by method, and in training."""
-    at_source = {name: said[name].at_source for name in _RESPONSES if name in said}
-    metric = metric_of(measure, at_source, problem.rows.codes, problem.rows.classes)
-    found: dict[str, Callable[[_Draw], float]] = {
-        WEIGHTED: lambda draw: metric(draw.toward_target),
-        "training": lambda draw: metric(draw.plain),
-    }
-    if "chances" in said:
-        found[CONFIDENCE] = _SoftLabels(measure, said, problem, problem.shares)
-    return found
-
-
 class _SoftLabels:
     """A metric at the target rows, where every row is of each class with its calibrated chance."""
 
     def __init__(
-        self, measure: Measure, said: dict[str, HeldOut], problem: RiskProblem, shares: FloatArray
+        self,
+        measure: Measure,
+        chances: HeldOut,
+        raw: dict[str, HeldOut],
+        problem: RiskProblem,
+        shares: FloatArray,
     ):
-        self.tilt = shares / np.maximum(problem.shares, np.finfo(float).tiny)
-        classes, self.codes = problem.rows.classes, problem.rows.codes
+        self.chances, self.codes, classes = chances, problem.rows.codes, problem.rows.classes
         assert classes is not None
-        self.n_classes, self.chances = classes.size, said["chances"]
-        codes = np.repeat(np.arange(self.n_classes), problem.n_target)
+        self.n_classes, self.rng = classes.size, np.random.default_rng(2)
+        self.tilt = shares / np.maximum(problem.shares, np.finfo(float).tiny)
+        codes = np.repeat(np.arange(classes.size), problem.n_target)
         self.metrics = []
-        for k in range(len(self.chances.at_target)):
-            parts = {name: said[name].at_target[k] for name in _RESPONSES if name in said}
-            parts = {name: np.concatenate([part] * classes.size) for name, part in parts.items()}
-            self.metrics.append(metric_of(measure, parts, codes, classes))
-        self.rng = np.random.default_rng(2)
+        for k in range(len(chances.at_target)):
+            parts = {name: [each.at_target[k]] * classes.size for name, each in raw.items()}
+            said = {name: np.concatenate(part) for name, part in parts.items()}
+            self.metrics.append(metric_of(measure, said, codes, classes))
 
     def __call__(self, draw: _Draw) -> float:
         """Return the metric; models of the folds take turns, so that their spread is in it."""
@@ -140,7 +129,7 @@ def value_of(
     """Return a measure on labelled rows; NaN where it has no value there."""
     loss = measure.row_loss
     if loss is None:
-        said = {name: _ask(model, X, name) for name in _RESPONSES if hasattr(model, name)}
+        said = {name[4:]: ask(model, X) for name, ask in raw_responses(model).items()}
         return metric_of(measure, said, codes, classes)(np.ones(codes.size))
     mean = float(loss.loss(codes, respond(model, X, loss.response, classes)).mean())
     return float(np.sqrt(mean)) if measure.root else mean
@@ -204,19 +193,12 @@ class _Replay(BaseEstimator):
             setattr(self, name, method)
 
 
-class _ReplayClassifier(ClassifierMixin, _Replay):
-    pass
-
-
-class _ReplayRegressor(RegressorMixin, _Replay):
-    pass
-
-
 def _scored(
     measure: Measure, said: dict[str, np.ndarray], y: np.ndarray, classes: np.ndarray | None
 ) -> Metric:
     """Return what a scorer of scikit-learn makes of answers given before."""
-    replay = (_ReplayRegressor if classes is None else _ReplayClassifier)(said, classes)
+    kind = RegressorMixin if classes is None else ClassifierMixin
+    replay = type("Replay", (kind, _Replay), {})(said, classes)
     rows = np.arange(y.size)
 
     def metric(weights: FloatArray) -> float:
@@ -235,7 +217,8 @@ def _scored(
 
 def raw_responses(estimator: Any) -> dict[str, Response]:
     """Return everything an estimator can say, to be asked of its copies."""
-    return {name: partial(_ask, method=name) for name in _RESPONSES if hasattr(estimator, name)}
+    names = ("predict", "predict_proba", "decision_function")
+    return {RAW + each: partial(_ask, method=each) for each in names if hasattr(estimator, each)}
 
 
 def _ask(model: Any, X: Any, method: str) -> np.ndarray:

@@ -54,6 +54,7 @@ class _Model:
     estimator: Any
     measure: Measure
     names: tuple[str, ...]
+    metrics: dict[str, Measure]
     candidates: list[Any] = field(default_factory=list)
     finals: list[Any] = field(default_factory=list)
     n_parameters: int = 0
@@ -105,7 +106,12 @@ def assess_models(
         _weighted(models, problem, stages)
         return {
             name: verdict_of(
-                problem, each.diagnosis, each.shift, each.assessed, weighted_name(each.estimator)
+                problem,
+                each.diagnosis,
+                each.shift,
+                each.assessed,
+                weighted_name(each.estimator),
+                each.metrics if each is next(iter(models.values())) else {},
             )
             for name, each in models.items()
         }
@@ -128,7 +134,7 @@ def _model(estimator: Any, y: Any, question: Question) -> _Model:
         check_answer(estimator.answer, bounds.lam)
     names = candidate_names(question.candidates, estimator, np.asarray(y))
     weight_parameter(clone(base_of(estimator)))  # fail before the work, not after it
-    return _Model(estimator, measure, names)
+    return _Model(estimator, measure, names, question.metrics_of(estimator))
 
 
 def _check_kinds(estimators: list[Any]) -> None:
@@ -191,6 +197,7 @@ def _assessed(
         overlap=model.diagnosis.overlap,
         finals=finals,
         step=stage.step,
+        further=model.metrics.values(),
     )
 
 

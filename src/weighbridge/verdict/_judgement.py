@@ -16,7 +16,13 @@ from weighbridge._findings import (
     effective_sample_size,
 )
 from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
-from weighbridge.target_risk import Assessed, RiskProblem, paired_change
+from weighbridge.target_risk import (
+    Assessed,
+    Measure,
+    RiskProblem,
+    assess_metrics,
+    paired_change,
+)
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import Judgement
@@ -29,6 +35,7 @@ def verdict_of(
     shift: str,
     assessed: dict[str, Assessed],
     weighted: str,
+    metrics: dict[str, Measure],
 ) -> Verdict:
     """Judge the numbers and put the verdict together; `weighted` is the candidate in question."""
     none, confidence = assessed["none"], diagnosis.confidence
@@ -66,6 +73,12 @@ def verdict_of(
             *_of_choice(judgement, assessed),
         ),
         model=used.model,
+        _metrics=assess_metrics(
+            {name: assessed[name] for name in ("none", judgement.use)},
+            problem,
+            metrics,
+            diagnosis.overlap,
+        ),
         _problem=problem,
         _diagnosis=diagnosis,
     )

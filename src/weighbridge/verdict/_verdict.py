@@ -228,6 +228,10 @@ class Verdict(Record):
     # what pictures are drawn from: the samples with their ratio and folds, and the diagnosis
     _problem: Any = field(default=None, repr=False, compare=False)
     _diagnosis: Any = field(default=None, repr=False, compare=False)
+    # every metric asked for, of the unweighted model and of the one to use
+    _metrics: dict[str, dict[str, RiskEstimate]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def answer(self, question: str) -> Answer:
         """Return the answer to one question.
