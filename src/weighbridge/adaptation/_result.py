@@ -131,35 +131,35 @@ def metrics_dict(
 ) -> list[dict[str, Any]]:
     """Return every metric asked for: in training, expected and actual, without weights and used."""
     found = []
-    for name, risks in verdict._metrics.items():
+    for name, risks in verdict._metrics({"none", verdict.use}).items():
         actual = actual_errors(verdict, X_target, y_target, scorers[name]) or {}
-        is_gain = name == "accuracy"  # the loss turned round
-        candidates = []
-        for used, risk in risks.items():
-            value = actual.get(used, math.nan)
-            candidates.append(
-                {
-                    "name": used,
-                    "training": _turned(risk.training, is_gain)["value"],
-                    "expected": risk.estimate and _turned(risk.estimate, is_gain),
-                    "actual": None if math.isnan(value) else 1 - value if is_gain else value,
-                    "state": risk.state,
-                    "method": risk.method,
-                    "by_method": {k: _turned(v, is_gain) for k, v in risk.by_method.items()},
-                }
-            )
+        is_gain = name == "accuracy"  # as it was asked for, not as a loss
+        candidates = [
+            {
+                "name": each,
+                "training": _shown(risk.training.value, is_gain),
+                "expected": risk.estimate and _interval(risk.estimate, is_gain),
+                "actual": _shown(actual.get(each, math.nan), is_gain),
+                "state": risk.state,
+                "method": risk.method,
+            }
+            for each, risk in risks.items()
+        ]
         measure = "accuracy" if is_gain else NAMES[scorers[name]]
-        higher = is_gain or scorers[name] != "accuracy" and not scorers[name].startswith("neg_")
-        found.append(
-            {"name": name, "measure": measure, "higher": higher, "candidates": candidates}
-        )
+        found.append({"name": name, "measure": measure, "candidates": candidates})
     return found
 
 
-def _turned(estimate: Estimate, is_gain: bool) -> dict[str, float]:
-    value, low, high = estimate.value, estimate.low, estimate.high
-    value, low, high = (1 - value, 1 - high, 1 - low) if is_gain else (value, low, high)
-    return {"value": value, "low": low, "high": high}
+def _shown(value: float, is_gain: bool) -> float | None:
+    return None if math.isnan(value) else 1 - value if is_gain else value
+
+
+def _interval(estimate: Estimate, is_gain: bool) -> dict[str, float | None]:
+    names = ("value", "high", "low") if is_gain else ("value", "low", "high")
+    return {
+        name: _shown(each, is_gain)
+        for name, each in zip(names, (estimate.value, estimate.low, estimate.high), strict=True)
+    }
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -88,12 +88,12 @@ def assess_procedures(
     overlap: OverlapJudgement | None = None,
     finals: list[Any] | None = None,
     step: Step | None = None,
-    further: Iterable[Measure] = (),
 ) -> list[Assessed]:
-    """Assess several procedures on the same rows and folds; `further` measures may be asked for."""
+    """Assess several procedures on the same rows and folds."""
     if overlap is None:
         outside = outside_support(problem.rows.X, problem.X_target).share
         overlap = judge_weights(problem.shares, outside)
+    further = problem.question.metrics_of(estimators[0]).values()
     responses = [_responses(each, (measure, *further), problem) for each in estimators]
     with one_thread():
         found = problem.held_out(estimators, responses, finals=finals, step=step)
@@ -106,20 +106,18 @@ def assess_procedures(
 
 
 def assess_metrics(
-    assessed: dict[str, Assessed],
-    problem: RiskProblem,
-    metrics: dict[str, Measure],
-    overlap: OverlapJudgement,
+    assessed: dict[str, Assessed], problem: RiskProblem, overlap: OverlapJudgement, names: set[str]
 ) -> dict[str, dict[str, RiskEstimate]]:
-    """Return every metric, by its name, of procedures that were assessed; nothing is fitted."""
-    procedures = [Procedure(each.said or {}, each.model) for each in assessed.values()]
+    """Return the metrics asked for of candidates of these names; nothing is fitted again."""
+    some = {name: each for name, each in assessed.items() if name in names}
+    procedures = [Procedure(each.said or {}, each.model) for each in some.values()]
     found = {}
-    for name, measure in metrics.items():
-        others = list(assessed.values())
+    for name, measure in problem.question.metrics_of(assessed["none"].model).items():
+        others = list(some.values())
         if measure.name != others[0].risk.measure:
             with one_thread():
                 others = _measured(procedures, problem, measure, overlap)
-        found[name] = {each: other.risk for each, other in zip(assessed, others, strict=True)}
+        found[name] = dict(zip(some, (each.risk for each in others), strict=True))
     return found
 
 

@@ -40,6 +40,8 @@ _AT_MOST_ONE = re.compile(
     "average_precision|balanced_accuracy|d2_|explained_variance|f1|jaccard|matthews|precision|r2"
     "|recall|roc_auc|top_k_accuracy"
 )
+# What rows can be ranked by.
+_RANKS = {"roc_auc": ("predict_proba", "decision_function"), "roc_auc_ovr": ("predict_proba",)}
 
 
 @dataclass(frozen=True)
@@ -71,35 +73,23 @@ def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
     root = isinstance(scoring, str) and scoring == "neg_root_mean_squared_error"
     name = "neg_mean_squared_error" if root else scoring
     loss = ROW_LOSSES.get(name) if isinstance(name, str) else None
-    if loss is None:
-        _check_ranks(scoring, estimator)
-        shown = scoring if isinstance(scoring, str) else "score"
-        return Measure(shown, None, scorer=get_scorer(scoring))
-    if loss.of_classes != classifier:
+    if loss is not None and loss.of_classes != classifier:
         kind = "classifier" if classifier else "regressor"
         raise ValueError(
             f"Got scoring={scoring!r} for a {kind}, which has no such loss; choose another, e.g. "
             f"{'accuracy' if classifier else 'neg_root_mean_squared_error'!r}."
         )
-    if not hasattr(estimator, loss.response):
+    needs = _RANKS.get(str(scoring), ("predict",)) if loss is None else (loss.response,)
+    if not any(hasattr(estimator, each) for each in needs):
         raise ValueError(
             f"Got scoring={scoring!r} for {type(estimator).__name__}, which has no "
-            f"{loss.response}; use 'accuracy', or sklearn.calibration.CalibratedClassifierCV "
+            f"{' or '.join(needs)}; use 'accuracy', or sklearn.calibration.CalibratedClassifierCV "
             "around it."
         )
+    if loss is None:
+        shown = scoring if isinstance(scoring, str) else "score"
+        return Measure(shown, None, scorer=get_scorer(scoring))
     return Measure(NAMES[scoring], loss, root)
-
-
-def _check_ranks(scoring: Any, estimator: Any) -> None:
-    """Refuse to rank rows by a model that gives them no scores."""
-    scores = ["predict_proba", *(["decision_function"] if scoring == "roc_auc" else [])]
-    ranks = isinstance(scoring, str) and scoring.startswith("roc_auc") and is_classifier(estimator)
-    if ranks and not any(hasattr(estimator, each) for each in scores):
-        raise ValueError(
-            f"Got scoring={scoring!r} for {type(estimator).__name__}, which has no "
-            f"{' or '.join(scores)}; use 'balanced_accuracy', or "
-            "sklearn.calibration.CalibratedClassifierCV around it."
-        )
 
 
 def _own_measure(scoring: Any, function: Any, classifier: bool) -> Measure:
@@ -169,6 +159,7 @@ class Question:
     def measure_of(self, estimator: Any) -> Measure:
         """Return what is measured of an estimator; refuse options that make no sense for it."""
         measure = find_measure(self.scoring, self.loss, estimator)
+        self.metrics_of(estimator)
         if self.method not in METHODS:
             raise ValueError(
                 f"Got method={self.method!r}, but expected one of {', '.join(METHODS)}."

@@ -54,7 +54,6 @@ class _Model:
     estimator: Any
     measure: Measure
     names: tuple[str, ...]
-    metrics: dict[str, Measure]
     candidates: list[Any] = field(default_factory=list)
     finals: list[Any] = field(default_factory=list)
     n_parameters: int = 0
@@ -106,12 +105,7 @@ def assess_models(
         _weighted(models, problem, stages)
         return {
             name: verdict_of(
-                problem,
-                each.diagnosis,
-                each.shift,
-                each.assessed,
-                weighted_name(each.estimator),
-                each.metrics if each is next(iter(models.values())) else {},
+                problem, each.diagnosis, each.shift, each.assessed, weighted_name(each.estimator)
             )
             for name, each in models.items()
         }
@@ -134,7 +128,7 @@ def _model(estimator: Any, y: Any, question: Question) -> _Model:
         check_answer(estimator.answer, bounds.lam)
     names = candidate_names(question.candidates, estimator, np.asarray(y))
     weight_parameter(clone(base_of(estimator)))  # fail before the work, not after it
-    return _Model(estimator, measure, names, question.metrics_of(estimator))
+    return _Model(estimator, measure, names)
 
 
 def _check_kinds(estimators: list[Any]) -> None:
@@ -197,7 +191,6 @@ def _assessed(
         overlap=model.diagnosis.overlap,
         finals=finals,
         step=stage.step,
-        further=model.metrics.values(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -16,13 +17,7 @@ from weighbridge._findings import (
     effective_sample_size,
 )
 from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
-from weighbridge.target_risk import (
-    Assessed,
-    Measure,
-    RiskProblem,
-    assess_metrics,
-    paired_change,
-)
+from weighbridge.target_risk import Assessed, RiskProblem, assess_metrics, paired_change
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import Judgement
@@ -35,7 +30,6 @@ def verdict_of(
     shift: str,
     assessed: dict[str, Assessed],
     weighted: str,
-    metrics: dict[str, Measure],
 ) -> Verdict:
     """Judge the numbers and put the verdict together; `weighted` is the candidate in question."""
     none, confidence = assessed["none"], diagnosis.confidence
@@ -73,12 +67,7 @@ def verdict_of(
             *_of_choice(judgement, assessed),
         ),
         model=used.model,
-        _metrics=assess_metrics(
-            {name: assessed[name] for name in ("none", judgement.use)},
-            problem,
-            metrics,
-            diagnosis.overlap,
-        ),
+        _metrics=partial(assess_metrics, assessed, problem, diagnosis.overlap),
         _problem=problem,
         _diagnosis=diagnosis,
     )
