@@ -274,6 +274,14 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
     features, columns = inputs.pair.features, inputs.X.columns
     kinds = {each.name: each.kind for each, _ in features if each.name in columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
+    try:
+        for each in models.values():
+            Question(metrics=metrics).metrics_of(each)
+    except ValueError as error:
+        told = Problem(
+            "WB703", str(error), (), option("metric", next(iter(METRICS[task]))), "usage"
+        )
+        raise InputError([told]) from error
     return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics)
 
 
