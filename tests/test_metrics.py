@@ -291,6 +291,14 @@ def test_a_model_that_gives_no_scores_has_no_auc():
         estimate_risk(LinearSVC(), data.X, data.y, data.X_target, method="confidence")
 
 
+@pytest.mark.parametrize(
+    ("scoring", "bounds"),
+    [("roc_auc", (0, 1)), ("f1_macro", (0, 1)), ("matthews_corrcoef", (-np.inf, 1))],
+)
+def test_a_metric_has_the_bounds_of_its_values(scoring, bounds):
+    assert find_measure(scoring, None, LogisticRegression()).bounds == bounds
+
+
 def test_machines_are_ranked_by_their_margins():
     data = classes(200)
     risk = estimate_risk(

@@ -35,11 +35,9 @@ NAMES = {
     "r2": "R²",
 }
 
-# Scorers whose best value is 1, by the beginnings of their names.
-_AT_MOST_ONE = re.compile(
-    "average_precision|balanced_accuracy|d2_|explained_variance|f1|jaccard|matthews|precision|r2"
-    "|recall|roc_auc|top_k_accuracy"
-)
+# Scorers between 0 and 1, and others whose best value is 1, by the beginnings of their names.
+_SHARES = re.compile("average_prec|balanced_acc|f1|jaccard|precision|recall|roc_auc|top_k_accuracy")
+_AT_MOST_ONE = re.compile("d2_|explained_variance|matthews|r2")
 # What rows can be ranked by.
 _RANKS = {"roc_auc": ("predict_proba", "decision_function"), "roc_auc_ovr": ("predict_proba",)}
 
@@ -57,6 +55,8 @@ class Measure:
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest possible value."""
         if self.row_loss is None:
+            if _SHARES.match(self.name):
+                return 0.0, 1.0
             return -np.inf, 1.0 if _AT_MOST_ONE.match(self.name) else np.inf
         if self.row_loss.scoring not in ROW_LOSSES:
             return -np.inf, np.inf

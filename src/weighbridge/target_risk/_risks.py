@@ -57,8 +57,8 @@ def estimate_risk(
         "doubly robust": losses that a cross-fitted model of the labels expects at the target rows,
         corrected by weighted residuals. "weighted": weighted losses alone, with the plain interval
         of the literature. "confidence": a classifier's own probabilities, calibrated on weighted
-        rows. All that apply are in ``by_method``. Metrics that are not means over rows have
-        "weighted" only, with a bootstrap.
+        rows. All that apply are in ``by_method``. Metrics of the rows as a whole have "weighted",
+        their default, and of classifiers "confidence", with bootstraps.
     confidence : float, default=0.95
         Confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), optional
