@@ -134,7 +134,8 @@ def metric_table(expect: dict[str, Any], used: dict[str, str]) -> list[list[str]
         row = [metric["measure"], name, numbers.value(each["training"]), "withheld", ""]
         if each["expected"] is not None:
             expected = stored_estimate(each["expected"])
-            row[3:] = [numbers.value(expected.value), numbers.span(expected)]
+            rough = ", rough" if each["state"] == "flagged" else ""
+            row[3:] = [numbers.value(expected.value), numbers.span(expected) + rough]
         shown = "" if each["actual"] is None else numbers.value(each["actual"])
         rows.append([*row, shown] if known else row)
     return rows
