@@ -210,6 +210,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
     verdict, settings = result.verdict, result.settings
     found = verdict.to_dict()
     criterion, reason = _choice(verdict)
+    metrics = settings.metric or (result.metric,)
     content = {
         **head(result.command),
         "inputs": inputs_dict(result.tables, result.pair, result.task, settings.label),
@@ -217,7 +218,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
             "seed": settings.seed,
             "model": _model_names(settings)[0],
             "models": _model_names(settings),
-            "metric": _one_or_list(settings.metric or (result.metric,)),
+            "metric": list(metrics) if len(metrics) > 1 else metrics[0],
             "criterion": criterion,
             "reason": reason,
             "ratio": result.ratio,
@@ -265,10 +266,6 @@ def _choice(verdict: Verdict) -> tuple[str | None, str | None]:
     if not isinstance(tuned, ImportanceWeightedCV):
         return None, None
     return f"importance-weighted {NAMES[default_scoring(tuned.estimator)]}", tuned.reason_
-
-
-def _one_or_list(names: tuple[Any, ...]) -> Any:
-    return names[0] if len(names) == 1 else list(names)
 
 
 def _model_names(settings: Settings) -> list[str]:

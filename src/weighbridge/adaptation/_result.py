@@ -14,7 +14,6 @@ from sklearn.base import is_classifier
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Estimate
 from weighbridge._tables import Pair, Table, as_word
 from weighbridge.target_risk import NAMES, find_measure, value_of
 from weighbridge.verdict import Verdict
@@ -134,32 +133,25 @@ def metrics_dict(
     for name, risks in verdict._metrics({"none", verdict.use}).items():
         actual = actual_errors(verdict, X_target, y_target, scorers[name]) or {}
         is_gain = name == "accuracy"  # as it was asked for, not as a loss
-        candidates = [
-            {
-                "name": each,
-                "training": _shown(risk.training.value, is_gain),
-                "expected": risk.estimate and _interval(risk.estimate, is_gain),
-                "actual": _shown(actual.get(each, math.nan), is_gain),
-                "state": risk.state,
-                "method": risk.method,
-            }
+        candidates: list[dict[str, Any]] = [
+            {"name": each, "state": risk.state, "method": risk.method, "expected": None}
             for each, risk in risks.items()
         ]
+        for each, risk in zip(candidates, risks.values(), strict=True):
+            each["training"] = _turned(is_gain, risk.training.value)[0]
+            if risk.estimate is not None:
+                ends = _turned(is_gain, *risk.estimate.to_dict().values())
+                each["expected"] = dict(zip(("value", "low", "high"), ends, strict=True))
+            value = actual.get(each["name"], math.nan)
+            each["actual"] = None if math.isnan(value) else _turned(is_gain, value)[0]
         measure = "accuracy" if is_gain else NAMES[scorers[name]]
         found.append({"name": name, "measure": measure, "candidates": candidates})
     return found
 
 
-def _shown(value: float, is_gain: bool) -> float | None:
-    return None if math.isnan(value) else 1 - value if is_gain else value
-
-
-def _interval(estimate: Estimate, is_gain: bool) -> dict[str, float | None]:
-    names = ("value", "high", "low") if is_gain else ("value", "low", "high")
-    return {
-        name: _shown(each, is_gain)
-        for name, each in zip(names, (estimate.value, estimate.low, estimate.high), strict=True)
-    }
+def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
+    """Return a loss, and the ends of its interval, as the gain that it leaves."""
+    return [1 - value, *(1 - each for each in ends[::-1])] if is_gain else [value, *ends]
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -39,25 +39,22 @@ def whole_estimates(
     measure: Measure, said: dict[str, HeldOut], problem: RiskProblem
 ) -> tuple[dict[str, Estimate], Estimate]:
     """Estimate a metric on the target, by every method that applies, and in training."""
-    raw = {name[4:]: each for name, each in said.items() if name.startswith(RAW)}
-    at_source = {name: each.at_source for name, each in raw.items()}
+    at_source = {name[4:]: said[name].at_source for name in said if name.startswith(RAW)}
     metric = metric_of(measure, at_source, problem.rows.codes, problem.rows.classes)
     metrics: dict[str, Callable[[_Draw], float]] = {
         "training": lambda draw: metric(draw.plain),
         WEIGHTED: lambda draw: metric(draw.toward_target),
     }
     if "chances" in said:
-        metrics[CONFIDENCE] = _SoftLabels(measure, said["chances"], raw, problem, problem.shares)
+        metrics[CONFIDENCE] = _SoftLabels(measure, said, problem, problem.shares)
     drawn = [[each(draw) for each in metrics.values()] for draw in _draws(problem)]
-    errors = dict(zip(metrics, np.std(drawn, axis=0, ddof=1), strict=True))
-    # the target's labels are unknown; calibrated ones are drawn
-    errors[WEIGHTED] *= np.sqrt(1 + problem.ess / problem.n_target)
-    n = problem.rows.y.size
+    n, estimates = problem.rows.y.size, {}
     still = [_Draw(k, np.ones(n), n * problem.shares) for k in range(problem.n_folds)]
-    estimates = {}
-    for name, each in metrics.items():
+    for (name, each), error in zip(metrics.items(), np.std(drawn, axis=0, ddof=1), strict=True):
+        if name == WEIGHTED:  # the target's labels are unknown; calibrated ones are drawn
+            error *= np.sqrt(1 + problem.ess / problem.n_target)
         value = float(np.mean([each(draw) for draw in still]))
-        error, confidence = float(errors[name]), problem.question.confidence
+        confidence = problem.question.confidence
         estimates[name] = Estimate.normal(value, error, confidence, measure.bounds)
     return estimates, estimates.pop("training")
 
@@ -83,23 +80,19 @@ class _SoftLabels:
     """A metric at the target rows, where every row is of each class with its calibrated chance."""
 
     def __init__(
-        self,
-        measure: Measure,
-        chances: HeldOut,
-        raw: dict[str, HeldOut],
-        problem: RiskProblem,
-        shares: FloatArray,
+        self, measure: Measure, said: dict[str, HeldOut], problem: RiskProblem, shares: FloatArray
     ):
-        self.chances, self.codes, classes = chances, problem.rows.codes, problem.rows.classes
+        self.chances, self.codes = said["chances"], problem.rows.codes
+        classes = problem.rows.classes
         assert classes is not None
         self.n_classes, self.rng = classes.size, np.random.default_rng(2)
         self.tilt = shares / np.maximum(problem.shares, np.finfo(float).tiny)
         codes = np.repeat(np.arange(classes.size), problem.n_target)
         self.metrics = []
-        for k in range(len(chances.at_target)):
-            parts = {name: [each.at_target[k]] * classes.size for name, each in raw.items()}
-            said = {name: np.concatenate(part) for name, part in parts.items()}
-            self.metrics.append(metric_of(measure, said, codes, classes))
+        for k in range(len(self.chances.at_target)):
+            parts = {name: [each.at_target[k]] * classes.size for name, each in said.items()}
+            raw = {name[4:]: np.concatenate(parts[name]) for name in parts if name.startswith(RAW)}
+            self.metrics.append(metric_of(measure, raw, codes, classes))
 
     def __call__(self, draw: _Draw) -> float:
         """Return the metric; models of the folds take turns, so that their spread is in it."""
