@@ -47,13 +47,15 @@ def whole_estimates(
     }
     if "chances" in said:
         metrics[CONFIDENCE] = _SoftLabels(measure, said, problem, problem.shares)
-    drawn = [[each(draw) for each in metrics.values()] for draw in _draws(problem)]
+    draws = np.array([[each(draw) for each in metrics.values()] for draw in _draws(problem)])
     n, estimates = problem.rows.y.size, {}
     still = [_Draw(k, np.ones(n), n * problem.shares) for k in range(problem.n_folds)]
-    for (name, each), error in zip(metrics.items(), np.std(drawn, axis=0, ddof=1), strict=True):
+    for (name, each), drawn in zip(metrics.items(), draws.T, strict=True):
+        error, value = drawn.std(ddof=1), float(np.mean([each(draw) for draw in still]))
         if name == WEIGHTED:  # the target's labels are unknown; calibrated ones are drawn
             error *= np.sqrt(1 + problem.ess / problem.n_target)
-        value = float(np.mean([each(draw) for draw in still]))
+        if name == CONFIDENCE:  # a curve follows noise and looks sharp; one of draws does so twice
+            value = float(np.clip(2 * value - drawn.mean(), *measure.bounds))
         confidence = problem.question.confidence
         estimates[name] = Estimate.normal(value, error, confidence, measure.bounds)
     return estimates, estimates.pop("training")
