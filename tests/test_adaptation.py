@@ -282,7 +282,7 @@ def test_models_by_name_of_your_own_and_several(lines):
         ({"metric": "eror"}, "WB703", 'metric="error"'),
         ({"metric": "roc_auc"}, "WB703", 'metric="auc"'),
         ({"metric": ["error", "r2"]}, "WB703", "not a metric of classification"),
-        ({"metric": 5}, "WB703", "no metric 5"),
+        ({"metric": 5}, "WB703", 'no metric "5"'),
         ({"metric": "log_loss", "model": "svm"}, "WB703", "no predict_proba"),
         ({"ratio": "ulsiff"}, "WB704", 'ratio="ulsif"'),
         ({"lam": 2.0}, "WB705", "got lam 2"),

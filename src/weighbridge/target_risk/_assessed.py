@@ -97,12 +97,8 @@ def assess_procedures(
     responses = [_responses(each, (measure, *further), problem) for each in estimators]
     with one_thread():
         found = problem.held_out(estimators, responses, finals=finals, step=step)
-        return [
-            each._replace(said=said if further else None)
-            for each, (said, _) in zip(
-                _measured(found, problem, measure, overlap), found, strict=True
-            )
-        ]
+        assessed = _measured(found, problem, measure, overlap)
+        return [each._replace(said=said) for each, (said, _) in zip(assessed, found, strict=True)]
 
 
 def assess_metrics(
