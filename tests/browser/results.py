@@ -101,8 +101,16 @@ def demo():
     result["expect"]["actual"] = {
         each["name"]: 0.37 + 0.01 * k for k, each in enumerate(result["expect"]["candidates"])
     }
+    result["expect"]["metrics"] = metrics({"value": 0.71, "low": 0.66, "high": 0.76}, 0.7)
     result["pictures"]["bridge"] = bridge(searched=True)
     return result
+
+
+def metrics(expected, actual):
+    """Return an AUC of the unweighted model and the tuned one."""
+    numbers = {"training": 0.8, "expected": expected, "actual": actual, "method": "weighted"}
+    candidates = [{"name": name, "state": "flagged", **numbers} for name in ("none", "tuned")]
+    return [{"name": "auc", "measure": "AUC (one vs rest)", "candidates": candidates}]
 
 
 def no_gain():
@@ -189,6 +197,7 @@ def broken():
     pictures["bridge"] = None
     pictures["overlap"].update(limit=1.0, beyond=0.71, n_beyond=1420)
     result["findings"].insert(0, finding("WB302", "error", reason + "."))
+    result["expect"]["metrics"] = metrics(None, None)
     return result
 
 

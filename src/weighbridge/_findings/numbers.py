@@ -114,7 +114,7 @@ class Numbers:
         changes: Iterable[Estimate | None] = (),
     ):
         self.measure = measure
-        self.is_share = measure == "error"
+        self.is_share = measure in ("error", "accuracy")
         self.unit = " points" if self.is_share else ""
         self.loss = "error" if self.is_share else f"error ({measure})"
         self.noun = f"expected {self.loss}"

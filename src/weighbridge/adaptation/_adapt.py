@@ -33,7 +33,7 @@ from weighbridge.adaptation._inputs import (
     refusals_told,
     tried_models,
 )
-from weighbridge.adaptation._result import actual_errors
+from weighbridge.adaptation._result import actual_errors, metrics_dict
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
@@ -47,13 +47,20 @@ METRICS = {
         "error": "accuracy",
         "log_loss": "neg_log_loss",
         "brier": "neg_brier_score",
+        "accuracy": "accuracy",
+        "balanced_accuracy": "balanced_accuracy",
+        "auc": "roc_auc",
+        "f1": "f1",
     },
     "regression": {
         "rmse": "neg_root_mean_squared_error",
         "mse": "neg_mean_squared_error",
         "mae": "neg_mean_absolute_error",
+        "r2": "r2",
     },
 }
+# For three and more classes: the mean over classes, each against the others.
+_OF_CLASSES = {"roc_auc": "roc_auc_ovr", "f1": "f1_macro"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class Settings:
     task: str = "auto"
     seed: int = 0
     models: tuple[Any, ...] = ("linear",)
-    metric: str | None = None
+    metric: tuple[Any, ...] = ()
     ratio: Any = "auto"
     confidence: float = 0.95
     n_jobs: int = 1
@@ -110,7 +117,7 @@ def adapt(
     keep: Any = None,
     weight: str | None = None,
     model: Any = "linear",
-    metric: str | None = None,
+    metric: Any = None,
     ratio: Any = "auto",
     lam: float | None = None,
     alpha: float | None = None,
@@ -139,9 +146,12 @@ def adapt(
         Column of `train` with row weights.
     model : {"linear", "boosting", "forest", "svm"}, "module:object", estimator, or a list of them
         What to fit. Of several the first is used, and the others are compared with it.
-    metric : str, optional
-        The number shown: "error" (the default), "log_loss", "brier" for classes; "rmse" (the
-        default), "mse", "mae" for numbers.
+    metric : str or list of str, optional
+        Numbers to expect: "error" (the default), "log_loss", "brier", "accuracy",
+        "balanced_accuracy", "auc", "f1" for classes; "rmse" (the default), "mse", "mae", "r2" for
+        numbers. The verdict is about the first that is a loss, or else the default; all are in
+        ``result.metrics``. "auc" and "f1" of more than two classes are means over the classes;
+        of two, "f1" is of class 1, or of the last one if none is 1.
     ratio : str or density ratio, default="auto"
         How the ratio is estimated ("classifier", "gaussian", "ulsif", "rulsif", "kliep", "kmm",
         "nearest"), or a column of both tables that holds it.
@@ -186,8 +196,8 @@ def adapt(
         drop=_names(drop),
         keep=None if keep is None else _names(keep),
         weight=weight,
-        models=tuple(model) if isinstance(model, list | tuple) else (model,),
-        metric=metric,
+        models=_several(model),
+        metric=() if metric is None else _several(metric),
         ratio=ratio,
         lam=lam,
         alpha=alpha,
@@ -231,6 +241,7 @@ def run(
             Question(
                 ratio=inputs.ratio,
                 scoring=asked.scoring,
+                metrics=asked.metrics,
                 confidence=settings.confidence,
                 n_jobs=settings.n_parallel,
                 random_state=settings.seed,
@@ -249,6 +260,7 @@ class _Asked(NamedTuple):
     models: dict[str, Any]
     metric: str
     scoring: str
+    metrics: dict[str, str]
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
@@ -258,11 +270,19 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
     roles = {name: getattr(settings, name) for name in names}
     inputs = read_inputs(train, deploy, option=option, **roles)
     task = str(inputs.pair.task)
-    metric, scoring = _find_metric(settings.metric, task, option)
+    metric, metrics = _find_metrics(settings.metric, task, inputs.pair.y, option)
     features, columns = inputs.pair.features, inputs.X.columns
     kinds = {each.name: each.kind for each, _ in features if each.name in columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
-    return _Asked(inputs, kinds, models, metric, scoring)
+    try:
+        for each in models.values():
+            Question(metrics=metrics).metrics_of(each)
+    except ValueError as error:
+        told = Problem(
+            "WB703", str(error), (), option("metric", next(iter(METRICS[task]))), "usage"
+        )
+        raise InputError([told]) from error
+    return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics)
 
 
 def _adaptation(
@@ -281,6 +301,7 @@ def _adaptation(
         weights=weights,
         log_ratio=log_ratio,
         actual=actual,
+        metrics=metrics_dict(verdict, inputs.X_target, pair.y_target, asked.metrics),
         notes=inputs.notes,
         command=command,
         tables=inputs.tables,
@@ -293,6 +314,10 @@ def _adaptation(
         pictures=drawn,
         timing=stages.timing(),
     )
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _names(names: Any) -> tuple[str, ...]:
@@ -321,19 +346,26 @@ def _model(
     return name, tuned
 
 
-def _find_metric(metric: str | None, task: str, option: Option) -> tuple[str, str]:
-    """Return the name of a metric and its scorer; by default errors, or the root mean square."""
+def _find_metrics(
+    names: tuple[Any, ...], task: str, y: Any, option: Option
+) -> tuple[str, dict[str, str]]:
+    """Return the loss that the verdict is about, and the scorer of every metric asked for."""
     known = METRICS[task]
-    if metric is None:
-        metric = next(iter(known))
-    if metric in known:
-        return metric, known[metric]
     other = METRICS["regression" if task == CLASSIFICATION else CLASSIFICATION]
-    why = f"there is no metric {shown(metric)} that is a mean over rows."
-    if metric in other:
-        why = f"{shown(metric)} is not a metric of {task}."
-    advice = option("metric", [*nearest(str(metric), known), *known][0])
-    raise InputError([Problem("WB703", why, (f"metrics: {', '.join(known)}",), advice, "usage")])
+    for name in names:
+        if isinstance(name, str) and name in known:
+            continue
+        why = f"there is no metric {shown(name)}."
+        if isinstance(name, str) and name in other:
+            why = f"{shown(name)} is not a metric of {task}."
+        advice = option("metric", [*nearest(str(name), known), *known][0])
+        listed = (f"metrics: {', '.join(known)}",)
+        raise InputError([Problem("WB703", why, listed, advice, "usage")])
+    usual = next(iter(known))
+    loss = next((each for each in names if known[each].startswith(("neg_", "acc"))), usual)
+    several = _OF_CLASSES if task == CLASSIFICATION and np.unique(np.asarray(y)).size > 2 else {}
+    scorers = {each: several.get(known[each], known[each]) for each in names or (loss,)}
+    return usual if loss == "accuracy" else loss, scorers
 
 
 def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:

@@ -94,6 +94,9 @@ class Adaptation:
         Log density ratio of each training row, scaled to a mean ratio of 1.
     actual : dict of str to float, or None
         The actual error of each candidate, where the deployment has labels.
+    metrics : list of dict
+        Every metric asked for, as in ``expect.metrics`` of the result: in training, expected with
+        its interval, and actual, for the unweighted model and the one that is used.
     notes : tuple of Finding
         What was found while reading the tables.
     command : str
@@ -119,6 +122,7 @@ class Adaptation:
     weights: np.ndarray
     log_ratio: np.ndarray
     actual: dict[str, float] | None
+    metrics: list[dict[str, Any]]
     notes: tuple[Finding, ...]
     command: str
     tables: tuple[Table, Table]
@@ -206,6 +210,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
     verdict, settings = result.verdict, result.settings
     found = verdict.to_dict()
     criterion, reason = _choice(verdict)
+    metrics = settings.metric or (result.metric,)
     content = {
         **head(result.command),
         "inputs": inputs_dict(result.tables, result.pair, result.task, settings.label),
@@ -213,7 +218,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
             "seed": settings.seed,
             "model": _model_names(settings)[0],
             "models": _model_names(settings),
-            "metric": result.metric,
+            "metric": list(metrics) if len(metrics) > 1 else metrics[0],
             "criterion": criterion,
             "reason": reason,
             "ratio": result.ratio,
@@ -226,6 +231,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
         "expect": {
             **found["expect"],
             "actual": result.actual,
+            "metrics": result.metrics,
             "models": [_other(name, each) for name, each in result.others.items()],
         },
         "findings": [each.to_dict() for each in result.findings],

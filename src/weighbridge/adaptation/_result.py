@@ -15,8 +15,7 @@ from sklearn.base import is_classifier
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
 from weighbridge._tables import Pair, Table, as_word
-from weighbridge.criteria import respond
-from weighbridge.target_risk import find_measure
+from weighbridge.target_risk import NAMES, find_measure, value_of
 from weighbridge.verdict import Verdict
 
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -117,15 +116,42 @@ def actual_errors(
     measure = find_measure(scoring, None, verdict.model)
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
     labels, known = _codes(y_target, classes)
-    loss = measure.row_loss
-    if loss is None or not known.any():
+    if not known.any():
         return None
     rows, labels = X_target[known], labels[known]
-    found = {}
-    for each in verdict.candidates:
-        mean = float(loss.loss(labels, respond(each.model, rows, loss.response, classes)).mean())
-        found[each.name] = math.sqrt(mean) if measure.root else mean
+    return {
+        each.name: value_of(measure, each.model, rows, labels, classes)
+        for each in verdict.candidates
+    }
+
+
+def metrics_dict(
+    verdict: Verdict, X_target: Any, y_target: Any, scorers: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Return every metric asked for: in training, expected and actual, without weights and used."""
+    found = []
+    for name, risks in verdict._metrics({"none", verdict.use}).items():
+        actual = actual_errors(verdict, X_target, y_target, scorers[name]) or {}
+        is_gain = name == "accuracy"  # as it was asked for, not as a loss
+        candidates: list[dict[str, Any]] = [
+            {"name": each, "state": risk.state, "method": risk.method, "expected": None}
+            for each, risk in risks.items()
+        ]
+        for each, risk in zip(candidates, risks.values(), strict=True):
+            each["training"] = _turned(is_gain, risk.training.value)[0]
+            if risk.estimate is not None:
+                ends = _turned(is_gain, *risk.estimate.to_dict().values())
+                each["expected"] = dict(zip(("value", "low", "high"), ends, strict=True))
+            value = actual.get(each["name"], math.nan)
+            each["actual"] = None if math.isnan(value) else _turned(is_gain, value)[0]
+        measure = "accuracy" if is_gain else NAMES[scorers[name]]
+        found.append({"name": name, "measure": measure, "candidates": candidates})
     return found
+
+
+def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
+    """Return a loss, and the ends of its interval, as the gain that it leaves."""
+    return [1 - value, *(1 - each for each in ends[::-1])] if is_gain else [value, *ends]
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -75,9 +75,11 @@ _FILES = {
 )
 @options.option(
     "--metric",
-    metavar="NAME",
-    help="The number reported: error, log_loss, brier; rmse, mse, mae; or a scorer of "
-    "scikit-learn that averages rows.  [default: error, rmse]",
+    metavar="A,B",
+    multiple=True,
+    callback=options.split_names,
+    help="Numbers to expect: error, log_loss, brier, accuracy, balanced_accuracy, auc, f1; rmse, "
+    "mse, mae, r2. The verdict is about the first that is a loss.  [default: error, rmse]",
 )
 @options.ratio_option
 @options.option(
@@ -301,7 +303,7 @@ def _about(seconds: float) -> str:
 
 def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
     """Return the verdict as it is printed, in colour where there is colour."""
-    from weighbridge.verdict import verdict_parts
+    from weighbridge.verdict import metric_table, text_table, verdict_parts
 
     parts = verdict_parts(adaptation.verdict)
     answers = [
@@ -311,6 +313,9 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
     shown = [screen.styled(within_columns(parts.sentence), bold=True), "\n".join(answers)]
     if parts.comparison:
         shown.append(f"{parts.comparison}\n  * the one in model.skops")
+    expect = adaptation.to_dict(full=False)["expect"]
+    if table := metric_table(expect, {adaptation.verdict.use: " *"}):
+        shown.append("\n".join(text_table(table)))
     for name, other in adaptation.others.items():
         shown.append(within_columns(f"  model {name}: {other.sentence}"))
     return "\n\n".join([*shown, *(finding_text(each.to_dict()) for each in adaptation.findings)])

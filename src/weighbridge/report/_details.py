@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings import number, percent
 from weighbridge.pictures import WeightedFeature
-from weighbridge.verdict import stored_estimate
+from weighbridge.verdict import metric_table, stored_estimate
 
 if TYPE_CHECKING:
     from weighbridge.report._read import Facts
@@ -62,6 +62,7 @@ def details(facts: Facts) -> dict[str, Any]:
     further = _attribution_table(facts), _feature_test_table(facts), _column_table(facts)
     return {
         "candidates": _candidate_table(facts) if facts.expect else None,
+        "metrics": _metric_table(facts),
         "models": _model_table(facts),
         "feature_tables": [_feature_table(each) for each in facts.pictures.features],
         "use": _use(facts),
@@ -116,6 +117,12 @@ def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
     inside = facts.is_inside(each["name"])
     shown = _DASH if value is None else facts.numbers.value(value)
     return [shown, _DASH if inside is None else "yes" if inside else "no"]
+
+
+def _metric_table(facts: Facts) -> DataTable | None:
+    """Return the metrics asked for beside the one the page is about; None if there are none."""
+    rows = metric_table(facts.expect, {facts.use or "": ", used"})
+    return table("Every metric asked for", rows[0], rows[1:]) if rows else None
 
 
 def _model_table(facts: Facts) -> DataTable | None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.utils.metaestimators import available_if
 
-from weighbridge._data import FloatArray
 from weighbridge._estimators import is_estimated
 from weighbridge._findings import (
     BROKEN,
@@ -24,8 +21,9 @@ from weighbridge._findings import (
     pareto_threshold,
 )
 from weighbridge.blocks import one_thread
-from weighbridge.criteria import answer_of, respond
+from weighbridge.criteria import respond
 from weighbridge.ratios import outside_support
+from weighbridge.target_risk._held_out import Procedure
 from weighbridge.target_risk._influence import (
     Influence,
     calibrated,
@@ -36,6 +34,7 @@ from weighbridge.target_risk._question import (
     CALIBRATED,
     DOUBLY_ROBUST,
     WEIGHTED,
+    WHOLE_METHODS,
     Measure,
     has_chances,
 )
@@ -45,9 +44,10 @@ from weighbridge.target_risk._risk_estimate import (
     WITHHELD,
     RiskEstimate,
 )
+from weighbridge.target_risk._whole import raw_responses, whole_estimates
 
 if TYPE_CHECKING:
-    from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
+    from weighbridge.target_risk._held_out import HeldOut, Response, Step
     from weighbridge.target_risk._problem import RiskProblem
 
 
@@ -59,10 +59,6 @@ _FEW_ROWS, _FEW_EFFECTIVE = 50, 30
 _CARRIED = 0.5
 # Share of the rows that the ratio may cost before the model of the labels has to bend.
 _SLIGHT = 0.7
-_RESPONSES = ("predict", "predict_proba", "decision_function")
-# Draws of the bootstrap, and how many share a pass over the rows.
-_N_DRAWS = 200
-_AT_ONCE = 20
 
 
 class Assessed(NamedTuple):
@@ -73,6 +69,7 @@ class Assessed(NamedTuple):
     training: Influence | None = None
     model: Any = None
     responses: HeldOut | None = None
+    said: dict[str, HeldOut] | None = None
 
 
 def paired_change(other: Assessed, baseline: Assessed) -> Estimate | None:
@@ -96,25 +93,56 @@ def assess_procedures(
     if overlap is None:
         outside = outside_support(problem.rows.X, problem.X_target).share
         overlap = judge_weights(problem.shares, outside)
-    if measure.row_loss is None:
-        responses = [_raw_responses(each) for each in estimators]
-    else:
-        responses = [_responses(each, measure, problem) for each in estimators]
+    further = problem.question.metrics_of(estimators[0]).values()
+    responses = [_responses(each, (measure, *further), problem) for each in estimators]
     with one_thread():
         found = problem.held_out(estimators, responses, finals=finals, step=step)
-        if measure.row_loss is None:
-            return [_of_whole(each, problem, measure, overlap) for each in found]
-        return _of_rows(found, problem, measure, overlap)
+        assessed = _measured(found, problem, measure, overlap)
+        return [each._replace(said=said) for each, (said, _) in zip(assessed, found, strict=True)]
 
 
-def _responses(estimator: Any, measure: Measure, problem: RiskProblem) -> dict[str, Response]:
-    """Return what to ask a model for: what its loss is taken of, and its probabilities."""
-    assert measure.row_loss is not None
-    classes = problem.rows.classes
-    named = {"main": measure.row_loss.response}
+def assess_metrics(
+    assessed: dict[str, Assessed], problem: RiskProblem, overlap: OverlapJudgement, names: set[str]
+) -> dict[str, dict[str, RiskEstimate]]:
+    """Return the metrics asked for of candidates of these names; nothing is fitted again."""
+    some = {name: each for name, each in assessed.items() if name in names}
+    procedures = [Procedure(each.said or {}, each.model) for each in some.values()]
+    found = {}
+    for name, measure in problem.question.metrics_of(assessed["none"].model).items():
+        others = list(some.values())
+        if measure.name != others[0].risk.measure:
+            with one_thread():
+                others = _measured(procedures, problem, measure, overlap)
+        found[name] = dict(zip(some, (each.risk for each in others), strict=True))
+    return found
+
+
+def _responses(
+    estimator: Any, measures: Iterable[Measure], problem: RiskProblem
+) -> dict[str, Response]:
+    """Return what to ask a model for: what its losses are taken of, and its probabilities."""
+    found = {} if all(each.row_loss for each in measures) else raw_responses(estimator)
+    asked = {each.row_loss.response for each in measures if each.row_loss}
     if has_chances(estimator):
-        named["chances"] = "predict_proba"
-    return {name: partial(respond, response=each, classes=classes) for name, each in named.items()}
+        asked.add("predict_proba")
+    for each in asked:
+        found[_key(each)] = partial(respond, response=each, classes=problem.rows.classes)
+    return found
+
+
+def _key(response: str) -> str:
+    return "chances" if response == "predict_proba" else response
+
+
+def _measured(
+    procedures: list[Procedure], problem: RiskProblem, measure: Measure, overlap: OverlapJudgement
+) -> list[Assessed]:
+    """Assess procedures by one measure, out of all that was said."""
+    if measure.row_loss is None:
+        return [_of_whole(each, problem, measure, overlap) for each in procedures]
+    main = _key(measure.row_loss.response)
+    with_main = [Procedure({**said, "main": said[main]}, final) for said, final in procedures]
+    return _of_rows(with_main, problem, measure, overlap)
 
 
 def _of_rows(
@@ -262,105 +290,15 @@ def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Inf
 def _of_whole(
     procedure: Procedure, problem: RiskProblem, measure: Measure, overlap: OverlapJudgement
 ) -> Assessed:
-    said, final = procedure
-    estimate, training = (
-        _weighted_metric(measure, problem, said, toward_target=toward_target)
-        for toward_target in (True, False)
-    )
+    estimates, training = whole_estimates(measure, procedure.said, problem)
     heavy = problem.tail_index > pareto_threshold(problem.rows.y.size)
-    reason = _why_few(problem, overlap) or ("the weights have a heavy tail" if heavy else "")
-    estimates, reasons = {WEIGHTED: estimate}, {WEIGHTED: reason}
-    risk = _risk(problem, measure, WEIGHTED, estimates, reasons, training, overlap)
-    return Assessed(risk, model=final)
-
-
-def _has_said(method: str) -> Any:
-    return lambda self: method in self.said
-
-
-class _Replay(BaseEstimator):
-    """Answers with predictions that were made before; its X are row numbers."""
-
-    def __init__(self, said: dict[str, np.ndarray], classes: np.ndarray | None):
-        self.said = said
-        self.classes = classes
-
-    @property
-    def classes_(self) -> np.ndarray | None:
-        return self.classes
-
-    @available_if(_has_said("predict"))
-    def predict(self, rows: np.ndarray) -> np.ndarray:
-        return self.said["predict"][rows]
-
-    @available_if(_has_said("predict_proba"))
-    def predict_proba(self, rows: np.ndarray) -> np.ndarray:
-        return self.said["predict_proba"][rows]
-
-    @available_if(_has_said("decision_function"))
-    def decision_function(self, rows: np.ndarray) -> np.ndarray:
-        return self.said["decision_function"][rows]
-
-
-class _ReplayClassifier(ClassifierMixin, _Replay):
-    pass
-
-
-class _ReplayRegressor(RegressorMixin, _Replay):
-    pass
-
-
-def _raw_responses(estimator: Any) -> dict[str, Response]:
-    """Return everything an estimator can say, to be asked of its copies."""
-    return {name: partial(_ask, method=name) for name in _RESPONSES if hasattr(estimator, name)}
-
-
-def _ask(model: Any, X: Any, method: str) -> np.ndarray:
-    if method == "decision_function":  # one number a row, a class or a pair of classes
-        return np.asarray(model.decision_function(X))
-    return answer_of(model, method, X, numbers=not (method == "predict" and is_classifier(model)))
-
-
-def _weighted_metric(
-    measure: Measure, problem: RiskProblem, said: dict[str, HeldOut], *, toward_target: bool
-) -> Estimate:
-    """Estimate a metric on the target by weights, with the interval of a Bayesian bootstrap."""
-    kind = _ReplayRegressor if problem.rows.classes is None else _ReplayClassifier
-    replay = kind({name: part.at_source for name, part in said.items()}, problem.rows.classes)
-    rows = np.arange(problem.rows.y.size)
-
-    def metric(weights: FloatArray) -> float:
-        try:
-            return float(measure.scorer(replay, rows, problem.rows.y, sample_weight=weights))
-        except TypeError as error:
-            if "sample_weight" not in str(error):
-                raise
-            raise TypeError(
-                "Got a scoring whose metric takes no sample_weight; choose one that does "
-                "(roc_auc, f1, r2, ...), or a loss=... of rows."
-            ) from error
-
-    shares = problem.shares if toward_target else problem.plain_shares
-    value = metric(shares * rows.size)
-    draws = [metric(weights) for weights in _drawn_weights(problem, shares, toward_target)]
-    inflation = 1 + problem.ess / problem.n_target if toward_target else 1.0
-    error = float(np.sqrt(np.var(draws, ddof=1) * inflation))
-    return Estimate.normal(value, error, problem.question.confidence, measure.bounds)
-
-
-def _drawn_weights(
-    problem: RiskProblem, shares: FloatArray, toward_target: bool
-) -> Iterator[FloatArray]:
-    rng = np.random.default_rng(0)  # the same draws for every model
-    n = problem.rows.y.size
-    for _ in range(_N_DRAWS // _AT_ONCE):
-        source = rng.exponential(size=(n, _AT_ONCE))
-        weights = shares[:, None] * source
-        if toward_target and problem.ratio_influence is not None:
-            target = rng.exponential(size=(problem.n_target, _AT_ONCE))
-            moved = problem.ratio_influence.moved(source - 1, target - 1)
-            weights *= np.exp(moved - moved.max(axis=0))
-        yield from (weights / weights.mean(axis=0)).T
+    reasons = dict.fromkeys(estimates, _why_few(problem, overlap))
+    if heavy:
+        reasons[WEIGHTED] = reasons[WEIGHTED] or "the weights have a heavy tail"
+    names = (problem.question.method, *WHOLE_METHODS)
+    method = next(name for name in names if name in estimates)
+    risk = _risk(problem, measure, method, estimates, reasons, training, overlap)
+    return Assessed(risk, model=procedure.final)
 
 
 def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -26,23 +27,19 @@ NAMES = {
     "neg_root_mean_squared_error": "RMSE",
     "neg_mean_absolute_error": "MAE",
     "neg_mean_poisson_deviance": "Poisson deviance",
+    "roc_auc": "AUC",
+    "roc_auc_ovr": "AUC (one vs rest)",
+    "f1": "F1",
+    "f1_macro": "macro F1",
+    "balanced_accuracy": "balanced accuracy",
+    "r2": "R²",
 }
 
-# Scorers whose best value is 1, by the beginnings of their names.
-_AT_MOST_ONE = (
-    "average_precision",
-    "balanced_accuracy",
-    "d2_",
-    "explained_variance",
-    "f1",
-    "jaccard",
-    "matthews",
-    "precision",
-    "r2",
-    "recall",
-    "roc_auc",
-    "top_k_accuracy",
-)
+# Scorers between 0 and 1, and others whose best value is 1, by the beginnings of their names.
+_SHARES = re.compile("average_prec|balanced_acc|f1|jaccard|precision|recall|roc_auc|top_k_accuracy")
+_AT_MOST_ONE = re.compile("d2_|explained_variance|matthews|r2")
+# What rows can be ranked by.
+_RANKS = {"roc_auc": ("predict_proba", "decision_function"), "roc_auc_ovr": ("predict_proba",)}
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,9 @@ class Measure:
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest possible value."""
         if self.row_loss is None:
-            return -np.inf, 1.0 if self.name.startswith(_AT_MOST_ONE) else np.inf
+            if _SHARES.match(self.name):
+                return 0.0, 1.0
+            return -np.inf, 1.0 if _AT_MOST_ONE.match(self.name) else np.inf
         if self.row_loss.scoring not in ROW_LOSSES:
             return -np.inf, np.inf
         return 0.0, 1.0 if self.row_loss.scoring == "accuracy" else np.inf
@@ -74,21 +73,22 @@ def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
     root = isinstance(scoring, str) and scoring == "neg_root_mean_squared_error"
     name = "neg_mean_squared_error" if root else scoring
     loss = ROW_LOSSES.get(name) if isinstance(name, str) else None
-    if loss is None:
-        shown = scoring if isinstance(scoring, str) else "score"
-        return Measure(shown, None, scorer=get_scorer(scoring))
-    if loss.of_classes != classifier:
+    if loss is not None and loss.of_classes != classifier:
         kind = "classifier" if classifier else "regressor"
         raise ValueError(
             f"Got scoring={scoring!r} for a {kind}, which has no such loss; choose another, e.g. "
             f"{'accuracy' if classifier else 'neg_root_mean_squared_error'!r}."
         )
-    if not hasattr(estimator, loss.response):
+    needs = _RANKS.get(str(scoring), ("predict",)) if loss is None else (loss.response,)
+    if not any(hasattr(estimator, each) for each in needs):
         raise ValueError(
             f"Got scoring={scoring!r} for {type(estimator).__name__}, which has no "
-            f"{loss.response}; use 'accuracy', or sklearn.calibration.CalibratedClassifierCV "
+            f"{' or '.join(needs)}; use 'accuracy', or sklearn.calibration.CalibratedClassifierCV "
             "around it."
         )
+    if loss is None:
+        shown = scoring if isinstance(scoring, str) else "score"
+        return Measure(shown, None, scorer=get_scorer(scoring))
     return Measure(NAMES[scoring], loss, root)
 
 
@@ -131,6 +131,8 @@ def has_chances(estimator: Any) -> bool:
 
 CALIBRATED, DOUBLY_ROBUST, WEIGHTED = "calibrated", "doubly robust", "weighted"
 METHODS = (CALIBRATED, DOUBLY_ROBUST, WEIGHTED)
+# For metrics of the rows as a whole the first of these that applies, unless one is asked for.
+WHOLE_METHODS = (CALIBRATED, WEIGHTED)
 
 
 @dataclass(frozen=True)
@@ -148,10 +150,16 @@ class Question:
     random_state: Any = None
     journal: Any = None
     progress: Any = None
+    metrics: Mapping[str, str] = field(default_factory=dict)  # scorers by the names asked for
+
+    def metrics_of(self, estimator: Any) -> dict[str, Measure]:
+        """Return the metrics asked for, by their names."""
+        return {name: find_measure(each, None, estimator) for name, each in self.metrics.items()}
 
     def measure_of(self, estimator: Any) -> Measure:
         """Return what is measured of an estimator; refuse options that make no sense for it."""
         measure = find_measure(self.scoring, self.loss, estimator)
+        self.metrics_of(estimator)
         if self.method not in METHODS:
             raise ValueError(
                 f"Got method={self.method!r}, but expected one of {', '.join(METHODS)}."

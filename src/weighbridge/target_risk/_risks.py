@@ -59,8 +59,9 @@ def estimate_risk(
         calibrated by regression on rows weighted by w^(.75, 3) and averaged over the target rows.
         "doubly robust": losses that the model of the labels expects at the target rows, corrected
         by residuals weighted by the full ratio. "weighted": weighted losses alone, with the plain
-        interval of the literature. All are in ``by_method``. Metrics that are not means over rows
-        have "weighted" only, with a bootstrap.
+        interval of the literature. All are in ``by_method``. Metrics of the rows as a whole have
+        "weighted" and, of classifiers, "calibrated" (labels at the target are replaced by
+        calibrated probabilities), with bootstraps.
     confidence : float, default=0.95
         Confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), optional

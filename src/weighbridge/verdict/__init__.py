@@ -6,10 +6,11 @@ from weighbridge.verdict._page_words import (
     actual_words,
     cards,
     expect_words,
+    metric_table,
     page_words,
     stored_estimate,
 )
-from weighbridge.verdict._verdict import Candidate, Verdict, verdict_parts
+from weighbridge.verdict._verdict import Candidate, Verdict, text_table, verdict_parts
 from weighbridge.verdict._words import Answer
 
 # Public names; the others serve the packages above.

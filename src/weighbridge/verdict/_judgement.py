@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -16,7 +17,7 @@ from weighbridge._findings import (
     effective_sample_size,
 )
 from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
-from weighbridge.target_risk import Assessed, RiskProblem, paired_change
+from weighbridge.target_risk import Assessed, RiskProblem, assess_metrics, paired_change
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import Judgement
@@ -66,6 +67,7 @@ def verdict_of(
             *_of_choice(judgement, assessed),
         ),
         model=used.model,
+        _metrics=partial(assess_metrics, assessed, problem, diagnosis.overlap),
         _problem=problem,
         _diagnosis=diagnosis,
     )

@@ -118,6 +118,29 @@ def stored_estimate(numbers: dict[str, float]) -> Estimate:
     return Estimate(numbers["value"], math.nan, numbers["low"], numbers["high"])
 
 
+def metric_table(expect: dict[str, Any], used: dict[str, str]) -> list[list[str]]:
+    """Return heads and rows of the metrics; none where the verdict has said it all."""
+    metrics = expect.get("metrics") or []
+    if all(each["measure"] == expect["measure"] for each in metrics):
+        return []
+    found = [(metric, each) for metric in metrics for each in metric["candidates"]]
+    heads = ["metric", "weighting", "training", "expected", f"{100 * expect['confidence']:g} %"]
+    known = any(each["actual"] is not None for _, each in found)
+    rows = [[*heads, "actual"] if known else heads]
+    for metric, each in found:
+        losses = [c["expected"] and stored_estimate(c["expected"]) for c in metric["candidates"]]
+        numbers = Numbers(metric["measure"], metric["candidates"][0]["training"], losses)
+        name = each["name"] + used.get(each["name"], "")
+        row = [metric["measure"], name, numbers.value(each["training"]), "withheld", ""]
+        if each["expected"] is not None:
+            expected = stored_estimate(each["expected"])
+            rough = ", rough" if each["state"] == "flagged" else ""
+            row[3:] = [numbers.value(expected.value), numbers.span(expected) + rough]
+        shown = "" if each["actual"] is None else numbers.value(each["actual"])
+        rows.append([*row, shown] if known else row)
+    return rows
+
+
 @dataclass(frozen=True)
 class Card:
     """One answer as it is shown."""

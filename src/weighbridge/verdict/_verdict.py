@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import fill
@@ -74,9 +75,14 @@ def _table(verdict: Verdict) -> list[str]:
         f"{100 * verdict.confidence:g} %",
         "eff. rows",
     )
-    widths = [max(len(row[j]) for row in [heads, *rows]) for j in range(len(heads))]
+    return text_table([heads, *rows])
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, the first with its heads."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for row in [heads, *rows]:
+    for row in rows:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
         lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
@@ -228,6 +234,8 @@ class Verdict(Record):
     # what pictures are drawn from: the samples with their ratio and folds, and the diagnosis
     _problem: Any = field(default=None, repr=False, compare=False)
     _diagnosis: Any = field(default=None, repr=False, compare=False)
+    # returns every metric asked for of some candidates
+    _metrics: Any = field(default=None, repr=False, compare=False)
 
     def answer(self, question: str) -> Answer:
         """Return the answer to one question.
