@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import platform
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -16,11 +15,10 @@ from sklearn.base import is_classifier
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Estimate
 from weighbridge._tables import Pair, Table, as_word
 from weighbridge.criteria import respond
 from weighbridge.target_risk import Measure, find_measure
-from weighbridge.verdict import Verdict
+from weighbridge.verdict import Actual, Verdict
 
 EPOCH = "SOURCE_DATE_EPOCH"
 _PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
@@ -111,19 +109,6 @@ def _date() -> str:
     return moment.date().isoformat()
 
 
-@dataclass(frozen=True)
-class Actual(Estimate):
-    """An actual error, the interval that its labelled rows leave, and how many these are."""
-
-    rows: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON; None stands for an end that one row cannot give."""
-        found = super().to_dict()
-        ends = {name: each if math.isfinite(each) else None for name, each in found.items()}
-        return {**ends, "rows": self.rows}
-
-
 def actual_errors(
     verdict: Verdict, X_target: Any, y_target: Any, scoring: str
 ) -> dict[str, Actual] | None:
@@ -138,7 +123,8 @@ def actual_errors(
         return None
     rows, labels = X_target[known], labels[known]
     found = {}
-    for each in verdict.candidates:
+    constant = [] if verdict.constant is None else [verdict.constant]
+    for each in (*verdict.candidates, *constant):
         losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
         found[each.name] = _actual(losses, measure, verdict.confidence)
     return found
