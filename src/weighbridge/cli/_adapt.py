@@ -316,7 +316,7 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
     ]
     shown = [screen.styled(within_columns(parts.sentence), bold=True), "\n".join(answers)]
     if parts.comparison:
-        shown.append(f"{parts.comparison}\n  * the one in model.skops\n{parts.notes}")
+        shown.append(f"{parts.comparison}\n  * the one in model.skops")
     for name, other in adaptation.others.items():
         shown.append(within_columns(f"  model {name}: {other.sentence}"))
     return "\n\n".join([*shown, *(finding_text(each.to_dict()) for each in adaptation.findings)])

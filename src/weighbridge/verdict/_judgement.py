@@ -12,14 +12,13 @@ from weighbridge._findings import (
     ENOUGH,
     Estimate,
     Finding,
-    Numbers,
     effective_sample_size,
 )
 from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
 from weighbridge.target_risk import Assessed, RiskProblem, paired_change
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._verdict import Candidate, Verdict
-from weighbridge.verdict._words import WORTHWHILE, Actual, Judgement, Risks, difference
+from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
 from weighbridge.weighting import Geodesic
 
 
@@ -44,76 +43,63 @@ def verdict_of(
         shift,
         diagnosis.overlap.word,
         worse_in_deployment(none, confidence),
-        None if weighted not in made or not _key(made[weighted]) else changes[weighted],
+        changes[weighted] if weighted in made and _key(made[weighted]) else None,
         weighted,
         WORTHWHILE * abs(typical) if worthwhile is None else worthwhile,
     )
-    used = assessed[judgement.use]
-    judgement = replace(judgement, over_constant=_over(constant, used, shift, confidence))
+    used, candidates = assessed[judgement.use], _told_apart(made, judgement.use)
     report = diagnosis.report(_weighting(used.model) if _key(made[judgement.use]) else None)
-    losses = [each.risk.estimate for each in assessed.values()]
-    numbers = Numbers(none.risk.measure, typical, losses, changes.values())
-    risks = Risks(none.risk, used.risk, constant and constant.risk)
-    candidates = _told_apart(list(made.values()), judgement.use)
-    return Verdict(
-        sentence=judgement.sentence(numbers, risks),
+    bare = Verdict(
+        sentence="",
         use=judgement.use,
-        answers=judgement.answers(numbers, report, risks),
+        answers=(),
         candidates=candidates,
         measure=none.risk.measure,
         confidence=confidence,
         report=report,
-        findings=(
-            *report.findings,
-            *_new(used.risk.findings, report),
-            *judgement.findings(
-                numbers,
-                risks,
-                _close(candidates, assessed, judgement.use),
-                by_other_loss=_chosen_by_other_loss(used.model, used.risk.measure),
-            ),
-        ),
+        findings=(*report.findings, *_new(used.risk.findings, report)),
         model=used.model,
         constant=constant and _constant(constant, none, problem),
         worthwhile=judgement.worthwhile,
-        _judgement=judgement,
         _problem=problem,
         _diagnosis=diagnosis,
     )
+    judgement = replace(
+        judgement,
+        over_constant=constant and paired_change(used, constant),
+        close=_close(candidates, assessed, judgement.use),
+        by_other_loss=_chosen_by_other_loss(used.model, used.risk.measure),
+    )
+    return _worded(bare, judgement)
 
 
 def knowing(verdict: Verdict, actual: dict[str, Actual] | None) -> Verdict:
     """Return the verdict with the words that it has once labels of the deployment are known."""
     if actual is None:
         return verdict
+    worse = difference(actual["none"], verdict.candidate("none").risk.training)
+    return _worded(verdict, replace(verdict._judgement, actual=actual, worse=worse))
+
+
+def _worded(verdict: Verdict, judgement: Judgement) -> Verdict:
+    """Return the verdict in the words of a judgement."""
     none, used = (verdict.candidate(name).risk for name in ("none", verdict.use))
     risks = Risks(none, used, None if verdict.constant is None else verdict.constant.risk)
-    worse = difference(actual["none"], none.training)
-    judgement = replace(verdict._judgement, actual=actual, worse=worse)
-    kept = [each for each in verdict.findings if each.code not in ("WB505", "WB603")]
+    kept = [each for each in verdict.findings if each.code not in CODES]
     return replace(
         verdict,
         sentence=judgement.sentence(verdict.numbers, risks),
         answers=judgement.answers(verdict.numbers, verdict.report, risks),
-        findings=(*kept, *judgement.findings_of_truth(verdict.numbers, risks)),
+        findings=(*kept, *judgement.findings(verdict.numbers, risks)),
         _judgement=judgement,
     )
 
 
-def _over(
-    constant: Assessed | None, used: Assessed, shift: str, confidence: float
-) -> Estimate | None:
-    """Return the change from a constant guess to the model to use; without shift in training."""
-    if constant is None or constant.training is None or used.training is None:
-        return None
-    if shift == "none":
-        return used.training.minus(constant.training).estimate(confidence)
-    return paired_change(used, constant)
-
-
-def _close(candidates: tuple[Candidate, ...], assessed: dict[str, Assessed], use: str) -> list[str]:
+def _close(
+    candidates: tuple[Candidate, ...], assessed: dict[str, Assessed], use: str
+) -> tuple[str, ...]:
     """Return the weightings that cannot be told apart from the one to use, and are others."""
-    return [
+    return tuple(
         each.name
         for each in candidates
         # that none may be as good is what "probably" says
@@ -121,29 +107,28 @@ def _close(candidates: tuple[Candidate, ...], assessed: dict[str, Assessed], use
         and each.same_as is None
         and (change := paired_change(assessed[each.name], assessed[use])) is not None
         and change.low <= 0 <= change.high
-    ]
+    )
 
 
 def _key(candidate: Candidate) -> Any:
     """Return what tells weights apart, to the digits shown; nothing for no weights."""
-    if all(lam == 0 for lam, _, _ in candidate.mixture):
-        return candidate.name if candidate.lam is None else ()
+    if candidate.lam is None:
+        return candidate.name
     return tuple(
         (round(lam, 2), lam == 1 or round(alpha, 2), round(share, 2))
         for lam, alpha, share in candidate.mixture
+        if lam > 0
     )
 
 
-def _told_apart(candidates: list[Candidate], use: str) -> tuple[Candidate, ...]:
+def _told_apart(candidates: dict[str, Candidate], use: str) -> tuple[Candidate, ...]:
     """Say of candidates with the same final weights which one stands for them."""
-    found: dict[Any, str] = {}
-    # none stands for all without weights, and the one to use for those like it
-    for each in sorted(candidates, key=lambda each: (each.name != "none", each.name != use)):
-        found.setdefault(_key(each), each.name)
-    first = [found[_key(each)] for each in candidates]
+    # none stands for all without weights, the one to use for those like it, else the first
+    order = dict.fromkeys(["none", use, *candidates])
+    first = {_key(candidates[name]): name for name in reversed(order)}
     return tuple(
-        each if each.name == name else replace(each, same_as=name)
-        for each, name in zip(candidates, first, strict=True)
+        replace(each, same_as=first[_key(each)] if first[_key(each)] != each.name else None)
+        for each in candidates.values()
     )
 
 

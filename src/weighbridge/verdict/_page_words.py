@@ -10,6 +10,7 @@ from typing import Any
 
 from weighbridge._findings import Estimate, Numbers, percent, signed
 from weighbridge.verdict._words import (
+    PROBABLY,
     ROLES,
     agreement,
     are_apart,
@@ -237,31 +238,16 @@ def _with(name: str) -> str:
 
 
 def _changed(facts: StoredResult) -> str:
-    none, numbers = facts.candidate("none"), facts.numbers
-    weighted = facts.used if facts.use != "none" else facts.candidate("tuned")
-    if weighted is None and len(facts.candidates) > 1:
-        weighted = facts.candidates[-1]
-    if weighted is None or weighted.get("change") is None or none is None:
+    """Return what weighting changes, as its answer says."""
+    none, answer = facts.candidate("none"), facts.answers.get("weighting")
+    if answer is None or none is None or len(facts.candidates) == 1:
         return ""
-    if facts.use == "none" and facts.is_none(weighted["name"]):
-        return "The search for a weighting chose no weights either."
-    change = stored_estimate(weighted["change"])
-    size = f"{numbers.change(change.value)}{numbers.unit}"
-    span = f"({numbers.change(change.low)} to {numbers.change(change.high)})"
     if facts.use == "none":
-        # not better than zero by a standard error, or by less than is worth having
-        small = change.high < 0 or facts.verdict["sentence"].startswith("No gain worth having")
-        why = "less than is worth having" if small else "no gain that these data can show"
-        return (
-            f"The {weighted['name']} weighting would change it by {size} {span} on the same rows: "
-            f"{why}."
-        )
-    words = (
-        "" if change.high < 0 else "; the interval reaches zero, so the gain is likely, not certain"
-    )
+        return f"Weighting, on the same rows: {answer['word']}, {answer['evidence']}."
+    likely = ", a gain that is likely, not certain" if answer["word"] == PROBABLY else ""
     return (
-        f"Without weights it would be {numbers.value(none['error']['value'])}: a change of {size} "
-        f"{span} on the same rows{words}."
+        f"Without weights it would be {facts.numbers.value(none['error']['value'])}; the change on "
+        f"the same rows is {answer['evidence']}{likely}."
     )
 
 

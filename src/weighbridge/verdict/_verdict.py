@@ -33,35 +33,17 @@ class VerdictParts(NamedTuple):
     sentence: str
     answers: list[AnswerParts]
     comparison: str
-    notes: str
 
 
 def verdict_parts(verdict: Verdict) -> VerdictParts:
-    """Return the sentence, the five answers and the comparison."""
+    """Return the sentence, the five answers with what they rest on, and the comparison."""
     width = max(len(each.word) for each in verdict.answers) + 2
+    table = _table(verdict) if len(verdict.candidates) > 1 else []
     answers = [_answer_parts(each, width) for each in verdict.answers]
-    assumed = fill(_assumption(verdict), 78 - 11).replace("\n", "\n" + " " * 13)
+    assumed = assumption(verdict.answer("expect").role, is_known=bool(verdict._judgement.actual))
+    assumed = fill(assumed, 78 - 11).replace("\n", "\n" + " " * 13)
     answers.append(AnswerParts(f"  {'Assumed':<11}", "", assumed, "neutral"))
-    if len(verdict.candidates) == 1:
-        return VerdictParts(verdict.sentence, answers, "", "")
-    return VerdictParts(
-        verdict.sentence, answers, "\n".join(_table(verdict)), "\n".join(_notes(verdict))
-    )
-
-
-def _assumption(verdict: Verdict) -> str:
-    return assumption(verdict.answer("expect").role, is_known=bool(verdict._judgement.actual))
-
-
-def _notes(verdict: Verdict) -> list[str]:
-    """Return what stands below a comparison."""
-    notes = [f"  {PROCEDURE}"]
-    for each in verdict.candidates:
-        same = [other.name for other in verdict.candidates if other.same_as == each.name]
-        notes += [f"  same weights, one row: {' = '.join([each.name, *same])}"] * bool(same)
-    if verdict.constant is not None:
-        notes.append(f"  constant: always predicts the {verdict.constant.literature} of training")
-    return notes
+    return VerdictParts(verdict.sentence, answers, "\n".join(table))
 
 
 def _answer_parts(answer: Answer, width: int) -> AnswerParts:
@@ -80,8 +62,8 @@ def verdict_text(verdict: Verdict) -> str:
         fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
         for finding in verdict.findings
     ]
-    compared = [f"{parts.comparison}\n{parts.notes}"] if parts.comparison else []
-    return "\n\n".join([parts.sentence, answers, *compared, *findings])
+    blocks = [parts.sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
+    return "\n\n".join(blocks)
 
 
 def _table(verdict: Verdict) -> list[str]:
@@ -103,6 +85,12 @@ def _table(verdict: Verdict) -> list[str]:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
         lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+    lines.append(f"  {PROCEDURE}")
+    for each in shown:
+        same = [other.name for other in shown if other.same_as == each.name]
+        lines += [f"  same weights, one row: {' = '.join([each.name, *same])}"] * bool(same)
+    if verdict.constant is not None:
+        lines.append(f"  constant: always predicts the {verdict.constant.literature} of training")
     return lines
 
 
@@ -131,8 +119,8 @@ def verdict_html(verdict: Verdict) -> str:
         for each in verdict.answers
     )
     parts = verdict_parts(verdict)
-    compared = escape(f"{parts.comparison}\n{parts.notes}".strip("\n"))
-    body = f"<table>{cards}</table><p>Assumed: {_assumption(verdict)}.</p><pre>{compared}</pre>"
+    assumed = f"<p>Assumed: {escape(parts.answers[-1].after)}.</p>"
+    body = f"<table>{cards}</table>{assumed}<pre>{escape(parts.comparison)}</pre>"
     return notebook_card(verdict.sentence, body, verdict.findings)
 
 

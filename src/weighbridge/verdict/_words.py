@@ -70,6 +70,7 @@ _MOVED = 3
 WITHHELD = "withheld: see the overlap (WB302)"
 _KEEP = "Keep the unweighted model."
 _CONSTANT = "No better than a constant guess"
+_CHOSE_NONE = "the search chose no weights"
 
 
 @dataclass(frozen=True)
@@ -142,11 +143,13 @@ class Judgement:
     weighted: str = "tuned"
     worthwhile: float = 0.0
     over_constant: Estimate | None = None
+    close: tuple[str, ...] = ()
+    by_other_loss: bool = False
     actual: Mapping[str, Actual] | None = None
 
     @property
     def matters(self) -> str:
-        """Yes or no where the rise is clearly more or less than what is worth a thought."""
+        """Yes or no where the rise is clearly more or less than what is worth having."""
         if self.worse is None:
             return UNKNOWN
         if self.worse.low > self.worthwhile:
@@ -164,8 +167,7 @@ class Judgement:
     @property
     def is_small(self) -> bool:
         """True where there is a gain, but none worth having."""
-        is_gain = self.shift != "none" and gain_word(self.change) != NO_GAIN
-        return is_gain and self.weighting == NO_GAIN
+        return self.weighting == NO_GAIN != gain_word(self.change) and self.shift != "none"
 
     @property
     def use(self) -> str:
@@ -175,39 +177,35 @@ class Judgement:
     @property
     def beats_constant(self) -> bool:
         """False where the model to use is no better than a constant guess."""
-        if self.actual:
-            constant = self.actual.get("constant")
-            return constant is None or self.actual[self.use].value < constant.value
+        if self.actual and "constant" in self.actual:
+            return self.actual[self.use].value < self.actual["constant"].value
         return self.over_constant is None or gain_word(self.over_constant) != NO_GAIN
 
-    @property
-    def is_thin(self) -> bool:
-        """True where figures for the deployment are rough."""
-        return self.overlap == THIN
-
-    def expected(self, risk: RiskEstimate) -> Estimate | None:
-        """Return what is expected of a model: without shift what it has in training."""
-        return risk.training if self.shift == "none" else risk.estimate
+    def expected(self, risk: RiskEstimate) -> Estimate:
+        """Return what is expected of a model: what it has in training, if nothing else is known."""
+        known = None if self.shift == "none" else risk.estimate
+        return known or risk.training
 
     def is_refuted(self, risks: Risks) -> bool:
         """True where labels are known, and the actual error is far from the expected one."""
-        expected = self.expected(risks.used)
-        if expected is None or not self.actual:
+        if self.actual is None or self.overlap == BROKEN:
             return False
-        return are_apart(self.actual[self.use], expected)
+        return are_apart(self.actual[self.use], self.expected(risks.used))
+
+    def is_rough(self, risks: Risks) -> bool:
+        """True where the figure for the deployment is a rough one."""
+        return risks.used.state != "good" and self.shift != "none"
 
     def sentence(self, numbers: Numbers, risks: Risks) -> str:
         """Return the answer in one line."""
         if self.actual:
-            return self._sentence_of_truth(numbers, risks)
+            return self._sentence_of_truth(self.actual, numbers, risks)
         if self.overlap == BROKEN:
             return "The files hardly overlap: no estimate for deployment"
-        expected, before = self.expected(risks.used), self.expected(risks.none)
-        assert expected is not None
-        assert before is not None
+        expected = self.expected(risks.used)
         value = numbers.value(expected.value)
         found = f"{numbers.noun} {value}"
-        if self.is_thin and self.shift != "none":
+        if self.overlap == THIN and self.shift != "none":
             keep = "Keep the unweighted model and label" if self.use == "none" else "Label"
             rough = f"the {numbers.noun} of {value} is a rough figure"
             return f"{keep} some deployment rows: with thin overlap {rough}"
@@ -217,34 +215,31 @@ class Judgement:
             named = "" if numbers.is_share else f" ({numbers.measure})"
             return f"No shift found: expect about the training error{named}, {value}"
         if self.use == "none":
-            start = "No gain worth having: k" if self.is_small else "K"
-            joint = ", " if self.is_small else ": "
-            return f"{start}eep the unweighted model{joint}{found} {numbers.interval(expected)}"
-        moved = f"{numbers.noun} {numbers.value(before.value)} → {value}"
-        change = "" if self.weighting == HELPS else f", change {_change(self, numbers)}"
-        return f"Weighting {self.weighting}: {moved}{change}"
+            start = f"No gain worth having: k{_KEEP[1:-1]}," if self.is_small else f"{_KEEP[:-1]}:"
+            return f"{start} {found} {numbers.interval(expected)}"
+        moved = f"{numbers.value(self.expected(risks.none).value)} → {value}"
+        change = "" if self.weighting == HELPS else f", change {_change(self.change, numbers)}"
+        return f"Weighting {self.weighting}: {numbers.noun} {moved}{change}"
 
-    def _sentence_of_truth(self, numbers: Numbers, risks: Risks) -> str:
+    def _sentence_of_truth(
+        self, actual: Mapping[str, Actual], numbers: Numbers, risks: Risks
+    ) -> str:
         """Return the answer in one line, where labels say what the error is."""
-        assert self.actual is not None
-        truth, before = self.actual[self.use], self.actual["none"]
-        expected, value = self.expected(risks.used), numbers.value(truth.value)
-        found = f"{value} {numbers.interval(truth)}"
-        beside = "" if expected is None else f", expected {numbers.value(expected.value)}"
+        truth, before = actual[self.use], actual["none"].value
+        found = f"{numbers.value(truth.value)} {numbers.interval(truth)}"
+        beside = f"expected {numbers.value(self.expected(risks.used).value)}"
+        start = "No shift found" if self.shift == "none" else _KEEP[:-1]
         if self.is_refuted(risks):
-            is_rough = _is_rough(self, risks)
-            start = "The rough figure was off" if is_rough else "The relation has changed"
+            rough = self.is_rough(risks)
+            start = "The rough figure was off" if rough else "The relation has changed"
         elif not self.beats_constant:
-            start, beside = _CONSTANT, f", {_constant(self, numbers, risks)}"
+            start, beside = _CONSTANT, _constant(self, numbers, risks)
         elif self.overlap == BROKEN:
-            start, beside = "The files hardly overlap", ", and none was expected"
-        elif self.use == "none":
-            start = "No shift found" if self.shift == "none" else _KEEP[:-1]
-        else:
-            helped = truth.value < before.value
-            start = f"Weighting {self.weighting if helped else 'did not help'}"
-            found = f"{numbers.value(before.value)} → {found}"
-        return f"{start}: actual {numbers.loss} {found}{beside}"
+            start, beside = "The files hardly overlap", "and none was expected"
+        elif self.use != "none":
+            word = self.weighting if truth.value < before else "did not help"
+            start, found = f"Weighting {word}", f"{numbers.value(before)} → {found}"
+        return f"{start}: actual {numbers.loss} {found}, {beside}"
 
     def answers(self, numbers: Numbers, report: ShiftReport, risks: Risks) -> tuple[Answer, ...]:
         """Return the answers to the five questions."""
@@ -256,82 +251,66 @@ class Judgement:
             _expect(self, numbers, risks),
         )
 
-    def findings(
-        self, numbers: Numbers, risks: Risks, close: Sequence[str], *, by_other_loss: bool
-    ) -> Iterator[Finding]:
+    def findings(self, numbers: Numbers, risks: Risks) -> Iterator[Finding]:
         """Yield findings about the choice of the weighting, and what no one can see."""
-        if close and self.use != "none":
-            names = ", ".join(close[:-1]) + (" and " if len(close) > 1 else "") + close[-1]
-            yield Finding(
-                "WB501",
-                "note",
-                f"{self.use} cannot be told apart from {names} on these data.",
-                "Any of them is defensible here.",
-            )
-        if by_other_loss and self.use != "none":
-            yield Finding(
-                "WB503",
-                "note",
-                "The weighting was chosen by the squared error of probabilities, not by the loss "
-                "shown.",
-                "Nothing needs to be done: it tells apart weightings that make the same errors, "
-                "and the loss shown comes from rows that the choice never saw.",
-            )
+        if self.use != "none" and self.close:
+            names = " and ".join(filter(None, (", ".join(self.close[:-1]), self.close[-1])))
+            said = f"{self.use} cannot be told apart from {names} on these data."
+            yield Finding("WB501", "note", said, "Any of them is defensible here.")
+        if self.use != "none" and self.by_other_loss:
+            yield Finding("WB503", "note", *_OTHER_LOSS)
         if self.weighting == NO_GAIN and self.shift != "none":
-            yield Finding(
-                "WB504",
-                "note",
-                f"Weighting gains less than is worth having ({_worth(self, numbers)})."
-                if self.is_small
-                else "Weighting does not make the model better in deployment, as far as these data "
-                "can tell.",
-                "Keep the unweighted model: a well-specified or flexible model needs no weights.",
-            )
-        yield from self.findings_of_truth(numbers, risks)
-        if self.shift != "none" and self.weighting != UNKNOWN and not self.actual:
-            yield Finding(
-                "WB603",
-                "note",
-                "A change in how features relate to the label cannot be seen without deployment "
-                "labels.",
-                "Label a few deployment rows to check.",
-            )
-
-    def findings_of_truth(self, numbers: Numbers, risks: Risks) -> Iterator[Finding]:
-        """Yield findings about the model to use that known labels settle."""
+            said = _NO_BETTER
+            if self.is_small:
+                said = f"Weighting gains less than is worth having ({_worth(self, numbers)})."
+            yield Finding("WB504", "note", said, _NEEDS_NONE)
         if not self.beats_constant:
-            yield Finding(
-                "WB505",
-                "warning",
-                f"{_CONSTANT}: {_constant(self, numbers, risks)}.",
-                "Look for features that say more about the label, or take another model. Where one "
-                "class is rare, judge the probabilities, by log loss or Brier score.",
-            )
-        if self.is_refuted(risks):
-            assert self.actual is not None
+            said = f"{_CONSTANT}: {_constant(self, numbers, risks)}."
+            yield Finding("WB505", "warning", said, _SAY_MORE)
+        if self.is_refuted(risks) and self.actual:
             truth, expected = self.actual[self.use], self.expected(risks.used)
-            assert expected is not None
-            yield Finding(
-                "WB604",
-                "warning",
+            said = (
                 f"The actual error, {numbers.value(truth.value)} {numbers.interval(truth)}, is far "
-                f"from the expected one, {numbers.value(expected.value)} "
-                f"{numbers.interval(expected)}.",
-                "Look for a change in how features relate to the label, which no weights see, and "
-                "train with labelled deployment rows.",
+                f"from the expected {numbers.value(expected.value)} {numbers.interval(expected)}."
             )
+            yield Finding("WB604", "warning", said, _RELATION)
+        if self.shift != "none" and self.weighting != UNKNOWN and not self.actual:
+            yield Finding("WB603", "note", *_UNSEEN)
+
+
+# The codes of these findings, and what they say whatever the numbers are.
+CODES = ("WB501", "WB503", "WB504", "WB505", "WB603", "WB604")
+_OTHER_LOSS = (
+    "The weighting was chosen by the squared error of probabilities, not by the loss shown.",
+    "Nothing needs to be done: it tells apart weightings that make the same errors, and the loss "
+    "shown comes from rows that the choice never saw.",
+)
+_NO_BETTER = (
+    "Weighting does not make the model better in deployment, as far as these data can tell."
+)
+_NEEDS_NONE = "Keep the unweighted model: a well-specified or flexible model needs no weights."
+_SAY_MORE = (
+    "Look for features that say more about the label, or take another model. Where one class is "
+    "rare, judge the probabilities, by log loss or Brier score."
+)
+_RELATION = (
+    "Look for a change in how features relate to the label, which no weights see, and train with "
+    "labelled deployment rows."
+)
+_UNSEEN = (
+    "A change in how features relate to the label cannot be seen without deployment labels.",
+    "Label a few deployment rows to check.",
+)
 
 
 def _constant(judgement: Judgement, numbers: Numbers, risks: Risks) -> str:
     """Return the error of a constant guess, measured like the one it stands beside."""
     assert risks.constant is not None
     found = (judgement.actual or {}).get("constant") or judgement.expected(risks.constant)
-    assert found is not None
     return f"constant {numbers.value(found.value)}"
 
 
-def _change(judgement: Judgement, numbers: Numbers) -> str:
-    change = judgement.change
+def _change(change: Estimate | None, numbers: Numbers) -> str:
     assert change is not None
     return f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
 
@@ -405,50 +384,45 @@ def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
     if judgement.shift == "none":  # there was nothing to gain, so no gain is no disappointment
         return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
     if judgement.change is None:
-        few = "too few effective rows to weight by" if judgement.is_thin else "no weights chosen"
-        return _answer("weighting", word, few, _KEEP)
-    evidence = _change(judgement, numbers)
-    if judgement.is_small:
-        evidence += f"; worth having {_worth(judgement, numbers)}"
+        few = "too few effective rows to weight by"
+        return _answer("weighting", word, few if judgement.overlap == THIN else _CHOSE_NONE, _KEEP)
+    evidence, role = _change(judgement.change, numbers), ""
     if word == NO_GAIN:
-        return _answer("weighting", word, evidence, _KEEP)
-    advice, role = f"Use the {judgement.weighted} weighting", ""
-    if word == PROBABLY:
-        advice += "; that it helps is likely, not certain"
+        small = f"; worth having {_worth(judgement, numbers)}" if judgement.is_small else ""
+        return _answer("weighting", word, evidence + small, _KEEP)
+    likely = "" if word == HELPS else "; that it helps is likely, not certain"
     if actual:
         moved = actual[judgement.use].value - actual["none"].value
         evidence += f"; actual {numbers.change(moved)}"
         role = "caution" if moved >= 0 else ""
-    return _answer(
-        "weighting", word, evidence, f"{advice}.", role if judgement.beats_constant else "caution"
-    )
+    role = role if judgement.beats_constant else "caution"
+    return _answer("weighting", word, evidence, f"Use the {judgement.use} weighting{likely}.", role)
 
 
 def _expect(judgement: Judgement, numbers: Numbers, risks: Risks) -> Answer:
-    expected, actual = judgement.expected(risks.used), judgement.actual
+    expected = judgement.expected(risks.used)
+    value, evidence = numbers.value(expected.value), numbers.interval(expected)
     named = "" if numbers.is_share else f" {numbers.measure}"
-    if actual:
-        truth = actual[judgement.use]
-        evidence = f"{numbers.interval(truth)}{named} actual, {truth.rows:,} labelled rows"
-        advice = "The labels agree with what was expected."
-        if expected is None:
-            advice = "Measured: nothing could be expected where the files hardly overlap."
-        else:
-            evidence += f"; expected {numbers.value(expected.value)} {numbers.interval(expected)}"
-        if judgement.is_refuted(risks):
-            advice = "The relation between features and label has changed, which no weights see."
-            if _is_rough(judgement, risks):
-                advice = f"{advice[:-21]}, or the rough figure was off."
-        role = "stop" if judgement.is_refuted(risks) else "neutral"
-        return _answer("expect", numbers.value(truth.value), evidence, advice, role)
-    if risks.used.estimate is None or expected is None:
+    if judgement.actual:
+        truth = judgement.actual[judgement.use]
+        told = f"{numbers.interval(truth)}{named} actual, {truth.rows:,} labelled rows"
+        if judgement.overlap != BROKEN:
+            told += f"; expected {value} {evidence}"
+        return _answer("expect", numbers.value(truth.value), told, *_held(judgement, risks))
+    if judgement.overlap == BROKEN:
         return _answer("expect", UNKNOWN, WITHHELD, "No figure is better than a wrong one.")
-    value, evidence = numbers.value(expected.value), numbers.interval(expected) + named
-    if _is_rough(judgement, risks):
-        advice = "Treat it as a rough figure."
-        return _answer("expect", value, f"{evidence}, rough", advice, "caution")
-    return _answer("expect", value, evidence, "Plan with the interval, not with the number.")
+    if judgement.is_rough(risks):
+        rough = f"{evidence}{named}, rough"
+        return _answer("expect", value, rough, "Treat it as a rough figure.", "caution")
+    advice = "Plan with the interval, not with the number."
+    return _answer("expect", value, evidence + named, advice)
 
 
-def _is_rough(judgement: Judgement, risks: Risks) -> bool:
-    return risks.used.state != "good" and judgement.shift != "none"
+def _held(judgement: Judgement, risks: Risks) -> tuple[str, str]:
+    """Return what known labels say about the expected error, and the role of the answer."""
+    if judgement.overlap == BROKEN:
+        return "Measured: nothing was expected where the files hardly overlap.", "neutral"
+    if not judgement.is_refuted(risks):
+        return "The labels agree with what was expected.", "neutral"
+    or_rough = ", or the rough figure was off" if judgement.is_rough(risks) else ""
+    return f"The relation between features and label has changed{or_rough}.", "stop"
