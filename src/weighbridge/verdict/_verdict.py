@@ -62,7 +62,8 @@ def verdict_text(verdict: Verdict) -> str:
         fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
         for finding in verdict.findings
     ]
-    blocks = [parts.sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
+    sentence = fill(parts.sentence, 80)
+    blocks = [sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
     return "\n\n".join(blocks)
 
 

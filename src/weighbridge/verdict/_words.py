@@ -210,7 +210,8 @@ class Judgement:
             rough = f"the {numbers.noun} of {value} is a rough figure"
             return f"{keep} some deployment rows: with thin overlap {rough}"
         if not self.beats_constant:
-            return f"{_CONSTANT}: {found}, {_constant(self, numbers, risks)}"
+            start = "No shift found, but n" if self.shift == "none" else "N"
+            return f"{start}{_CONSTANT[1:]}: {found}, {_constant(self, numbers, risks)}"
         if self.shift == "none":
             named = "" if numbers.is_share else f" ({numbers.measure})"
             return f"No shift found: expect about the training error{named}, {value}"
