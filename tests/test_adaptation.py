@@ -21,7 +21,7 @@ from weighbridge import ImportanceWeighted, adapt
 from weighbridge._findings import Stages
 from weighbridge.adaptation import Settings, load_model, run
 from weighbridge.adaptation._adapt import METRICS
-from weighbridge.adaptation._result import _actual
+from weighbridge.adaptation._result import _actual, actual_errors
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
@@ -166,10 +166,12 @@ def test_the_interval_of_an_actual_error_is_wilsons_for_shares_and_students_for_
     assert found.rows == 60
 
 
-def test_one_labelled_row_leaves_no_upper_end_to_a_mean():
-    measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
-    stored = _actual(np.array([3.0]), measure, 0.95).to_dict()
-    assert stored == {"value": 3.0, "low": 0.0, "high": None, "rows": 1}
+def test_one_label_tells_nothing(lines, seeing):
+    labels = np.full(len(lines[1]), np.nan)
+    for n_known, is_told in ((1, False), (2, True)):
+        labels[:n_known] = 1.0
+        found = actual_errors(seeing.verdict, lines[1][["x"]], labels, METRICS["regression"]["mae"])
+        assert (found is not None) == is_told
 
 
 @pytest.mark.more

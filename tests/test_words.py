@@ -14,12 +14,11 @@ from weighbridge._findings import Estimate, Finding
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
 from weighbridge.report import render, summary_html
 from weighbridge.target_risk import RiskEstimate
-from weighbridge.verdict import Actual, Candidate, StoredResult, assess, cards, knowing
+from weighbridge.verdict import Actual, Candidate, StoredResult, agreement, assess, cards, knowing
 from weighbridge.verdict._judgement import _told_apart, _worded
 from weighbridge.verdict._words import (
     ASSUMED,
     Judgement,
-    agreement,
     are_apart,
     difference,
     gain_word,
@@ -172,7 +171,7 @@ TABLE = [
         f"{KEEP}: actual error 23.7 %",
         "2,000 labelled rows",
     ),
-    ("strong enough small no worse agree", f"{KEEP}: actual error", "worth having"),
+    ("strong enough small no worse agree", f"{SMALL}, actual error", "worth having"),
     (
         "none enough nothing no worse agree",
         f"{NONE}actual error 17.7 % [15.9 %, 19.5 %], expected 17.3 %",
@@ -285,11 +284,23 @@ def test_the_difference_of_two_independent_shares_has_newcombes_interval():
     assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
-def test_how_actual_errors_are_said_to_agree():
-    assert agreement([], 3) == "each agrees with the expected one"
-    assert agreement([], 1) == "it agrees with the expected one"
-    assert agreement(["none"], 3) == "far from the expected one: none; the others agree"
-    assert "nothing to compare" in agreement([], 0)
+def test_how_actual_errors_are_said_to_agree(report):
+    verdict = made(report, "strong", "enough", "sure", "sure", labels="agree")
+    expect = {**verdict.to_dict()["expect"]}
+    near, far = ({"value": each, "low": each, "high": each, "rows": 9} for each in (0.2, 0.9))
+
+    def told(**actual):
+        facts = StoredResult({**verdict.to_dict(), "expect": {**expect, "actual": actual}})
+        return agreement(facts)
+
+    assert told(none={**near, "high": 0.25}, tuned=near) == "each agrees with the expected one"
+    assert told(tuned=near) == "it agrees with the expected one"
+    assert told(none=far, tuned=near) == "far from the expected one: none; the others agree"
+    assert told(none=far, tuned=far) == "far from the expected one: none, tuned"
+    assert told(constant=far).startswith("far from")
+    broken = made(report, "strong", "broken", "nothing", "no").to_dict()
+    broken["expect"] |= {"actual": {"none": near}, "constant": None}
+    assert "nothing to compare" in agreement(StoredResult(broken))
 
 
 def test_candidates_with_the_same_weights_are_one_row_but_none_and_the_one_in_use_stay(report):

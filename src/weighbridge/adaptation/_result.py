@@ -119,7 +119,7 @@ def actual_errors(
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
     labels, known = _codes(y_target, classes)
     loss = measure.row_loss
-    if loss is None or not known.any():
+    if loss is None or known.sum() < 2:  # one label tells nothing
         return None
     rows, labels = X_target[known], labels[known]
     found = {}
@@ -138,8 +138,8 @@ def _actual(losses: np.ndarray, measure: Measure, confidence: float) -> Actual:
         middle, scale = (mean + z * z / (2 * n)) / (1 + z * z / n), z / (1 + z * z / n)
         half = scale * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
         return Actual(mean, math.sqrt(mean * (1 - mean) / n), middle - half, middle + half, n)
-    error = float(losses.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
-    half = float(stdtrit(n - 1, level)) * error if n > 1 else math.inf
+    error = float(losses.std(ddof=1)) / math.sqrt(n)
+    half = float(stdtrit(n - 1, level)) * error
     low, high = max(measure.bounds[0], mean - half), mean + half
     if not measure.root:
         return Actual(mean, error, low, high, n)

@@ -14,23 +14,18 @@ from weighbridge._findings import (
     Finding,
     effective_sample_size,
 )
-from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
+from weighbridge.diagnostics import ShiftReport, weighting_name
 from weighbridge.target_risk import Assessed, RiskProblem, paired_change
-from weighbridge.verdict._candidates import LITERATURE
+from weighbridge.verdict._candidates import LITERATURE, weighted_name
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
 from weighbridge.weighting import Geodesic
 
 
-def verdict_of(
-    problem: RiskProblem,
-    diagnosis: Diagnosis,
-    shift: str,
-    assessed: dict[str, Assessed],
-    weighted: str,
-    constant: Assessed | None,
-) -> Verdict:
-    """Judge the numbers and put the verdict together; `weighted` is the candidate in question."""
+def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> Verdict:
+    """Judge the numbers of a model, and of a constant guess, and put the verdict together."""
+    assessed, diagnosis, shift = model.assessed, model.diagnosis, model.shift
+    weighted = weighted_name(model.estimator)  # the candidate in question
     none, confidence = assessed["none"], diagnosis.confidence
     changes = {
         name: None if name == "none" else paired_change(each, none)

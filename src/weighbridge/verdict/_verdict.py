@@ -8,14 +8,13 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
+from weighbridge.verdict._page_words import candidate_cells, numbers_of
 from weighbridge.verdict._words import PROCEDURE, assumption
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
     from weighbridge.target_risk import RiskEstimate
     from weighbridge.verdict._words import Answer
-
-_DASH = "–"
 
 
 class AnswerParts(NamedTuple):
@@ -69,7 +68,14 @@ def verdict_text(verdict: Verdict) -> str:
 
 def _table(verdict: Verdict) -> list[str]:
     shown = [each for each in (*verdict.candidates, verdict.constant) if each]
-    rows = [_cells(each, verdict) for each in shown if each.same_as is None]
+    rows = [
+        (
+            f"{each.name}{' *' * (each.name == verdict.use)}",
+            *candidate_cells(each.to_dict(), verdict.numbers),
+        )
+        for each in shown
+        if each.same_as is None
+    ]
     heads = (
         "weighting",
         "lam",
@@ -93,22 +99,6 @@ def _table(verdict: Verdict) -> list[str]:
     if verdict.constant is not None:
         lines.append(f"  constant: always predicts the {verdict.constant.literature} of training")
     return lines
-
-
-def _cells(candidate: Candidate, verdict: Verdict) -> tuple[str, ...]:
-    risk, change, numbers = candidate.risk.estimate, candidate.change, verdict.numbers
-    mark = " *" if candidate.name == verdict.use else ""
-    mixed = len(candidate.mixture) > 1
-    own = candidate.literature.partition("(")[0]
-    lam = "mix" if mixed else own if candidate.lam is None else f"{candidate.lam:.2f}"
-    if candidate is verdict.constant:
-        lam = _DASH
-    alpha = _DASH if mixed or candidate.alpha is None else f"{candidate.alpha:.2f}"
-    shown = ("withheld", "") if risk is None else (numbers.value(risk.value), numbers.span(risk))
-    paired = (_DASH, "")
-    if change is not None:
-        paired = (numbers.change(change.value), numbers.change_span(change))
-    return (candidate.name + mark, lam, alpha, *shown, *paired, f"{candidate.worth:,.0f}")
 
 
 def verdict_html(verdict: Verdict) -> str:
@@ -303,10 +293,7 @@ class Verdict(Record):
     @property
     def numbers(self) -> Numbers:
         """How losses and changes are written."""
-        none = self.candidate("none").risk
-        losses = [each.risk.estimate for each in self.candidates]
-        changes = [each.change for each in self.candidates]
-        return Numbers(self.measure, (none.estimate or none.training).value, losses, changes)
+        return numbers_of(self._expect())
 
     def candidate(self, name: str) -> Candidate:
         """Return one of the candidates.
@@ -331,7 +318,6 @@ class Verdict(Record):
         dict
             Without NaN or infinity: None stands for what is not known or withheld.
         """
-        none = self.candidate("none").risk
         report = self.report.to_dict()
         return {
             "verdict": {
@@ -343,15 +329,20 @@ class Verdict(Record):
             "shift": report["shift"],
             "overlap": report["overlap"],
             "expect": {
-                "measure": self.measure,
+                **self._expect(),
                 "confidence": self.confidence,
-                "training": none.training.value,
-                "candidates": [each.to_dict() for each in self.candidates],
                 "constant": None if self.constant is None else self.constant.to_dict(),
                 "worthwhile": self.worthwhile,
                 "withheld": "WB302" if self.overlap == BROKEN else None,
             },
             "findings": [each.to_dict() for each in self.findings],
+        }
+
+    def _expect(self) -> dict[str, Any]:
+        return {
+            "measure": self.measure,
+            "training": self.candidate("none").risk.training.value,
+            "candidates": [each.to_dict() for each in self.candidates],
         }
 
     def __str__(self) -> str:
