@@ -324,7 +324,7 @@ WORDS = {
         "the unweighted model is expected to do as well",
     ],
     "no_shift": ["the error in training is the best forecast", "no weighting was searched for"],
-    "thin": ["Treat these as rough figures", "The overlap is thin: the full ratio is worth 38"],
+    "thin": ["These are rough figures", "The overlap is thin: the full ratio is worth 38"],
     "broken": [
         "No error is given for deployment",
         "weights mean nothing",

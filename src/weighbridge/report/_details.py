@@ -74,12 +74,9 @@ def details(facts: Facts) -> dict[str, Any]:
 def _candidate_table(facts: Facts) -> DataTable:
     """Return the comparison of the weightings."""
     numbers, interval = facts.numbers, f"{facts.confidence} interval"
-    heads = ["weighting", "lam", "alpha", numbers.noun, interval]
-    heads += [
-        f"change against none{', points' if numbers.is_share else ''}",
-        interval,
-        "effective rows",
-    ]
+    change = f"change against none{', points' if numbers.is_share else ''}"
+    heads = ["weighting", "lam", "alpha", numbers.noun, interval, change, interval]
+    heads.append("effective rows")
     known = bool(facts.actual)
     if known:
         heads += ["actual error", interval, "agrees"]
@@ -121,13 +118,8 @@ def _model_table(facts: Facts) -> DataTable | None:
         "training": facts.expect["training"],
         "candidates": facts.candidates,
     }
-    heads = [
-        "model",
-        "weighting",
-        "in training",
-        facts.numbers.noun,
-        f"{facts.confidence} interval",
-    ]
+    heads = ["model", "weighting", "in training", facts.numbers.noun]
+    heads.append(f"{facts.confidence} interval")
     rows = [
         [each["name"], *_model(facts, each, candidate)]
         for each in (first, *further)

@@ -219,12 +219,9 @@ def expect_words(facts: StoredResult) -> list[str]:
             f"{_training(facts)} with the unweighted model. Nothing needs to be weighted.",
             *_said(facts, "WB505"),
         ]
-    words = [_expected(facts) + _changed(facts), *_said(facts, "WB505")]
-    if facts.used.get("state") == "flagged":
-        words.append(
-            "Treat these as rough figures: the overlap is thin, and intervals may be too short."
-        )
-    return words + _said(facts, "WB501")
+    rough = ["These are rough figures."] if facts.used.get("state") == "flagged" else []
+    found = _said(facts, "WB505") + _said(facts, "WB501")
+    return [_expected(facts) + _changed(facts), *rough, *found]
 
 
 def _withheld(facts: StoredResult) -> str:

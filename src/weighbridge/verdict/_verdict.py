@@ -68,24 +68,13 @@ def verdict_text(verdict: Verdict) -> str:
 
 def _table(verdict: Verdict) -> list[str]:
     shown = [each for each in (*verdict.candidates, verdict.constant) if each]
+    numbers, mark, share = verdict.numbers, {verdict.use: " *"}, f"{100 * verdict.confidence:g} %"
     rows = [
-        (
-            f"{each.name}{' *' * (each.name == verdict.use)}",
-            *candidate_cells(each.to_dict(), verdict.numbers),
-        )
+        (each.name + mark.get(each.name, ""), *candidate_cells(each.to_dict(), numbers))
         for each in shown
         if each.same_as is None
     ]
-    heads = (
-        "weighting",
-        "lam",
-        "alpha",
-        verdict.measure,
-        f"{100 * verdict.confidence:g} %",
-        "change",
-        f"{100 * verdict.confidence:g} %",
-        "eff. rows",
-    )
+    heads = ("weighting", "lam", "alpha", verdict.measure, share, "change", share, "eff. rows")
     widths = [max(len(row[j]) for row in [heads, *rows]) for j in range(len(heads))]
     lines = []
     for row in [heads, *rows]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import hypot
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers, Record, number
@@ -107,10 +107,9 @@ def are_apart(actual: Estimate, expected: Estimate) -> bool:
 def difference(one: Estimate, other: Estimate) -> Estimate:
     """Return the difference of two independent numbers, with Newcombe's interval."""
     value = one.value - other.value
-    below = hypot(one.value - one.low, other.high - other.value)
-    above = hypot(one.high - one.value, other.value - other.low)
-    error = hypot(one.standard_error, other.standard_error)
-    return Estimate(value, error, value - below, value + above)
+    below = math.hypot(one.value - one.low, other.high - other.value)
+    above = math.hypot(one.high - one.value, other.value - other.low)
+    return Estimate(value, math.nan, value - below, value + above)
 
 
 def assumption(role: str, *, is_known: bool) -> str:
