@@ -67,23 +67,27 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def _table(verdict: Verdict) -> list[str]:
-    shown = [each for each in (*verdict.candidates, verdict.constant) if each]
     numbers, mark, share = verdict.numbers, {verdict.use: " *"}, f"{100 * verdict.confidence:g} %"
-    rows = [
+    heads = ("weighting", "lam", "alpha", verdict.measure, share, "change", share, "eff. rows")
+    rows: list[tuple[str, ...]] = [
         (each.name + mark.get(each.name, ""), *candidate_cells(each.to_dict(), numbers))
-        for each in shown
+        for each in verdict.candidates
         if each.same_as is None
     ]
-    heads = ("weighting", "lam", "alpha", verdict.measure, share, "change", share, "eff. rows")
-    widths = [max(len(row[j]) for row in [heads, *rows]) for j in range(len(heads))]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    if verdict.constant is not None:  # what is far larger than all others would widen the table
+        guess = ("constant", *candidate_cells(verdict.constant.to_dict(), numbers))
+        widths[3] = max(widths[3], len(guess[3]))
+        fits = zip(guess, widths, strict=True)
+        rows.append(tuple(cell if len(cell) <= width else "–" for cell, width in fits))
     lines = []
     for row in [heads, *rows]:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
         lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
     lines.append(f"  {PROCEDURE}")
-    for each in shown:
-        same = [other.name for other in shown if other.same_as == each.name]
+    for each in verdict.candidates:
+        same = [other.name for other in verdict.candidates if other.same_as == each.name]
         lines += [f"  same weights, one row: {' = '.join([each.name, *same])}"] * bool(same)
     if verdict.constant is not None:
         lines.append(f"  constant: always predicts the {verdict.constant.literature} of training")
