@@ -300,14 +300,14 @@ def _adaptation(
         pictures=drawn,
         timing={},
     )
-    told = knowing_labels(found, pair.y_target, asked.scoring)
+    told = knowing_labels(found, inputs.X_target, pair.y_target, asked.scoring)
     stages.end()
     return replace(told, timing=stages.timing())
 
 
-def knowing_labels(found: Adaptation, labels: Any, scoring: str) -> Adaptation:
+def knowing_labels(found: Adaptation, X_target: Any, labels: Any, scoring: str) -> Adaptation:
     """Return what was found, led by the truth where labels of the deployment are known."""
-    actual = actual_errors(found.verdict, found.pair.X_target, labels, scoring)
+    actual = actual_errors(found.verdict, X_target, labels, scoring)
     return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
 
 

@@ -123,8 +123,7 @@ def actual_errors(
         return None
     rows, labels = X_target[known], labels[known]
     found = {}
-    constant = [] if verdict.constant is None else [verdict.constant]
-    for each in (*verdict.candidates, *constant):
+    for each in filter(None, (*verdict.candidates, verdict.constant)):
         losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
         found[each.name] = _actual(losses, measure, verdict.confidence)
     return found

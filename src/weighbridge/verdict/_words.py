@@ -70,7 +70,6 @@ _MOVED = 3
 WITHHELD = "withheld: see the overlap (WB302)"
 _KEEP = "Keep the unweighted model."
 _CONSTANT = "No better than a constant guess"
-_CHOSE_NONE = "the search chose no weights"
 
 
 @dataclass(frozen=True)
@@ -361,8 +360,8 @@ def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
     if judgement.shift == "none":  # there was nothing to gain, so no gain is no disappointment
         return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
     if judgement.change is None:
-        few = "too few effective rows to weight by"
-        return _answer("weighting", word, few if judgement.overlap == THIN else _CHOSE_NONE, _KEEP)
+        few = "too few effective rows to weight by" if judgement.overlap == THIN else "none chosen"
+        return _answer("weighting", word, few, _KEEP)
     evidence, role = _change(judgement.change, numbers), ""
     if word == NO_GAIN:
         small = f"; worth having {_worth(judgement, numbers)}" if judgement.is_small else ""
