@@ -307,8 +307,7 @@ def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
         if report.too_few:
             advice = "These are too few rows to tell; collect more of both before relying on it."
         return _answer("shift", "none", shift_evidence(report.auc, ()), advice)
-    where = moved[0] if moved else "the features"
-    advice = f"Look at {where} first: is its change expected?"
+    advice = f"Look at {moved[0] if moved else 'the features'} first: is its change expected?"
     return _answer("shift", judgement.shift, shift_evidence(report.auc, moved), advice)
 
 
@@ -360,7 +359,8 @@ def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
     if judgement.shift == "none":  # there was nothing to gain, so no gain is no disappointment
         return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
     if judgement.change is None:
-        few = "too few effective rows to weight by" if judgement.overlap == THIN else "none chosen"
+        rows = "too few effective rows to weight by"
+        few = rows if judgement.overlap == THIN else "no weights in the end"
         return _answer("weighting", word, few, _KEEP)
     evidence, role = _change(judgement.change, numbers), ""
     if word == NO_GAIN:
