@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
+from scipy.stats import binomtest
+from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -18,10 +20,12 @@ from sklearn.preprocessing import FunctionTransformer
 from weighbridge import ImportanceWeighted, adapt
 from weighbridge._findings import Stages
 from weighbridge.adaptation import Settings, load_model, run
+from weighbridge.adaptation._adapt import METRICS
+from weighbridge.adaptation._result import _actual, actual_errors
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
-from weighbridge.target_risk import Question
+from weighbridge.target_risk import Question, find_measure
 from weighbridge.verdict import assess_models
 
 SCHEMA = json.loads(
@@ -120,13 +124,20 @@ def test_same_tables_and_seed_give_the_same_result(result, monkeypatch):
     assert again == {**result.to_dict(), "date": "1970-01-01", "timing": {}}
 
 
-def test_labels_of_the_deployment_change_nothing_but_the_actual_error(lines, blind, seeing):
+def test_labels_of_the_deployment_change_no_figure_and_lead_the_words(lines, blind, seeing):
     _, deploy, _ = lines
     assert blind.actual is None
     assert "WB116" in [finding.code for finding in seeing.findings]
-    assert str(blind.verdict) == str(seeing.verdict)
+    without, known = blind.verdict.to_dict(), seeing.verdict.to_dict()
+    for part in ("shift", "overlap", "expect"):
+        assert without[part] == known[part]
+    assert "actual" not in str(blind.verdict)
+    assert blind.verdict.use == seeing.verdict.use
+    assert " actual error (RMSE) " in seeing.verdict.sentence
+    assert "WB603" in [finding.code for finding in blind.findings]
+    assert "WB603" not in [finding.code for finding in seeing.findings]
     error = deploy["y"] - seeing.model.predict(deploy[["x"]])
-    assert seeing.actual[seeing.verdict.use] == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert seeing.actual[seeing.verdict.use].value == pytest.approx(np.sqrt(np.mean(error**2)))
 
 
 @pytest.mark.parametrize("metric", ["log_loss", more("error"), more("brier")])
@@ -142,7 +153,42 @@ def test_actual_errors_where_a_class_was_not_in_training(metric):
         "log_loss": -np.log(chances[np.arange(y.size), y]).mean(),
         "brier": np.mean((chances[:, 1] - y) ** 2),
     }
-    assert found.actual[found.verdict.use] == pytest.approx(by_hand[metric])
+    assert found.actual[found.verdict.use].value == pytest.approx(by_hand[metric])
+
+
+@pytest.mark.parametrize("metric", ["error", "rmse", "mae"])
+def test_the_interval_of_an_actual_error_is_wilsons_for_shares_and_students_for_means(metric):
+    rng = np.random.default_rng(3)
+    losses = rng.random(60) < 0.2 if metric == "error" else rng.exponential(size=60)
+    model = LogisticRegression() if metric == "error" else LinearRegression()
+    task = "classification" if metric == "error" else "regression"
+    found = _actual(losses.astype(float), find_measure(METRICS[task][metric], None, model), 0.9)
+    if metric == "error":
+        ends = binomtest(int(losses.sum()), 60).proportion_ci(0.9, method="wilson")
+    else:
+        ends = student.interval(0.9, 59, losses.mean(), losses.std(ddof=1) / np.sqrt(60))
+    if metric == "rmse":
+        ends = np.sqrt(ends)
+    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=1e-12)
+    assert found.rows == 60
+
+
+@pytest.mark.more
+def test_actual_errors_beside_a_column_that_holds_the_ratio(lines):
+    train, deploy, data = lines
+    ratios = [np.exp(data.ratio.score_samples(each[["x"]].to_numpy())) for each in (train, deploy)]
+    train, deploy = (
+        each.assign(r=ratio) for each, ratio in zip((train, deploy), ratios, strict=True)
+    )
+    assert adapt(train, deploy, label="y", ratio="r").actual is not None
+
+
+def test_one_label_tells_nothing(lines, seeing):
+    labels = np.full(len(lines[1]), np.nan)
+    for n_known, is_told in ((1, False), (2, True)):
+        labels[:n_known] = 1.0
+        found = actual_errors(seeing.verdict, lines[1][["x"]], labels, METRICS["regression"]["mae"])
+        assert (found is not None) == is_told
 
 
 @pytest.mark.more
@@ -465,7 +511,7 @@ def test_progress_goes_through_the_stages_in_order():
 
 def test_representations_are_short_and_whole(result):
     text = repr(result)
-    assert text.startswith(result.verdict.sentence)
+    assert " ".join(text.split()).startswith(result.verdict.sentence)
     assert len(text.splitlines()) <= 15
     html = result._repr_html_()
     assert len(html.encode()) < 20_000

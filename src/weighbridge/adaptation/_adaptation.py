@@ -19,6 +19,7 @@ from weighbridge._findings import Finding, Option, argument
 from weighbridge._tables import Pair, Table, write_weights
 from weighbridge.adaptation._result import (
     EPOCH,
+    Actual,
     feature_differences,
     head,
     inputs_dict,
@@ -92,8 +93,9 @@ class Adaptation:
         weights you give multiply them in the fit, and the mean is taken under those.
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
-    actual : dict of str to float, or None
-        The actual error of each candidate, where the deployment has labels.
+    actual : dict of str to Estimate, or None
+        The actual error of each candidate, where the deployment has labels: on how many ``rows``,
+        and the interval that so few leave (Wilson's for a share of errors, else Student's).
     metrics : list of dict
         Every metric asked for, as in ``expect.metrics`` of the result: in training, expected with
         its interval, and actual, for the unweighted model and the one that is used.
@@ -121,7 +123,7 @@ class Adaptation:
     others: dict[str, Verdict]
     weights: np.ndarray
     log_ratio: np.ndarray
-    actual: dict[str, float] | None
+    actual: dict[str, Actual] | None
     metrics: list[dict[str, Any]]
     notes: tuple[Finding, ...]
     command: str
@@ -144,7 +146,7 @@ class Adaptation:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What to know, each with a remedy."""
-        return (*self.notes, *self.verdict.findings, *_actual_findings(self.verdict, self.actual))
+        return (*self.notes, *self.verdict.findings)
 
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
         """Return everything but the model and the rows, ready for JSON.
@@ -230,7 +232,8 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
         "overlap": overlap_dict(found["overlap"]),
         "expect": {
             **found["expect"],
-            "actual": result.actual,
+            "actual": result.actual
+            and {name: each.to_dict() for name, each in result.actual.items()},
             "metrics": result.metrics,
             "models": [_other(name, each) for name, each in result.others.items()],
         },
@@ -280,24 +283,3 @@ def _other_settings(settings: Settings) -> dict[str, Any]:
         for name, value in vars(settings).items()
         if name not in placed
     }
-
-
-def _actual_findings(verdict: Verdict, actual: dict[str, float] | None) -> list[Finding]:
-    """Say where the truth lies outside of what was expected of the model in use."""
-    if actual is None:
-        return []
-    used = verdict.candidate(verdict.use)
-    estimate, truth = used.risk.estimate, actual[used.name]
-    if estimate is None or estimate.low <= truth <= estimate.high:
-        return []
-    numbers = verdict.numbers
-    return [
-        Finding(
-            "WB604",
-            "warning",
-            f"The actual error, {numbers.value(truth)}, is outside the interval "
-            f"{numbers.interval(estimate)}.",
-            "Look for a change in how features relate to the label, which no weights see; or it is "
-            f"one of the {100 - 100 * verdict.confidence:g} % of intervals that miss.",
-        )
-    ]

@@ -10,13 +10,15 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 from sklearn.base import is_classifier
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
 from weighbridge._tables import Pair, Table, as_word
-from weighbridge.target_risk import NAMES, find_measure, value_of
-from weighbridge.verdict import Verdict
+from weighbridge.criteria import respond
+from weighbridge.target_risk import NAMES, Measure, find_measure, value_of
+from weighbridge.verdict import Actual, Verdict
 
 EPOCH = "SOURCE_DATE_EPOCH"
 _PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
@@ -109,20 +111,22 @@ def _date() -> str:
 
 def actual_errors(
     verdict: Verdict, X_target: Any, y_target: Any, scoring: str
-) -> dict[str, float] | None:
+) -> dict[str, Actual] | None:
     """Return the loss of every candidate on the deployment rows whose label is known."""
     if y_target is None:
         return None
     measure = find_measure(scoring, None, verdict.model)
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
     labels, known = _codes(y_target, classes)
-    if not known.any():
+    loss = measure.row_loss
+    if loss is None or known.sum() < 2:  # one label tells nothing
         return None
     rows, labels = X_target[known], labels[known]
-    return {
-        each.name: value_of(measure, each.model, rows, labels, classes)
-        for each in verdict.candidates
-    }
+    found = {}
+    for each in filter(None, (*verdict.candidates, verdict.constant)):
+        losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
+        found[each.name] = _actual(losses, measure, verdict.confidence)
+    return found
 
 
 def metrics_dict(
@@ -131,7 +135,6 @@ def metrics_dict(
     """Return every metric asked for: in training, expected and actual, without weights and used."""
     found = []
     for name, risks in verdict._metrics({"none", verdict.use}).items():
-        actual = actual_errors(verdict, X_target, y_target, scorers[name]) or {}
         is_gain = name == "accuracy"  # as it was asked for, not as a loss
         candidates: list[dict[str, Any]] = [
             {"name": each, "state": risk.state, "method": risk.method, "expected": None}
@@ -142,16 +145,46 @@ def metrics_dict(
             if risk.estimate is not None:
                 ends = _turned(is_gain, *risk.estimate.to_dict().values())
                 each["expected"] = dict(zip(("value", "low", "high"), ends, strict=True))
-            value = actual.get(each["name"], math.nan)
+            model = verdict.candidate(each["name"]).model
+            value = _actual_metric(model, X_target, y_target, scorers[name])
             each["actual"] = None if math.isnan(value) else _turned(is_gain, value)[0]
         measure = "accuracy" if is_gain else NAMES[scorers[name]]
         found.append({"name": name, "measure": measure, "candidates": candidates})
     return found
 
 
+def _actual_metric(model: Any, X_target: Any, y_target: Any, scoring: str) -> float:
+    """Return a metric on the deployment rows whose label is known; NaN without any."""
+    if y_target is None:
+        return math.nan
+    classes = model.classes_ if is_classifier(model) else None
+    labels, known = _codes(y_target, classes)
+    if not known.any():
+        return math.nan
+    measure = find_measure(scoring, None, model)
+    return value_of(measure, model, X_target[known], labels[known], classes)
+
+
 def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
     """Return a loss, and the ends of its interval, as the gain that it leaves."""
     return [1 - value, *(1 - each for each in ends[::-1])] if is_gain else [value, *ends]
+
+
+def _actual(losses: np.ndarray, measure: Measure, confidence: float) -> Actual:
+    """Return a mean loss with its interval: Wilson's for a share of errors, else Student's."""
+    n, mean, level = losses.size, float(losses.mean()), (1 + confidence) / 2
+    if measure.bounds[1] == 1:
+        z = float(ndtri(level))
+        middle, scale = (mean + z * z / (2 * n)) / (1 + z * z / n), z / (1 + z * z / n)
+        half = scale * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+        return Actual(mean, math.sqrt(mean * (1 - mean) / n), middle - half, middle + half, n)
+    error = float(losses.std(ddof=1)) / math.sqrt(n)
+    half = float(stdtrit(n - 1, level)) * error
+    low, high = max(measure.bounds[0], mean - half), mean + half
+    if not measure.root:
+        return Actual(mean, error, low, high, n)
+    root = math.sqrt(mean)
+    return Actual(root, error / (2 * root) if root else 0.0, math.sqrt(low), math.sqrt(high), n)
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -86,6 +87,12 @@ _FILES = {
     "--lam", type=click.FloatRange(0, 1), metavar="X", help="Fix lam.  [default: tuned]"
 )
 @options.option("--alpha", type=float, metavar="X", help="Fix alpha.  [default: tuned]")
+@options.option(
+    "--worthwhile",
+    type=click.FloatRange(0, max_open=True),
+    metavar="X",
+    help="Smallest gain worth having, in units of the metric.  [default: 2 % of it]",
+)
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
@@ -220,7 +227,7 @@ class Job:
             click.launch(str(Path(self.files["report"]).absolute()))
 
     def _text(self, now: str, known: str) -> str:
-        actual, verdict = _actual_block(self.adaptation), self.adaptation.verdict
+        actual, verdict = _actual_block(self.result), self.adaptation.verdict
         parts = [
             _verdict_block(self.adaptation, self.session.out),
             *([f"{known}\n{actual}"] if actual else []),
@@ -340,39 +347,18 @@ def _files_block(files: Mapping[str, str], used: Candidate) -> str:
     )
 
 
-def _actual_block(adaptation: Adaptation) -> str | None:
-    """Return the actual errors, where the labels of the deployment are known."""
-    verdict, actual = adaptation.verdict, adaptation.actual
-    if actual is None:
+def _actual_block(result: dict[str, Any]) -> str | None:
+    """Return the actual errors, and whether they are as expected, where labels are known."""
+    from weighbridge.verdict import StoredResult, agreement
+
+    facts = StoredResult(result)
+    if not facts.actual:
         return None
-    numbers = verdict.numbers
-    parts, outside = [], []
-    for candidate in verdict.candidates:
-        truth, expected = actual[candidate.name], candidate.risk.estimate
-        parts.append(f"{candidate.name} {numbers.value(truth)}")
-        if expected is not None and not expected.low <= truth <= expected.high:
-            outside.append(candidate.name)
-    judged = [each for each in verdict.candidates if each.risk.estimate is not None]
-    return "\n".join(_actual_lines(parts, outside, len(judged)))
-
-
-def _actual_lines(parts: list[str], outside: list[str], n_judged: int) -> list[str]:
-    """Lay the errors out, and say which intervals held, whatever the answer is."""
-    lines, line = [], "    actual error "
-    for part in parts:
-        if len(line) + 3 + len(part) > 80:
-            lines.append(line)
-            line = " " * 17
-        line += f"  {part}"
-    lines.append(line)
-    if not n_judged:
-        said = "no error was predicted, so there is no interval to check"
-    elif not outside:
-        said = "every one is inside its interval" if n_judged > 1 else "it is inside its interval"
-    else:
-        others = "; the others are inside" * (len(outside) < n_judged)
-        said = f"outside its interval: {', '.join(outside)}{others}"
-    return [*lines, " " * 19 + said]
+    # what belongs together stays on one line
+    listed = [f"{name} {facts.numbers.value(each.value)}" for name, each in facts.actual.items()]
+    told = "  ".join(each.replace(" ", "\xa0") for each in listed)
+    lines = fill(told, 80, initial_indent="    actual error   ", subsequent_indent=" " * 19)
+    return f"{lines}\n{' ' * 19}{agreement(facts)}".replace("\xa0", " ")
 
 
 def _bytes_text(size: int) -> str:

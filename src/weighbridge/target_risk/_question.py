@@ -144,6 +144,7 @@ class Question:
     loss: Any = None
     method: str = CALIBRATED
     candidates: Any = None
+    worthwhile: float | None = None
     confidence: float = 0.95
     cv: int = 5
     n_jobs: int | None = None

@@ -1,9 +1,13 @@
 """Whether weighting is worth it: five questions, answered in words and numbers."""
 
 from weighbridge.verdict._assess import Workload, assess, assess_models
+from weighbridge.verdict._judgement import knowing
 from weighbridge.verdict._page_words import (
     StoredResult,
     actual_words,
+    agreement,
+    assumption_words,
+    candidate_cells,
     cards,
     expect_words,
     metric_table,
@@ -11,7 +15,7 @@ from weighbridge.verdict._page_words import (
     stored_estimate,
 )
 from weighbridge.verdict._verdict import Candidate, Verdict, text_table, verdict_parts
-from weighbridge.verdict._words import Answer
+from weighbridge.verdict._words import PROCEDURE, Actual, Answer
 
 # Public names; the others serve the packages above.
 __all__ = ["Answer", "Candidate", "Verdict", "assess"]

@@ -9,8 +9,16 @@ from functools import cached_property
 from typing import Any
 
 from weighbridge._findings import Estimate, Numbers, percent, signed
-from weighbridge.verdict._words import ROLES, overlap_evidence, shift_evidence
+from weighbridge.verdict._words import (
+    PROBABLY,
+    ROLES,
+    are_apart,
+    assumption,
+    overlap_evidence,
+    shift_evidence,
+)
 
+DASH = "–"
 # Differences below this are of no concern, and the features that a sentence names.
 _BALANCED = 0.1
 _NAMED = 3
@@ -48,6 +56,9 @@ class StoredResult:
         self.overlap: dict[str, Any] = result.get("overlap") or {}
         self.expect: dict[str, Any] = result.get("expect") or {}
         self.candidates: list[dict[str, Any]] = self.expect.get("candidates") or []
+        constant = self.expect.get("constant")
+        # the comparison: what was tried, and a guess that looks at no feature
+        self.rows = [*self.candidates, *([constant] if constant else [])]
 
     @property
     def used(self) -> dict[str, Any] | None:
@@ -67,17 +78,13 @@ class StoredResult:
     @cached_property
     def numbers(self) -> Numbers:
         """How errors and changes are written; only where something was expected."""
-        none = self.candidate("none") or {}
-        error = none.get("error")
-        typical = self.expect.get("training") if error is None else error["value"]
-        losses, changes = (
-            [
-                None if each[part] is None else stored_estimate(each[part])
-                for each in self.candidates
-            ]
-            for part in ("error", "change")
-        )
-        return Numbers(self.expect["measure"], typical or 0.0, losses, changes)
+        return numbers_of(self.expect)
+
+    @cached_property
+    def actual(self) -> dict[str, Estimate]:
+        """The actual errors, where labels of the deployment are known."""
+        found = self.expect.get("actual") or {}
+        return {name: stored_estimate(each) for name, each in found.items()}
 
     @property
     def confidence(self) -> str:
@@ -93,7 +100,7 @@ class StoredResult:
 
     def candidate(self, name: str | None) -> dict[str, Any] | None:
         """Return a candidate by name."""
-        return next((each for each in self.candidates if each["name"] == name), None)
+        return next((each for each in self.rows if each["name"] == name), None)
 
     @property
     def mixture(self) -> list[list[float]]:
@@ -104,13 +111,12 @@ class StoredResult:
         """Return the first finding of a code."""
         return next((each for each in self.findings if each["code"] == code), None)
 
-    def is_inside(self, name: str) -> bool | None:
-        """Whether an actual error lies in its interval; None where there is no interval."""
-        candidate = self.candidate(name) or {}
-        error, actual = candidate.get("error"), (self.expect.get("actual") or {}).get(name)
+    def agrees(self, name: str) -> bool | None:
+        """Whether an actual error agrees with the expected one; None where there is none."""
+        error, actual = (self.candidate(name) or {}).get("error"), self.actual.get(name)
         if error is None or actual is None:
             return None
-        return bool(error["low"] <= actual <= error["high"])
+        return not are_apart(actual, stored_estimate(error))
 
 
 def stored_estimate(numbers: dict[str, float]) -> Estimate:
@@ -141,6 +147,38 @@ def metric_table(expect: dict[str, Any], used: dict[str, str]) -> list[list[str]
     return rows
 
 
+def numbers_of(expect: dict[str, Any]) -> Numbers:
+    """Return how errors and changes of a comparison are written."""
+    losses, changes = (
+        [each[part] and stored_estimate(each[part]) for each in expect["candidates"]]
+        for part in ("error", "change")
+    )
+    typical = expect["training"] if losses[0] is None else losses[0].value
+    return Numbers(expect["measure"], typical or 0.0, losses, changes)
+
+
+def candidate_cells(candidate: dict[str, Any], numbers: Numbers) -> list[str]:
+    """Return a row of the comparison behind its name: weighting, loss, change, effective rows."""
+    mixed, lam, alpha = (
+        len(candidate.get("mixture") or []) > 1,
+        candidate["lam"],
+        candidate["alpha"],
+    )
+    own = DASH if candidate["name"] == "constant" else candidate["literature"].partition("(")[0]
+    error, change = (
+        candidate[part] and stored_estimate(candidate[part]) for part in ("error", "change")
+    )
+    return [
+        "mix" if mixed else own if lam is None else f"{lam:.2f}",
+        DASH if mixed or alpha is None else f"{alpha:.2f}",
+        "withheld" if error is None else numbers.value(error.value),
+        DASH if error is None else numbers.span(error),
+        DASH if change is None else numbers.change(change.value),
+        DASH if change is None else numbers.change_span(change),
+        DASH if candidate["worth"] is None else f"{candidate['worth']:,.0f}",
+    ]
+
+
 @dataclass(frozen=True)
 class Card:
     """One answer as it is shown."""
@@ -163,7 +201,7 @@ def cards(facts: StoredResult) -> list[Card]:
         answer = answers.get(question)
         if answer is not None:
             word, evidence, advice = (answer[part] or "" for part in ("word", "evidence", "advice"))
-            state = _state(question, word, facts)
+            state = answer.get("role") or ROLES.get((question, word), "neutral")
             signs = _SIGNS[state]
             found.append(Card(asked, word, evidence, advice, f"#{section}", state, *signs))
     return found
@@ -184,20 +222,6 @@ def _without_label(facts: StoredResult) -> dict[str, dict[str, str]]:
     return found
 
 
-def _state(question: str, word: str, facts: StoredResult) -> str:
-    role = ROLES.get((question, word))
-    if question == "expect" and role is None:
-        used = facts.used or {}
-        return "caution" if used.get("state") == "flagged" and not _no_shift(facts) else "neutral"
-    if question == "weighting" and role != "stop" and _no_shift(facts):
-        return "neutral"  # there was nothing to gain, so no gain is no disappointment
-    return role or "neutral"
-
-
-def _no_shift(facts: StoredResult) -> bool:
-    return facts.shift.get("word") == "none"
-
-
 def page_words(
     facts: StoredResult, rows: Sequence[Any], shown: str | None, surface: Any
 ) -> dict[str, list[str]]:
@@ -215,14 +239,12 @@ def expect_words(facts: StoredResult) -> list[str]:
     if facts.shift.get("word") == "none":
         return [
             "No shift was found, so the error in training is the best forecast: "
-            f"{_training(facts)} with the unweighted model. Nothing needs to be weighted."
+            f"{_training(facts)} with the unweighted model. Nothing needs to be weighted.",
+            *_said(facts, "WB505"),
         ]
-    words = [_expected(facts) + _changed(facts)]
-    if facts.used.get("state") == "flagged":
-        words.append(
-            "Treat these as rough figures: the overlap is thin, and intervals may be too short."
-        )
-    return words + _close(facts)
+    rough = ["These are rough figures."] if facts.used.get("state") == "flagged" else []
+    found = _said(facts, "WB505") + _said(facts, "WB501")
+    return [_expected(facts) + _changed(facts), *rough, *found]
 
 
 def _withheld(facts: StoredResult) -> str:
@@ -235,75 +257,68 @@ def _withheld(facts: StoredResult) -> str:
 
 
 def _training(facts: StoredResult) -> str:
-    numbers = facts.numbers
-    named = "an error of" if numbers.is_share else f"an error ({numbers.measure}) of"
-    return f"{named} {numbers.value(facts.expect['training'])}"
+    return f"an {facts.numbers.loss} of {facts.numbers.value(facts.expect['training'])}"
 
 
 def _expected(facts: StoredResult) -> str:
     used, numbers = facts.used, facts.numbers
     assert used is not None
     found = stored_estimate(used["error"])
+    start = "Without weights" if facts.use == "none" else f"With the {facts.use} weighting"
     return (
-        f"{_with(used['name']).capitalize()} the {numbers.noun} in deployment is "
+        f"{start} the {numbers.noun} in deployment is "
         f"{numbers.value(found.value)}; the {facts.confidence} interval runs from "
         f"{numbers.value(found.low)} to {numbers.value(found.high)}. "
     )
 
 
-def _with(name: str) -> str:
-    return "without weights" if name == "none" else f"with the {name} weighting"
-
-
 def _changed(facts: StoredResult) -> str:
-    none, numbers = facts.candidate("none"), facts.numbers
-    weighted = facts.used if facts.use != "none" else facts.candidate("tuned")
-    if weighted is None and len(facts.candidates) > 1:
-        weighted = facts.candidates[-1]
-    if weighted is None or weighted.get("change") is None or none is None:
+    """Return what weighting changes, as its answer says."""
+    none, answer = facts.candidate("none"), facts.answers.get("weighting")
+    if answer is None or none is None or len(facts.candidates) == 1:
         return ""
-    if facts.use == "none" and facts.is_none(weighted["name"]):
-        return "The search for a weighting chose no weights either."
-    change = stored_estimate(weighted["change"])
-    size = f"{numbers.change(change.value)}{numbers.unit}"
-    span = f"({numbers.change(change.low)} to {numbers.change(change.high)})"
     if facts.use == "none":
-        return (
-            f"The {weighted['name']} weighting would change it by {size} {span} on the same rows: "
-            "no gain that these data can show."
-        )
-    words = (
-        "" if change.high < 0 else "; the interval reaches zero, so the gain is likely, not certain"
-    )
+        return f"Weighting, on the same rows: {answer['word']}, {answer['evidence']}."
+    likely = ", a gain that is likely, not certain" if answer["word"] == PROBABLY else ""
     return (
-        f"Without weights it would be {numbers.value(none['error']['value'])}: a change of {size} "
-        f"{span} on the same rows{words}."
+        f"Without weights it would be {facts.numbers.value(none['error']['value'])}; the change on "
+        f"the same rows is {answer['evidence']}{likely}."
     )
 
 
-def _close(facts: StoredResult) -> list[str]:
-    finding = facts.finding("WB501")
+def _said(facts: StoredResult, code: str) -> list[str]:
+    finding = facts.finding(code)
     if finding is None:
         return []
     return [f"{finding['message'][:1].upper()}{finding['message'][1:]} {finding['help']}"]
 
 
+def agreement(facts: StoredResult) -> str:
+    """Say whether actual errors agree with the expected ones, where there are both."""
+    agree = {name: facts.agrees(name) for name in facts.actual}
+    known = [each for each in agree.values() if each is not None]
+    if not known:
+        return "no error was expected, so there is nothing to compare it with"
+    if all(known):
+        return f"{'each' if len(known) > 1 else 'it'} agrees with the expected one"
+    missed = ", ".join(name for name, each in agree.items() if each is False)
+    return f"far from the expected one: {missed}{'; the others agree' * any(known)}"
+
+
 def actual_words(facts: StoredResult) -> str:
-    """Return whether the intervals held, where the deployment labels are known."""
-    actual = facts.expect.get("actual")
-    if not actual:
-        return ""
-    numbers = facts.numbers
-    listed = ", ".join(f"{name} {numbers.value(value)}" for name, value in actual.items())
-    inside = [facts.is_inside(name) for name in actual]
-    known = [each for each in inside if each is not None]
-    held = f"{sum(known)} of {len(known)} lie inside their intervals" if known else ""
-    if known and all(known):
-        held = "each lies inside its interval"
+    """Return whether the actual errors are as expected, where deployment labels are known."""
     return (
-        "The deployment labels are known here. weighbridge did not use them for fitting or "
-        f"choosing. Actual error: {listed}" + (f"; {held}." if held else ".")
+        "Deployment labels are known here. weighbridge did not use them for fitting or choosing. "
+        f"Actual errors beside the expected ones: {agreement(facts)}."
     )
+
+
+def assumption_words(facts: StoredResult) -> str:
+    """Return what every figure of the page rests on."""
+    role = (facts.answers.get("expect") or {}).get("role") or ""
+    known = bool(facts.actual)
+    check = "" if known else " Only deployment labels can check it."
+    return f"Assumed: {assumption(role, is_known=known)}.{check}"
 
 
 def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) -> list[str]:

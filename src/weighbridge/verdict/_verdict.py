@@ -9,13 +9,13 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
+from weighbridge.verdict._page_words import candidate_cells, numbers_of
+from weighbridge.verdict._words import PROCEDURE, assumption
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
     from weighbridge.target_risk import RiskEstimate
     from weighbridge.verdict._words import Answer
-
-_DASH = "–"
 
 
 class AnswerParts(NamedTuple):
@@ -24,7 +24,7 @@ class AnswerParts(NamedTuple):
     before: str
     word: str
     after: str
-    role: str | None  # good, caution, stop
+    role: str  # neutral, good, caution, stop
 
 
 class VerdictParts(NamedTuple):
@@ -36,10 +36,13 @@ class VerdictParts(NamedTuple):
 
 
 def verdict_parts(verdict: Verdict) -> VerdictParts:
-    """Return the sentence, the five answers and the comparison."""
+    """Return the sentence, the five answers with what they rest on, and the comparison."""
     width = max(len(each.word) for each in verdict.answers) + 2
     table = _table(verdict) if len(verdict.candidates) > 1 else []
     answers = [_answer_parts(each, width) for each in verdict.answers]
+    assumed = assumption(verdict.answer("expect").role, is_known=bool(verdict._judgement.actual))
+    assumed = fill(assumed, 78 - 11).replace("\n", "\n" + " " * 13)
+    answers.append(AnswerParts(f"  {'Assumed':<11}", "", assumed, "neutral"))
     return VerdictParts(verdict.sentence, answers, "\n".join(table))
 
 
@@ -47,7 +50,7 @@ def _answer_parts(answer: Answer, width: int) -> AnswerParts:
     evidence = fill(answer.evidence, 78 - 13 - width) if answer.evidence else ""
     after = " " * (width - len(answer.word)) + evidence.replace("\n", "\n" + " " * (13 + width))
     return AnswerParts(
-        f"  {answer.question.capitalize():<11}", answer.word, after.rstrip(), answer._role
+        f"  {answer.question.capitalize():<11}", answer.word, after.rstrip(), answer.role
     )
 
 
@@ -59,23 +62,32 @@ def verdict_text(verdict: Verdict) -> str:
         fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
         for finding in verdict.findings
     ]
-    blocks = [parts.sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
+    sentence = fill(parts.sentence, 80)
+    blocks = [sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
     return "\n\n".join(blocks)
 
 
 def _table(verdict: Verdict) -> list[str]:
-    rows = [_cells(each, verdict) for each in verdict.candidates]
-    heads = (
-        "weighting",
-        "lam",
-        "alpha",
-        verdict.measure,
-        f"{100 * verdict.confidence:g} %",
-        "change",
-        f"{100 * verdict.confidence:g} %",
-        "eff. rows",
-    )
-    return text_table([heads, *rows])
+    numbers, mark, share = verdict.numbers, {verdict.use: " *"}, f"{100 * verdict.confidence:g} %"
+    heads = ("weighting", "lam", "alpha", verdict.measure, share, "change", share, "eff. rows")
+    rows: list[tuple[str, ...]] = [
+        (each.name + mark.get(each.name, ""), *candidate_cells(each.to_dict(), numbers))
+        for each in verdict.candidates
+        if each.same_as is None
+    ]
+    if verdict.constant is not None:  # what is far larger than all others would widen the table
+        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        guess = ("constant", *candidate_cells(verdict.constant.to_dict(), numbers))
+        widths[3] = max(widths[3], len(guess[3]))
+        fits = zip(guess, widths, strict=True)
+        rows.append(tuple(cell if len(cell) <= width else "–" for cell, width in fits))
+    lines = text_table([heads, *rows])
+    for each in verdict.candidates:
+        same = [other.name for other in verdict.candidates if other.same_as == each.name]
+        lines += [f"  same weights, one row: {' = '.join([each.name, *same])}"] * bool(same)
+    if verdict.constant is not None:
+        lines.append(f"  constant: always predicts the {verdict.constant.literature} of training")
+    return lines
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -86,21 +98,8 @@ def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
         lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+    lines.append(f"  {PROCEDURE}")
     return lines
-
-
-def _cells(candidate: Candidate, verdict: Verdict) -> tuple[str, ...]:
-    risk, change, numbers = candidate.risk.estimate, candidate.change, verdict.numbers
-    mark = " *" if candidate.name == verdict.use else ""
-    mixed = len(candidate.mixture) > 1
-    own = candidate.literature.partition("(")[0]
-    lam = "mix" if mixed else own if candidate.lam is None else f"{candidate.lam:.2f}"
-    alpha = _DASH if mixed or candidate.alpha is None else f"{candidate.alpha:.2f}"
-    shown = ("withheld", "") if risk is None else (numbers.value(risk.value), numbers.span(risk))
-    paired = (_DASH, "")
-    if change is not None:
-        paired = (numbers.change(change.value), numbers.change_span(change))
-    return (candidate.name + mark, lam, alpha, *shown, *paired, f"{candidate.worth:,.0f}")
 
 
 def verdict_html(verdict: Verdict) -> str:
@@ -111,7 +110,9 @@ def verdict_html(verdict: Verdict) -> str:
         f"<br><i>{escape(each.advice)}</i></td></tr>"
         for each in verdict.answers
     )
-    body = f"<table>{cards}</table><pre>{escape(verdict_parts(verdict).comparison)}</pre>"
+    parts = verdict_parts(verdict)
+    assumed = f"<p>Assumed: {escape(parts.answers[-1].after)}.</p>"
+    body = f"<table>{cards}</table>{assumed}<pre>{escape(parts.comparison)}</pre>"
     return notebook_card(verdict.sentence, body, verdict.findings)
 
 
@@ -138,6 +139,9 @@ class Candidate:
         lam, alpha and share of every weighting that the model on all rows is an average of; `lam`,
         `alpha` and `worth` are those of the one with the largest share. Empty for your own
         weighting.
+    same_as : str or None
+        Name of the candidate with the same weights that stands for this one in the comparison. Both
+        fit the same model, and yet their risks differ: those are of the whole procedure.
     model : fitted estimator
         The candidate, fitted on all source rows.
 
@@ -160,6 +164,7 @@ class Candidate:
     change: Estimate | None
     worth: float
     mixture: tuple[tuple[float, float, float], ...]
+    same_as: str | None = None
     model: Any = field(default=None, repr=False, compare=False)
     # probabilities or predictions for each source row, by the model that did not see it
     _held_out: Any = field(default=None, repr=False, compare=False)
@@ -183,6 +188,7 @@ class Candidate:
             "state": self.risk.state,
             "worth": self.worth,
             "mixture": [list(part) for part in self.mixture],
+            "same_as": self.same_as,
         }
 
 
@@ -210,6 +216,11 @@ class Verdict(Record):
         What to know, each with a remedy.
     model : fitted estimator
         The candidate to use, fitted on all source rows.
+    constant : Candidate or None
+        A guess that looks at no feature (the most frequent class, or the mean), assessed on the
+        same rows and folds; None where nothing is estimated.
+    worthwhile : float
+        The smallest gain worth having, in units of the loss.
 
     Examples
     --------
@@ -231,6 +242,10 @@ class Verdict(Record):
     report: ShiftReport
     findings: tuple[Finding, ...]
     model: Any
+    constant: Candidate | None = None
+    worthwhile: float = 0.0
+    # its words before they are sentences
+    _judgement: Any = field(default=None, repr=False, compare=False)
     # what pictures are drawn from: the samples with their ratio and folds, and the diagnosis
     _problem: Any = field(default=None, repr=False, compare=False)
     _diagnosis: Any = field(default=None, repr=False, compare=False)
@@ -259,7 +274,7 @@ class Verdict(Record):
 
     @property
     def matters(self) -> str:
-        """Will the unweighted model be worse in deployment? yes, no or unknown."""
+        """Will the unweighted model be worse in deployment? yes, no, cannot tell or unknown."""
         return self.answer("matters").word
 
     @property
@@ -269,7 +284,7 @@ class Verdict(Record):
 
     @property
     def weighting(self) -> str:
-        """Does weighting help? helps, no gain or unknown."""
+        """Does weighting help? helps, probably helps, no gain or unknown."""
         return self.answer("weighting").word
 
     @property
@@ -281,10 +296,7 @@ class Verdict(Record):
     @property
     def numbers(self) -> Numbers:
         """How losses and changes are written."""
-        none = self.candidate("none").risk
-        losses = [each.risk.estimate for each in self.candidates]
-        changes = [each.change for each in self.candidates]
-        return Numbers(self.measure, (none.estimate or none.training).value, losses, changes)
+        return numbers_of(self._expect())
 
     def candidate(self, name: str) -> Candidate:
         """Return one of the candidates.
@@ -309,7 +321,6 @@ class Verdict(Record):
         dict
             Without NaN or infinity: None stands for what is not known or withheld.
         """
-        none = self.candidate("none").risk
         report = self.report.to_dict()
         return {
             "verdict": {
@@ -321,13 +332,20 @@ class Verdict(Record):
             "shift": report["shift"],
             "overlap": report["overlap"],
             "expect": {
-                "measure": self.measure,
+                **self._expect(),
                 "confidence": self.confidence,
-                "training": none.training.value,
-                "candidates": [each.to_dict() for each in self.candidates],
+                "constant": None if self.constant is None else self.constant.to_dict(),
+                "worthwhile": self.worthwhile,
                 "withheld": "WB302" if self.overlap == BROKEN else None,
             },
             "findings": [each.to_dict() for each in self.findings],
+        }
+
+    def _expect(self) -> dict[str, Any]:
+        return {
+            "measure": self.measure,
+            "training": self.candidate("none").risk.training.value,
+            "candidates": [each.to_dict() for each in self.candidates],
         }
 
     def __str__(self) -> str:
