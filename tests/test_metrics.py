@@ -286,7 +286,7 @@ def test_a_metric_without_a_value_is_none_and_the_verdict_has_a_loss_anyway():
     (auc,) = result.metrics
     assert auc["candidates"][0]["actual"] is None
     assert result.metric == "error"
-    assert result.actual["none"] >= 0
+    assert result.actual["none"].value >= 0
     assert "AUC" in render(result.to_dict())
 
 

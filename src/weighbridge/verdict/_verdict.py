@@ -81,7 +81,7 @@ def _table(verdict: Verdict) -> list[str]:
         widths[3] = max(widths[3], len(guess[3]))
         fits = zip(guess, widths, strict=True)
         rows.append(tuple(cell if len(cell) <= width else "–" for cell, width in fits))
-    lines = text_table([heads, *rows])
+    lines = [*text_table([heads, *rows]), f"  {PROCEDURE}"]
     for each in verdict.candidates:
         same = [other.name for other in verdict.candidates if other.same_as == each.name]
         lines += [f"  same weights, one row: {' = '.join([each.name, *same])}"] * bool(same)
@@ -98,7 +98,6 @@ def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
         lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
-    lines.append(f"  {PROCEDURE}")
     return lines
 
 
