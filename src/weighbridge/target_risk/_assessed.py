@@ -26,6 +26,7 @@ from weighbridge._findings import (
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import answer_of, respond
 from weighbridge.ratios import outside_support
+from weighbridge.target_risk._held_out import HeldOut, Procedure
 from weighbridge.target_risk._influence import (
     Influence,
     calibrated_confidence,
@@ -47,7 +48,7 @@ from weighbridge.target_risk._risk_estimate import (
 )
 
 if TYPE_CHECKING:
-    from weighbridge.target_risk._held_out import HeldOut, Procedure, Response, Step
+    from weighbridge.target_risk._held_out import Response, Step
     from weighbridge.target_risk._problem import RiskProblem
 
 
@@ -73,6 +74,7 @@ class Assessed(NamedTuple):
     training: Influence | None = None
     model: Any = None
     responses: HeldOut | None = None
+    said: dict[str, HeldOut] | None = None
 
 
 def paired_change(other: Assessed, baseline: Assessed) -> Estimate | None:
@@ -104,7 +106,30 @@ def assess_procedures(
         found = problem.held_out(estimators, responses, finals=finals, step=step)
         if measure.row_loss is None:
             return [_of_whole(each, problem, measure, overlap) for each in found]
-        return _of_rows(found, problem, measure, overlap)
+        assessed = _of_rows(found, problem, measure, overlap)
+    return [one._replace(said=each.said) for one, each in zip(assessed, found, strict=True)]
+
+
+def assess_part(
+    assessed: Assessed,
+    part: RiskProblem,
+    measure: Measure,
+    target_rows: np.ndarray,
+    n_parameters: int,
+) -> RiskEstimate:
+    """Assess a procedure on some of the target rows by what its models have said; none is fitted."""
+    assert assessed.said is not None
+    said = {
+        name: HeldOut(
+            each.at_source, [at[target_rows] for at in each.at_target], each.of_final[target_rows]
+        )
+        for name, each in assessed.said.items()
+    }
+    outside = outside_support(part.rows.X, part.X_target).share
+    overlap = judge_weights(part.shares, outside, n_parameters)
+    with one_thread():
+        (found,) = _of_rows([Procedure(said, assessed.model)], part, measure, overlap)
+    return found.risk
 
 
 def _responses(estimator: Any, measure: Measure, problem: RiskProblem) -> dict[str, Response]:

@@ -15,12 +15,20 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
+from weighbridge._data import (
+    FEWEST_ROWS,
+    FloatArray,
+    check_sample_weight,
+    take_rows,
+    to_numpy,
+    unmasked,
+)
 from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows
 from weighbridge.ratios import (
     check_ratio,
+    covered_rows,
     fit_ratio,
     is_fitted,
     source_log_ratio,
@@ -119,6 +127,20 @@ class RiskProblem:
     def features(self) -> Features:
         """What labels and ratio are smoothed by."""
         return Features(self.rows.X, self.X_target)
+
+    @cached_property
+    def covered(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """The target rows that were looked at, and which of them the source covers."""
+        return covered_rows(self.rows.X, self.X_target)
+
+    def on_part(self, estimator: Any, target_rows: npt.NDArray[np.intp]) -> RiskProblem:
+        """Return the same source rows and folds with some of the target rows, and their ratio."""
+        rows, X_target = self.rows, take_rows(self.X_target, target_rows)
+        part = RiskProblem(
+            estimator, rows.X, rows.y, X_target, rows.sample_weight, self.question
+        )
+        part.fold = self.fold
+        return part
 
     @cached_property
     def labels(self) -> PlausibleLabels:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from weighbridge.verdict._words import Answer
 
 _DASH = "–"
+WITHHELD = "withheld"
 
 
 class AnswerParts(NamedTuple):
@@ -107,6 +108,19 @@ def verdict_html(verdict: Verdict) -> str:
     )
     body = f"<table>{cards}</table><pre>{escape(verdict_parts(verdict).comparison)}</pre>"
     return notebook_card(verdict.sentence, body, verdict.findings)
+
+
+def _covered(verdict: Verdict) -> dict[str, Any] | None:
+    """Return what is known of the target rows in the source's support, where that is all."""
+    if verdict.covered_share is None:
+        return None
+    risk = verdict.covered
+    estimate = None if risk is None else risk.estimate
+    return {
+        "share": verdict.covered_share,
+        "error": None if estimate is None else estimate.to_dict(),
+        "state": WITHHELD if risk is None else risk.state,
+    }
 
 
 @dataclass(frozen=True)
@@ -204,6 +218,11 @@ class Verdict(Record):
         What to know, each with a remedy.
     model : fitted estimator
         The candidate to use, fitted on all source rows.
+    covered : RiskEstimate or None
+        Where overlap is broken: expected loss of the unweighted model on the target rows that lie
+        in the source's support. None elsewhere, and for fewer than 50 such rows or a tenth.
+    covered_share : float or None
+        Where overlap is broken: the share of these rows.
 
     Examples
     --------
@@ -225,6 +244,8 @@ class Verdict(Record):
     report: ShiftReport
     findings: tuple[Finding, ...]
     model: Any
+    covered: RiskEstimate | None = None
+    covered_share: float | None = None
     # what pictures are drawn from: the samples with their ratio and folds, and the diagnosis
     _problem: Any = field(default=None, repr=False, compare=False)
     _diagnosis: Any = field(default=None, repr=False, compare=False)
@@ -318,6 +339,7 @@ class Verdict(Record):
                 "training": none.training.value,
                 "candidates": [each.to_dict() for each in self.candidates],
                 "withheld": "WB302" if self.overlap == BROKEN else None,
+                "covered": _covered(self),
             },
             "findings": [each.to_dict() for each in self.findings],
         }
