@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
+from scipy.stats import binomtest
+from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -18,10 +20,12 @@ from sklearn.preprocessing import FunctionTransformer
 from weighbridge import ImportanceWeighted, adapt
 from weighbridge._findings import Stages
 from weighbridge.adaptation import Settings, load_model, run
+from weighbridge.adaptation._adapt import METRICS
+from weighbridge.adaptation._result import _actual
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
-from weighbridge.target_risk import Question
+from weighbridge.target_risk import Question, find_measure
 from weighbridge.verdict import assess_models
 
 SCHEMA = json.loads(
@@ -126,7 +130,7 @@ def test_labels_of_the_deployment_change_nothing_but_the_actual_error(lines, bli
     assert "WB116" in [finding.code for finding in seeing.findings]
     assert str(blind.verdict) == str(seeing.verdict)
     error = deploy["y"] - seeing.model.predict(deploy[["x"]])
-    assert seeing.actual[seeing.verdict.use] == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert seeing.actual[seeing.verdict.use].value == pytest.approx(np.sqrt(np.mean(error**2)))
 
 
 @pytest.mark.parametrize("metric", ["log_loss", more("error"), more("brier")])
@@ -142,7 +146,30 @@ def test_actual_errors_where_a_class_was_not_in_training(metric):
         "log_loss": -np.log(chances[np.arange(y.size), y]).mean(),
         "brier": np.mean((chances[:, 1] - y) ** 2),
     }
-    assert found.actual[found.verdict.use] == pytest.approx(by_hand[metric])
+    assert found.actual[found.verdict.use].value == pytest.approx(by_hand[metric])
+
+
+@pytest.mark.parametrize("metric", ["error", "rmse", "mae"])
+def test_the_interval_of_an_actual_error_is_wilsons_for_shares_and_students_for_means(metric):
+    rng = np.random.default_rng(3)
+    losses = rng.random(60) < 0.2 if metric == "error" else rng.exponential(size=60)
+    model = LogisticRegression() if metric == "error" else LinearRegression()
+    task = "classification" if metric == "error" else "regression"
+    found = _actual(losses.astype(float), find_measure(METRICS[task][metric], None, model), 0.9)
+    if metric == "error":
+        ends = binomtest(int(losses.sum()), 60).proportion_ci(0.9, method="wilson")
+    else:
+        ends = student.interval(0.9, 59, losses.mean(), losses.std(ddof=1) / np.sqrt(60))
+    if metric == "rmse":
+        ends = np.sqrt(ends)
+    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=1e-12)
+    assert found.rows == 60
+
+
+def test_one_labelled_row_leaves_no_upper_end_to_a_mean():
+    measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
+    stored = _actual(np.array([3.0]), measure, 0.95).to_dict()
+    assert stored == {"value": 3.0, "low": 0.0, "high": None, "rows": 1}
 
 
 @pytest.mark.more

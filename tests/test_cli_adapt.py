@@ -166,7 +166,7 @@ def test_labels_of_the_deployment_are_used_for_the_last_lines_only(here, tmp_pat
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
     plain = json.loads((here / "weighbridge-out" / "result.json").read_text())
     for name, actual in stored["expect"]["actual"].items():
-        assert float(shown[name]) == pytest.approx(100 * actual, abs=0.05)
+        assert float(shown[name]) == pytest.approx(100 * actual["value"], abs=0.05)
     assert stored["verdict"] == plain["verdict"]
     assert stored["expect"]["candidates"] == plain["expect"]["candidates"]
 

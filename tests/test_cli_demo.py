@@ -51,7 +51,7 @@ def test_it_says_of_every_weighting_whether_the_truth_is_inside_its_interval(her
     shown = dict(re.findall(rf"({'|'.join(NAMES)}) ([\d.]+) %", block))
     inside = []
     for candidate in result["expect"]["candidates"]:
-        truth, expected = actual[candidate["name"]], candidate["error"]
+        truth, expected = actual[candidate["name"]]["value"], candidate["error"]
         # one decimal is shown; a truth in the middle may be rounded either way
         assert float(shown[candidate["name"]]) == pytest.approx(100 * truth, abs=0.05 + 1e-9)
         inside.append(expected["low"] <= truth <= expected["high"])

@@ -242,7 +242,7 @@ def test_comparison_has_the_numbers_of_the_result_rounded():
         if moved is not None:
             assert row[6] == f"{change(moved['low'])} – {change(moved['high'])}"
         assert row[7] == f"{candidate['worth']:,.0f}"
-        actual = result["expect"]["actual"][candidate["name"]]
+        actual = result["expect"]["actual"][candidate["name"]]["value"]
         assert row[8] == percent(actual)
         assert row[9] == ("yes" if error["low"] <= actual <= error["high"] else "no")
 

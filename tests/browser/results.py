@@ -99,7 +99,10 @@ def demo():
     result = helps()
     result["command"] = "demo"
     result["expect"]["actual"] = {
-        each["name"]: 0.37 + 0.01 * k for k, each in enumerate(result["expect"]["candidates"])
+        each["name"]: {"value": truth, "low": truth - 0.02, "high": truth + 0.02, "rows": 2000}
+        for each, truth in zip(
+            result["expect"]["candidates"], (0.37, 0.38, 0.39, 0.4, 0.41), strict=True
+        )
     }
     result["pictures"]["bridge"] = bridge(searched=True)
     return result

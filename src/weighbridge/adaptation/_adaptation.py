@@ -19,6 +19,7 @@ from weighbridge._findings import Finding, Option, argument
 from weighbridge._tables import Pair, Table, write_weights
 from weighbridge.adaptation._result import (
     EPOCH,
+    Actual,
     feature_differences,
     head,
     inputs_dict,
@@ -92,8 +93,9 @@ class Adaptation:
         weights you give multiply them in the fit, and the mean is taken under those.
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
-    actual : dict of str to float, or None
-        The actual error of each candidate, where the deployment has labels.
+    actual : dict of str to Estimate, or None
+        The actual error of each candidate, where the deployment has labels: on how many ``rows``,
+        and the interval that so few leave (Wilson's for a share of errors, else Student's).
     notes : tuple of Finding
         What was found while reading the tables.
     command : str
@@ -118,7 +120,7 @@ class Adaptation:
     others: dict[str, Verdict]
     weights: np.ndarray
     log_ratio: np.ndarray
-    actual: dict[str, float] | None
+    actual: dict[str, Actual] | None
     notes: tuple[Finding, ...]
     command: str
     tables: tuple[Table, Table]
@@ -225,7 +227,8 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
         "overlap": overlap_dict(found["overlap"]),
         "expect": {
             **found["expect"],
-            "actual": result.actual,
+            "actual": result.actual
+            and {name: each.to_dict() for name, each in result.actual.items()},
             "models": [_other(name, each) for name, each in result.others.items()],
         },
         "findings": [each.to_dict() for each in result.findings],
@@ -276,12 +279,12 @@ def _other_settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _actual_findings(verdict: Verdict, actual: dict[str, float] | None) -> list[Finding]:
+def _actual_findings(verdict: Verdict, actual: dict[str, Actual] | None) -> list[Finding]:
     """Say where the truth lies outside of what was expected of the model in use."""
     if actual is None:
         return []
     used = verdict.candidate(verdict.use)
-    estimate, truth = used.risk.estimate, actual[used.name]
+    estimate, truth = used.risk.estimate, actual[used.name].value
     if estimate is None or estimate.low <= truth <= estimate.high:
         return []
     numbers = verdict.numbers

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import os
 import platform
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 from sklearn.base import is_classifier
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
+from weighbridge._findings import Estimate
 from weighbridge._tables import Pair, Table, as_word
 from weighbridge.criteria import respond
-from weighbridge.target_risk import find_measure
+from weighbridge.target_risk import Measure, find_measure
 from weighbridge.verdict import Verdict
 
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -108,9 +111,22 @@ def _date() -> str:
     return moment.date().isoformat()
 
 
+@dataclass(frozen=True)
+class Actual(Estimate):
+    """An actual error, the interval that its labelled rows leave, and how many these are."""
+
+    rows: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON; None stands for an end that one row cannot give."""
+        found = super().to_dict()
+        ends = {name: each if math.isfinite(each) else None for name, each in found.items()}
+        return {**ends, "rows": self.rows}
+
+
 def actual_errors(
     verdict: Verdict, X_target: Any, y_target: Any, scoring: str
-) -> dict[str, float] | None:
+) -> dict[str, Actual] | None:
     """Return the loss of every candidate on the deployment rows whose label is known."""
     if y_target is None:
         return None
@@ -123,9 +139,26 @@ def actual_errors(
     rows, labels = X_target[known], labels[known]
     found = {}
     for each in verdict.candidates:
-        mean = float(loss.loss(labels, respond(each.model, rows, loss.response, classes)).mean())
-        found[each.name] = math.sqrt(mean) if measure.root else mean
+        losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
+        found[each.name] = _actual(losses, measure, verdict.confidence)
     return found
+
+
+def _actual(losses: np.ndarray, measure: Measure, confidence: float) -> Actual:
+    """Return a mean loss with its interval: Wilson's for a share of errors, else Student's."""
+    n, mean, level = losses.size, float(losses.mean()), (1 + confidence) / 2
+    if measure.bounds[1] == 1:
+        z = float(ndtri(level))
+        middle, scale = (mean + z * z / (2 * n)) / (1 + z * z / n), z / (1 + z * z / n)
+        half = scale * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+        return Actual(mean, math.sqrt(mean * (1 - mean) / n), middle - half, middle + half, n)
+    error = float(losses.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+    half = float(stdtrit(n - 1, level)) * error if n > 1 else math.inf
+    low, high = max(measure.bounds[0], mean - half), mean + half
+    if not measure.root:
+        return Actual(mean, error, low, high, n)
+    root = math.sqrt(mean)
+    return Actual(root, error / (2 * root) if root else 0.0, math.sqrt(low), math.sqrt(high), n)
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

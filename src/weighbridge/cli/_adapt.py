@@ -343,7 +343,7 @@ def _actual_block(adaptation: Adaptation) -> str | None:
     numbers = verdict.numbers
     parts, outside = [], []
     for candidate in verdict.candidates:
-        truth, expected = actual[candidate.name], candidate.risk.estimate
+        truth, expected = actual[candidate.name].value, candidate.risk.estimate
         parts.append(f"{candidate.name} {numbers.value(truth)}")
         if expected is not None and not expected.low <= truth <= expected.high:
             outside.append(candidate.name)

@@ -80,7 +80,7 @@ def _candidate_table(facts: Facts) -> DataTable:
         interval,
         "effective rows",
     ]
-    known = bool(facts.expect.get("actual"))
+    known = bool(facts.actual)
     if known:
         heads += ["actual error", "inside its interval"]
     rows = [[*_candidate(facts, each), *_actual(facts, each, known)] for each in facts.candidates]
@@ -112,9 +112,9 @@ def _error(facts: Facts, candidate: dict[str, Any]) -> list[str]:
 def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
     if not known:
         return []
-    value = facts.expect["actual"].get(each["name"])
+    found = facts.actual.get(each["name"])
     inside = facts.is_inside(each["name"])
-    shown = _DASH if value is None else facts.numbers.value(value)
+    shown = _DASH if found is None else facts.numbers.value(found.value)
     return [shown, _DASH if inside is None else "yes" if inside else "no"]
 
 

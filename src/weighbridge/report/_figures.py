@@ -131,7 +131,7 @@ def expect_figures(facts: Facts, *, start: str = "") -> list[Figure]:
     """Return the expected errors and the paired changes; `start` is put before their ids."""
     if not any(each["error"] is not None for each in facts.candidates):
         return []
-    actual = facts.expect.get("actual")
+    actual = {name: each.value for name, each in facts.actual.items()}
     error = expected_error(facts.forest, actual=actual, id=f"{start}expected-error")
     found = [
         _figure(

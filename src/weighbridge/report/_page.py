@@ -235,7 +235,7 @@ def _top(facts: Facts) -> dict[str, Any]:
         "dropped": _dropped(facts),
         "n_more_dropped": max(0, len(dropped) - _NAMED),
         "has_label": bool(facts.expect),
-        "knows_labels": bool(facts.expect.get("actual")),
+        "knows_labels": bool(facts.actual),
     }
 
 

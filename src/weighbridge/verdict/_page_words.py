@@ -79,6 +79,12 @@ class StoredResult:
         )
         return Numbers(self.expect["measure"], typical or 0.0, losses, changes)
 
+    @cached_property
+    def actual(self) -> dict[str, Estimate]:
+        """The actual errors, where labels of the deployment are known."""
+        found = self.expect.get("actual") or {}
+        return {name: stored_estimate(each) for name, each in found.items()}
+
     @property
     def confidence(self) -> str:
         """The confidence of the intervals."""
@@ -107,15 +113,17 @@ class StoredResult:
     def is_inside(self, name: str) -> bool | None:
         """Whether an actual error lies in its interval; None where there is no interval."""
         candidate = self.candidate(name) or {}
-        error, actual = candidate.get("error"), (self.expect.get("actual") or {}).get(name)
+        error, actual = candidate.get("error"), self.actual.get(name)
         if error is None or actual is None:
             return None
-        return bool(error["low"] <= actual <= error["high"])
+        return bool(error["low"] <= actual.value <= error["high"])
 
 
-def stored_estimate(numbers: dict[str, float]) -> Estimate:
+def stored_estimate(numbers: dict[str, Any]) -> Estimate:
     """Return a number with its interval as it was before it became JSON."""
-    return Estimate(numbers["value"], math.nan, numbers["low"], numbers["high"])
+    ends = {"low": -math.inf, "high": math.inf}  # what is not finite is None in JSON
+    low, high = (end if numbers[name] is None else numbers[name] for name, end in ends.items())
+    return Estimate(numbers["value"], math.nan, low, high)
 
 
 @dataclass(frozen=True)
@@ -267,11 +275,11 @@ def _close(facts: StoredResult) -> list[str]:
 
 def actual_words(facts: StoredResult) -> str:
     """Return whether the intervals held, where the deployment labels are known."""
-    actual = facts.expect.get("actual")
+    actual = facts.actual
     if not actual:
         return ""
     numbers = facts.numbers
-    listed = ", ".join(f"{name} {numbers.value(value)}" for name, value in actual.items())
+    listed = ", ".join(f"{name} {numbers.value(each.value)}" for name, each in actual.items())
     inside = [facts.is_inside(name) for name in actual]
     known = [each for each in inside if each is not None]
     held = f"{sum(known)} of {len(known)} lie inside their intervals" if known else ""
