@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._findings import (
+    ENOUGH,
     Option,
     Problem,
     Progress,
@@ -20,6 +21,7 @@ from weighbridge._findings import (
     argument,
     nearest,
     shown,
+    shown_file,
     told_progress,
 )
 from weighbridge._tables import TASKS
@@ -33,6 +35,7 @@ from weighbridge.adaptation._inputs import (
     refusals_told,
     tried_models,
 )
+from weighbridge.adaptation._labels import Labels, plan_labels, read_labels, unseen_note
 from weighbridge.adaptation._result import actual_errors
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
@@ -73,6 +76,7 @@ class Settings:
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
     weight: str | None = None
+    labels: Any = None
 
     @property
     def n_parallel(self) -> int:
@@ -117,6 +121,7 @@ def adapt(
     confidence: float = 0.95,
     seed: int = 0,
     n_jobs: int = 1,
+    labels: Any = None,
     journal: Any = None,
     progress: Progress | None = None,
 ) -> Adaptation:
@@ -127,8 +132,8 @@ def adapt(
     train : data frame or path
         Rows with labels; a data frame, or a CSV or Parquet file.
     deploy : data frame or path
-        Rows from where the model will be used. Labels there are set aside, and used only for the
-        actual error at the end.
+        Rows from where the model will be used. Labels there, of all rows or of a random sample of
+        them, are set aside, and used only for the actual error at the end.
     label : str
         The column to predict.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -153,6 +158,10 @@ def adapt(
         Same seed and tables, same result.
     n_jobs : int, default=1
         Parallel fits, at most one a core; also caps the threads of the libraries underneath.
+    labels : data frame or path, optional
+        Labels of some deployment rows: ``label_these.csv`` of an earlier run with its last column
+        filled in, in all rows or in some. Its columns ``row``, counted from 1, and ``stands_for``
+        say which rows they are, and how many rows of the deployment each stands for.
     journal : path, optional
         Folder that keeps finished fits of a search, so that a run that was stopped can go on.
     progress : function ``progress(stage, done, total)``, optional
@@ -194,6 +203,7 @@ def adapt(
         confidence=confidence,
         seed=seed,
         n_jobs=n_jobs,
+        labels=labels,
     )
     return run(train, deploy, settings, journal=journal, progress=progress)
 
@@ -249,6 +259,7 @@ class _Asked(NamedTuple):
     models: dict[str, Any]
     metric: str
     scoring: str
+    labels: Labels | None
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
@@ -262,7 +273,24 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
     features, columns = inputs.pair.features, inputs.X.columns
     kinds = {each.name: each.kind for each, _ in features if each.name in columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
-    return _Asked(inputs, kinds, models, metric, scoring)
+    labels = _find_labels(inputs, settings, option)
+    if labels is not None:
+        inputs = replace(inputs, notes=(*inputs.notes, *unseen_note(labels.values, inputs.pair)))
+    return _Asked(inputs, kinds, models, metric, scoring, labels)
+
+
+def _find_labels(inputs: Inputs, settings: Settings, option: Option) -> Labels | None:
+    """Return the labels that the deployment has, or those of some of its rows in another table."""
+    pair, (train, deploy) = inputs.pair, inputs.tables
+    if settings.labels is None:
+        if pair.y_target is None:
+            return None
+        return Labels(np.arange(pair.y_target.size), pair.y_target, np.ones(pair.y_target.size))
+    if pair.y_target is not None:
+        why = f"{shown_file(deploy.name)} has labels too, in {shown(settings.label)}."
+        help = f"leave out {option('labels')}, or remove that column"
+        raise InputError([Problem("WB134", why, (), help, "usage")])
+    return read_labels(settings.labels, train, deploy, pair, settings.label)
 
 
 def _adaptation(
@@ -273,7 +301,13 @@ def _adaptation(
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
     drawn = compute_pictures(verdict, diagnosis)
-    actual = actual_errors(verdict, inputs.X_target, pair.y_target, asked.scoring)
+    actual, labels = None, asked.labels
+    if labels is not None:
+        rows = inputs.X_target.iloc[labels.rows]
+        actual = actual_errors(verdict, rows, labels.values, asked.scoring, labels.stands_for)
+    plan = None
+    if labels is None and verdict.overlap != ENOUGH:
+        plan = plan_labels(verdict, inputs.tables[1], settings.seed)
     stages.end()
     return Adaptation(
         verdict=verdict,
@@ -281,6 +315,7 @@ def _adaptation(
         weights=weights,
         log_ratio=log_ratio,
         actual=actual,
+        to_label=plan,
         notes=inputs.notes,
         command=command,
         tables=inputs.tables,

@@ -14,9 +14,10 @@ import numpy as np
 
 from weighbridge import __version__
 from weighbridge._estimators import ImportanceWeightedCV
-from weighbridge._files import RUN_FILES, check_outputs, write_whole
+from weighbridge._files import RUN_FILES, check_outputs, is_ours, write_whole
 from weighbridge._findings import Finding, Option, argument
-from weighbridge._tables import Pair, Table, write_weights
+from weighbridge._tables import Pair, Table, TableWriter, write_weights
+from weighbridge.adaptation._labels import LabelPlan
 from weighbridge.adaptation._result import (
     EPOCH,
     Actual,
@@ -50,6 +51,9 @@ def save(
         raise ValueError(f"Got table={table!r}, but expected one of csv, parquet.")
     names = RUN_FILES | {"weights": f"weights.{table}"}
     paths = {kind: Path(folder) / name for kind, name in names.items()}
+    old, rows = None, result.label_these
+    if rows is None:  # a file that has not been filled in is of an earlier run
+        old = paths.pop("labels")
     check_outputs(paths.values(), force=force, option=option, place="folder")
     files = {kind: str(path) for kind, path in paths.items()}
     content = {**result.to_dict(), "files": files}
@@ -68,10 +72,15 @@ def save(
     with ExitStack() as stack:
         whole = {kind: stack.enter_context(write_whole(path)) for kind, path in paths.items()}
         write_weights(whole["weights"], result.weights, result.log_ratio)
+        if rows is not None:
+            with TableWriter(whole["labels"], [*rows]) as table_of_rows:
+                table_of_rows.write([rows[name].to_numpy() for name in rows])
         whole["model"].write_bytes(model)
         # a byte of a file name that is not UTF-8 becomes an escape of JSON
         whole["result"].write_bytes(f"{text}\n".encode(errors="backslashreplace"))
         whole["report"].write_text(page, encoding="utf-8")
+    if old is not None and is_ours(old):
+        old.unlink()
     return files
 
 
@@ -96,6 +105,9 @@ class Adaptation:
     actual : dict of str to Estimate, or None
         The actual error of each candidate, where the deployment has labels: on how many ``rows``,
         and the interval that so few leave (Wilson's for a share of errors, else Student's).
+    to_label : LabelPlan or None
+        How many deployment rows to label, and which, where overlap is thin or broken and no label
+        is known; `label_these` has the rows.
     notes : tuple of Finding
         What was found while reading the tables.
     command : str
@@ -121,6 +133,7 @@ class Adaptation:
     weights: np.ndarray
     log_ratio: np.ndarray
     actual: dict[str, Actual] | None
+    to_label: LabelPlan | None
     notes: tuple[Finding, ...]
     command: str
     tables: tuple[Table, Table]
@@ -143,6 +156,13 @@ class Adaptation:
     def findings(self) -> tuple[Finding, ...]:
         """What to know, each with a remedy."""
         return (*self.notes, *self.verdict.findings, *_actual_findings(self.verdict, self.actual))
+
+    @property
+    def label_these(self) -> Any:
+        """The deployment rows to label, as a data frame; None where none are asked for."""
+        if self.to_label is None:
+            return None
+        return self.to_label.frame(self.tables[1], self.settings.label)
 
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
         """Return everything but the model and the rows, ready for JSON.
@@ -187,7 +207,8 @@ class Adaptation:
         Returns
         -------
         dict of str to str
-            Paths of ``report``, ``model``, ``weights`` and ``result``.
+            Paths of ``report``, ``model``, ``weights`` and ``result``, and where rows should be
+            labelled ``labels``.
         """
         return save(self, folder, force=force, table=table)
 
@@ -229,6 +250,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
             **found["expect"],
             "actual": result.actual
             and {name: each.to_dict() for name, each in result.actual.items()},
+            "to_label": result.to_label and result.to_label.to_dict(),
             "models": [_other(name, each) for name, each in result.others.items()],
         },
         "findings": [each.to_dict() for each in result.findings],
@@ -272,11 +294,19 @@ def _model_names(settings: Settings) -> list[str]:
 def _other_settings(settings: Settings) -> dict[str, Any]:
     """Return every setting that has no place of its own in a result."""
     placed = ("label", "task", "seed", "models", "metric", "ratio")
+    given = {**vars(settings), "labels": _name_of(settings.labels)}
     return {
         "jobs" if name == "n_jobs" else name: list(value) if isinstance(value, tuple) else value
-        for name, value in vars(settings).items()
+        for name, value in given.items()
         if name not in placed
     }
+
+
+def _name_of(labels: Any) -> str | None:
+    """Return a path as text; a data frame is called by the name of its argument."""
+    if labels is None or isinstance(labels, str | os.PathLike):
+        return None if labels is None else os.fspath(labels)
+    return "labels"
 
 
 def _actual_findings(verdict: Verdict, actual: dict[str, Actual] | None) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from weighbridge._data import canonical_order, take_rows
 from weighbridge._findings import Finding, Option, Problem, listed, shown, shown_file
-from weighbridge._tables import Pair, Table, as_word, defused, table_of, to_frame
+from weighbridge._tables import Pair, Table, as_word, defused, labels_like, table_of, to_frame
 from weighbridge.exceptions import InputError
 from weighbridge.verdict import Verdict
 
@@ -84,13 +84,11 @@ def plan_labels(verdict: Verdict, deploy: Table, seed: int) -> LabelPlan:
     else:
         spreads, within = np.array([spread, _LARGER * spread]), _WITHIN_PART
         size = risk.training.value * float(shares @ [1.0, _LARGER])
-    wanted = tuple(
-        min(deploy.rows, max(_FEWEST_ROWS, rows_to_label(each * size, shares, spreads, risk.confidence)))
-        for each in within
-    )
-    parts = shares * spreads
-    n_rows = np.ceil(min(wanted[0], _MOST_ROWS) * parts / parts.sum()).astype(int)
-    n_rows = np.minimum(np.maximum(n_rows, _FEWEST_ROWS), counts)
+    asked = [rows_to_label(each * size, shares, spreads, risk.confidence) for each in within]
+    wanted = tuple(min(deploy.rows, max(_FEWEST_ROWS, each)) for each in asked)
+    total, parts = min(wanted[0], _MOST_ROWS), shares * spreads
+    inside = np.clip(round(total * parts[0] / parts.sum()), *_bounds(counts[0]))
+    n_rows = np.array([inside, np.clip(total - inside, *_bounds(counts[1]))])
     rng = np.random.default_rng(seed)
     # whatever the order of the rows
     order = canonical_order(take_rows(verdict._problem.X_target, looked_at))
@@ -102,6 +100,10 @@ def plan_labels(verdict: Verdict, deploy: Table, seed: int) -> LabelPlan:
     mixed = rng.permutation(stands_for.size)  # the first so many are a sample too
     rows = looked_at[np.concatenate(drawn)[mixed]]
     return LabelPlan(within, not is_share, wanted, rows, stands_for[mixed])
+
+
+def _bounds(count: int) -> tuple[int, int]:
+    return min(_FEWEST_ROWS, count), count
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,9 @@ def read_labels(data: Any, train: Table, deploy: Table, pair: Pair, label: str) 
             f"{shown(STANDS_FOR)} in {where} must be a positive number in every row.",
             "leave the column as it was written; 1 in every row means a plain random sample",
         )
-    if filled.sum() < 2:
+    if not filled.any():
         raise _refused(
-            f"{where} has a label in {filled.sum()} of its rows; at least 2 are needed.",
-            f"fill in the column {shown(label)} of more rows",
+            f"no row of {where} has a label.", f"fill in the column {shown(label)} of some rows"
         )
     _check_values(values[filled], train, label, where)
     empty = np.setdiff1d(stands_for, stands_for[filled])
@@ -144,7 +145,25 @@ def read_labels(data: Any, train: Table, deploy: Table, pair: Pair, label: str) 
             "label some of them too: the labelled ones come from another part of the deployment",
         )
     _check_features(table, deploy, pair, rows)
+    values = labels_like(values, np.asarray(pair.y), train.column(label).kind)
     return Labels(rows, values, stands_for)
+
+
+def unseen_note(values: np.ndarray, pair: Pair) -> Iterator[Finding]:
+    """Yield a finding where labelled rows have classes that the model cannot know."""
+    if pair.task != "classification":
+        return
+    words = [as_word(each) for each in values.tolist()]
+    seen = {None, *map(as_word, np.unique(np.asarray(pair.y)).tolist())}
+    unseen = [str(each) for each in words if each not in seen]
+    if unseen:
+        yield Finding(
+            "WB149",
+            "warning",
+            f"{len(unseen):,} labelled deployment rows are of classes that training does not have: "
+            f"{listed(sorted({*unseen}))}. The actual error leaves them out.",
+            "Correct what is misspelt; of a class that is new, add rows to the training data.",
+        )
 
 
 def _places(table: Table, deploy: Table) -> np.ndarray:

@@ -125,9 +125,9 @@ class Actual(Estimate):
 
 
 def actual_errors(
-    verdict: Verdict, X_target: Any, y_target: Any, scoring: str
+    verdict: Verdict, X_target: Any, y_target: Any, scoring: str, stands_for: Any = None
 ) -> dict[str, Actual] | None:
-    """Return the loss of every candidate on the deployment rows whose label is known."""
+    """Return the loss of every candidate on deployment rows whose label is known, if any is."""
     if y_target is None:
         return None
     measure = find_measure(scoring, None, verdict.model)
@@ -137,28 +137,62 @@ def actual_errors(
     if loss is None or not known.any():
         return None
     rows, labels = X_target[known], labels[known]
+    design = _design(np.ones(known.size) if stands_for is None else stands_for, known)
     found = {}
     for each in verdict.candidates:
         losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
-        found[each.name] = _actual(losses, measure, verdict.confidence)
+        found[each.name] = labelled_mean(losses, *design, measure, verdict.confidence)
     return found
 
 
-def _actual(losses: np.ndarray, measure: Measure, confidence: float) -> Actual:
+def _design(stands_for: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return share and stratum of each labelled row; rows that stand for as many are a stratum."""
+    values, strata = np.unique(stands_for, return_inverse=True)
+    stratum, weights = strata[known], stands_for[known]
+    labelled = np.bincount(stratum, minlength=values.size)
+    if labelled.min() > 1:  # those without a label are like the others of their stratum
+        weights = weights * (np.bincount(strata) / labelled)[stratum]
+    else:
+        stratum = np.zeros_like(stratum)
+    return weights / weights.sum(), stratum
+
+
+def labelled_mean(
+    losses: np.ndarray,
+    shares: np.ndarray,
+    stratum: np.ndarray,
+    measure: Measure,
+    confidence: float,
+) -> Actual:
     """Return a mean loss with its interval: Wilson's for a share of errors, else Student's."""
-    n, mean, level = losses.size, float(losses.mean()), (1 + confidence) / 2
+    n, level, sizes = losses.size, (1 + confidence) / 2, np.bincount(stratum)
+    mean = min(float(shares @ losses), measure.bounds[1])
     if measure.bounds[1] == 1:
-        z = float(ndtri(level))
-        middle, scale = (mean + z * z / (2 * n)) / (1 + z * z / n), z / (1 + z * z / n)
-        half = scale * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
-        return Actual(mean, math.sqrt(mean * (1 - mean) / n), middle - half, middle + half, n)
-    error = float(losses.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
-    half = float(stdtrit(n - 1, level)) * error if n > 1 else math.inf
+        # a plain sample of so many rows has the same variance; no stratum is taken to be pure
+        chance = (np.bincount(stratum, losses) + 1) / (sizes + 2)
+        middle = float(shares @ chance[stratum])
+        worth = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
+        return Actual(mean, *_wilson(mean, worth, float(ndtri(level))), n)
+    off = shares * (losses - mean)
+    off -= (np.bincount(stratum, off) / sizes)[stratum]
+    freedom = np.maximum(sizes - 1, 1e-300)  # of a single row nothing is known
+    parts = sizes * np.bincount(stratum, off**2) / freedom
+    error = float(np.sqrt(parts.sum())) if n > 1 else math.inf
+    half = math.inf if n == 1 else 0.0
+    if 0 < error < math.inf:
+        half = error * float(stdtrit(parts.sum() ** 2 / (parts**2 / freedom).sum(), level))
     low, high = max(measure.bounds[0], mean - half), mean + half
     if not measure.root:
         return Actual(mean, error, low, high, n)
     root = math.sqrt(mean)
     return Actual(root, error / (2 * root) if root else 0.0, math.sqrt(low), math.sqrt(high), n)
+
+
+def _wilson(mean: float, n: float, z: float) -> tuple[float, float, float]:
+    """Return standard error and ends of the interval of a share of n rows."""
+    error, scale = math.sqrt(mean * (1 - mean) / n), 1 / (1 + z * z / n)
+    middle, half = scale * (mean + z * z / (2 * n)), scale * z * math.hypot(error, z / (2 * n))
+    return error, middle - half, middle + half
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -43,6 +43,7 @@ _FILES = {
     "model": "{use} weighting",
     "weights": "one weight per row",
     "result": "all numbers",
+    "labels": "label these rows",
 }
 
 
@@ -63,6 +64,13 @@ _FILES = {
 )
 @options.feature_options
 @options.option("--weight", metavar="NAME", group="what", help="Column of TRAIN with row weights.")
+@options.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    group="what",
+    help="Labels of some rows of DEPLOY: label_these.csv of an earlier run, filled in.",
+)
 @options.option(
     "--model",
     "models",
@@ -108,7 +116,7 @@ def adapt(
 
     TRAIN has rows with labels, DEPLOY rows like those the model will be used on: CSV (also .gz),
     Parquet or a folder of Parquet files. Writes report.html, model.skops, weights.csv and
-    result.json.
+    result.json, and where they hardly overlap label_these.csv, the rows of DEPLOY to label.
     """
     job = Job(session, train, deploy, out, force=force, **settings)
     job.check()
@@ -147,11 +155,12 @@ class Job:
 
     def check(self) -> None:
         """Refuse missing files, and outputs that cannot be written, before any heavy import."""
-        inputs = [self.train, self.deploy]
+        labels = self.settings.get("labels")
+        inputs = [self.train, self.deploy, *([labels] if labels else [])]
         check_there(inputs, _USAGE)
-        check_outputs(
-            [self.out / name for name in RUN_FILES.values()], force=self.force, inputs=inputs
-        )
+        # where there are labels, none are asked for, and these may lie among the outputs
+        names = [name for kind, name in RUN_FILES.items() if kind != "labels" or not labels]
+        check_outputs([self.out / name for name in names], force=self.force, inputs=inputs)
 
     def compute(self) -> None:
         """Do the work; nothing is written but the journals of searches."""
@@ -200,7 +209,7 @@ class Job:
             self.session.narration.say(f"  {said}")
 
     def save(self) -> None:
-        """Write the four files."""
+        """Write the files."""
         from weighbridge.adaptation import save
 
         narration = self.session.narration
@@ -221,6 +230,7 @@ class Job:
         actual, verdict = _actual_block(self.adaptation), self.adaptation.verdict
         parts = [
             _verdict_block(self.adaptation, self.session.out),
+            *_label_block(self.result),
             *([f"{known}\n{actual}"] if actual else []),
             _files_block(self.files, verdict.candidate(verdict.use)),
             f"  {now}",
@@ -314,6 +324,13 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
     for name, other in adaptation.others.items():
         shown.append(within_columns(f"  model {name}: {other.sentence}"))
     return "\n\n".join([*shown, *(finding_text(each.to_dict()) for each in adaptation.findings)])
+
+
+def _label_block(result: dict[str, Any]) -> list[str]:
+    """Return what is known of the covered part, and which rows to label for the rest."""
+    from weighbridge.verdict import StoredResult, label_words
+
+    return [within_columns(f"  {each}") for each in label_words(StoredResult(result))]
 
 
 def _files_block(files: Mapping[str, str], used: Candidate) -> str:

@@ -6,6 +6,7 @@ from weighbridge.verdict._page_words import (
     actual_words,
     cards,
     expect_words,
+    label_words,
     page_words,
     stored_estimate,
 )

@@ -196,7 +196,7 @@ def page_words(
 def expect_words(facts: StoredResult) -> list[str]:
     """Return what error to expect, and what weighting changes."""
     if facts.is_withheld or facts.used is None or facts.used["error"] is None:
-        return [_withheld(facts)]
+        return [_withheld(facts), *label_words(facts)]
     if facts.shift.get("word") == "none":
         return [
             "No shift was found, so the error in training is the best forecast: "
@@ -207,7 +207,45 @@ def expect_words(facts: StoredResult) -> list[str]:
         words.append(
             "Treat these as rough figures: the overlap is thin, and intervals may be too short."
         )
-    return words + _close(facts)
+    return words + _close(facts) + label_words(facts)
+
+
+def label_words(facts: StoredResult) -> list[str]:
+    """Return what is known of the part that training covers, and which rows to label."""
+    covered, plan = facts.expect.get("covered"), facts.expect.get("to_label")
+    words = [] if covered is None else [_covered(facts, covered)]
+    if plan is None:
+        return words
+    near, far = plan["rows"]
+    within = [f"± {percent(each, 0)}" for each in plan["within"]]
+    of_what = "of the loss" if plan["relative"] else "points"
+    if not plan["relative"]:
+        within = [each.removesuffix(" %") for each in within]
+    words.append(
+        f"To know the error, label deployment rows: {near:,} tell it within {within[0]} {of_what}, "
+        f"{far:,} within {within[1]} ({facts.confidence})."
+    )
+    path, label = (facts.result.get("files") or {}).get("labels"), facts.inputs.get("label")
+    chosen, asked = f"{plan['chosen']:,} rows", f"fill in the column {label}"
+    how = "drawn at random, more from the part that training does not cover"
+    if path is None:
+        last = f"result.label_these has {chosen}, {how}; {asked}, and pass it as labels=."
+    else:
+        last = f"{path} has {chosen}, {how}; {asked}, and run again with --labels {path}."
+    return [*words, last]
+
+
+def _covered(facts: StoredResult, covered: dict[str, Any]) -> str:
+    share, numbers = percent(covered["share"]), facts.numbers
+    which = f"the {share} of the deployment rows that training covers"
+    if covered["error"] is None:
+        return f"There is no figure for {which} either: too few, or too unlike the training rows."
+    found = stored_estimate(covered["error"])
+    rough = ", a rough figure" * (covered["state"] == "flagged")
+    return (
+        f"For {which}: {numbers.noun} {numbers.value(found.value)} {numbers.interval(found)}"
+        f"{rough}, with the unweighted model. Nothing is known about the other rows."
+    )
 
 
 def _withheld(facts: StoredResult) -> str:
