@@ -79,11 +79,10 @@ def _problem(
     if any(path.exists() and path.samefile(each) for each in inputs):
         return _usage("WB140", f"{name} is read by this run and would be overwritten.", other)
     if os.path.lexists(path) and not force and not is_ours(path):
-        help = f"{other}, or {option('force')} to overwrite it"
+        help, how = f"{other}, or {option('force')} to overwrite it", "not written by weighbridge"
         if path.name == RUN_FILES["labels"]:
-            use = f"{option('labels', str(path))} to use its labels"
-            return _usage("WB120", f"{name} has been filled in, or is not ours.", f"{use}, {help}")
-        return _usage("WB120", f"{name} was not written by weighbridge.", help)
+            help, how = f"{option('labels', str(path))} to use it, {help}", "filled in by hand"
+        return _usage("WB120", f"{name} was {how}.", help)
     return None
 
 

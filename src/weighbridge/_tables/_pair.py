@@ -12,7 +12,7 @@ from weighbridge._data import FEWEST_ROWS
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._features import match_features, mixed_values, value_problems
 from weighbridge._tables._read import table_of
-from weighbridge._tables._table import Dropped, Pair, Table, as_objects, as_word
+from weighbridge._tables._table import Dropped, Pair, Table
 from weighbridge.exceptions import InputError
 
 TASKS = ("auto", "classification", "regression")
@@ -111,7 +111,7 @@ def _labels(
     y = _read_labels(train, label, task)
     if label not in deploy.names:
         return y, None, task, []
-    y_target, note = _deployment_labels(train, deploy, label, y)
+    y_target, note = _deployment_labels(train, deploy, label)
     return y, y_target, task, [note]
 
 
@@ -390,39 +390,22 @@ def _weight_problems(train: Table, weight: str) -> list[Problem]:
     return []
 
 
-def labels_like(values: np.ndarray, y: np.ndarray, kind: str) -> np.ndarray:
-    """Return labels so that they compare with those of training, from a column of that kind."""
-    if values.dtype == object or y.dtype.kind != "U":
-        return values
-    # classes that are decimals are text; in a column of text whole numbers have no decimals
-    written = str if kind == "numeric" else as_word
-    texts = (None if each != each else written(each) for each in values.tolist())
-    return as_objects(texts, values.size)
-
-
 def _deployment_labels(
-    train: Table, deploy: Table, label: str, y: np.ndarray
+    train: Table, deploy: Table, label: str
 ) -> tuple[np.ndarray | None, Finding]:
     """Return the labels of deployment where they can be compared, and a note that says so."""
     other, missing = shown_file(deploy.name), deploy.tallies[label].counts["missing"]
-    note = f"{other} also has the label {shown(label)}; it is set aside"
-    reason = ""
+    note, reason = f"{other} also has the label {shown(label)}; it is set aside", ""
     if missing == deploy.rows:
         reason = "every one is missing"
     elif deploy.column(label).kind != train.column(label).kind or value_problems(deploy, label):
         reason = "its values are not like those of training"
     if reason:
-        return None, Finding(
-            "WB116",
-            "note",
-            f"{note} and not used: {reason}.",
-            "Nothing to do; it is not a feature.",
-        )
+        help = "Nothing to do; it is not a feature."
+        return None, Finding("WB116", "note", f"{note} and not used: {reason}.", help)
     some, help = "", "Nothing to do; it takes no part in fitting or choosing."
     if missing:
         some = f" on the {deploy.rows - missing:,} of {deploy.rows:,} rows that have one"
         help = "They are taken as a random sample of the deployment: label rows drawn at random."
-    y_target = labels_like(np.array(deploy.frame[label]), y, train.column(label).kind)
-    return y_target, Finding(
-        "WB116", "note", f"{note} and used only at the end, for the actual error{some}.", help
-    )
+    message = f"{note} and used only at the end, for the actual error{some}."
+    return np.array(deploy.frame[label]), Finding("WB116", "note", message, help)

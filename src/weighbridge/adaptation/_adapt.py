@@ -21,7 +21,6 @@ from weighbridge._findings import (
     argument,
     nearest,
     shown,
-    shown_file,
     told_progress,
 )
 from weighbridge._tables import TASKS
@@ -35,8 +34,8 @@ from weighbridge.adaptation._inputs import (
     refusals_told,
     tried_models,
 )
-from weighbridge.adaptation._labels import Labels, plan_labels, read_labels, unseen_note
-from weighbridge.adaptation._result import actual_errors
+from weighbridge.adaptation._labels import plan_labels, read_labels
+from weighbridge.adaptation._result import actual_errors, unseen_classes
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
@@ -203,7 +202,7 @@ def adapt(
         confidence=confidence,
         seed=seed,
         n_jobs=n_jobs,
-        labels=labels,
+        labels=os.fspath(labels) if isinstance(labels, os.PathLike) else labels,
     )
     return run(train, deploy, settings, journal=journal, progress=progress)
 
@@ -259,7 +258,7 @@ class _Asked(NamedTuple):
     models: dict[str, Any]
     metric: str
     scoring: str
-    labels: Labels | None
+    labels: tuple[np.ndarray, ...] | None
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
@@ -273,24 +272,10 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
     features, columns = inputs.pair.features, inputs.X.columns
     kinds = {each.name: each.kind for each, _ in features if each.name in columns}
     models = dict(_model(each, task, kinds, settings, option) for each in settings.models)
-    labels = _find_labels(inputs, settings, option)
+    labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
     if labels is not None:
-        inputs = replace(inputs, notes=(*inputs.notes, *unseen_note(labels.values, inputs.pair)))
+        inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
     return _Asked(inputs, kinds, models, metric, scoring, labels)
-
-
-def _find_labels(inputs: Inputs, settings: Settings, option: Option) -> Labels | None:
-    """Return the labels that the deployment has, or those of some of its rows in another table."""
-    pair, (train, deploy) = inputs.pair, inputs.tables
-    if settings.labels is None:
-        if pair.y_target is None:
-            return None
-        return Labels(np.arange(pair.y_target.size), pair.y_target, np.ones(pair.y_target.size))
-    if pair.y_target is not None:
-        why = f"{shown_file(deploy.name)} has labels too, in {shown(settings.label)}."
-        help = f"leave out {option('labels')}, or remove that column"
-        raise InputError([Problem("WB134", why, (), help, "usage")])
-    return read_labels(settings.labels, train, deploy, pair, settings.label)
 
 
 def _adaptation(
@@ -301,13 +286,13 @@ def _adaptation(
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
     drawn = compute_pictures(verdict, diagnosis)
-    actual, labels = None, asked.labels
-    if labels is not None:
-        rows = inputs.X_target.iloc[labels.rows]
-        actual = actual_errors(verdict, rows, labels.values, asked.scoring, labels.stands_for)
-    plan = None
-    if labels is None and verdict.overlap != ENOUGH:
-        plan = plan_labels(verdict, inputs.tables[1], settings.seed)
+    actual, (plan, frame) = None, (None, None)
+    if asked.labels is not None:
+        rows, values, stands_for = asked.labels
+        some = inputs.X_target.iloc[rows]
+        actual = actual_errors(verdict, some, values, asked.scoring, stands_for)
+    elif verdict.overlap != ENOUGH:
+        plan, frame = plan_labels(verdict, inputs.tables[1], settings.label, settings.seed)
     stages.end()
     return Adaptation(
         verdict=verdict,
@@ -316,6 +301,7 @@ def _adaptation(
         log_ratio=log_ratio,
         actual=actual,
         to_label=plan,
+        label_these=frame,
         notes=inputs.notes,
         command=command,
         tables=inputs.tables,

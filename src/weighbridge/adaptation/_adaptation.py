@@ -17,7 +17,6 @@ from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._files import RUN_FILES, check_outputs, is_ours, write_whole
 from weighbridge._findings import Finding, Option, argument
 from weighbridge._tables import Pair, Table, TableWriter, write_weights
-from weighbridge.adaptation._labels import LabelPlan
 from weighbridge.adaptation._result import (
     EPOCH,
     Actual,
@@ -73,8 +72,8 @@ def save(
         whole = {kind: stack.enter_context(write_whole(path)) for kind, path in paths.items()}
         write_weights(whole["weights"], result.weights, result.log_ratio)
         if rows is not None:
-            with TableWriter(whole["labels"], [*rows]) as table_of_rows:
-                table_of_rows.write([rows[name].to_numpy() for name in rows])
+            with TableWriter(whole["labels"], [*rows]) as written:
+                written.write([rows[name].to_numpy() for name in rows])
         whole["model"].write_bytes(model)
         # a byte of a file name that is not UTF-8 becomes an escape of JSON
         whole["result"].write_bytes(f"{text}\n".encode(errors="backslashreplace"))
@@ -105,9 +104,11 @@ class Adaptation:
     actual : dict of str to Estimate, or None
         The actual error of each candidate, where the deployment has labels: on how many ``rows``,
         and the interval that so few leave (Wilson's for a share of errors, else Student's).
-    to_label : LabelPlan or None
-        How many deployment rows to label, and which, where overlap is thin or broken and no label
-        is known; `label_these` has the rows.
+    to_label : dict or None
+        How many deployment rows to label for how close an error, where overlap is thin or broken
+        and no label is known.
+    label_these : data frame or None
+        These rows: ``row``, counted from 1, ``stands_for``, their columns, an empty one to fill in.
     notes : tuple of Finding
         What was found while reading the tables.
     command : str
@@ -133,7 +134,8 @@ class Adaptation:
     weights: np.ndarray
     log_ratio: np.ndarray
     actual: dict[str, Actual] | None
-    to_label: LabelPlan | None
+    to_label: dict[str, Any] | None
+    label_these: Any
     notes: tuple[Finding, ...]
     command: str
     tables: tuple[Table, Table]
@@ -156,13 +158,6 @@ class Adaptation:
     def findings(self) -> tuple[Finding, ...]:
         """What to know, each with a remedy."""
         return (*self.notes, *self.verdict.findings, *_actual_findings(self.verdict, self.actual))
-
-    @property
-    def label_these(self) -> Any:
-        """The deployment rows to label, as a data frame; None where none are asked for."""
-        if self.to_label is None:
-            return None
-        return self.to_label.frame(self.tables[1], self.settings.label)
 
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
         """Return everything but the model and the rows, ready for JSON.
@@ -250,7 +245,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
             **found["expect"],
             "actual": result.actual
             and {name: each.to_dict() for name, each in result.actual.items()},
-            "to_label": result.to_label and result.to_label.to_dict(),
+            "to_label": result.to_label,
             "models": [_other(name, each) for name, each in result.others.items()],
         },
         "findings": [each.to_dict() for each in result.findings],
@@ -294,19 +289,11 @@ def _model_names(settings: Settings) -> list[str]:
 def _other_settings(settings: Settings) -> dict[str, Any]:
     """Return every setting that has no place of its own in a result."""
     placed = ("label", "task", "seed", "models", "metric", "ratio")
-    given = {**vars(settings), "labels": _name_of(settings.labels)}
-    return {
-        "jobs" if name == "n_jobs" else name: list(value) if isinstance(value, tuple) else value
-        for name, value in given.items()
-        if name not in placed
-    }
-
-
-def _name_of(labels: Any) -> str | None:
-    """Return a path as text; a data frame is called by the name of its argument."""
-    if labels is None or isinstance(labels, str | os.PathLike):
-        return None if labels is None else os.fspath(labels)
-    return "labels"
+    found = {name: value for name, value in vars(settings).items() if name not in placed}
+    if not isinstance(settings.labels, str | None):  # a frame is called by its argument
+        found["labels"] = "labels"
+    found["jobs"] = found.pop("n_jobs")
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in found.items()}
 
 
 def _actual_findings(verdict: Verdict, actual: dict[str, Actual] | None) -> list[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -16,7 +17,7 @@ from sklearn.base import is_classifier
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Estimate
+from weighbridge._findings import Estimate, Finding, listed
 from weighbridge._tables import Pair, Table, as_word
 from weighbridge.criteria import respond
 from weighbridge.target_risk import Measure, find_measure
@@ -141,7 +142,7 @@ def actual_errors(
     found = {}
     for each in verdict.candidates:
         losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
-        found[each.name] = labelled_mean(losses, *design, measure, verdict.confidence)
+        found[each.name] = _actual(losses, measure, verdict.confidence, design)
     return found
 
 
@@ -157,19 +158,15 @@ def _design(stands_for: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.n
     return weights / weights.sum(), stratum
 
 
-def labelled_mean(
-    losses: np.ndarray,
-    shares: np.ndarray,
-    stratum: np.ndarray,
-    measure: Measure,
-    confidence: float,
-) -> Actual:
+def _actual(losses: np.ndarray, measure: Measure, confidence: float, design: Any = None) -> Actual:
     """Return a mean loss with its interval: Wilson's for a share of errors, else Student's."""
-    n, level, sizes = losses.size, (1 + confidence) / 2, np.bincount(stratum)
+    n, level = losses.size, (1 + confidence) / 2
+    shares, stratum = design or _design(np.ones(n), np.ones(n, dtype=bool))
+    sizes = np.bincount(stratum)
     mean = min(float(shares @ losses), measure.bounds[1])
     if measure.bounds[1] == 1:
         # a plain sample of so many rows has the same variance; no stratum is taken to be pure
-        chance = (np.bincount(stratum, losses) + 1) / (sizes + 2)
+        chance = (np.bincount(stratum, losses) + 0.5) / (sizes + 1)
         middle = float(shares @ chance[stratum])
         worth = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
         return Actual(mean, *_wilson(mean, worth, float(ndtri(level))), n)
@@ -201,5 +198,21 @@ def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, 
         numbers = np.asarray(labels, dtype=np.float64)
         return numbers, np.isfinite(numbers)
     numbers_of = {as_word(each): code for code, each in enumerate(classes.tolist())}
-    codes = np.array([numbers_of.get(as_word(each), -1) for each in labels.tolist()])
-    return codes, codes >= 0
+    # a whole number may be a class among decimals
+    codes = [numbers_of.get(as_word(v), numbers_of.get(str(v), -1)) for v in labels.tolist()]
+    return np.array(codes), np.array(codes) >= 0
+
+
+def unseen_classes(values: np.ndarray, pair: Pair) -> Iterator[Finding]:
+    """Yield a finding where labelled deployment rows have classes that training does not have."""
+    if pair.task == "classification":
+        _, known = _codes(values, np.unique(np.asarray(pair.y)))
+        unseen = [str(as_word(each)) for each in values[~known].tolist() if as_word(each)]
+        if unseen:
+            yield Finding(
+                "WB152",
+                "warning",
+                f"{len(unseen):,} labelled deployment rows are of classes that training does not "
+                f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
+                "Correct what is misspelt; of a class that is new, add rows to the training data.",
+            )

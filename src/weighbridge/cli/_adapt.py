@@ -66,7 +66,6 @@ _FILES = {
 @options.option("--weight", metavar="NAME", group="what", help="Column of TRAIN with row weights.")
 @options.option(
     "--labels",
-    type=click.Path(path_type=Path),
     metavar="FILE",
     group="what",
     help="Labels of some rows of DEPLOY: label_these.csv of an earlier run, filled in.",
@@ -156,7 +155,7 @@ class Job:
     def check(self) -> None:
         """Refuse missing files, and outputs that cannot be written, before any heavy import."""
         labels = self.settings.get("labels")
-        inputs = [self.train, self.deploy, *([labels] if labels else [])]
+        inputs = [self.train, self.deploy, *([Path(labels)] if labels else [])]
         check_there(inputs, _USAGE)
         # where there are labels, none are asked for, and these may lie among the outputs
         names = [name for kind, name in RUN_FILES.items() if kind != "labels" or not labels]
@@ -227,10 +226,12 @@ class Job:
             click.launch(str(Path(self.files["report"]).absolute()))
 
     def _text(self, now: str, known: str) -> str:
+        from weighbridge.verdict import StoredResult, label_words
+
         actual, verdict = _actual_block(self.adaptation), self.adaptation.verdict
         parts = [
             _verdict_block(self.adaptation, self.session.out),
-            *_label_block(self.result),
+            *[within_columns(f"  {each}") for each in label_words(StoredResult(self.result))],
             *([f"{known}\n{actual}"] if actual else []),
             _files_block(self.files, verdict.candidate(verdict.use)),
             f"  {now}",
@@ -324,13 +325,6 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
     for name, other in adaptation.others.items():
         shown.append(within_columns(f"  model {name}: {other.sentence}"))
     return "\n\n".join([*shown, *(finding_text(each.to_dict()) for each in adaptation.findings)])
-
-
-def _label_block(result: dict[str, Any]) -> list[str]:
-    """Return what is known of the covered part, and which rows to label for the rest."""
-    from weighbridge.verdict import StoredResult, label_words
-
-    return [within_columns(f"  {each}") for each in label_words(StoredResult(result))]
 
 
 def _files_block(files: Mapping[str, str], used: Candidate) -> str:

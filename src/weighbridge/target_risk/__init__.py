@@ -1,11 +1,6 @@
 """What a model will lose on the target, estimated without target labels."""
 
-from weighbridge.target_risk._assessed import (
-    Assessed,
-    assess_part,
-    assess_procedures,
-    paired_change,
-)
+from weighbridge.target_risk._assessed import Assessed, assess_procedures, paired_change
 from weighbridge.target_risk._held_out import base_of
 from weighbridge.target_risk._problem import RiskProblem
 from weighbridge.target_risk._question import (

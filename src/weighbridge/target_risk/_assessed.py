@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +27,7 @@ from weighbridge._findings import (
 )
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import answer_of, respond
+from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import outside_support
 from weighbridge.target_risk._held_out import HeldOut, Procedure
 from weighbridge.target_risk._influence import (
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
 _LARGEST = 1e70
 # Fewer rows of a sample, or effective ones, make every interval rough.
 _FEW_ROWS, _FEW_EFFECTIVE = 50, 30
+# A smaller share of the target rows is not assessed by itself.
+_LEAST_COVERED = 0.1
 # Share of the variance that must come from the weighted rows for their tail to matter.
 _CARRIED = 0.5
 # Share of the rows that the ratio may cost before the model of the labels has to bend.
@@ -74,7 +79,6 @@ class Assessed(NamedTuple):
     training: Influence | None = None
     model: Any = None
     responses: HeldOut | None = None
-    said: dict[str, HeldOut] | None = None
 
 
 def paired_change(other: Assessed, baseline: Assessed) -> Estimate | None:
@@ -107,29 +111,32 @@ def assess_procedures(
         if measure.row_loss is None:
             return [_of_whole(each, problem, measure, overlap) for each in found]
         assessed = _of_rows(found, problem, measure, overlap)
-    return [one._replace(said=each.said) for one, each in zip(assessed, found, strict=True)]
+        if overlap.word != BROKEN:
+            return assessed
+        return [
+            one._replace(risk=_covered(one.risk, *each, problem, measure))
+            for one, each in zip(assessed, found, strict=True)
+        ]
 
 
-def assess_part(
-    assessed: Assessed,
-    part: RiskProblem,
-    measure: Measure,
-    target_rows: np.ndarray,
-    n_parameters: int,
+def _covered(
+    risk: RiskEstimate, said: dict[str, HeldOut], final: Any, problem: RiskProblem, measure: Measure
 ) -> RiskEstimate:
-    """Assess a procedure on some of the target rows by what its models have said; none is fitted."""
-    assert assessed.said is not None
-    said = {
-        name: HeldOut(
-            each.at_source, [at[target_rows] for at in each.at_target], each.of_final[target_rows]
-        )
-        for name, each in assessed.said.items()
+    """Add the risk on the covered target rows, by what models have said; none is fitted again."""
+    looked_at, is_covered = problem.covered
+    rows, risk = looked_at[is_covered], replace(risk, covered_share=float(is_covered.mean()))
+    if rows.size < _FEW_ROWS or is_covered.mean() < _LEAST_COVERED:
+        return risk
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OverlapWarning)  # of the whole target it has been said
+        part = problem.on_part(rows)
+    there = {
+        name: HeldOut(each.at_source, [at[rows] for at in each.at_target], each.of_final[rows])
+        for name, each in said.items()
     }
-    outside = outside_support(part.rows.X, part.X_target).share
-    overlap = judge_weights(part.shares, outside, n_parameters)
-    with one_thread():
-        (found,) = _of_rows([Procedure(said, assessed.model)], part, measure, overlap)
-    return found.risk
+    overlap = judge_weights(part.shares, outside_support(part.rows.X, part.X_target).share)
+    (found,) = _of_rows([Procedure(there, final)], part, measure, overlap)
+    return replace(risk, covered=found.risk)
 
 
 def _responses(estimator: Any, measure: Measure, problem: RiskProblem) -> dict[str, Response]:

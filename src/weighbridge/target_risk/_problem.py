@@ -15,17 +15,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import (
-    FEWEST_ROWS,
-    FloatArray,
-    check_sample_weight,
-    take_rows,
-    to_numpy,
-    unmasked,
-)
+from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
 from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
-from weighbridge.criteria import RowLoss, SourceRows, source_rows
+from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.ratios import (
     check_ratio,
     covered_rows,
@@ -61,6 +54,7 @@ class RiskProblem:
         question: Question | None = None,
     ):
         self.question = question = question or Question()
+        self.estimator = estimator
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         random_state = question.random_state
         if isinstance(random_state, np.random.Generator):
@@ -133,12 +127,11 @@ class RiskProblem:
         """The target rows that were looked at, and which of them the source covers."""
         return covered_rows(self.rows.X, self.X_target)
 
-    def on_part(self, estimator: Any, target_rows: npt.NDArray[np.intp]) -> RiskProblem:
+    def on_part(self, target_rows: npt.NDArray[np.intp]) -> RiskProblem:
         """Return the same source rows and folds with some of the target rows, and their ratio."""
-        rows, X_target = self.rows, take_rows(self.X_target, target_rows)
-        part = RiskProblem(
-            estimator, rows.X, rows.y, X_target, rows.sample_weight, self.question
-        )
+        rows, X_target = self.rows, table_rows(self.X_target, target_rows)
+        made = self.estimator, rows.X, rows.y, X_target, rows.sample_weight, self.question
+        part = RiskProblem(*made)
         part.fold = self.fold
         return part
 

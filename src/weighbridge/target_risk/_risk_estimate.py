@@ -36,6 +36,9 @@ class RiskEstimate(Record):
         Effective number and number of source rows.
     findings : tuple of Finding
         What to know about it.
+    covered, covered_share : RiskEstimate or None, float or None
+        Where it is withheld: the same for the target rows in the source's support, and their
+        share; no estimate for fewer than 50 such rows, or a tenth.
 
     Examples
     --------
@@ -59,6 +62,8 @@ class RiskEstimate(Record):
     worth: float
     n_rows: int
     findings: tuple[Finding, ...]
+    covered: RiskEstimate | None = None
+    covered_share: float | None = None
 
     @property
     def value(self) -> float:

@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
-from weighbridge._findings import BROKEN, Stage, Stages, count_parameters, told_progress
+from weighbridge._findings import Stage, Stages, count_parameters, told_progress
 from weighbridge._pass_weights import weight_parameter
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import CrossValidation, has_closed_form
@@ -28,9 +28,7 @@ from weighbridge.target_risk import (
     Assessed,
     Measure,
     Question,
-    RiskEstimate,
     RiskProblem,
-    assess_part,
     assess_procedures,
     base_of,
     check_arguments,
@@ -44,8 +42,6 @@ from weighbridge.verdict._candidates import (
 from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
 from weighbridge.verdict._verdict import Verdict
 
-# Fewer covered target rows than this, or a smaller share of them, are not assessed by themselves.
-_FEWEST_COVERED, _LEAST_COVERED = 50, 0.1
 # Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
 _FOUND = 0.05
 _BEYOND_DOUBT = 0.99
@@ -64,7 +60,6 @@ class _Model:
     diagnosis: Any = None
     shift: str = ""
     assessed: dict[str, Assessed] = field(default_factory=dict)
-    covered: RiskEstimate | None = None
 
     @property
     def base(self) -> Any:
@@ -108,15 +103,9 @@ def assess_models(
         stage.step()
         _unweighted(models, problem, stage)
         _weighted(models, problem, stages)
-        _covered(models, problem)
         return {
             name: verdict_of(
-                problem,
-                each.diagnosis,
-                each.shift,
-                each.assessed,
-                weighted_name(each.estimator),
-                each.covered,
+                problem, each.diagnosis, each.shift, each.assessed, weighted_name(each.estimator)
             )
             for name, each in models.items()
         }
@@ -190,21 +179,6 @@ def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -
     for each in pending.values():
         found = _assessed(each, each.others, each.finals, problem, stage)
         each.assessed |= zip(each.names[1:], map(journals.taken_off, found), strict=True)
-
-
-def _covered(models: dict[str, _Model], problem: RiskProblem) -> None:
-    """Where nothing is said about the whole target, assess the part that the source covers."""
-    withheld = [each for each in models.values() if each.diagnosis.overlap.word == BROKEN]
-    if not withheld:
-        return
-    looked_at, is_covered = problem.covered
-    if is_covered.sum() < _FEWEST_COVERED or is_covered.mean() < _LEAST_COVERED:
-        return
-    rows = looked_at[is_covered]
-    part = problem.on_part(withheld[0].estimator, rows)
-    for each in withheld:
-        none = each.assessed["none"]
-        each.covered = assess_part(none, part, each.measure, rows, each.n_parameters)
 
 
 def _assessed(

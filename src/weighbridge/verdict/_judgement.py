@@ -9,7 +9,6 @@ from sklearn.base import is_classifier
 
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._findings import (
-    BROKEN,
     ENOUGH,
     Estimate,
     Finding,
@@ -17,7 +16,7 @@ from weighbridge._findings import (
     effective_sample_size,
 )
 from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
-from weighbridge.target_risk import Assessed, RiskEstimate, RiskProblem, paired_change
+from weighbridge.target_risk import Assessed, RiskProblem, paired_change
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import Judgement
@@ -30,7 +29,6 @@ def verdict_of(
     shift: str,
     assessed: dict[str, Assessed],
     weighted: str,
-    covered: RiskEstimate | None,
 ) -> Verdict:
     """Judge the numbers and put the verdict together; `weighted` is the candidate in question."""
     none, confidence = assessed["none"], diagnosis.confidence
@@ -68,8 +66,6 @@ def verdict_of(
             *_of_choice(judgement, assessed),
         ),
         model=used.model,
-        covered=covered,
-        covered_share=float(problem.covered[1].mean()) if judgement.overlap == BROKEN else None,
         _problem=problem,
         _diagnosis=diagnosis,
     )

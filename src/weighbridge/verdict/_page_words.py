@@ -216,36 +216,30 @@ def label_words(facts: StoredResult) -> list[str]:
     words = [] if covered is None else [_covered(facts, covered)]
     if plan is None:
         return words
-    near, far = plan["rows"]
-    within = [f"± {percent(each, 0)}" for each in plan["within"]]
-    of_what = "of the loss" if plan["relative"] else "points"
-    if not plan["relative"]:
-        within = [each.removesuffix(" %") for each in within]
-    words.append(
-        f"To know the error, label deployment rows: {near:,} tell it within {within[0]} {of_what}, "
-        f"{far:,} within {within[1]} ({facts.confidence})."
+    unit = " % of it" if plan["relative"] else " points"
+    near, far = (
+        f"{n:,} tell it within ± {100 * within:g}{unit}"
+        for n, within in zip(plan["rows"], plan["within"], strict=True)
     )
-    path, label = (facts.result.get("files") or {}).get("labels"), facts.inputs.get("label")
-    chosen, asked = f"{plan['chosen']:,} rows", f"fill in the column {label}"
-    how = "drawn at random, more from the part that training does not cover"
-    if path is None:
-        last = f"result.label_these has {chosen}, {how}; {asked}, and pass it as labels=."
-    else:
-        last = f"{path} has {chosen}, {how}; {asked}, and run again with --labels {path}."
-    return [*words, last]
+    path = (facts.result.get("files") or {}).get("labels", "result.label_these")
+    again = f"--labels {path}" if path != "result.label_these" else "labels=... in Python"
+    return [
+        *words,
+        f"To know the error ({facts.confidence}), label deployment rows: {near}, {far}. {path} has "
+        f"{plan['chosen']:,}, drawn at random from the part that training covers and, more of "
+        f"them, from the rest; fill in {facts.inputs.get('label')}, and run again with {again}.",
+    ]
 
 
 def _covered(facts: StoredResult, covered: dict[str, Any]) -> str:
-    share, numbers = percent(covered["share"]), facts.numbers
-    which = f"the {share} of the deployment rows that training covers"
+    which = f"the {percent(covered['share'])} of the deployment rows that training covers"
     if covered["error"] is None:
         return f"There is no figure for {which} either: too few, or too unlike the training rows."
-    found = stored_estimate(covered["error"])
+    numbers, found = facts.numbers, stored_estimate(covered["error"])
     rough = ", a rough figure" * (covered["state"] == "flagged")
-    return (
-        f"For {which}: {numbers.noun} {numbers.value(found.value)} {numbers.interval(found)}"
-        f"{rough}, with the unweighted model. Nothing is known about the other rows."
-    )
+    others = "" if facts.expect.get("actual") else " Nothing is known about the others."
+    error = f"{numbers.noun} {numbers.value(found.value)} {numbers.interval(found)}"
+    return f"For {which}: {error}{rough}, without weights.{others}"
 
 
 def _withheld(facts: StoredResult) -> str:

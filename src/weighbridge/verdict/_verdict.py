@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from weighbridge.verdict._words import Answer
 
 _DASH = "–"
-WITHHELD = "withheld"
 
 
 class AnswerParts(NamedTuple):
@@ -110,17 +109,11 @@ def verdict_html(verdict: Verdict) -> str:
     return notebook_card(verdict.sentence, body, verdict.findings)
 
 
-def _covered(verdict: Verdict) -> dict[str, Any] | None:
+def _covered(risk: RiskEstimate) -> dict[str, Any] | None:
     """Return what is known of the target rows in the source's support, where that is all."""
-    if verdict.covered_share is None:
-        return None
-    risk = verdict.covered
-    estimate = None if risk is None else risk.estimate
-    return {
-        "share": verdict.covered_share,
-        "error": None if estimate is None else estimate.to_dict(),
-        "state": WITHHELD if risk is None else risk.state,
-    }
+    share, part = risk.covered_share, risk.covered or risk
+    error = None if part.estimate is None else part.estimate.to_dict()
+    return None if share is None else {"share": share, "error": error, "state": part.state}
 
 
 @dataclass(frozen=True)
@@ -218,11 +211,6 @@ class Verdict(Record):
         What to know, each with a remedy.
     model : fitted estimator
         The candidate to use, fitted on all source rows.
-    covered : RiskEstimate or None
-        Where overlap is broken: expected loss of the unweighted model on the target rows that lie
-        in the source's support. None elsewhere, and for fewer than 50 such rows or a tenth.
-    covered_share : float or None
-        Where overlap is broken: the share of these rows.
 
     Examples
     --------
@@ -244,8 +232,6 @@ class Verdict(Record):
     report: ShiftReport
     findings: tuple[Finding, ...]
     model: Any
-    covered: RiskEstimate | None = None
-    covered_share: float | None = None
     # what pictures are drawn from: the samples with their ratio and folds, and the diagnosis
     _problem: Any = field(default=None, repr=False, compare=False)
     _diagnosis: Any = field(default=None, repr=False, compare=False)
@@ -339,7 +325,7 @@ class Verdict(Record):
                 "training": none.training.value,
                 "candidates": [each.to_dict() for each in self.candidates],
                 "withheld": "WB302" if self.overlap == BROKEN else None,
-                "covered": _covered(self),
+                "covered": _covered(none),
             },
             "findings": [each.to_dict() for each in self.findings],
         }
