@@ -1,10 +1,9 @@
 """The whole job in one call: two tables in; a verdict, a model, weights and a report out."""
 
-from weighbridge.adaptation._adapt import Settings, adapt, run
+from weighbridge.adaptation._adapt import Settings, adapt, knowing_labels, run
 from weighbridge.adaptation._adaptation import Adaptation, save
 from weighbridge.adaptation._inputs import Inputs, read_inputs, refusals_told
 from weighbridge.adaptation._result import (
-    actual_errors,
     feature_differences,
     head,
     inputs_dict,

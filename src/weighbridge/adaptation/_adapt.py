@@ -40,7 +40,7 @@ from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge.target_risk import Question, base_of
-from weighbridge.verdict import Verdict, assess_models
+from weighbridge.verdict import Verdict, assess_models, knowing
 from weighbridge.weighting import Geodesic, mean_one
 
 # name: scorer of scikit-learn
@@ -72,6 +72,7 @@ class Settings:
     n_jobs: int = 1
     lam: float | None = None
     alpha: float | None = None
+    worthwhile: float | None = None
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
     weight: str | None = None
@@ -86,11 +87,13 @@ class Settings:
         """Refuse settings that make no sense, all of them together, before any work."""
         # None, for what is to be tuned, is as good as any number
         lam, alpha, share = self.lam or 0.0, self.alpha or 0.0, self.confidence
+        gain = self.worthwhile or 0.0
         checks = (
             (self.task in TASKS, f"task {shown(self.task)}", ", ".join(TASKS), "task", "auto"),
             (0 <= lam <= 1, f"lam {lam:g}", "0 (no weights) to 1 (the full ratio)", "lam", "0.8"),
             (math.isfinite(alpha), f"alpha {alpha:g}", "a finite number", "alpha", "3"),
             (0 < share < 1, f"a confidence of {share:g}", "between 0 and 1", "confidence", "0.95"),
+            (0 <= gain < math.inf, f"worthwhile {gain:g}", "0 or more", "worthwhile", "0.005"),
             (self.n_jobs != 0, "0 jobs", "a number of cores, or -1 for all", "jobs", "1"),
         )
         problems = [
@@ -117,6 +120,7 @@ def adapt(
     ratio: Any = "auto",
     lam: float | None = None,
     alpha: float | None = None,
+    worthwhile: float | None = None,
     confidence: float = 0.95,
     seed: int = 0,
     n_jobs: int = 1,
@@ -151,6 +155,9 @@ def adapt(
         "nearest"), or a column of both tables that holds it.
     lam, alpha : float, optional
         Fix either or both; by default they are tuned.
+    worthwhile : float, optional
+        The smallest gain worth having, in units of the metric (0.005 is half a point of a share of
+        errors). Default: 2 % of the expected error without weights, one error in fifty.
     confidence : float, default=0.95
         Of every interval.
     seed : int, default=0
@@ -199,6 +206,7 @@ def adapt(
         ratio=ratio,
         lam=lam,
         alpha=alpha,
+        worthwhile=worthwhile,
         confidence=confidence,
         seed=seed,
         n_jobs=n_jobs,
@@ -240,6 +248,7 @@ def run(
             Question(
                 ratio=inputs.ratio,
                 scoring=asked.scoring,
+                worthwhile=settings.worthwhile,
                 confidence=settings.confidence,
                 n_jobs=settings.n_parallel,
                 random_state=settings.seed,
@@ -286,20 +295,15 @@ def _adaptation(
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
     drawn = compute_pictures(verdict, diagnosis)
-    actual, (plan, frame) = None, (None, None)
-    if asked.labels is not None:
-        rows, values, stands_for = asked.labels
-        some = inputs.X_target.iloc[rows]
-        actual = actual_errors(verdict, some, values, asked.scoring, stands_for)
-    elif verdict.overlap != ENOUGH:
+    plan, frame = None, None
+    if asked.labels is None and verdict.overlap != ENOUGH:
         plan, frame = plan_labels(verdict, inputs.tables[1], settings.label, settings.seed)
-    stages.end()
-    return Adaptation(
+    found = Adaptation(
         verdict=verdict,
         others={name: each for name, each in verdicts.items() if each is not verdict},
         weights=weights,
         log_ratio=log_ratio,
-        actual=actual,
+        actual=None,
         to_label=plan,
         label_these=frame,
         notes=inputs.notes,
@@ -312,8 +316,21 @@ def _adaptation(
         metric=asked.metric,
         ratio=inputs.ratio_name,
         pictures=drawn,
-        timing=stages.timing(),
+        timing={},
     )
+    rows, values, stands_for = asked.labels or (slice(None), None, None)
+    told = knowing_labels(found, values, asked.scoring, rows, stands_for)
+    stages.end()
+    return replace(told, timing=stages.timing())
+
+
+def knowing_labels(
+    found: Adaptation, labels: Any, scoring: str, rows: Any = slice(None), stands_for: Any = None
+) -> Adaptation:
+    """Return what was found, led by the truth where labels of the deployment are known."""
+    X_target = found.pair.X_target.iloc[rows]
+    actual = actual_errors(found.verdict, X_target, labels, scoring, stands_for)
+    return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
 
 
 def _names(names: Any) -> tuple[str, ...]:

@@ -157,7 +157,7 @@ class Adaptation:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What to know, each with a remedy."""
-        return (*self.notes, *self.verdict.findings, *_actual_findings(self.verdict, self.actual))
+        return (*self.notes, *self.verdict.findings)
 
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
         """Return everything but the model and the rows, ready for JSON.
@@ -294,24 +294,3 @@ def _other_settings(settings: Settings) -> dict[str, Any]:
         found["labels"] = "labels"
     found["jobs"] = found.pop("n_jobs")
     return {name: list(each) if isinstance(each, tuple) else each for name, each in found.items()}
-
-
-def _actual_findings(verdict: Verdict, actual: dict[str, Actual] | None) -> list[Finding]:
-    """Say where the truth lies outside of what was expected of the model in use."""
-    if actual is None:
-        return []
-    used = verdict.candidate(verdict.use)
-    estimate, truth = used.risk.estimate, actual[used.name].value
-    if estimate is None or estimate.low <= truth <= estimate.high:
-        return []
-    numbers = verdict.numbers
-    return [
-        Finding(
-            "WB604",
-            "warning",
-            f"The actual error, {numbers.value(truth)}, is outside the interval "
-            f"{numbers.interval(estimate)}.",
-            "Look for a change in how features relate to the label, which no weights see; or it is "
-            f"one of the {100 - 100 * verdict.confidence:g} % of intervals that miss.",
-        )
-    ]

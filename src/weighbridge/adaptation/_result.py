@@ -6,7 +6,6 @@ import math
 import os
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,11 +16,11 @@ from sklearn.base import is_classifier
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Estimate, Finding, listed
+from weighbridge._findings import Finding, listed
 from weighbridge._tables import Pair, Table, as_word
 from weighbridge.criteria import respond
 from weighbridge.target_risk import Measure, find_measure
-from weighbridge.verdict import Verdict
+from weighbridge.verdict import Actual, Verdict
 
 EPOCH = "SOURCE_DATE_EPOCH"
 _PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
@@ -112,19 +111,6 @@ def _date() -> str:
     return moment.date().isoformat()
 
 
-@dataclass(frozen=True)
-class Actual(Estimate):
-    """An actual error, the interval that its labelled rows leave, and how many these are."""
-
-    rows: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON; None stands for an end that one row cannot give."""
-        found = super().to_dict()
-        ends = {name: each if math.isfinite(each) else None for name, each in found.items()}
-        return {**ends, "rows": self.rows}
-
-
 def actual_errors(
     verdict: Verdict, X_target: Any, y_target: Any, scoring: str, stands_for: Any = None
 ) -> dict[str, Actual] | None:
@@ -140,7 +126,8 @@ def actual_errors(
     rows, labels = X_target[known], labels[known]
     design = _design(np.ones(known.size) if stands_for is None else stands_for, known)
     found = {}
-    for each in verdict.candidates:
+    constant = [] if verdict.constant is None else [verdict.constant]
+    for each in (*verdict.candidates, *constant):
         losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
         found[each.name] = _actual(losses, measure, verdict.confidence, design)
     return found

@@ -91,6 +91,12 @@ _FILES = {
     "--lam", type=click.FloatRange(0, 1), metavar="X", help="Fix lam.  [default: tuned]"
 )
 @options.option("--alpha", type=float, metavar="X", help="Fix alpha.  [default: tuned]")
+@options.option(
+    "--worthwhile",
+    type=click.FloatRange(0, max_open=True),
+    metavar="X",
+    help="Smallest gain worth having, in units of the metric.  [default: 2 % of it]",
+)
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
@@ -347,38 +353,23 @@ def _files_block(files: Mapping[str, str], used: Candidate) -> str:
 
 
 def _actual_block(adaptation: Adaptation) -> str | None:
-    """Return the actual errors, where the labels of the deployment are known."""
+    """Return the actual errors, and whether they are as expected, where labels are known."""
+    from weighbridge.verdict import agreement, are_apart
+
     verdict, actual = adaptation.verdict, adaptation.actual
     if actual is None:
         return None
-    numbers = verdict.numbers
-    parts, outside = [], []
-    for candidate in verdict.candidates:
-        truth, expected = actual[candidate.name].value, candidate.risk.estimate
-        parts.append(f"{candidate.name} {numbers.value(truth)}")
-        if expected is not None and not expected.low <= truth <= expected.high:
-            outside.append(candidate.name)
-    judged = [each for each in verdict.candidates if each.risk.estimate is not None]
-    return "\n".join(_actual_lines(parts, outside, len(judged)))
-
-
-def _actual_lines(parts: list[str], outside: list[str], n_judged: int) -> list[str]:
-    """Lay the errors out, and say which intervals held, whatever the answer is."""
     lines, line = [], "    actual error "
-    for part in parts:
-        if len(line) + 3 + len(part) > 80:
+    for name, each in actual.items():
+        part = f"  {name} {verdict.numbers.value(each.value)}"
+        if len(line) + 1 + len(part) > 80:
             lines.append(line)
             line = " " * 17
-        line += f"  {part}"
-    lines.append(line)
-    if not n_judged:
-        said = "no error was predicted, so there is no interval to check"
-    elif not outside:
-        said = "every one is inside its interval" if n_judged > 1 else "it is inside its interval"
-    else:
-        others = "; the others are inside" * (len(outside) < n_judged)
-        said = f"outside its interval: {', '.join(outside)}{others}"
-    return [*lines, " " * 19 + said]
+        line += part
+    expected = {each.name: each.risk.estimate for each in verdict.candidates}
+    judged = {name: each for name, each in expected.items() if each is not None}
+    apart = [name for name, each in judged.items() if are_apart(actual[name], each)]
+    return "\n".join([*lines, line, " " * 19 + agreement(apart, len(judged))])
 
 
 def _bytes_text(size: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_re
     session.narration.say(
         "weighbridge demo: 4,000 labelled clinic visits, 2,000 visits at other sites"
     )
-    from weighbridge.adaptation import actual_errors
+    from weighbridge.adaptation import knowing_labels
 
     settings: dict[str, Any] = {"label": LABEL, "models": ("linear",), "seed": seed, "jobs": jobs}
     job = Job(session, train, deploy, out, force=force, **settings)
@@ -51,9 +50,7 @@ def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_re
         truth = _write_tables(train, deploy, seed)
         job.compute()
         # the labels are looked at now that everything is decided
-        found = job.adaptation
-        actual = actual_errors(found.verdict, found.pair.X_target, truth, "accuracy")
-        job.adaptation = replace(found, actual=actual)
+        job.adaptation = knowing_labels(job.adaptation, truth, "accuracy")
         job.save()
     now = _NOW if open_report else f"{_how_to_open(out, seed)}\n  {_NOW}"
     job.show(now, _TRUTH, open_report=open_report)

@@ -310,7 +310,7 @@ def _evidence(condition: str, result: dict[str, Any]) -> str | None:
         return f"overlap is {word}" if word != "enough" else None
     if condition == "no-gain":
         word = result["verdict"]["weighting"]
-        return f"weighting: {word}" if word != "helps" else None
+        return f"weighting: {word}" if "helps" not in word else None
     if condition == "warnings":
         codes = [each["code"] for each in result["findings"] if each["level"] != "note"]
         return ", ".join(codes) or None

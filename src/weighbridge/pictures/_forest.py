@@ -61,7 +61,8 @@ class Forest(Picture):
 
 def read_forest(expect: dict[str, Any], use: str | None) -> Forest:
     """List what the part ``expect`` of a result says; `use` is the weighting to use."""
-    candidates = expect["candidates"]
+    # weightings with the same weights are one row
+    candidates = [each for each in expect["candidates"] if not each.get("same_as")]
     losses, changes = (
         np.array([_ends(each[part]) for each in candidates], dtype=float).T
         for part in ("error", "change")

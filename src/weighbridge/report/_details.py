@@ -82,8 +82,12 @@ def _candidate_table(facts: Facts) -> DataTable:
     ]
     known = bool(facts.actual)
     if known:
-        heads += ["actual error", "inside its interval"]
-    rows = [[*_candidate(facts, each), *_actual(facts, each, known)] for each in facts.candidates]
+        heads += ["actual error", interval, "agrees"]
+    rows = [
+        [*_candidate(facts, each), *_actual(facts, each, known)]
+        for each in facts.rows
+        if not each.get("same_as")
+    ]
     return table("The weightings compared", heads, rows)
 
 
@@ -93,7 +97,11 @@ def _candidate(facts: Facts, each: dict[str, Any]) -> list[str]:
     used = ", used" if each["name"] == facts.use else ""
     mixed = len(each.get("mixture") or []) > 1
     alpha = _DASH if each["alpha"] is None or mixed else f"{each['alpha']:.2f}"
-    cells = [f"{each['name']}{literature}{used}", "mix" if mixed else f"{each['lam']:.2f}", alpha]
+    same = "".join(
+        f" = {other['name']}" for other in facts.rows if other.get("same_as") == each["name"]
+    )
+    lam = _DASH if each["lam"] is None else "mix" if mixed else f"{each['lam']:.2f}"
+    cells = [f"{each['name']}{same}{literature}{used}", lam, alpha]
     cells += _error(facts, each)
     if change is None:
         cells += [_DASH, _DASH]
@@ -113,9 +121,11 @@ def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
     if not known:
         return []
     found = facts.actual.get(each["name"])
-    inside = facts.is_inside(each["name"])
-    shown = _DASH if found is None else facts.numbers.value(found.value)
-    return [shown, _DASH if inside is None else "yes" if inside else "no"]
+    agrees = facts.agrees(each["name"])
+    if found is None:
+        return [_DASH] * 3
+    shown = [facts.numbers.value(found.value), facts.numbers.span(found)]
+    return [*shown, _DASH if agrees is None else "yes" if agrees else "no"]
 
 
 def _model_table(facts: Facts) -> DataTable | None:

@@ -16,7 +16,7 @@ from weighbridge._svg import style_sheet
 from weighbridge.report._details import MOST_ROWS, details
 from weighbridge.report._figures import expect_figures, page_figures
 from weighbridge.report._read import Facts, facts_of
-from weighbridge.verdict import actual_words, cards, expect_words
+from weighbridge.verdict import PROCEDURE, actual_words, assumption_words, cards, expect_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -130,6 +130,7 @@ def summary_html(result: dict[str, Any]) -> str:
         "summary",
         sentence=facts.verdict["sentence"],
         cards=cards(facts),
+        assumption=assumption_words(facts) if facts.expect else "",
         words=" ".join(expect_words(facts)) if facts.expect else "",
         figures=expect_figures(facts, start=f"{start}-"),
     )
@@ -219,7 +220,8 @@ def _content(facts: Facts) -> dict[str, Any]:
         **page_figures(facts),
         "n_findings": len(facts.findings),
         "findings": _findings(facts),
-        "actual": actual_words(facts),
+        "procedure": f"{PROCEDURE[0].upper()}{PROCEDURE[1:]}.",
+        "actual": actual_words(facts) if facts.actual else "",
         **details(facts),
     }
 
@@ -234,8 +236,7 @@ def _top(facts: Facts) -> dict[str, Any]:
         "cards": cards(facts),
         "dropped": _dropped(facts),
         "n_more_dropped": max(0, len(dropped) - _NAMED),
-        "has_label": bool(facts.expect),
-        "knows_labels": bool(facts.actual),
+        "assumption": assumption_words(facts) if facts.expect else "",
     }
 
 

@@ -142,6 +142,7 @@ class Question:
     loss: Any = None
     method: str = DOUBLY_ROBUST
     candidates: Any = None
+    worthwhile: float | None = None
     confidence: float = 0.95
     cv: int = 5
     n_jobs: int | None = None

@@ -1,9 +1,11 @@
 """Whether weighting is worth it: five questions, answered in words and numbers."""
 
 from weighbridge.verdict._assess import Workload, assess, assess_models
+from weighbridge.verdict._judgement import knowing
 from weighbridge.verdict._page_words import (
     StoredResult,
     actual_words,
+    assumption_words,
     cards,
     expect_words,
     label_words,
@@ -11,7 +13,7 @@ from weighbridge.verdict._page_words import (
     stored_estimate,
 )
 from weighbridge.verdict._verdict import Candidate, Verdict, verdict_parts
-from weighbridge.verdict._words import Answer
+from weighbridge.verdict._words import PROCEDURE, Actual, Answer, agreement, are_apart
 
 # Public names; the others serve the packages above.
 __all__ = ["Answer", "Candidate", "Verdict", "assess"]

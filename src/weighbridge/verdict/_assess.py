@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import ceil
 from numbers import Integral
 from pathlib import Path
 from time import perf_counter
@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
-from weighbridge._findings import Stage, Stages, count_parameters, told_progress
+from weighbridge._findings import BROKEN, Stage, Stages, count_parameters, told_progress
 from weighbridge._pass_weights import weight_parameter
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import CrossValidation, has_closed_form
@@ -103,12 +104,30 @@ def assess_models(
         stage.step()
         _unweighted(models, problem, stage)
         _weighted(models, problem, stages)
+        constant = _constant(next(iter(models.values())), problem)
         return {
             name: verdict_of(
-                problem, each.diagnosis, each.shift, each.assessed, weighted_name(each.estimator)
+                problem,
+                each.diagnosis,
+                each.shift,
+                each.assessed,
+                weighted_name(each.estimator),
+                constant,
             )
             for name, each in models.items()
         }
+
+
+def _constant(model: _Model, problem: RiskProblem) -> Assessed | None:
+    """Assess a guess that looks at no feature; None where the loss or the overlap allows none."""
+    strategy = "median" if model.measure.name == "MAE" else "mean"
+    is_class = is_classifier(model.base)
+    guess = DummyClassifier(strategy="prior") if is_class else DummyRegressor(strategy=strategy)
+    loss = model.measure.row_loss
+    if loss is None or not hasattr(guess, loss.response) or model.diagnosis.overlap.word == BROKEN:
+        return None
+    (found,) = assess_procedures([guess], problem, model.measure, overlap=model.diagnosis.overlap)
+    return found
 
 
 def _model(estimator: Any, y: Any, question: Question) -> _Model:
@@ -244,7 +263,7 @@ class Workload:
 
     def duration(self, jobs: int) -> float:
         """Return about how long the work takes with that many jobs, in seconds."""
-        rounds = 1 + ceil(self.n_folds / min(jobs, self.n_folds))
+        rounds = 1 + math.ceil(self.n_folds / min(jobs, self.n_folds))
         return self.seconds * rounds / (1 + self.n_folds)
 
 
@@ -295,6 +314,7 @@ def assess(
     scoring: Any = None,
     loss: Any = None,
     candidates: Any = None,
+    worthwhile: float | None = None,
     confidence: float = 0.95,
     sample_weight: Any = None,
     cv: int = 5,
@@ -325,6 +345,9 @@ def assess(
     candidates : list of str, optional
         Which of none, full, power, relative and tuned to compare. Default: all five where they are
         cheap (linear models; logistic ones up to 20,000 rows), else none, full and tuned.
+    worthwhile : float, optional
+        The smallest gain worth having, in units of the loss (0.005 is half a point of a share of
+        errors). Default: 2 % of the expected loss without weights, one error in fifty.
     confidence : float, default=0.95
         Of all intervals.
     sample_weight : array-like of shape (n_samples,), optional
@@ -357,8 +380,10 @@ def assess(
 
     Notes
     -----
-    Weighting helps where the paired change of the expected loss is better than zero by more than
-    one standard error; it "probably" helps where its interval still holds zero. Every expected loss
+    Weighting helps where the whole interval of the paired change is better than zero, and "probably
+    helps" where the change is better than zero by more than one standard error; less than
+    `worthwhile` is no gain. The shift matters if the unweighted model surely loses more than that
+    in addition, and does not if it surely loses less; else one "cannot tell". Every expected loss
     is of outer folds: no weighting is praised on the rows that chose it. Where the samples hardly
     overlap nothing is estimated, and where no shift is found nothing is tuned.
 
@@ -379,6 +404,7 @@ def assess(
         scoring=scoring,
         loss=loss,
         candidates=candidates,
+        worthwhile=worthwhile,
         confidence=confidence,
         cv=cv,
         n_jobs=n_jobs,
@@ -386,5 +412,10 @@ def assess(
         journal=journal,
         progress=progress,
     )
+    if worthwhile is not None and not 0 <= worthwhile < math.inf:
+        raise ValueError(
+            f"Got worthwhile={worthwhile!r}, but expected a finite number, 0 or more, in units of "
+            "the loss; leave it out for 2 % of the loss."
+        )
     (verdict,) = assess_models({"": estimator}, X, y, X_target, sample_weight, question).values()
     return verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -12,14 +12,13 @@ from weighbridge._findings import (
     ENOUGH,
     Estimate,
     Finding,
-    Numbers,
     effective_sample_size,
 )
 from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
 from weighbridge.target_risk import Assessed, RiskProblem, paired_change
 from weighbridge.verdict._candidates import LITERATURE
 from weighbridge.verdict._verdict import Candidate, Verdict
-from weighbridge.verdict._words import Judgement
+from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
 from weighbridge.weighting import Geodesic
 
 
@@ -29,6 +28,7 @@ def verdict_of(
     shift: str,
     assessed: dict[str, Assessed],
     weighted: str,
+    constant: Assessed | None,
 ) -> Verdict:
     """Judge the numbers and put the verdict together; `weighted` is the candidate in question."""
     none, confidence = assessed["none"], diagnosis.confidence
@@ -36,54 +36,100 @@ def verdict_of(
         name: None if name == "none" else paired_change(each, none)
         for name, each in assessed.items()
     }
+    typical = (none.risk.estimate or none.risk.training).value
+    worthwhile = problem.question.worthwhile
+    made = {name: _candidate(name, each, changes[name], problem) for name, each in assessed.items()}
     judgement = Judgement(
         shift,
         diagnosis.overlap.word,
         worse_in_deployment(none, confidence),
-        changes.get(weighted),
+        changes[weighted] if weighted in made and _key(made[weighted]) else None,
         weighted,
+        WORTHWHILE * abs(typical) if worthwhile is None else worthwhile,
     )
-    used = assessed[judgement.use]
-    shown = _weighting(used.model)
-    is_none = isinstance(shown, Geodesic) and shown.lam == 0
-    report = diagnosis.report(None if is_none else shown)
-    typical = none.risk.estimate or none.risk.training
-    losses = [each.risk.estimate for each in assessed.values()]
-    numbers = Numbers(none.risk.measure, typical.value, losses, changes.values())
-    return Verdict(
-        sentence=judgement.sentence(numbers, none.risk, used.risk),
+    used, candidates = assessed[judgement.use], _told_apart(made, judgement.use)
+    report = diagnosis.report(_weighting(used.model) if _key(made[judgement.use]) else None)
+    bare = Verdict(
+        sentence="",
         use=judgement.use,
-        answers=judgement.answers(numbers, report, none.risk, used.risk),
-        candidates=tuple(
-            _candidate(name, each, changes[name], problem) for name, each in assessed.items()
-        ),
+        answers=(),
+        candidates=candidates,
         measure=none.risk.measure,
         confidence=confidence,
         report=report,
-        findings=(
-            *report.findings,
-            *_new(used.risk.findings, report),
-            *_of_choice(judgement, assessed),
-        ),
+        findings=(*report.findings, *_new(used.risk.findings, report)),
         model=used.model,
+        constant=constant and _constant(constant, none, problem),
+        worthwhile=judgement.worthwhile,
         _problem=problem,
         _diagnosis=diagnosis,
     )
+    judgement = replace(
+        judgement,
+        over_constant=constant and paired_change(used, constant),
+        close=_close(candidates, assessed, judgement.use),
+        by_other_loss=_chosen_by_other_loss(used.model, used.risk.measure),
+    )
+    return _worded(bare, judgement)
 
 
-def _of_choice(judgement: Judgement, assessed: dict[str, Assessed]) -> Iterator[Finding]:
-    """Yield findings about the choice: which candidates are as good, and by what it was made."""
-    used = assessed[judgement.use]
-    close = [
-        name
-        for name, each in assessed.items()
+def knowing(verdict: Verdict, actual: dict[str, Actual] | None) -> Verdict:
+    """Return the verdict with the words that it has once labels of the deployment are known."""
+    if actual is None:
+        return verdict
+    worse = difference(actual["none"], verdict.candidate("none").risk.training)
+    return _worded(verdict, replace(verdict._judgement, actual=actual, worse=worse))
+
+
+def _worded(verdict: Verdict, judgement: Judgement) -> Verdict:
+    """Return the verdict in the words of a judgement."""
+    none, used = (verdict.candidate(name).risk for name in ("none", verdict.use))
+    risks = Risks(none, used, None if verdict.constant is None else verdict.constant.risk)
+    kept = [each for each in verdict.findings if each.code not in CODES]
+    return replace(
+        verdict,
+        sentence=judgement.sentence(verdict.numbers, risks),
+        answers=judgement.answers(verdict.numbers, verdict.report, risks),
+        findings=(*kept, *judgement.findings(verdict.numbers, risks)),
+        _judgement=judgement,
+    )
+
+
+def _close(
+    candidates: tuple[Candidate, ...], assessed: dict[str, Assessed], use: str
+) -> tuple[str, ...]:
+    """Return the weightings that cannot be told apart from the one to use, and are others."""
+    return tuple(
+        each.name
+        for each in candidates
         # that none may be as good is what "probably" says
-        if name not in (judgement.use, "none")
-        and (change := paired_change(each, used)) is not None
+        if each.name not in (use, "none")
+        and each.same_as is None
+        and (change := paired_change(assessed[each.name], assessed[use])) is not None
         and change.low <= 0 <= change.high
-    ]
-    by_other_loss = _chosen_by_other_loss(used.model, used.risk.measure)
-    yield from judgement.findings(close, by_other_loss=by_other_loss)
+    )
+
+
+def _key(candidate: Candidate) -> Any:
+    """Return what tells weights apart, to the digits shown; nothing for no weights."""
+    if candidate.lam is None:
+        return candidate.name
+    return tuple(
+        (round(lam, 2), lam == 1 or round(alpha, 2), round(share, 2))
+        for lam, alpha, share in candidate.mixture
+        if lam > 0
+    )
+
+
+def _told_apart(candidates: dict[str, Candidate], use: str) -> tuple[Candidate, ...]:
+    """Say of candidates with the same final weights which one stands for them."""
+    # none stands for all without weights, the one to use for those like it, else the first
+    order = dict.fromkeys(["none", use, *candidates])
+    first = {_key(candidates[name]): name for name in reversed(order)}
+    return tuple(
+        replace(each, same_as=first[_key(each)] if first[_key(each)] != each.name else None)
+        for each in candidates.values()
+    )
 
 
 def _new(findings: tuple[Finding, ...], report: ShiftReport) -> list[Finding]:
@@ -117,7 +163,7 @@ def _candidate(
         worth = effective_sample_size(problem.plain_shares)
     lam: float | None = None
     alpha: float | None = None
-    literature, mixture = LITERATURE[name], getattr(model, "mixture_", [(weighting, 1.0)])
+    literature, mixture = LITERATURE.get(name, name), getattr(model, "mixture_", [(weighting, 1.0)])
     if isinstance(weighting, Geodesic):
         lam = float(weighting.lam)
         alpha = None if lam in (0, 1) else float(weighting.alpha)
@@ -135,6 +181,13 @@ def _candidate(
         model=model,
         _held_out=None if assessed.responses is None else assessed.responses.at_source,
     )
+
+
+def _constant(assessed: Assessed, none: Assessed, problem: RiskProblem) -> Candidate:
+    """Return the guess that looks at no feature, as a row of the comparison."""
+    row = _candidate("constant", assessed, paired_change(assessed, none), problem)
+    guess = "most frequent class" if is_classifier(assessed.model) else assessed.model.strategy
+    return replace(row, literature=guess, lam=None, mixture=())
 
 
 def _chosen_by_other_loss(model: Any, measure: str) -> bool:

@@ -9,7 +9,15 @@ from functools import cached_property
 from typing import Any
 
 from weighbridge._findings import Estimate, Numbers, percent, signed
-from weighbridge.verdict._words import ROLES, overlap_evidence, shift_evidence
+from weighbridge.verdict._words import (
+    PROBABLY,
+    ROLES,
+    agreement,
+    are_apart,
+    assumption,
+    overlap_evidence,
+    shift_evidence,
+)
 
 # Differences below this are of no concern, and the features that a sentence names.
 _BALANCED = 0.1
@@ -48,6 +56,9 @@ class StoredResult:
         self.overlap: dict[str, Any] = result.get("overlap") or {}
         self.expect: dict[str, Any] = result.get("expect") or {}
         self.candidates: list[dict[str, Any]] = self.expect.get("candidates") or []
+        constant = self.expect.get("constant")
+        # the comparison: what was tried, and a guess that looks at no feature
+        self.rows = [*self.candidates, *([constant] if constant else [])]
 
     @property
     def used(self) -> dict[str, Any] | None:
@@ -99,7 +110,7 @@ class StoredResult:
 
     def candidate(self, name: str | None) -> dict[str, Any] | None:
         """Return a candidate by name."""
-        return next((each for each in self.candidates if each["name"] == name), None)
+        return next((each for each in self.rows if each["name"] == name), None)
 
     @property
     def mixture(self) -> list[list[float]]:
@@ -110,13 +121,12 @@ class StoredResult:
         """Return the first finding of a code."""
         return next((each for each in self.findings if each["code"] == code), None)
 
-    def is_inside(self, name: str) -> bool | None:
-        """Whether an actual error lies in its interval; None where there is no interval."""
-        candidate = self.candidate(name) or {}
-        error, actual = candidate.get("error"), self.actual.get(name)
+    def agrees(self, name: str) -> bool | None:
+        """Whether an actual error agrees with the expected one; None where there is none."""
+        error, actual = (self.candidate(name) or {}).get("error"), self.actual.get(name)
         if error is None or actual is None:
             return None
-        return bool(error["low"] <= actual.value <= error["high"])
+        return not are_apart(actual, stored_estimate(error))
 
 
 def stored_estimate(numbers: dict[str, Any]) -> Estimate:
@@ -148,7 +158,7 @@ def cards(facts: StoredResult) -> list[Card]:
         answer = answers.get(question)
         if answer is not None:
             word, evidence, advice = (answer[part] or "" for part in ("word", "evidence", "advice"))
-            state = _state(question, word, facts)
+            state = answer.get("role") or ROLES.get((question, word), "neutral")
             signs = _SIGNS[state]
             found.append(Card(asked, word, evidence, advice, f"#{section}", state, *signs))
     return found
@@ -169,20 +179,6 @@ def _without_label(facts: StoredResult) -> dict[str, dict[str, str]]:
     return found
 
 
-def _state(question: str, word: str, facts: StoredResult) -> str:
-    role = ROLES.get((question, word))
-    if question == "expect" and role is None:
-        used = facts.used or {}
-        return "caution" if used.get("state") == "flagged" and not _no_shift(facts) else "neutral"
-    if question == "weighting" and role != "stop" and _no_shift(facts):
-        return "neutral"  # there was nothing to gain, so no gain is no disappointment
-    return role or "neutral"
-
-
-def _no_shift(facts: StoredResult) -> bool:
-    return facts.shift.get("word") == "none"
-
-
 def page_words(
     facts: StoredResult, rows: Sequence[Any], shown: str | None, surface: Any
 ) -> dict[str, list[str]]:
@@ -200,14 +196,15 @@ def expect_words(facts: StoredResult) -> list[str]:
     if facts.shift.get("word") == "none":
         return [
             "No shift was found, so the error in training is the best forecast: "
-            f"{_training(facts)} with the unweighted model. Nothing needs to be weighted."
+            f"{_training(facts)} with the unweighted model. Nothing needs to be weighted.",
+            *_said(facts, "WB505"),
         ]
-    words = [_expected(facts) + _changed(facts)]
+    words = [_expected(facts) + _changed(facts), *_said(facts, "WB505")]
     if facts.used.get("state") == "flagged":
         words.append(
             "Treat these as rough figures: the overlap is thin, and intervals may be too short."
         )
-    return words + _close(facts) + label_words(facts)
+    return words + _said(facts, "WB501") + label_words(facts)
 
 
 def label_words(facts: StoredResult) -> list[str]:
@@ -237,7 +234,7 @@ def _covered(facts: StoredResult, covered: dict[str, Any]) -> str:
         return f"There is no figure for {which} either: too few, or too unlike the training rows."
     numbers, found = facts.numbers, stored_estimate(covered["error"])
     rough = ", a rough figure" * (covered["state"] == "flagged")
-    others = "" if facts.expect.get("actual") else " Nothing is known about the others."
+    others = "" if facts.actual else " Nothing is known about the others."
     error = f"{numbers.noun} {numbers.value(found.value)} {numbers.interval(found)}"
     return f"For {which}: {error}{rough}, without weights.{others}"
 
@@ -273,54 +270,47 @@ def _with(name: str) -> str:
 
 
 def _changed(facts: StoredResult) -> str:
-    none, numbers = facts.candidate("none"), facts.numbers
-    weighted = facts.used if facts.use != "none" else facts.candidate("tuned")
-    if weighted is None and len(facts.candidates) > 1:
-        weighted = facts.candidates[-1]
-    if weighted is None or weighted.get("change") is None or none is None:
+    """Return what weighting changes, as its answer says."""
+    none, answer = facts.candidate("none"), facts.answers.get("weighting")
+    if answer is None or none is None or len(facts.candidates) == 1:
         return ""
-    if facts.use == "none" and facts.is_none(weighted["name"]):
-        return "The search for a weighting chose no weights either."
-    change = stored_estimate(weighted["change"])
-    size = f"{numbers.change(change.value)}{numbers.unit}"
-    span = f"({numbers.change(change.low)} to {numbers.change(change.high)})"
     if facts.use == "none":
-        return (
-            f"The {weighted['name']} weighting would change it by {size} {span} on the same rows: "
-            "no gain that these data can show."
-        )
-    words = (
-        "" if change.high < 0 else "; the interval reaches zero, so the gain is likely, not certain"
-    )
+        return f"Weighting, on the same rows: {answer['word']}, {answer['evidence']}."
+    likely = ", a gain that is likely, not certain" if answer["word"] == PROBABLY else ""
     return (
-        f"Without weights it would be {numbers.value(none['error']['value'])}: a change of {size} "
-        f"{span} on the same rows{words}."
+        f"Without weights it would be {facts.numbers.value(none['error']['value'])}; the change on "
+        f"the same rows is {answer['evidence']}{likely}."
     )
 
 
-def _close(facts: StoredResult) -> list[str]:
-    finding = facts.finding("WB501")
+def _said(facts: StoredResult, code: str) -> list[str]:
+    finding = facts.finding(code)
     if finding is None:
         return []
     return [f"{finding['message'][:1].upper()}{finding['message'][1:]} {finding['help']}"]
 
 
 def actual_words(facts: StoredResult) -> str:
-    """Return whether the intervals held, where the deployment labels are known."""
-    actual = facts.actual
-    if not actual:
-        return ""
-    numbers = facts.numbers
-    listed = ", ".join(f"{name} {numbers.value(each.value)}" for name, each in actual.items())
-    inside = [facts.is_inside(name) for name in actual]
-    known = [each for each in inside if each is not None]
-    held = f"{sum(known)} of {len(known)} lie inside their intervals" if known else ""
-    if known and all(known):
-        held = "each lies inside its interval"
-    return (
-        "The deployment labels are known here. weighbridge did not use them for fitting or "
-        f"choosing. Actual error: {listed}" + (f"; {held}." if held else ".")
+    """Return whether the actual errors are as expected, where deployment labels are known."""
+    numbers, agree = facts.numbers, {name: facts.agrees(name) for name in facts.actual}
+    listed = ", ".join(
+        f"{name} {numbers.value(each.value)} {numbers.interval(each)}"
+        for name, each in facts.actual.items()
     )
+    apart = [name for name, each in agree.items() if each is False]
+    said = agreement(apart, sum(each is not None for each in agree.values()))
+    return (
+        "Deployment labels are known here. weighbridge did not use them for fitting or choosing. "
+        f"Actual error: {listed}; {said}."
+    )
+
+
+def assumption_words(facts: StoredResult) -> str:
+    """Return what every figure of the page rests on."""
+    role = (facts.answers.get("expect") or {}).get("role") or ""
+    known = bool(facts.actual)
+    check = "" if known else " Only deployment labels can check it."
+    return f"Assumed: {assumption(role, is_known=known)}.{check}"
 
 
 def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) -> list[str]:

@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
+from weighbridge.verdict._words import PROCEDURE, assumption
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
@@ -23,7 +24,7 @@ class AnswerParts(NamedTuple):
     before: str
     word: str
     after: str
-    role: str | None  # good, caution, stop
+    role: str  # neutral, good, caution, stop
 
 
 class VerdictParts(NamedTuple):
@@ -35,10 +36,13 @@ class VerdictParts(NamedTuple):
 
 
 def verdict_parts(verdict: Verdict) -> VerdictParts:
-    """Return the sentence, the five answers and the comparison."""
+    """Return the sentence, the five answers with what they rest on, and the comparison."""
     width = max(len(each.word) for each in verdict.answers) + 2
     table = _table(verdict) if len(verdict.candidates) > 1 else []
     answers = [_answer_parts(each, width) for each in verdict.answers]
+    assumed = assumption(verdict.answer("expect").role, is_known=bool(verdict._judgement.actual))
+    assumed = fill(assumed, 78 - 11).replace("\n", "\n" + " " * 13)
+    answers.append(AnswerParts(f"  {'Assumed':<11}", "", assumed, "neutral"))
     return VerdictParts(verdict.sentence, answers, "\n".join(table))
 
 
@@ -46,7 +50,7 @@ def _answer_parts(answer: Answer, width: int) -> AnswerParts:
     evidence = fill(answer.evidence, 78 - 13 - width) if answer.evidence else ""
     after = " " * (width - len(answer.word)) + evidence.replace("\n", "\n" + " " * (13 + width))
     return AnswerParts(
-        f"  {answer.question.capitalize():<11}", answer.word, after.rstrip(), answer._role
+        f"  {answer.question.capitalize():<11}", answer.word, after.rstrip(), answer.role
     )
 
 
@@ -63,7 +67,8 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def _table(verdict: Verdict) -> list[str]:
-    rows = [_cells(each, verdict) for each in verdict.candidates]
+    shown = [each for each in (*verdict.candidates, verdict.constant) if each]
+    rows = [_cells(each, verdict) for each in shown if each.same_as is None]
     heads = (
         "weighting",
         "lam",
@@ -80,6 +85,12 @@ def _table(verdict: Verdict) -> list[str]:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
         lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+    lines.append(f"  {PROCEDURE}")
+    for each in shown:
+        same = [other.name for other in shown if other.same_as == each.name]
+        lines += [f"  same weights, one row: {' = '.join([each.name, *same])}"] * bool(same)
+    if verdict.constant is not None:
+        lines.append(f"  constant: always predicts the {verdict.constant.literature} of training")
     return lines
 
 
@@ -89,6 +100,8 @@ def _cells(candidate: Candidate, verdict: Verdict) -> tuple[str, ...]:
     mixed = len(candidate.mixture) > 1
     own = candidate.literature.partition("(")[0]
     lam = "mix" if mixed else own if candidate.lam is None else f"{candidate.lam:.2f}"
+    if candidate is verdict.constant:
+        lam = _DASH
     alpha = _DASH if mixed or candidate.alpha is None else f"{candidate.alpha:.2f}"
     shown = ("withheld", "") if risk is None else (numbers.value(risk.value), numbers.span(risk))
     paired = (_DASH, "")
@@ -105,7 +118,9 @@ def verdict_html(verdict: Verdict) -> str:
         f"<br><i>{escape(each.advice)}</i></td></tr>"
         for each in verdict.answers
     )
-    body = f"<table>{cards}</table><pre>{escape(verdict_parts(verdict).comparison)}</pre>"
+    parts = verdict_parts(verdict)
+    assumed = f"<p>Assumed: {escape(parts.answers[-1].after)}.</p>"
+    body = f"<table>{cards}</table>{assumed}<pre>{escape(parts.comparison)}</pre>"
     return notebook_card(verdict.sentence, body, verdict.findings)
 
 
@@ -139,6 +154,9 @@ class Candidate:
         lam, alpha and share of every weighting that the model on all rows is an average of; `lam`,
         `alpha` and `worth` are those of the one with the largest share. Empty for your own
         weighting.
+    same_as : str or None
+        Name of the candidate with the same weights that stands for this one in the comparison. Both
+        fit the same model, and yet their risks differ: those are of the whole procedure.
     model : fitted estimator
         The candidate, fitted on all source rows.
 
@@ -161,6 +179,7 @@ class Candidate:
     change: Estimate | None
     worth: float
     mixture: tuple[tuple[float, float, float], ...]
+    same_as: str | None = None
     model: Any = field(default=None, repr=False, compare=False)
     # probabilities or predictions for each source row, by the model that did not see it
     _held_out: Any = field(default=None, repr=False, compare=False)
@@ -184,6 +203,7 @@ class Candidate:
             "state": self.risk.state,
             "worth": self.worth,
             "mixture": [list(part) for part in self.mixture],
+            "same_as": self.same_as,
         }
 
 
@@ -211,6 +231,11 @@ class Verdict(Record):
         What to know, each with a remedy.
     model : fitted estimator
         The candidate to use, fitted on all source rows.
+    constant : Candidate or None
+        A guess that looks at no feature (the most frequent class, or the mean), assessed on the
+        same rows and folds; None where nothing is estimated.
+    worthwhile : float
+        The smallest gain worth having, in units of the loss.
 
     Examples
     --------
@@ -232,6 +257,10 @@ class Verdict(Record):
     report: ShiftReport
     findings: tuple[Finding, ...]
     model: Any
+    constant: Candidate | None = None
+    worthwhile: float = 0.0
+    # its words before they are sentences
+    _judgement: Any = field(default=None, repr=False, compare=False)
     # what pictures are drawn from: the samples with their ratio and folds, and the diagnosis
     _problem: Any = field(default=None, repr=False, compare=False)
     _diagnosis: Any = field(default=None, repr=False, compare=False)
@@ -258,7 +287,7 @@ class Verdict(Record):
 
     @property
     def matters(self) -> str:
-        """Will the unweighted model be worse in deployment? yes, no or unknown."""
+        """Will the unweighted model be worse in deployment? yes, no, cannot tell or unknown."""
         return self.answer("matters").word
 
     @property
@@ -268,7 +297,7 @@ class Verdict(Record):
 
     @property
     def weighting(self) -> str:
-        """Does weighting help? helps, no gain or unknown."""
+        """Does weighting help? helps, probably helps, no gain or unknown."""
         return self.answer("weighting").word
 
     @property
@@ -324,6 +353,8 @@ class Verdict(Record):
                 "confidence": self.confidence,
                 "training": none.training.value,
                 "candidates": [each.to_dict() for each in self.candidates],
+                "constant": None if self.constant is None else self.constant.to_dict(),
+                "worthwhile": self.worthwhile,
                 "withheld": "WB302" if self.overlap == BROKEN else None,
                 "covered": _covered(none),
             },

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import hypot, isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers, Record
+from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers, Record, number
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
     from weighbridge.target_risk import RiskEstimate
 
-HELPS, NO_GAIN, UNKNOWN = "helps", "no gain", "unknown"
+HELPS, PROBABLY, NO_GAIN, UNKNOWN = "helps", "probably helps", "no gain", "unknown"
+CANNOT_TELL = "cannot tell"
+# Share of the unweighted loss that is worth having: one error in fifty. Less could be confirmed
+# only by thousands of labelled rows, and does not pay for weights that have to be kept up to date.
+WORTHWHILE = 0.02
+# What everything rests on, and what stands below a comparison.
+ASSUMED = "the relation between features and label is the same in both tables"
+PROCEDURE = "error: of the whole procedure, choice included; lam, alpha: of the final model"
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,8 @@ class Answer(Record):
         The numbers behind it.
     advice : str
         One sentence on what to do.
+    role : {"neutral", "good", "caution", "stop"}
+        How it is coloured.
 
     Examples
     --------
@@ -42,149 +52,276 @@ class Answer(Record):
     word: str
     evidence: str
     advice: str
-
-    @property
-    def _role(self) -> str | None:
-        return ROLES.get((self.question, self.word))
+    role: str = "neutral"
 
 
 # The role of a word as an answer to its question; what is not here is neutral.
 ROLES = {
     ("matters", "no"): "good",
     ("matters", "yes"): "caution",
-    ("matters", "unknown"): "stop",
     ("overlap", "enough"): "good",
     ("overlap", "thin"): "caution",
     ("overlap", "broken"): "stop",
     ("weighting", "helps"): "good",
     ("weighting", "no gain"): "caution",
-    ("weighting", "unknown"): "stop",
-    ("expect", "unknown"): "stop",
 }
-# Features named in the answer, and the finding that says why nothing is estimated.
+# Features named in the answer, and what refers to the answer that says why nothing is estimated.
 _MOVED = 3
-WITHHELD = "withheld (WB302)"
+WITHHELD = "withheld: see the overlap (WB302)"
+_KEEP = "Keep the unweighted model."
+_CONSTANT = "No better than a constant guess"
+_CHOSE_NONE = "the search chose no weights"
+
+
+@dataclass(frozen=True)
+class Actual(Estimate):
+    """An actual error, the interval that its labelled rows leave, and how many these are."""
+
+    rows: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON; None stands for an end that one row cannot give."""
+        found = super().to_dict()
+        ends = {name: each if isfinite(each) else None for name, each in found.items()}
+        return {**ends, "rows": self.rows}
+
+
+class Risks(NamedTuple):
+    """What is expected of the unweighted model, of the one to use, and of a constant guess."""
+
+    none: RiskEstimate
+    used: RiskEstimate
+    constant: RiskEstimate | None = None
+
+
+def gain_word(change: Estimate | None, worthwhile: float = 0.0) -> str:
+    """Judge a paired change: by its interval, its standard error and what is worth having."""
+    if change is None or not change.value < -max(change.standard_error, worthwhile):
+        return NO_GAIN
+    return HELPS if change.high < 0 else PROBABLY
+
+
+def are_apart(actual: Estimate, expected: Estimate) -> bool:
+    """Return whether two intervals do not meet: more than the noise of both tells them apart."""
+    return actual.low > expected.high or actual.high < expected.low
+
+
+def difference(one: Estimate, other: Estimate) -> Estimate:
+    """Return the difference of two independent numbers, with Newcombe's interval."""
+    value = one.value - other.value
+    below = hypot(one.value - one.low, other.high - other.value)
+    above = hypot(one.high - one.value, other.value - other.low)
+    error = hypot(one.standard_error, other.standard_error)
+    return Estimate(value, error, value - below, value + above)
+
+
+def agreement(apart: Iterable[str], n_judged: int) -> str:
+    """Say whether actual errors agree with the expected ones, given those that do not."""
+    missed = list(apart)
+    if not n_judged:
+        return "no error was expected, so there is nothing to compare it with"
+    if not missed:
+        return f"{'each' if n_judged > 1 else 'it'} agrees with the expected one"
+    others = "; the others agree" * (len(missed) < n_judged)
+    return f"far from the expected one: {', '.join(missed)}{others}"
+
+
+def assumption(role: str, *, is_known: bool) -> str:
+    """Return what is assumed, and what known labels say about it."""
+    said = "contradict it" if role == "stop" else "agree"
+    return f"{ASSUMED}; deployment labels {said}" if is_known else ASSUMED
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The words of a verdict."""
+    """The words of a verdict; `over_constant` is the change from a constant guess to the model."""
 
     shift: str
     overlap: str
     worse: Estimate | None
     change: Estimate | None
     weighted: str = "tuned"
+    worthwhile: float = 0.0
+    over_constant: Estimate | None = None
+    close: tuple[str, ...] = ()
+    by_other_loss: bool = False
+    actual: Mapping[str, Actual] | None = None
 
     @property
     def matters(self) -> str:
-        """Yes where the unweighted model will be worse by more than one standard error."""
+        """Yes or no where the rise is clearly more or less than what is worth having."""
         if self.worse is None:
             return UNKNOWN
-        return "yes" if self.worse.value > self.worse.standard_error else "no"
+        if self.worse.low > self.worthwhile:
+            return "yes"
+        is_less = self.worse.high < self.worthwhile
+        return "no" if is_less or (self.shift == "none" and not self.actual) else CANNOT_TELL
 
     @property
     def weighting(self) -> str:
-        """Helps where the paired change is better than zero by more than one standard error."""
+        """Helps where the whole interval of the paired change is better than zero."""
         if self.overlap == BROKEN:
             return UNKNOWN
-        if self.shift == "none" or self.change is None:
-            return NO_GAIN
-        return HELPS if self.change.value < -self.change.standard_error else NO_GAIN
+        return NO_GAIN if self.shift == "none" else gain_word(self.change, self.worthwhile)
 
     @property
-    def is_sure(self) -> bool:
-        """True where the whole interval of the change is better than zero."""
-        return self.change is not None and self.change.high < 0
+    def is_small(self) -> bool:
+        """True where there is a gain, but none worth having."""
+        return self.weighting == NO_GAIN != gain_word(self.change) and self.shift != "none"
 
     @property
     def use(self) -> str:
         """The candidate to use."""
-        return self.weighted if self.weighting == HELPS else "none"
+        return self.weighted if self.weighting in (HELPS, PROBABLY) else "none"
 
     @property
-    def is_thin(self) -> bool:
-        """True where figures for the deployment are rough."""
-        return self.overlap == THIN
+    def beats_constant(self) -> bool:
+        """False where the model to use is no better than a constant guess."""
+        if self.actual and "constant" in self.actual:
+            return self.actual[self.use].value < self.actual["constant"].value
+        return self.over_constant is None or gain_word(self.over_constant) != NO_GAIN
 
-    def sentence(self, numbers: Numbers, none: RiskEstimate, used: RiskEstimate) -> str:
+    def expected(self, risk: RiskEstimate) -> Estimate:
+        """Return what is expected of a model: what it has in training, if nothing else is known."""
+        known = None if self.shift == "none" else risk.estimate
+        return known or risk.training
+
+    def is_refuted(self, risks: Risks) -> bool:
+        """True where labels are known, and the actual error is far from the expected one."""
+        if self.actual is None or self.overlap == BROKEN:
+            return False
+        return are_apart(self.actual[self.use], self.expected(risks.used))
+
+    def is_rough(self, risks: Risks) -> bool:
+        """True where the figure for the deployment is a rough one."""
+        return risks.used.state != "good" and self.shift != "none"
+
+    def sentence(self, numbers: Numbers, risks: Risks) -> str:
         """Return the answer in one line."""
+        if self.actual:
+            return self._sentence_of_truth(self.actual, numbers, risks)
         if self.overlap == BROKEN:
             return "The files hardly overlap: no estimate for deployment"
+        expected = self.expected(risks.used)
+        value = numbers.value(expected.value)
+        found = f"{numbers.noun} {value}"
+        if self.overlap == THIN and self.shift != "none":
+            keep = "Keep the unweighted model and label" if self.use == "none" else "Label"
+            rough = f"the {numbers.noun} of {value} is a rough figure"
+            return f"{keep} some deployment rows: with thin overlap {rough}"
+        if not self.beats_constant:
+            return f"{_CONSTANT}: {found}, {_constant(self, numbers, risks)}"
         if self.shift == "none":
             named = "" if numbers.is_share else f" ({numbers.measure})"
-            training = numbers.value(none.training.value)
-            return f"No shift found: expect about the training error{named}, {training}"
-        assert used.estimate is not None
-        assert none.estimate is not None
-        expected = numbers.value(used.estimate.value)
-        if self.is_thin and self.change is None:
-            return f"Keep the unweighted model: {numbers.noun} {expected}, a rough figure"
-        if self.is_thin:
-            shift = self.shift.capitalize()
-            return f"{shift} shift, thin overlap: treat {expected} as a rough figure"
-        if self.weighting != HELPS:
-            interval = numbers.interval(used.estimate)
-            return f"Keep the unweighted model: {numbers.noun} {expected} {interval}"
-        moved = f"{numbers.noun} {numbers.value(none.estimate.value)} → {expected}"
-        if self.is_sure:
-            return f"Weighting helps: {moved}"
-        assert self.change is not None
-        change = numbers.change(self.change.value) + numbers.unit
-        interval = numbers.change_interval(self.change)
-        return f"Weighting probably helps: {moved}, change {change} {interval}"
+            return f"No shift found: expect about the training error{named}, {value}"
+        if self.use == "none":
+            start = f"No gain worth having: k{_KEEP[1:-1]}," if self.is_small else f"{_KEEP[:-1]}:"
+            return f"{start} {found} {numbers.interval(expected)}"
+        moved = f"{numbers.value(self.expected(risks.none).value)} → {value}"
+        change = "" if self.weighting == HELPS else f", change {_change(self.change, numbers)}"
+        return f"Weighting {self.weighting}: {numbers.noun} {moved}{change}"
 
-    def answers(
-        self,
-        numbers: Numbers,
-        report: ShiftReport,
-        none: RiskEstimate,
-        used: RiskEstimate,
-    ) -> tuple[Answer, ...]:
+    def _sentence_of_truth(
+        self, actual: Mapping[str, Actual], numbers: Numbers, risks: Risks
+    ) -> str:
+        """Return the answer in one line, where labels say what the error is."""
+        truth, before = actual[self.use], actual["none"].value
+        found = f"{numbers.value(truth.value)} {numbers.interval(truth)}"
+        beside = f"expected {numbers.value(self.expected(risks.used).value)}"
+        start = "No shift found" if self.shift == "none" else _KEEP[:-1]
+        if self.is_refuted(risks):
+            rough = self.is_rough(risks)
+            start = "The rough figure was off" if rough else "The relation has changed"
+        elif not self.beats_constant:
+            start, beside = _CONSTANT, _constant(self, numbers, risks)
+        elif self.overlap == BROKEN:
+            start, beside = "The files hardly overlap", "and none was expected"
+        elif self.use != "none":
+            word = self.weighting if truth.value < before else "did not help"
+            start, found = f"Weighting {word}", f"{numbers.value(before)} → {found}"
+        return f"{start}: actual {numbers.loss} {found}, {beside}"
+
+    def answers(self, numbers: Numbers, report: ShiftReport, risks: Risks) -> tuple[Answer, ...]:
         """Return the answers to the five questions."""
         return (
             _shift(self, report),
-            _matters(self, numbers, none),
+            _matters(self, numbers, risks.none),
             _overlap(self, report),
             _weighting(self, numbers),
-            _expect(self, numbers, used),
+            _expect(self, numbers, risks),
         )
 
-    def findings(self, close: list[str], *, by_other_loss: bool) -> Iterator[Finding]:
+    def findings(self, numbers: Numbers, risks: Risks) -> Iterator[Finding]:
         """Yield findings about the choice of the weighting, and what no one can see."""
-        if close and self.weighting == HELPS:
-            names = ", ".join(close[:-1]) + (" and " if len(close) > 1 else "") + close[-1]
-            yield Finding(
-                "WB501",
-                "note",
-                f"{self.use} cannot be told apart from {names} on these data.",
-                "Any of them is defensible here.",
+        if self.use != "none" and self.close:
+            names = " and ".join(filter(None, (", ".join(self.close[:-1]), self.close[-1])))
+            said = f"{self.use} cannot be told apart from {names} on these data."
+            yield Finding("WB501", "note", said, "Any of them is defensible here.")
+        if self.use != "none" and self.by_other_loss:
+            yield Finding("WB503", "note", *_OTHER_LOSS)
+        if self.weighting == NO_GAIN and self.shift != "none":
+            said = _NO_BETTER
+            if self.is_small:
+                said = f"Weighting gains less than is worth having ({_worth(self, numbers)})."
+            yield Finding("WB504", "note", said, _NEEDS_NONE)
+        if not self.beats_constant:
+            said = f"{_CONSTANT}: {_constant(self, numbers, risks)}."
+            yield Finding("WB505", "warning", said, _SAY_MORE)
+        if self.is_refuted(risks) and self.actual:
+            truth, expected = self.actual[self.use], self.expected(risks.used)
+            said = (
+                f"The actual error, {numbers.value(truth.value)} {numbers.interval(truth)}, is far "
+                f"from the expected {numbers.value(expected.value)} {numbers.interval(expected)}."
             )
-        if by_other_loss and self.weighting == HELPS:
-            yield Finding(
-                "WB503",
-                "note",
-                "The weighting was chosen by the squared error of probabilities, not by the loss "
-                "shown.",
-                "Nothing needs to be done: it tells apart weightings that make the same errors, "
-                "and the loss shown comes from rows that the choice never saw.",
-            )
-        if self.weighting == "no gain" and self.shift != "none":
-            yield Finding(
-                "WB504",
-                "note",
-                "Weighting does not make the model better in deployment, as far as these data can "
-                "tell.",
-                "Keep the unweighted model: a well-specified or flexible model needs no weights.",
-            )
-        if self.shift != "none" and self.weighting != UNKNOWN:
-            yield Finding(
-                "WB603",
-                "note",
-                "A change in how features relate to the label cannot be seen without deployment "
-                "labels.",
-                "Label a few deployment rows to check.",
-            )
+            yield Finding("WB604", "warning", said, _RELATION)
+        if self.shift != "none" and self.weighting != UNKNOWN and not self.actual:
+            yield Finding("WB603", "note", *_UNSEEN)
+
+
+# The codes of these findings, and what they say whatever the numbers are.
+CODES = ("WB501", "WB503", "WB504", "WB505", "WB603", "WB604")
+_OTHER_LOSS = (
+    "The weighting was chosen by the squared error of probabilities, not by the loss shown.",
+    "Nothing needs to be done: it tells apart weightings that make the same errors, and the loss "
+    "shown comes from rows that the choice never saw.",
+)
+_NO_BETTER = (
+    "Weighting does not make the model better in deployment, as far as these data can tell."
+)
+_NEEDS_NONE = "Keep the unweighted model: a well-specified or flexible model needs no weights."
+_SAY_MORE = (
+    "Look for features that say more about the label, or take another model. Where one class is "
+    "rare, judge the probabilities, by log loss or Brier score."
+)
+_RELATION = (
+    "Look for a change in how features relate to the label, which no weights see, and train with "
+    "labelled deployment rows."
+)
+_UNSEEN = (
+    "A change in how features relate to the label cannot be seen without deployment labels.",
+    "Label a few deployment rows to check.",
+)
+
+
+def _constant(judgement: Judgement, numbers: Numbers, risks: Risks) -> str:
+    """Return the error of a constant guess, measured like the one it stands beside."""
+    assert risks.constant is not None
+    found = (judgement.actual or {}).get("constant") or judgement.expected(risks.constant)
+    return f"constant {numbers.value(found.value)}"
+
+
+def _change(change: Estimate | None, numbers: Numbers) -> str:
+    assert change is not None
+    return f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
+
+
+def _worth(judgement: Judgement, numbers: Numbers) -> str:
+    least = number(judgement.worthwhile * (100 if numbers.is_share else 1), 2)
+    return f"from {least}{numbers.unit} on"
+
+
+def _answer(question: str, word: str, evidence: str, advice: str, role: str = "") -> Answer:
+    return Answer(question, word, evidence, advice, role or ROLES.get((question, word), "neutral"))
 
 
 def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
@@ -193,10 +330,10 @@ def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
         advice = "Nothing needs to be done; look again when new rows come."
         if report.too_few:
             advice = "These are too few rows to tell; collect more of both before relying on it."
-        return Answer("shift", "none", shift_evidence(report.auc, ()), advice)
+        return _answer("shift", "none", shift_evidence(report.auc, ()), advice)
     where = moved[0] if moved else "the features"
     advice = f"Look at {where} first: is its change expected?"
-    return Answer("shift", judgement.shift, shift_evidence(report.auc, moved), advice)
+    return _answer("shift", judgement.shift, shift_evidence(report.auc, moved), advice)
 
 
 def shift_evidence(auc: Estimate, moved: Sequence[str]) -> str:
@@ -206,18 +343,22 @@ def shift_evidence(auc: Estimate, moved: Sequence[str]) -> str:
 
 
 def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answer:
-    if none.estimate is None:
-        return Answer("matters", UNKNOWN, WITHHELD, "Fix the overlap first.")
-    evidence = (
-        f"unweighted: {numbers.value(none.training.value)} in training, "
-        f"{numbers.value(none.estimate.value)} in deployment"
-    )
-    advice = (
-        "Do not trust the training error; plan with the one expected in deployment."
-        if judgement.matters == "yes"
-        else "The unweighted model does about as well in deployment as in training, or better."
-    )
-    return Answer("matters", judgement.matters, evidence, advice)
+    worse, truth = judgement.worse, (judgement.actual or {}).get("none")
+    there = truth or none.estimate
+    if worse is None or there is None:
+        return _answer("matters", UNKNOWN, WITHHELD, "Fix the overlap first.")
+    evidence = f"unweighted: {numbers.value(none.training.value)} in training"
+    if judgement.shift == "none" and truth is None:
+        evidence += ", and no shift was found"
+    else:
+        rise = f"{numbers.change(worse.value)} {numbers.change_interval(worse)}"
+        evidence += f", {numbers.value(there.value)} in deployment ({rise})"
+    advice = {
+        "yes": "Do not trust the training error; plan with the one in deployment.",
+        "no": "The unweighted model does about as well in deployment as in training, or better.",
+        CANNOT_TELL: "It may do worse in deployment than in training: plan with the interval.",
+    }
+    return _answer("matters", judgement.matters, evidence, advice[judgement.matters])
 
 
 def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
@@ -228,7 +369,7 @@ def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
         "broken": "Find what tells the files apart, or label some deployment rows.",
     }
     evidence = overlap_evidence(report.overlap_judgement.reason, report.full.ess, report.n_source)
-    return Answer("overlap", judgement.overlap, evidence, advice[judgement.overlap])
+    return _answer("overlap", judgement.overlap, evidence, advice[judgement.overlap])
 
 
 def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
@@ -237,29 +378,51 @@ def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
 
 
 def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
-    if judgement.weighting == UNKNOWN:
-        return Answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model until then.")
-    change = judgement.change
-    if judgement.shift == "none" or change is None:
-        few = judgement.is_thin and judgement.shift != "none"
-        evidence = "too few effective rows to weight by" if few else "nothing to weight for"
-        return Answer("weighting", judgement.weighting, evidence, "Keep the unweighted model.")
-    evidence = f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
-    if judgement.weighting != HELPS:
-        return Answer("weighting", judgement.weighting, evidence, "Keep the unweighted model.")
-    advice = f"Use the {judgement.weighted} weighting."
-    if not judgement.is_sure:
-        advice = f"Use the {judgement.weighted} weighting; that it helps is likely, not certain."
-    return Answer("weighting", HELPS, evidence, advice)
+    word, actual = judgement.weighting, judgement.actual
+    if word == UNKNOWN:
+        return _answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model until then.")
+    if judgement.shift == "none":  # there was nothing to gain, so no gain is no disappointment
+        return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
+    if judgement.change is None:
+        few = "too few effective rows to weight by"
+        return _answer("weighting", word, few if judgement.overlap == THIN else _CHOSE_NONE, _KEEP)
+    evidence, role = _change(judgement.change, numbers), ""
+    if word == NO_GAIN:
+        small = f"; worth having {_worth(judgement, numbers)}" if judgement.is_small else ""
+        return _answer("weighting", word, evidence + small, _KEEP)
+    likely = "" if word == HELPS else "; that it helps is likely, not certain"
+    if actual:
+        moved = actual[judgement.use].value - actual["none"].value
+        evidence += f"; actual {numbers.change(moved)}"
+        role = "caution" if moved >= 0 else ""
+    role = role if judgement.beats_constant else "caution"
+    return _answer("weighting", word, evidence, f"Use the {judgement.use} weighting{likely}.", role)
 
 
-def _expect(judgement: Judgement, numbers: Numbers, used: RiskEstimate) -> Answer:
-    estimate = used.training if judgement.shift == "none" else used.estimate
-    if used.estimate is None or estimate is None:
-        return Answer("expect", UNKNOWN, WITHHELD, "No figure is better than a wrong one.")
-    value, evidence = numbers.value(estimate.value), numbers.interval(estimate)
-    if not numbers.is_share:
-        evidence += f" {numbers.measure}"
-    if used.state == "good" or judgement.shift == "none":
-        return Answer("expect", value, evidence, "Plan with the interval, not with the number.")
-    return Answer("expect", value, f"{evidence}, rough", "Treat it as a rough figure.")
+def _expect(judgement: Judgement, numbers: Numbers, risks: Risks) -> Answer:
+    expected = judgement.expected(risks.used)
+    value, evidence = numbers.value(expected.value), numbers.interval(expected)
+    named = "" if numbers.is_share else f" {numbers.measure}"
+    if judgement.actual:
+        truth = judgement.actual[judgement.use]
+        told = f"{numbers.interval(truth)}{named} actual, {truth.rows:,} labelled rows"
+        if judgement.overlap != BROKEN:
+            told += f"; expected {value} {evidence}"
+        return _answer("expect", numbers.value(truth.value), told, *_held(judgement, risks))
+    if judgement.overlap == BROKEN:
+        return _answer("expect", UNKNOWN, WITHHELD, "No figure is better than a wrong one.")
+    if judgement.is_rough(risks):
+        rough = f"{evidence}{named}, rough"
+        return _answer("expect", value, rough, "Treat it as a rough figure.", "caution")
+    advice = "Plan with the interval, not with the number."
+    return _answer("expect", value, evidence + named, advice)
+
+
+def _held(judgement: Judgement, risks: Risks) -> tuple[str, str]:
+    """Return what known labels say about the expected error, and the role of the answer."""
+    if judgement.overlap == BROKEN:
+        return "Measured: nothing was expected where the files hardly overlap.", "neutral"
+    if not judgement.is_refuted(risks):
+        return "The labels agree with what was expected.", "neutral"
+    or_rough = ", or the rough figure was off" if judgement.is_rough(risks) else ""
+    return f"The relation between features and label has changed{or_rough}.", "stop"
