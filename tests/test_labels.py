@@ -379,7 +379,7 @@ def test_a_withheld_page_and_terminal_say_what_to_do(tmp_path, monkeypatch):
     page = (tmp_path / "weighbridge-out/report.html").read_text(encoding="utf-8")
     for text in (" ".join(shown.stdout.split()), " ".join(page.split())):
         plain = text.replace('<span class="wbr-keep">', "").replace("</span>", "")
-        assert f"{near} tell it within ± 5 points, {far} tell it within ± 10 points" in plain
+        assert f"{near} tell it within ± 5 points, {far} within ± 10 (95 %)" in plain
         assert f"{path} has {expect['to_label']['chosen']}" in plain
         assert f"--labels {path}" in plain
         share, value = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weighbridge._findings import Estimate, Finding, Record
+from weighbridge._findings import Estimate, Finding, Record, percent
 
 GOOD, FLAGGED, WITHHELD = "good", "flagged", "withheld"
 
@@ -81,6 +81,9 @@ class RiskEstimate(Record):
         head = f"expected {self.measure} on the target"
         if self.estimate is None:
             lines = [f"{head}: withheld"]
+            if self.covered is not None and self.covered.estimate is not None:
+                share = percent(self.covered_share)
+                lines.append(f"  on the {share} that the source covers: {self.covered.estimate}")
         else:
             mark = "" if self.state == GOOD else f"  ({self.state})"
             lines = [f"{head}: {self.estimate}{mark}"]

@@ -213,18 +213,16 @@ def label_words(facts: StoredResult) -> list[str]:
     words = [] if covered is None else [_covered(facts, covered)]
     if plan is None:
         return words
-    unit = " % of it" if plan["relative"] else " points"
-    near, far = (
-        f"{n:,} tell it within ± {100 * within:g}{unit}"
-        for n, within in zip(plan["rows"], plan["within"], strict=True)
-    )
-    path = (facts.result.get("files") or {}).get("labels", "result.label_these")
-    again = f"--labels {path}" if path != "result.label_these" else "labels=... in Python"
+    near, far = (f"within ± {100 * each:g}" for each in plan["within"])
+    unit = "% of it" if plan["relative"] else "points"
+    path = (facts.result.get("files") or {}).get("labels")
+    again = "pass it as labels=" if path is None else f"run again with --labels {path}"
     return [
         *words,
-        f"To know the error ({facts.confidence}), label deployment rows: {near}, {far}. {path} has "
-        f"{plan['chosen']:,}, drawn at random from the part that training covers and, more of "
-        f"them, from the rest; fill in {facts.inputs.get('label')}, and run again with {again}.",
+        f"To know the error, label deployment rows: {plan['rows'][0]:,} tell it {near} {unit}, "
+        f"{plan['rows'][1]:,} {far} ({facts.confidence}). {path or 'result.label_these'} has "
+        f"{plan['chosen']:,} of them, drawn at random, each with the number of rows that it stands "
+        f"for. Fill in the column {facts.inputs.get('label')}, and {again}.",
     ]
 
 
