@@ -21,7 +21,7 @@ from weighbridge import ImportanceWeighted, adapt
 from weighbridge._findings import Stages
 from weighbridge.adaptation import Settings, load_model, run
 from weighbridge.adaptation._adapt import METRICS
-from weighbridge.adaptation._result import _actual
+from weighbridge.adaptation._result import _actual, actual_errors
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
@@ -124,11 +124,18 @@ def test_same_tables_and_seed_give_the_same_result(result, monkeypatch):
     assert again == {**result.to_dict(), "date": "1970-01-01", "timing": {}}
 
 
-def test_labels_of_the_deployment_change_nothing_but_the_actual_error(lines, blind, seeing):
+def test_labels_of_the_deployment_change_no_figure_and_lead_the_words(lines, blind, seeing):
     _, deploy, _ = lines
     assert blind.actual is None
     assert "WB116" in [finding.code for finding in seeing.findings]
-    assert str(blind.verdict) == str(seeing.verdict)
+    without, known = blind.verdict.to_dict(), seeing.verdict.to_dict()
+    for part in ("shift", "overlap", "expect"):
+        assert without[part] == known[part]
+    assert "actual" not in str(blind.verdict)
+    assert blind.verdict.use == seeing.verdict.use
+    assert " actual error (RMSE) " in seeing.verdict.sentence
+    assert "WB603" in [finding.code for finding in blind.findings]
+    assert "WB603" not in [finding.code for finding in seeing.findings]
     error = deploy["y"] - seeing.model.predict(deploy[["x"]])
     assert seeing.actual[seeing.verdict.use].value == pytest.approx(np.sqrt(np.mean(error**2)))
 
@@ -166,10 +173,12 @@ def test_the_interval_of_an_actual_error_is_wilsons_for_shares_and_students_for_
     assert found.rows == 60
 
 
-def test_one_labelled_row_leaves_no_upper_end_to_a_mean():
-    measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
-    stored = _actual(np.array([3.0]), measure, 0.95).to_dict()
-    assert stored == {"value": 3.0, "low": 0.0, "high": None, "rows": 1}
+def test_one_label_tells_nothing(lines, seeing):
+    labels = np.full(len(lines[1]), np.nan)
+    for n_known, is_told in ((1, False), (2, True)):
+        labels[:n_known] = 1.0
+        found = actual_errors(seeing.verdict, lines[1][["x"]], labels, METRICS["regression"]["mae"])
+        assert (found is not None) == is_told
 
 
 @pytest.mark.more
@@ -489,7 +498,7 @@ def test_progress_goes_through_the_stages_in_order():
 
 def test_representations_are_short_and_whole(result):
     text = repr(result)
-    assert text.startswith(result.verdict.sentence)
+    assert " ".join(text.split()).startswith(result.verdict.sentence)
     assert len(text.splitlines()) <= 15
     html = result._repr_html_()
     assert len(html.encode()) < 20_000

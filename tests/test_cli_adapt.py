@@ -60,10 +60,12 @@ def test_the_sentence_comes_first_then_five_answers_then_the_comparison(here, do
     result = json.loads((here / "weighbridge-out" / "result.json").read_text())
     sentence, answers, table, *_ = text.strip("\n").split("\n\n")
     assert " ".join(sentence.split()) == result["verdict"]["sentence"]
-    words = ["Shift", "Matters", "Overlap", "Weighting", "Expect"]
+    words = ["Shift", "Matters", "Overlap", "Weighting", "Expect", "Assumed"]
     assert re.findall(r"^  (\w+)", answers, re.MULTILINE) == words
-    names = ["none", "full", "power", "relative", "tuned"]
-    assert re.findall(r"^  (\w+)", table, re.MULTILINE) == ["weighting", *names]
+    rows = [each for each in result["expect"]["candidates"] if each["same_as"] is None]
+    names = [*(each["name"] for each in rows), "constant"]
+    shown = re.findall(r"^  (\w+)(?: \*)? +(?:[\d–]|mix|lam)", table, re.MULTILINE)
+    assert shown == ["weighting", *names]
     assert "* the one in model.skops" in table
     assert within_80_columns(done.output)
 
@@ -154,7 +156,7 @@ def test_a_folder_elsewhere_is_the_users_own_choice(here, tmp_path):
 
 
 @pytest.mark.more
-def test_labels_of_the_deployment_are_used_for_the_last_lines_only(here, tmp_path):
+def test_labels_of_the_deployment_lead_the_words_and_change_no_figure(here, tmp_path):
     data = write_clinic(tmp_path)
     labelled = data.X_target[COLUMNS].assign(readmitted=data.y_target)
     labelled.to_csv(tmp_path / "labelled.csv", index=False)
@@ -162,12 +164,14 @@ def test_labels_of_the_deployment_are_used_for_the_last_lines_only(here, tmp_pat
     result = run(*words, "--out", tmp_path / "out")
     assert result.exit_code == 0
     assert "The deployment file has labels (set aside until now):" in result.stdout
-    shown = dict(re.findall(r"(none|full|power|relative|tuned) ([\d.]+) %", result.stdout))
+    names = "none|full|power|relative|tuned|constant"
+    shown = dict(re.findall(rf"({names}) ([\d.]+) %", result.stdout))
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
     plain = json.loads((here / "weighbridge-out" / "result.json").read_text())
     for name, actual in stored["expect"]["actual"].items():
         assert float(shown[name]) == pytest.approx(100 * actual["value"], abs=0.05)
-    assert stored["verdict"] == plain["verdict"]
+    assert stored["verdict"]["use"] == plain["verdict"]["use"]
+    assert " actual error " in stored["verdict"]["sentence"]
     assert stored["expect"]["candidates"] == plain["expect"]["candidates"]
 
 

@@ -34,7 +34,7 @@ def regression():
     expect = result["expect"]
     expect["measure"] = "RMSE"
     expect["training"] *= 16_000
-    for candidate in expect["candidates"]:
+    for candidate in (*expect["candidates"], expect["constant"]):
         for part in ("error", "change"):
             if candidate[part] is not None:
                 candidate[part] = {key: 16_000 * each for key, each in candidate[part].items()}
@@ -48,6 +48,7 @@ RESULTS = {
         "helps",
         "probably",
         "demo",
+        "changed",
         "no_gain",
         "no_shift",
         "thin",
@@ -232,6 +233,9 @@ def change(value):
 def test_comparison_has_the_numbers_of_the_result_rounded():
     result = RESULTS["demo"]()
     rows = table_of(render(result), "The weightings compared")
+    constant = rows.pop()
+    assert constant[:4] == ["constant (most frequent class)", "–", "–", "45.3 %"]
+    assert constant[8:] == ["–"] * 3
     assert len(rows) == 1 + len(result["expect"]["candidates"])
     for row, candidate in zip(rows[1:], result["expect"]["candidates"], strict=True):
         error, moved = candidate["error"], candidate["change"]
@@ -242,9 +246,11 @@ def test_comparison_has_the_numbers_of_the_result_rounded():
         if moved is not None:
             assert row[6] == f"{change(moved['low'])} – {change(moved['high'])}"
         assert row[7] == f"{candidate['worth']:,.0f}"
-        actual = result["expect"]["actual"][candidate["name"]]["value"]
-        assert row[8] == percent(actual)
-        assert row[9] == ("yes" if error["low"] <= actual <= error["high"] else "no")
+        truth = result["expect"]["actual"][candidate["name"]]
+        assert row[8] == percent(truth["value"])
+        assert row[9] == f"{100 * truth['low']:.1f} – {100 * truth['high']:.1f}"
+        meet = truth["low"] <= error["high"] and error["low"] <= truth["high"]
+        assert row[10] == ("yes" if meet else "no")
 
 
 def test_change_shown_is_the_difference_of_the_errors_shown():
@@ -309,15 +315,16 @@ def test_every_weighting_can_be_picked_and_the_one_in_use_is():
 
 WORDS = {
     "helps": ["With the tuned weighting the expected error in deployment is 35.3 %"],
-    "probably": ["the interval reaches zero, so the gain is likely, not certain", "and 3 more"],
-    "demo": ["The deployment labels are known here", "lie inside their intervals"],
+    "probably": ["a gain that is likely, not certain", "and 3 more"],
+    "demo": ["Deployment labels are known here", "each agrees with the expected one"],
+    "changed": ["far from the expected one: full, power, relative, tuned; the others agree"],
     "no_gain": [
         "Without weights the expected error in deployment is 12.1 %",
-        "no gain that these data can show",
+        "Weighting, on the same rows: no gain, ",
         "the unweighted model is expected to do as well",
     ],
     "no_shift": ["the error in training is the best forecast", "no weighting was searched for"],
-    "thin": ["Treat these as rough figures", "The overlap is thin: the full ratio is worth 38"],
+    "thin": ["These are rough figures", "The overlap is thin: the full ratio is worth 38"],
     "broken": [
         "No error is given for deployment",
         "weights mean nothing",
@@ -339,10 +346,12 @@ def test_each_verdict_is_said_in_words(name, pages):
 
 SIGNS = {
     "helps": "i!✓✓i",
+    "probably": "i!✓ii",
+    "changed": "i!✓✓✕",
     "no_gain": "i✓✓!i",
     "no_shift": "i✓✓ii",
     "thin": "i!!✓!",
-    "broken": "i✕✕✕✕",
+    "broken": "ii✕ii",
     "diagnosis": "i✓",
 }
 
@@ -368,7 +377,6 @@ def test_a_search_that_chose_no_weights_is_said_to_have_done_so():
     tuned.update(lam=0.0, alpha=None, mixture=[[0.0, 1.0, 1.0]])
     result["pictures"]["bridge"]["chosen"]["lam"] = 0.0
     words = Page(render(result)).words
-    assert "The search for a weighting chose no weights either." in words
     assert "no weighting (lam 0) was chosen" in words
     assert "After the full weighting" in words  # weights that can be looked at
 

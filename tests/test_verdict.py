@@ -22,7 +22,6 @@ from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._findings import Estimate, Numbers, Stages
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.ratios import GaussianRatio, KnownRatio
-from weighbridge.target_risk import RiskEstimate
 from weighbridge.verdict import assess
 from weighbridge.verdict._candidates import candidate_names
 from weighbridge.verdict._words import Judgement
@@ -44,101 +43,10 @@ def test_a_known_ratio_sees_the_rows_as_they_are_also_behind_transformers():
     assert plain.sentence == scaled.sentence
 
 
-def risk(value, half, measure="error", training=0.12, state="good"):
-    estimate = Estimate(value, half / 1.96, value - half, value + half)
-    return RiskEstimate(
-        measure=measure,
-        method="doubly robust",
-        state=state,
-        estimate=estimate,
-        training=Estimate.normal(training, 0.01),
-        by_method={},
-        state_by_method={},
-        confidence=0.95,
-        worth=100.0,
-        n_rows=1000,
-        findings=(),
-    )
-
-
-def judged(change=(-0.048, 0.022), shift="strong", overlap="enough", worse=0.05):
-    value, error = change
-    return Judgement(shift, overlap, Estimate.normal(worse, 0.01), Estimate.normal(value, error))
-
-
-@pytest.mark.parametrize(
-    ("judgement", "none", "used", "sentence"),
-    [
-        (
-            judged(),
-            risk(0.401, 0.03),
-            risk(0.353, 0.04),
-            "Weighting helps: expected error 40.1 % → 35.3 %",
-        ),
-        (
-            judged((-0.007, 0.004)),
-            risk(0.121, 0.009),
-            risk(0.114, 0.009),
-            "Weighting probably helps: expected error 12.1 % → 11.4 %, change −0.7 points "
-            "[−1.5, +0.1]",
-        ),
-        (
-            judged((-0.001, 0.003), "slight"),
-            risk(0.121, 0.009),
-            risk(0.121, 0.009),
-            "Keep the unweighted model: expected error 12.1 % [11.2 %, 13.0 %]",
-        ),
-        (
-            judged(shift="none"),
-            risk(0.121, 0.009, training=0.121),
-            risk(0.121, 0.009),
-            "No shift found: expect about the training error, 12.1 %",
-        ),
-        (
-            judged(overlap="thin"),
-            risk(0.3, 0.09),
-            risk(0.23, 0.09),
-            "Strong shift, thin overlap: treat 23.0 % as a rough figure",
-        ),
-        (
-            Judgement("almost complete", "broken", None, None),
-            risk(0.1, 0.1),
-            risk(0.1, 0.1),
-            "The files hardly overlap: no estimate for deployment",
-        ),
-        (
-            judged((-284.0, 90.0)),
-            risk(6434.0, 200.0, "RMSE"),
-            risk(6150.0, 200.0, "RMSE"),
-            "Weighting helps: expected error (RMSE) 6,434 → 6,150",
-        ),
-    ],
-)
-def test_the_sentence_of_each_situation(judgement, none, used, sentence):
-    numbers = Numbers(none.measure, none.value)
-    assert judgement.sentence(numbers, none, used) == sentence
-
-
-def test_weighting_helps_beyond_one_standard_error_only():
-    assert judged((-0.011, 0.010)).weighting == "helps"
-    assert judged((-0.009, 0.010)).weighting == "no gain"
-    assert judged((0.05, 0.010)).weighting == "no gain"
-    assert judged((0.0, 0.0)).weighting == "no gain"
-    assert judged(overlap="broken").weighting == "unknown"
-    assert judged(shift="none").weighting == "no gain"
-
-
-def test_it_matters_beyond_one_standard_error_only():
-    assert judged(worse=0.011).matters == "yes"
-    assert judged(worse=0.009).matters == "no"
-    assert judged(worse=-0.05).matters == "no"
-    assert Judgement("strong", "broken", None, None).matters == "unknown"
-
-
 @given(st.floats(-0.5, 0.5), st.floats(0.0, 0.5))
 def test_weights_are_used_only_where_they_help(value, error):
-    judgement = judged((value, error))
-    assert (judgement.use == "tuned") == (judgement.weighting == "helps")
+    judgement = Judgement("strong", "enough", None, Estimate.normal(value, error))
+    assert (judgement.use == "tuned") == (judgement.weighting in ("helps", "probably helps"))
     assert not (judgement.use == "tuned" and value >= 0)
 
 
@@ -269,9 +177,11 @@ def clinic():
 def test_the_verdict_fits_a_terminal(clinic):
     verdict, _ = clinic
     lines = str(verdict).split("\n")
-    assert lines[0] == verdict.sentence
+    assert " ".join(lines[: lines.index("")]) == verdict.sentence
     assert max(map(len, lines)) <= 80
-    assert [line.split()[0].lower() for line in lines[2:7]] == QUESTIONS
+    # what does not fit into a line goes on below it
+    asked = [line.split()[0].lower() for line in lines[2 : lines.index("", 2)] if line[2] != " "]
+    assert asked == [*QUESTIONS, "assumed"]
     assert sum(line.lstrip().startswith("tuned *") for line in lines) == 1
 
 
@@ -474,7 +384,7 @@ def test_unseen_categories_are_the_evidence_of_broken_overlap():
     verdict = assess(model, X, X["x"] + rng.normal(size=200), X_target)
     assert verdict.overlap == "broken"
     assert "lie outside" in verdict.answer("overlap").evidence
-    assert verdict.answer("expect").evidence == "withheld (WB302)"
+    assert verdict.answer("expect").evidence == "withheld: see the overlap (WB302)"
 
 
 def test_a_small_group_that_costs_much_is_a_shift():
@@ -533,7 +443,8 @@ def test_of_a_log_the_unweighted_model_is_kept_with_a_rough_figure():
     assert verdict.report.support.share < 0.05
     assert (verdict.overlap, verdict.use, verdict.weighting) == ("thin", "none", "no gain")
     assert [each.name for each in verdict.candidates] == ["none"]
-    assert re.fullmatch(r"Keep the unweighted model: .+, a rough figure", verdict.sentence)
+    assert verdict.sentence.startswith("Keep the unweighted model and label some deployment rows: ")
+    assert re.search(r"the expected error \(RMSE\) of [\d.]+ is a rough figure$", verdict.sentence)
     assert verdict.answer("weighting").evidence == "too few effective rows to weight by"
     risk = verdict.candidates[0].risk
     actual = np.sqrt(np.mean((model.fit(X, y).predict(X_target) - y_target) ** 2))

@@ -56,8 +56,8 @@ def answers(names):
         "shift": ("strong", f"AUC 0.79 [0.78, 0.81]; most in {most}", f"Look at {names[0]} first."),
         "matters": (
             "yes",
-            "unweighted: 35.1 % in training, 40.1 % in deployment",
-            "Do not trust the training error; plan with the one expected in deployment.",
+            "unweighted: 35.1 % in training, 40.1 % in deployment (+5.0 [+1.1, +8.9])",
+            "Do not trust the training error; plan with the one in deployment.",
         ),
         "overlap": (
             "enough",
@@ -68,15 +68,21 @@ def answers(names):
         "expect": ("35.3 %", "[31.5 %, 39.1 %]", "Plan with the interval, not with the number."),
     }
     parts = ("word", "evidence", "advice")
+    roles = {"matters": "caution", "overlap": "good", "weighting": "good"}
     return [
-        {"question": question, **dict(zip(parts, given, strict=True))}
+        {
+            "question": question,
+            **dict(zip(parts, given, strict=True)),
+            "role": roles.get(question, "neutral"),
+        }
         for question, given in asked.items()
     ]
 
 
-def answer(result, question, word, evidence):
+def answer(result, question, word, evidence, role="neutral"):
     found = next(each for each in result["answers"] if each["question"] == question)
-    found.update(word=word, evidence=evidence, advice="What to do is said in the section below.")
+    advice = "What to do is said in the section below."
+    found.update(word=word, evidence=evidence, advice=advice, role=role)
 
 
 def finding(code, level, message):
@@ -109,6 +115,22 @@ def candidates(errors, half=0.038):
         )
     found[-1]["mixture"] = [[0.95, 2.5, 0.7], [0.5, 1.0, 0.3]]
     return found
+
+
+def constant(error, change, half=0.038):
+    """Return the row of a guess that looks at no feature."""
+    return {
+        "name": "constant",
+        "literature": "most frequent class",
+        "lam": None,
+        "alpha": None,
+        "error": estimate(error, half),
+        "change": estimate(change, 0.6 * half),
+        "state": "good",
+        "worth": 4000.0,
+        "mixture": [],
+        "same_as": None,
+    }
 
 
 def estimate(value, half):

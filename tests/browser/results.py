@@ -11,6 +11,7 @@ from result_parts import (
     answers,
     bridge,
     candidates,
+    constant,
     finding,
     inputs,
     model,
@@ -64,6 +65,8 @@ def helps(names=NAMES, classes=("0", "1")):
             "confidence": 0.95,
             "training": 0.351,
             "candidates": candidates([0.401, 0.341, 0.366, 0.36, 0.353]),
+            "constant": constant(0.453, 0.052),
+            "worthwhile": 0.00802,
             "actual": None,
             "withheld": None,
             "models": [],
@@ -86,7 +89,8 @@ def probably():
         "Weighting probably helps: expected error 40.1 % → 38.9 %, change −1.2 points [−3.5, +1.1]"
     )
     result["expect"]["candidates"] = candidates([0.401, 0.395, 0.393, 0.391, 0.389])
-    answer(result, "weighting", "helps", "−1.2 points [−3.5, +1.1]")
+    answer(result, "weighting", "probably helps", "−1.2 points [−3.5, +1.1]")
+    result["verdict"]["weighting"] = "probably helps"
     answer(result, "expect", "38.9 %", "[35.1 %, 42.7 %]")
     result["inputs"]["dropped"] = [
         {"name": f"column_{k}", "code": "WB115", "reason": "the same everywhere"} for k in range(9)
@@ -98,14 +102,34 @@ def demo():
     """Return one whose deployment labels are known, and whose search went step by step."""
     result = helps()
     result["command"] = "demo"
-    result["expect"]["actual"] = {
-        each["name"]: {"value": truth, "low": truth - 0.02, "high": truth + 0.02, "rows": 2000}
-        for each, truth in zip(
-            result["expect"]["candidates"], (0.37, 0.38, 0.39, 0.4, 0.41), strict=True
-        )
-    }
+    result["verdict"]["sentence"] = (
+        "Weighting helps: actual error 40.5 % → 36.0 % [34.0 %, 38.0 %], expected 35.3 %"
+    )
+    _know(result, (0.405, 0.36, 0.365, 0.37, 0.36))
     result["pictures"]["bridge"] = bridge(searched=True)
     return result
+
+
+def changed():
+    """Return one where known labels say that the relation has changed."""
+    result = helps()
+    result["verdict"]["sentence"] = (
+        "The relation has changed: actual error 47.0 % [45.0 %, 49.0 %], expected 35.3 %"
+    )
+    _know(result, (0.41, 0.43, 0.44, 0.45, 0.47), "stop")
+    result["findings"].insert(0, finding("WB604", "warning", "The actual error is far off."))
+    return result
+
+
+def _know(result, truths, role="neutral"):
+    """Put actual errors in, one for each weighting."""
+    ends = [{"value": each, "low": each - 0.02, "high": each + 0.02} for each in truths]
+    names = [each["name"] for each in result["expect"]["candidates"]]
+    actual = {name: {**each, "rows": 2000} for name, each in zip(names, ends, strict=True)}
+    result["expect"]["actual"] = actual
+    told = f"[{100 * ends[-1]['low']:.1f} %, {100 * ends[-1]['high']:.1f} %] actual"
+    evidence = f"{told}, 2,000 labelled rows; expected 35.3 % [31.5 %, 39.1 %]"
+    answer(result, "expect", f"{100 * truths[-1]:.1f} %", evidence, role)
 
 
 def no_gain():
@@ -121,8 +145,9 @@ def no_gain():
     result["expect"]["candidates"] = candidates([0.121, 0.122, 0.121, 0.12, 0.12], 0.009)
     result["expect"]["training"] = 0.12
     answer(result, "shift", "slight", "AUC 0.57 [0.55, 0.59]; most in age")
-    answer(result, "matters", "no", "unweighted: 12.0 % in training, 12.1 % in deployment")
-    answer(result, "weighting", "no gain", "−0.1 points [−0.6, +0.4]")
+    told = "unweighted: 12.0 % in training, 12.1 % in deployment (+0.1 [−0.1, +0.2])"
+    answer(result, "matters", "no", told, "good")
+    answer(result, "weighting", "no gain", "−0.1 points [−0.6, +0.4]", "caution")
     answer(result, "expect", "12.1 %", "[11.2 %, 13.0 %]")
     result["findings"] = [finding("WB504", "note", "Weighting does not make the model better.")]
     return result
@@ -155,14 +180,16 @@ def thin():
     """Return one whose figures are rough."""
     result = helps()
     result["verdict"].update(
-        sentence="Strong shift, thin overlap: treat 35.3 % as a rough figure", overlap="thin"
+        sentence="Label some deployment rows: with thin overlap the expected error of 35.3 % is a "
+        "rough figure",
+        overlap="thin",
     )
     reason = "the full ratio is worth 38 of 4,000 rows, fewer than 10 for each parameter"
     result["overlap"] = overlap("thin", reason, 38.0, 64.0)
     for each in result["expect"]["candidates"]:
         each["state"] = "flagged"
-    answer(result, "overlap", "thin", reason)
-    answer(result, "expect", "35.3 %", "[31.5 %, 39.1 %], rough")
+    answer(result, "overlap", "thin", reason, "caution")
+    answer(result, "expect", "35.3 %", "[31.5 %, 39.1 %], rough", "caution")
     result["findings"].insert(0, finding("WB301", "warning", "The overlap is thin."))
     return result
 
@@ -190,9 +217,10 @@ def broken():
     for each in result["expect"]["candidates"]:
         each.update(error=None, change=None, state="withheld")
     answer(result, "shift", "almost complete", "AUC 0.99 [0.98, 0.99]; most in age")
-    answer(result, "overlap", "broken", reason)
+    answer(result, "overlap", "broken", reason, "stop")
     for question in ("matters", "weighting", "expect"):
-        answer(result, question, "unknown", "withheld (WB302)")
+        answer(result, question, "unknown", "withheld: see the overlap (WB302)")
+    result["expect"]["constant"] = None
     pictures = result["pictures"]
     pictures["bridge"] = None
     pictures["overlap"].update(limit=1.0, beyond=0.71, n_beyond=1420)
@@ -269,6 +297,7 @@ RESULTS = {
         helps,
         probably,
         demo,
+        changed,
         no_gain,
         no_shift,
         thin,

@@ -156,8 +156,8 @@ def adapt(
     lam, alpha : float, optional
         Fix either or both; by default they are tuned.
     worthwhile : float, optional
-        The smallest gain worth having, in units of the metric (0.005 is half a point of a share of
-        errors). Default: 2 % of the expected error without weights, one error in fifty.
+        The smallest gain worth having, in units of the metric; by default 2 % of the expected error
+        without weights, one error in fifty.
     confidence : float, default=0.95
         Of every interval.
     seed : int, default=0

@@ -115,6 +115,8 @@ def _misfits(table: Table, label: str, kind: str, deploy: Table, own: Any) -> It
     if empty.size:
         which = f"that stands for {empty[0]:.4g} others " if filled.any() else ""
         yield f"no row of {where} {which}has a label."
+    if filled.sum() < 2:
+        yield f"only one row of {where} has a label, which tells nothing."
     if kind == "numeric" and (values.dtype == object or np.isinf(values).any()):
         yield f"not every label in {where} is a finite number, as in training."
 

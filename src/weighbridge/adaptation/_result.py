@@ -121,7 +121,7 @@ def actual_errors(
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
     labels, known = _codes(y_target, classes)
     loss = measure.row_loss
-    if loss is None or not known.any():
+    if loss is None or known.sum() < 2:  # one label tells nothing
         return None
     rows, labels = X_target[known], labels[known]
     design = _design(np.ones(known.size) if stands_for is None else stands_for, known)
@@ -154,29 +154,23 @@ def _actual(losses: np.ndarray, measure: Measure, confidence: float, design: Any
     if measure.bounds[1] == 1:
         # a plain sample of so many rows has the same variance; no stratum is taken to be pure
         chance = (np.bincount(stratum, losses) + 0.5) / (sizes + 1)
-        middle = float(shares @ chance[stratum])
-        worth = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
-        return Actual(mean, *_wilson(mean, worth, float(ndtri(level))), n)
+        middle, z = float(shares @ chance[stratum]), float(ndtri(level))
+        n_eff = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
+        error, scale = math.sqrt(mean * (1 - mean) / n_eff), 1 / (1 + z * z / n_eff)
+        middle = scale * (mean + z * z / (2 * n_eff))
+        half = scale * z * math.hypot(error, z / (2 * n_eff))
+        return Actual(mean, error, middle - half, middle + half, n)
     off = shares * (losses - mean)
     off -= (np.bincount(stratum, off) / sizes)[stratum]
-    freedom = np.maximum(sizes - 1, 1e-300)  # of a single row nothing is known
-    parts = sizes * np.bincount(stratum, off**2) / freedom
-    error = float(np.sqrt(parts.sum())) if n > 1 else math.inf
-    half = math.inf if n == 1 else 0.0
-    if 0 < error < math.inf:
-        half = error * float(stdtrit(parts.sum() ** 2 / (parts**2 / freedom).sum(), level))
+    parts = sizes * np.bincount(stratum, off**2) / (sizes - 1)
+    freedom = parts.sum() ** 2 / max((parts**2 / (sizes - 1)).sum(), 1e-300)
+    error = math.sqrt(parts.sum())
+    half = error * float(stdtrit(freedom, level)) if error else 0.0
     low, high = max(measure.bounds[0], mean - half), mean + half
     if not measure.root:
         return Actual(mean, error, low, high, n)
     root = math.sqrt(mean)
     return Actual(root, error / (2 * root) if root else 0.0, math.sqrt(low), math.sqrt(high), n)
-
-
-def _wilson(mean: float, n: float, z: float) -> tuple[float, float, float]:
-    """Return standard error and ends of the interval of a share of n rows."""
-    error, scale = math.sqrt(mean * (1 - mean) / n), 1 / (1 + z * z / n)
-    middle, half = scale * (mean + z * z / (2 * n)), scale * z * math.hypot(error, z / (2 * n))
-    return error, middle - half, middle + half
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

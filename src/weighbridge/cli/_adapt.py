@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -234,7 +235,7 @@ class Job:
     def _text(self, now: str, known: str) -> str:
         from weighbridge.verdict import StoredResult, label_words
 
-        actual, verdict = _actual_block(self.adaptation), self.adaptation.verdict
+        actual, verdict = _actual_block(self.result), self.adaptation.verdict
         parts = [
             _verdict_block(self.adaptation, self.session.out),
             *[within_columns(f"  {each}") for each in label_words(StoredResult(self.result))],
@@ -352,24 +353,18 @@ def _files_block(files: Mapping[str, str], used: Candidate) -> str:
     )
 
 
-def _actual_block(adaptation: Adaptation) -> str | None:
+def _actual_block(result: dict[str, Any]) -> str | None:
     """Return the actual errors, and whether they are as expected, where labels are known."""
-    from weighbridge.verdict import agreement, are_apart
+    from weighbridge.verdict import StoredResult, agreement
 
-    verdict, actual = adaptation.verdict, adaptation.actual
-    if actual is None:
+    facts = StoredResult(result)
+    if not facts.actual:
         return None
-    lines, line = [], "    actual error "
-    for name, each in actual.items():
-        part = f"  {name} {verdict.numbers.value(each.value)}"
-        if len(line) + 1 + len(part) > 80:
-            lines.append(line)
-            line = " " * 17
-        line += part
-    expected = {each.name: each.risk.estimate for each in verdict.candidates}
-    judged = {name: each for name, each in expected.items() if each is not None}
-    apart = [name for name, each in judged.items() if are_apart(actual[name], each)]
-    return "\n".join([*lines, line, " " * 19 + agreement(apart, len(judged))])
+    # what belongs together stays on one line
+    listed = [f"{name} {facts.numbers.value(each.value)}" for name, each in facts.actual.items()]
+    told = "  ".join(each.replace(" ", "\xa0") for each in listed)
+    lines = fill(told, 80, initial_indent="    actual error   ", subsequent_indent=" " * 19)
+    return f"{lines}\n{' ' * 19}{agreement(facts)}".replace("\xa0", " ")
 
 
 def _bytes_text(size: int) -> str:

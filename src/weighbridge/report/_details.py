@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings import number, percent
 from weighbridge.pictures import WeightedFeature
-from weighbridge.verdict import stored_estimate
+from weighbridge.verdict import candidate_cells
 
 if TYPE_CHECKING:
     from weighbridge.report._read import Facts
@@ -74,47 +74,26 @@ def details(facts: Facts) -> dict[str, Any]:
 def _candidate_table(facts: Facts) -> DataTable:
     """Return the comparison of the weightings."""
     numbers, interval = facts.numbers, f"{facts.confidence} interval"
-    heads = ["weighting", "lam", "alpha", numbers.noun, interval]
-    heads += [
-        f"change against none{', points' if numbers.is_share else ''}",
-        interval,
-        "effective rows",
-    ]
+    change = f"change against none{', points' if numbers.is_share else ''}"
+    heads = ["weighting", "lam", "alpha", numbers.noun, interval, change, interval]
+    heads.append("effective rows")
     known = bool(facts.actual)
     if known:
         heads += ["actual error", interval, "agrees"]
     rows = [
-        [*_candidate(facts, each), *_actual(facts, each, known)]
+        [_name(facts, each), *candidate_cells(each, numbers), *_actual(facts, each, known)]
         for each in facts.rows
         if not each.get("same_as")
     ]
     return table("The weightings compared", heads, rows)
 
 
-def _candidate(facts: Facts, each: dict[str, Any]) -> list[str]:
-    numbers, change = facts.numbers, each["change"]
+def _name(facts: Facts, each: dict[str, Any]) -> str:
+    """Return the name of a row, with those it stands for."""
+    same = [other["name"] for other in facts.rows if other.get("same_as") == each["name"]]
     literature = f" ({each['literature']})" if each.get("literature") else ""
     used = ", used" if each["name"] == facts.use else ""
-    mixed = len(each.get("mixture") or []) > 1
-    alpha = _DASH if each["alpha"] is None or mixed else f"{each['alpha']:.2f}"
-    same = "".join(
-        f" = {other['name']}" for other in facts.rows if other.get("same_as") == each["name"]
-    )
-    lam = _DASH if each["lam"] is None else "mix" if mixed else f"{each['lam']:.2f}"
-    cells = [f"{each['name']}{same}{literature}{used}", lam, alpha]
-    cells += _error(facts, each)
-    if change is None:
-        cells += [_DASH, _DASH]
-    else:
-        cells += [numbers.change(change["value"]), numbers.change_span(stored_estimate(change))]
-    return [*cells, _DASH if each["worth"] is None else f"{each['worth']:,.0f}"]
-
-
-def _error(facts: Facts, candidate: dict[str, Any]) -> list[str]:
-    error = candidate["error"]
-    if error is None:
-        return ["withheld", _DASH]
-    return [facts.numbers.value(error["value"]), facts.numbers.span(stored_estimate(error))]
+    return f"{' = '.join([each['name'], *same])}{literature}{used}"
 
 
 def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
@@ -139,13 +118,8 @@ def _model_table(facts: Facts) -> DataTable | None:
         "training": facts.expect["training"],
         "candidates": facts.candidates,
     }
-    heads = [
-        "model",
-        "weighting",
-        "in training",
-        facts.numbers.noun,
-        f"{facts.confidence} interval",
-    ]
+    heads = ["model", "weighting", "in training", facts.numbers.noun]
+    heads.append(f"{facts.confidence} interval")
     rows = [
         [each["name"], *_model(facts, each, candidate)]
         for each in (first, *further)
@@ -158,7 +132,7 @@ def _model_table(facts: Facts) -> DataTable | None:
 def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
     used = ", used" if candidate["name"] == model["use"] else ""
     training = facts.numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
-    return [f"{candidate['name']}{used}", training, *_error(facts, candidate)]
+    return [f"{candidate['name']}{used}", training, *candidate_cells(candidate, facts.numbers)[2:4]]
 
 
 def _feature_table(feature: WeightedFeature) -> DataTable:
@@ -185,37 +159,23 @@ def _feature_table(feature: WeightedFeature) -> DataTable:
 def _attribution_table(facts: Facts) -> DataTable | None:
     """Return where the shift is, feature by feature."""
     rows = facts.shift.get("attribution")
-    if not rows:
-        return None
-    return table(
-        "Which features tell the files apart",
-        ["feature", "AUC of the feature alone", "AUC lost without it", "standard error"],
-        (
-            [each["name"], *(number(each[key]) for key in ("alone", "fall", "standard_error"))]
-            for each in rows
-        ),
-    )
+    heads = ["feature", "AUC of the feature alone", "AUC lost without it", "standard error"]
+    keys = ("alone", "fall", "standard_error")
+    cells = [[each["name"], *(number(each[key]) for key in keys)] for each in rows or ()]
+    return table("Which features tell the files apart", heads, cells) if cells else None
 
 
 def _feature_test_table(facts: Facts) -> DataTable | None:
     """Return the test of every feature."""
     rows = [each for each in facts.shift.get("features") or [] if "p_adjusted" in each]
-    if not rows:
-        return None
-    return table(
-        "A test of each feature, corrected for their number",
-        ["feature", "test", "distance", "p", "p corrected"],
-        (
-            [
-                each["name"],
-                each["test"],
-                number(each["distance"]),
-                number(each["p_value"], 2),
-                number(each["p_adjusted"], 2),
-            ]
-            for each in rows
-        ),
-    )
+    digits = {"distance": 3, "p_value": 2, "p_adjusted": 2}
+    cells = [
+        [each["name"], each["test"], *(number(each[key], size) for key, size in digits.items())]
+        for each in rows
+    ]
+    heads = ["feature", "test", "distance", "p", "p corrected"]
+    caption = "A test of each feature, corrected for their number"
+    return table(caption, heads, cells) if cells else None
 
 
 def _column_table(facts: Facts) -> DataTable | None:

@@ -5,7 +5,9 @@ from weighbridge.verdict._judgement import knowing
 from weighbridge.verdict._page_words import (
     StoredResult,
     actual_words,
+    agreement,
     assumption_words,
+    candidate_cells,
     cards,
     expect_words,
     label_words,
@@ -13,7 +15,7 @@ from weighbridge.verdict._page_words import (
     stored_estimate,
 )
 from weighbridge.verdict._verdict import Candidate, Verdict, verdict_parts
-from weighbridge.verdict._words import PROCEDURE, Actual, Answer, agreement, are_apart
+from weighbridge.verdict._words import PROCEDURE, Actual, Answer
 
 # Public names; the others serve the packages above.
 __all__ = ["Answer", "Candidate", "Verdict", "assess"]

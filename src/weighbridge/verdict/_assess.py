@@ -38,7 +38,6 @@ from weighbridge.verdict._candidates import (
     Journals,
     candidate_names,
     make_candidates,
-    weighted_name,
 )
 from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
 from weighbridge.verdict._verdict import Verdict
@@ -105,17 +104,7 @@ def assess_models(
         _unweighted(models, problem, stage)
         _weighted(models, problem, stages)
         constant = _constant(next(iter(models.values())), problem)
-        return {
-            name: verdict_of(
-                problem,
-                each.diagnosis,
-                each.shift,
-                each.assessed,
-                weighted_name(each.estimator),
-                constant,
-            )
-            for name, each in models.items()
-        }
+        return {name: verdict_of(problem, each, constant) for name, each in models.items()}
 
 
 def _constant(model: _Model, problem: RiskProblem) -> Assessed | None:

@@ -14,36 +14,29 @@ from weighbridge._findings import (
     Finding,
     effective_sample_size,
 )
-from weighbridge.diagnostics import Diagnosis, ShiftReport, weighting_name
+from weighbridge.diagnostics import ShiftReport, weighting_name
 from weighbridge.target_risk import Assessed, RiskProblem, paired_change
-from weighbridge.verdict._candidates import LITERATURE
+from weighbridge.verdict._candidates import LITERATURE, weighted_name
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
 from weighbridge.weighting import Geodesic
 
 
-def verdict_of(
-    problem: RiskProblem,
-    diagnosis: Diagnosis,
-    shift: str,
-    assessed: dict[str, Assessed],
-    weighted: str,
-    constant: Assessed | None,
-) -> Verdict:
-    """Judge the numbers and put the verdict together; `weighted` is the candidate in question."""
-    none, confidence = assessed["none"], diagnosis.confidence
-    changes = {
-        name: None if name == "none" else paired_change(each, none)
+def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> Verdict:
+    """Judge the numbers of a model, and of a constant guess, and put the verdict together."""
+    assessed, diagnosis, shift = model.assessed, model.diagnosis, model.shift
+    weighted = weighted_name(model.estimator)  # the candidate in question
+    none, worthwhile = assessed["none"], problem.question.worthwhile
+    made = {
+        name: _candidate(name, each, None if each is none else paired_change(each, none), problem)
         for name, each in assessed.items()
     }
     typical = (none.risk.estimate or none.risk.training).value
-    worthwhile = problem.question.worthwhile
-    made = {name: _candidate(name, each, changes[name], problem) for name, each in assessed.items()}
     judgement = Judgement(
         shift,
         diagnosis.overlap.word,
-        worse_in_deployment(none, confidence),
-        changes[weighted] if weighted in made and _key(made[weighted]) else None,
+        worse_in_deployment(none, diagnosis.confidence),
+        made[weighted].change if weighted in made and _key(made[weighted]) else None,
         weighted,
         WORTHWHILE * abs(typical) if worthwhile is None else worthwhile,
     )
@@ -55,7 +48,7 @@ def verdict_of(
         answers=(),
         candidates=candidates,
         measure=none.risk.measure,
-        confidence=confidence,
+        confidence=diagnosis.confidence,
         report=report,
         findings=(*report.findings, *_new(used.risk.findings, report)),
         model=used.model,
@@ -67,7 +60,15 @@ def verdict_of(
     judgement = replace(
         judgement,
         over_constant=constant and paired_change(used, constant),
-        close=_close(candidates, assessed, judgement.use),
+        close=tuple(
+            each.name
+            for each in candidates
+            # that none may be as good is what "probably" says
+            if each.name not in (judgement.use, "none")
+            and each.same_as is None
+            and (change := paired_change(assessed[each.name], used)) is not None
+            and change.low <= 0 <= change.high
+        ),
         by_other_loss=_chosen_by_other_loss(used.model, used.risk.measure),
     )
     return _worded(bare, judgement)
@@ -92,21 +93,6 @@ def _worded(verdict: Verdict, judgement: Judgement) -> Verdict:
         answers=judgement.answers(verdict.numbers, verdict.report, risks),
         findings=(*kept, *judgement.findings(verdict.numbers, risks)),
         _judgement=judgement,
-    )
-
-
-def _close(
-    candidates: tuple[Candidate, ...], assessed: dict[str, Assessed], use: str
-) -> tuple[str, ...]:
-    """Return the weightings that cannot be told apart from the one to use, and are others."""
-    return tuple(
-        each.name
-        for each in candidates
-        # that none may be as good is what "probably" says
-        if each.name not in (use, "none")
-        and each.same_as is None
-        and (change := paired_change(assessed[each.name], assessed[use])) is not None
-        and change.low <= 0 <= change.high
     )
 
 

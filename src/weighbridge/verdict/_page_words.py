@@ -12,13 +12,13 @@ from weighbridge._findings import Estimate, Numbers, percent, signed
 from weighbridge.verdict._words import (
     PROBABLY,
     ROLES,
-    agreement,
     are_apart,
     assumption,
     overlap_evidence,
     shift_evidence,
 )
 
+DASH = "–"
 # Differences below this are of no concern, and the features that a sentence names.
 _BALANCED = 0.1
 _NAMED = 3
@@ -78,17 +78,7 @@ class StoredResult:
     @cached_property
     def numbers(self) -> Numbers:
         """How errors and changes are written; only where something was expected."""
-        none = self.candidate("none") or {}
-        error = none.get("error")
-        typical = self.expect.get("training") if error is None else error["value"]
-        losses, changes = (
-            [
-                None if each[part] is None else stored_estimate(each[part])
-                for each in self.candidates
-            ]
-            for part in ("error", "change")
-        )
-        return Numbers(self.expect["measure"], typical or 0.0, losses, changes)
+        return numbers_of(self.expect)
 
     @cached_property
     def actual(self) -> dict[str, Estimate]:
@@ -129,11 +119,41 @@ class StoredResult:
         return not are_apart(actual, stored_estimate(error))
 
 
-def stored_estimate(numbers: dict[str, Any]) -> Estimate:
+def stored_estimate(numbers: dict[str, float]) -> Estimate:
     """Return a number with its interval as it was before it became JSON."""
-    ends = {"low": -math.inf, "high": math.inf}  # what is not finite is None in JSON
-    low, high = (end if numbers[name] is None else numbers[name] for name, end in ends.items())
-    return Estimate(numbers["value"], math.nan, low, high)
+    return Estimate(numbers["value"], math.nan, numbers["low"], numbers["high"])
+
+
+def numbers_of(expect: dict[str, Any]) -> Numbers:
+    """Return how errors and changes of a comparison are written."""
+    losses, changes = (
+        [each[part] and stored_estimate(each[part]) for each in expect["candidates"]]
+        for part in ("error", "change")
+    )
+    typical = expect["training"] if losses[0] is None else losses[0].value
+    return Numbers(expect["measure"], typical or 0.0, losses, changes)
+
+
+def candidate_cells(candidate: dict[str, Any], numbers: Numbers) -> list[str]:
+    """Return a row of the comparison behind its name: weighting, loss, change, effective rows."""
+    mixed, lam, alpha = (
+        len(candidate.get("mixture") or []) > 1,
+        candidate["lam"],
+        candidate["alpha"],
+    )
+    own = DASH if candidate["name"] == "constant" else candidate["literature"].partition("(")[0]
+    error, change = (
+        candidate[part] and stored_estimate(candidate[part]) for part in ("error", "change")
+    )
+    return [
+        "mix" if mixed else own if lam is None else f"{lam:.2f}",
+        DASH if mixed or alpha is None else f"{alpha:.2f}",
+        "withheld" if error is None else numbers.value(error.value),
+        DASH if error is None else numbers.span(error),
+        DASH if change is None else numbers.change(change.value),
+        DASH if change is None else numbers.change_span(change),
+        DASH if candidate["worth"] is None else f"{candidate['worth']:,.0f}",
+    ]
 
 
 @dataclass(frozen=True)
@@ -199,12 +219,9 @@ def expect_words(facts: StoredResult) -> list[str]:
             f"{_training(facts)} with the unweighted model. Nothing needs to be weighted.",
             *_said(facts, "WB505"),
         ]
-    words = [_expected(facts) + _changed(facts), *_said(facts, "WB505")]
-    if facts.used.get("state") == "flagged":
-        words.append(
-            "Treat these as rough figures: the overlap is thin, and intervals may be too short."
-        )
-    return words + _said(facts, "WB501") + label_words(facts)
+    rough = ["These are rough figures."] if facts.used.get("state") == "flagged" else []
+    found = _said(facts, "WB505") + _said(facts, "WB501")
+    return [_expected(facts) + _changed(facts), *rough, *found, *label_words(facts)]
 
 
 def label_words(facts: StoredResult) -> list[str]:
@@ -256,15 +273,12 @@ def _expected(facts: StoredResult) -> str:
     used, numbers = facts.used, facts.numbers
     assert used is not None
     found = stored_estimate(used["error"])
+    start = "Without weights" if facts.use == "none" else f"With the {facts.use} weighting"
     return (
-        f"{_with(used['name']).capitalize()} the {numbers.noun} in deployment is "
+        f"{start} the {numbers.noun} in deployment is "
         f"{numbers.value(found.value)}; the {facts.confidence} interval runs from "
         f"{numbers.value(found.low)} to {numbers.value(found.high)}. "
     )
-
-
-def _with(name: str) -> str:
-    return "without weights" if name == "none" else f"with the {name} weighting"
 
 
 def _changed(facts: StoredResult) -> str:
@@ -288,18 +302,23 @@ def _said(facts: StoredResult, code: str) -> list[str]:
     return [f"{finding['message'][:1].upper()}{finding['message'][1:]} {finding['help']}"]
 
 
+def agreement(facts: StoredResult) -> str:
+    """Say whether actual errors agree with the expected ones, where there are both."""
+    agree = {name: facts.agrees(name) for name in facts.actual}
+    known = [each for each in agree.values() if each is not None]
+    if not known:
+        return "no error was expected, so there is nothing to compare it with"
+    if all(known):
+        return f"{'each' if len(known) > 1 else 'it'} agrees with the expected one"
+    missed = ", ".join(name for name, each in agree.items() if each is False)
+    return f"far from the expected one: {missed}{'; the others agree' * any(known)}"
+
+
 def actual_words(facts: StoredResult) -> str:
     """Return whether the actual errors are as expected, where deployment labels are known."""
-    numbers, agree = facts.numbers, {name: facts.agrees(name) for name in facts.actual}
-    listed = ", ".join(
-        f"{name} {numbers.value(each.value)} {numbers.interval(each)}"
-        for name, each in facts.actual.items()
-    )
-    apart = [name for name, each in agree.items() if each is False]
-    said = agreement(apart, sum(each is not None for each in agree.values()))
     return (
         "Deployment labels are known here. weighbridge did not use them for fitting or choosing. "
-        f"Actual error: {listed}; {said}."
+        f"Actual errors beside the expected ones: {agreement(facts)}."
     )
 
 

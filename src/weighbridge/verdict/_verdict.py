@@ -8,14 +8,13 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
+from weighbridge.verdict._page_words import candidate_cells, numbers_of
 from weighbridge.verdict._words import PROCEDURE, assumption
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
     from weighbridge.target_risk import RiskEstimate
     from weighbridge.verdict._words import Answer
-
-_DASH = "–"
 
 
 class AnswerParts(NamedTuple):
@@ -62,52 +61,37 @@ def verdict_text(verdict: Verdict) -> str:
         fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
         for finding in verdict.findings
     ]
-    blocks = [parts.sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
+    sentence = fill(parts.sentence, 80)
+    blocks = [sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
     return "\n\n".join(blocks)
 
 
 def _table(verdict: Verdict) -> list[str]:
-    shown = [each for each in (*verdict.candidates, verdict.constant) if each]
-    rows = [_cells(each, verdict) for each in shown if each.same_as is None]
-    heads = (
-        "weighting",
-        "lam",
-        "alpha",
-        verdict.measure,
-        f"{100 * verdict.confidence:g} %",
-        "change",
-        f"{100 * verdict.confidence:g} %",
-        "eff. rows",
-    )
-    widths = [max(len(row[j]) for row in [heads, *rows]) for j in range(len(heads))]
+    numbers, mark, share = verdict.numbers, {verdict.use: " *"}, f"{100 * verdict.confidence:g} %"
+    heads = ("weighting", "lam", "alpha", verdict.measure, share, "change", share, "eff. rows")
+    rows: list[tuple[str, ...]] = [
+        (each.name + mark.get(each.name, ""), *candidate_cells(each.to_dict(), numbers))
+        for each in verdict.candidates
+        if each.same_as is None
+    ]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    if verdict.constant is not None:  # what is far larger than all others would widen the table
+        guess = ("constant", *candidate_cells(verdict.constant.to_dict(), numbers))
+        widths[3] = max(widths[3], len(guess[3]))
+        fits = zip(guess, widths, strict=True)
+        rows.append(tuple(cell if len(cell) <= width else "–" for cell, width in fits))
     lines = []
     for row in [heads, *rows]:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
         lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
     lines.append(f"  {PROCEDURE}")
-    for each in shown:
-        same = [other.name for other in shown if other.same_as == each.name]
+    for each in verdict.candidates:
+        same = [other.name for other in verdict.candidates if other.same_as == each.name]
         lines += [f"  same weights, one row: {' = '.join([each.name, *same])}"] * bool(same)
     if verdict.constant is not None:
         lines.append(f"  constant: always predicts the {verdict.constant.literature} of training")
     return lines
-
-
-def _cells(candidate: Candidate, verdict: Verdict) -> tuple[str, ...]:
-    risk, change, numbers = candidate.risk.estimate, candidate.change, verdict.numbers
-    mark = " *" if candidate.name == verdict.use else ""
-    mixed = len(candidate.mixture) > 1
-    own = candidate.literature.partition("(")[0]
-    lam = "mix" if mixed else own if candidate.lam is None else f"{candidate.lam:.2f}"
-    if candidate is verdict.constant:
-        lam = _DASH
-    alpha = _DASH if mixed or candidate.alpha is None else f"{candidate.alpha:.2f}"
-    shown = ("withheld", "") if risk is None else (numbers.value(risk.value), numbers.span(risk))
-    paired = (_DASH, "")
-    if change is not None:
-        paired = (numbers.change(change.value), numbers.change_span(change))
-    return (candidate.name + mark, lam, alpha, *shown, *paired, f"{candidate.worth:,.0f}")
 
 
 def verdict_html(verdict: Verdict) -> str:
@@ -309,10 +293,7 @@ class Verdict(Record):
     @property
     def numbers(self) -> Numbers:
         """How losses and changes are written."""
-        none = self.candidate("none").risk
-        losses = [each.risk.estimate for each in self.candidates]
-        changes = [each.change for each in self.candidates]
-        return Numbers(self.measure, (none.estimate or none.training).value, losses, changes)
+        return numbers_of(self._expect())
 
     def candidate(self, name: str) -> Candidate:
         """Return one of the candidates.
@@ -337,7 +318,6 @@ class Verdict(Record):
         dict
             Without NaN or infinity: None stands for what is not known or withheld.
         """
-        none = self.candidate("none").risk
         report = self.report.to_dict()
         return {
             "verdict": {
@@ -349,16 +329,21 @@ class Verdict(Record):
             "shift": report["shift"],
             "overlap": report["overlap"],
             "expect": {
-                "measure": self.measure,
+                **self._expect(),
                 "confidence": self.confidence,
-                "training": none.training.value,
-                "candidates": [each.to_dict() for each in self.candidates],
                 "constant": None if self.constant is None else self.constant.to_dict(),
                 "worthwhile": self.worthwhile,
                 "withheld": "WB302" if self.overlap == BROKEN else None,
-                "covered": _covered(none),
+                "covered": _covered(self.candidate("none").risk),
             },
             "findings": [each.to_dict() for each in self.findings],
+        }
+
+    def _expect(self) -> dict[str, Any]:
+        return {
+            "measure": self.measure,
+            "training": self.candidate("none").risk.training.value,
+            "candidates": [each.to_dict() for each in self.candidates],
         }
 
     def __str__(self) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import hypot, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers, Record, number
@@ -80,10 +80,8 @@ class Actual(Estimate):
     rows: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON; None stands for an end that one row cannot give."""
-        found = super().to_dict()
-        ends = {name: each if isfinite(each) else None for name, each in found.items()}
-        return {**ends, "rows": self.rows}
+        """Return the numbers, ready for JSON."""
+        return {**super().to_dict(), "rows": self.rows}
 
 
 class Risks(NamedTuple):
@@ -109,21 +107,9 @@ def are_apart(actual: Estimate, expected: Estimate) -> bool:
 def difference(one: Estimate, other: Estimate) -> Estimate:
     """Return the difference of two independent numbers, with Newcombe's interval."""
     value = one.value - other.value
-    below = hypot(one.value - one.low, other.high - other.value)
-    above = hypot(one.high - one.value, other.value - other.low)
-    error = hypot(one.standard_error, other.standard_error)
-    return Estimate(value, error, value - below, value + above)
-
-
-def agreement(apart: Iterable[str], n_judged: int) -> str:
-    """Say whether actual errors agree with the expected ones, given those that do not."""
-    missed = list(apart)
-    if not n_judged:
-        return "no error was expected, so there is nothing to compare it with"
-    if not missed:
-        return f"{'each' if n_judged > 1 else 'it'} agrees with the expected one"
-    others = "; the others agree" * (len(missed) < n_judged)
-    return f"far from the expected one: {', '.join(missed)}{others}"
+    below = math.hypot(one.value - one.low, other.high - other.value)
+    above = math.hypot(one.high - one.value, other.value - other.low)
+    return Estimate(value, math.nan, value - below, value + above)
 
 
 def assumption(role: str, *, is_known: bool) -> str:
@@ -197,49 +183,40 @@ class Judgement:
         return risks.used.state != "good" and self.shift != "none"
 
     def sentence(self, numbers: Numbers, risks: Risks) -> str:
-        """Return the answer in one line."""
+        """Return the answer in one line; where labels are known, by what they say."""
+        expected, before = self.expected(risks.used), self.expected(risks.none).value
+        value, loss, beside = numbers.value(expected.value), numbers.noun, ""
         if self.actual:
-            return self._sentence_of_truth(self.actual, numbers, risks)
+            truth, before = self.actual[self.use], self.actual["none"].value
+            loss, beside = f"actual {numbers.loss}", f", expected {value}"
+            value = f"{numbers.value(truth.value)} {numbers.interval(truth)}"
+        found = f"{loss} {value}{beside}"
         if self.overlap == BROKEN:
-            return "The files hardly overlap: no estimate for deployment"
-        expected = self.expected(risks.used)
-        value = numbers.value(expected.value)
-        found = f"{numbers.noun} {value}"
-        if self.overlap == THIN and self.shift != "none":
-            keep = "Keep the unweighted model and label" if self.use == "none" else "Label"
-            rough = f"the {numbers.noun} of {value} is a rough figure"
-            return f"{keep} some deployment rows: with thin overlap {rough}"
-        if not self.beats_constant:
-            return f"{_CONSTANT}: {found}, {_constant(self, numbers, risks)}"
-        if self.shift == "none":
-            named = "" if numbers.is_share else f" ({numbers.measure})"
-            return f"No shift found: expect about the training error{named}, {value}"
-        if self.use == "none":
-            start = f"No gain worth having: k{_KEEP[1:-1]}," if self.is_small else f"{_KEEP[:-1]}:"
-            return f"{start} {found} {numbers.interval(expected)}"
-        moved = f"{numbers.value(self.expected(risks.none).value)} → {value}"
-        change = "" if self.weighting == HELPS else f", change {_change(self.change, numbers)}"
-        return f"Weighting {self.weighting}: {numbers.noun} {moved}{change}"
-
-    def _sentence_of_truth(
-        self, actual: Mapping[str, Actual], numbers: Numbers, risks: Risks
-    ) -> str:
-        """Return the answer in one line, where labels say what the error is."""
-        truth, before = actual[self.use], actual["none"].value
-        found = f"{numbers.value(truth.value)} {numbers.interval(truth)}"
-        beside = f"expected {numbers.value(self.expected(risks.used).value)}"
-        start = "No shift found" if self.shift == "none" else _KEEP[:-1]
+            known = f"actual {numbers.loss} {value}" if self.actual else "no estimate"
+            return f"The files hardly overlap: {known} for deployment"
         if self.is_refuted(risks):
             rough = self.is_rough(risks)
-            start = "The rough figure was off" if rough else "The relation has changed"
-        elif not self.beats_constant:
-            start, beside = _CONSTANT, _constant(self, numbers, risks)
-        elif self.overlap == BROKEN:
-            start, beside = "The files hardly overlap", "and none was expected"
-        elif self.use != "none":
-            word = self.weighting if truth.value < before else "did not help"
-            start, found = f"Weighting {word}", f"{numbers.value(before)} → {found}"
-        return f"{start}: actual {numbers.loss} {found}, {beside}"
+            return f"{'The rough figure was off' if rough else 'The relation has changed'}: {found}"
+        if self.overlap == THIN and self.shift != "none" and not self.actual:
+            keep = "Keep the unweighted model and label" if self.use == "none" else "Label"
+            rough_words = f"the {numbers.noun} of {value} is a rough figure"
+            return f"{keep} some deployment rows: with thin overlap {rough_words}"
+        if not self.beats_constant:
+            start = "No shift found, but n" if self.shift == "none" else "N"
+            return f"{start}{_CONSTANT[1:]}: {found}, {_constant(self, numbers, risks)}"
+        if self.use != "none":
+            word, change = self.weighting, ""
+            if self.actual and self.actual[self.use].value >= before:
+                word = "did not help"
+            elif not self.actual and word == PROBABLY:
+                change = f", change {_change(self.change, numbers)}"
+            return f"Weighting {word}: {loss} {numbers.value(before)} → {value}{beside}{change}"
+        if self.shift == "none":
+            named = "" if numbers.is_share else f" ({numbers.measure})"
+            training = f"expect about the training error{named}, {value}"
+            return f"No shift found: {found if self.actual else training}"
+        start = f"No gain worth having: k{_KEEP[1:-1]}," if self.is_small else f"{_KEEP[:-1]}:"
+        return f"{start} {found}" + ("" if self.actual else f" {numbers.interval(expected)}")
 
     def answers(self, numbers: Numbers, report: ShiftReport, risks: Risks) -> tuple[Answer, ...]:
         """Return the answers to the five questions."""
