@@ -29,8 +29,8 @@ def rows_to_label(
     within: float, shares: np.ndarray, spreads: np.ndarray, confidence: float = 0.95
 ) -> int:
     """Return how many rows of parts with these shares and spreads tell their mean that closely."""
-    z = float(ndtri((1 + confidence) / 2))
-    return math.ceil((z * float(shares @ spreads) / within) ** 2)
+    half = float(ndtri((1 + confidence) / 2)) * float(shares @ spreads)
+    return math.ceil(min((half / within) ** 2, 1e9)) if within else 0
 
 
 def plan_labels(
@@ -39,7 +39,7 @@ def plan_labels(
     """Say how many rows to label, and draw them, more where losses are less certain."""
     looked_at, is_covered = verdict._problem.covered
     risk, is_share = verdict.candidate("none").risk, verdict.numbers.is_share
-    spread = risk.training.standard_error * math.sqrt(risk.n_rows)
+    spread = max(risk.training.standard_error * math.sqrt(risk.n_rows), 1e-300)
     counts = np.array([is_covered.sum(), (~is_covered).sum()])
     shares, size, within = counts / counts.sum(), 1.0, _POINTS if is_share else _PARTS
     spreads = np.array([max(spread, math.sqrt(_LEAST_ERROR * (1 - _LEAST_ERROR))), _COIN])
@@ -49,9 +49,8 @@ def plan_labels(
     asked = [rows_to_label(each * size, shares, spreads, risk.confidence) for each in within]
     wanted = [min(deploy.rows, max(_FEWEST_ROWS, each)) for each in asked]
     total, least = min(wanted[0], _MOST_ROWS), np.minimum(_FEWEST_ROWS, counts)
-    there = np.clip(
-        round(total * shares[1] * spreads[1] / float(shares @ spreads)), least[1], counts[1]
-    )
+    there = round(total * shares[1] * spreads[1] / float(shares @ spreads))
+    there = min(max(there, least[1]), counts[1])
     n_rows = np.clip([total - there, there], least, counts)
     rng = np.random.default_rng(seed)
     # whatever the order of the rows

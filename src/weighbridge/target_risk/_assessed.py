@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -27,7 +26,6 @@ from weighbridge._findings import (
 )
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import answer_of, respond
-from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import outside_support
 from weighbridge.target_risk._held_out import HeldOut, Procedure
 from weighbridge.target_risk._influence import (
@@ -127,14 +125,17 @@ def _covered(
     rows, risk = looked_at[is_covered], replace(risk, covered_share=float(is_covered.mean()))
     if rows.size < _FEW_ROWS or is_covered.mean() < _LEAST_COVERED:
         return risk
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverlapWarning)  # of the whole target it has been said
-        part = problem.on_part(rows)
+    try:
+        part = problem.covered_part
+    except ValueError:  # some rows have no ratio, such as copies of one
+        return risk
+    overlap = judge_weights(part.shares, outside_support(part.rows.X, part.X_target).share)
+    if not overlap.can_weight:
+        return risk
     there = {
         name: HeldOut(each.at_source, [at[rows] for at in each.at_target], each.of_final[rows])
         for name, each in said.items()
     }
-    overlap = judge_weights(part.shares, outside_support(part.rows.X, part.X_target).share)
     (found,) = _of_rows([Procedure(there, final)], part, measure, overlap)
     return replace(risk, covered=found.risk)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_n
 from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
+from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import (
     check_ratio,
     covered_rows,
@@ -127,11 +129,14 @@ class RiskProblem:
         """The target rows that were looked at, and which of them the source covers."""
         return covered_rows(self.rows.X, self.X_target)
 
-    def on_part(self, target_rows: npt.NDArray[np.intp]) -> RiskProblem:
-        """Return the same source rows and folds with some of the target rows, and their ratio."""
-        rows, X_target = self.rows, table_rows(self.X_target, target_rows)
+    @cached_property
+    def covered_part(self) -> RiskProblem:
+        """The same source rows and folds with the covered target rows, and their ratio."""
+        rows, X_target = self.rows, table_rows(self.X_target, self.covered[0][self.covered[1]])
         made = self.estimator, rows.X, rows.y, X_target, rows.sample_weight, self.question
-        part = RiskProblem(*made)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OverlapWarning)  # of the whole it has been said
+            part = RiskProblem(*made)
         part.fold = self.fold
         return part
 
