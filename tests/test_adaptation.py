@@ -173,6 +173,16 @@ def test_the_interval_of_an_actual_error_is_wilsons_for_shares_and_students_for_
     assert found.rows == 60
 
 
+@pytest.mark.more
+def test_actual_errors_beside_a_column_that_holds_the_ratio(lines):
+    train, deploy, data = lines
+    ratios = [np.exp(data.ratio.score_samples(each[["x"]].to_numpy())) for each in (train, deploy)]
+    train, deploy = (
+        each.assign(r=ratio) for each, ratio in zip((train, deploy), ratios, strict=True)
+    )
+    assert adapt(train, deploy, label="y", ratio="r").actual is not None
+
+
 def test_one_label_tells_nothing(lines, seeing):
     labels = np.full(len(lines[1]), np.nan)
     for n_known, is_told in ((1, False), (2, True)):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from weighbridge import adapt
+from weighbridge import Geodesic, ImportanceWeighted, adapt
 from weighbridge._findings import Estimate, Finding
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
 from weighbridge.report import render, summary_html
@@ -462,6 +462,16 @@ def test_the_same_weights_are_one_row_of_every_table(report):
     ]
     assert "same weights, one row: tuned = full" in table
     assert "of the whole procedure, choice included" in table
+
+
+def test_a_model_that_ends_without_weights_is_not_helped_by_weighting():
+    """Whatever the folds of its search say: those figures are of another model."""
+    data = make_gaussian_shift(100, 100, random_state=0)
+    own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Geodesic(0.0))
+    verdict = assess(own, data.X, data.y, data.X_target, candidates=["none", "given"])
+    assert (verdict.weighting, verdict.use) == ("no gain", "none")
+    assert verdict.answer("weighting").evidence == "no weights in the end"
+    assert verdict.candidate("given").same_as == "none"
 
 
 def test_one_red_card_says_why_nothing_is_estimated(report):

@@ -318,17 +318,17 @@ def _adaptation(
         pictures=drawn,
         timing={},
     )
-    rows, values, stands_for = asked.labels or (slice(None), None, None)
-    told = knowing_labels(found, values, asked.scoring, rows, stands_for)
+    rows, values, stands_for = asked.labels or (slice(0), None, None)
+    some = inputs.X_target.iloc[rows]
+    told = knowing_labels(found, some, values, asked.scoring, stands_for)
     stages.end()
     return replace(told, timing=stages.timing())
 
 
 def knowing_labels(
-    found: Adaptation, labels: Any, scoring: str, rows: Any = slice(None), stands_for: Any = None
+    found: Adaptation, X_target: Any, labels: Any, scoring: str, stands_for: Any = None
 ) -> Adaptation:
     """Return what was found, led by the truth where labels of the deployment are known."""
-    X_target = found.pair.X_target.iloc[rows]
     actual = actual_errors(found.verdict, X_target, labels, scoring, stands_for)
     return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
 

@@ -126,8 +126,7 @@ def actual_errors(
     rows, labels = X_target[known], labels[known]
     design = _design(np.ones(known.size) if stands_for is None else stands_for, known)
     found = {}
-    constant = [] if verdict.constant is None else [verdict.constant]
-    for each in (*verdict.candidates, *constant):
+    for each in filter(None, (*verdict.candidates, verdict.constant)):
         losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
         found[each.name] = _actual(losses, measure, verdict.confidence, design)
     return found

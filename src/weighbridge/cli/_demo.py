@@ -50,7 +50,8 @@ def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_re
         truth = _write_tables(train, deploy, seed)
         job.compute()
         # the labels are looked at now that everything is decided
-        job.adaptation = knowing_labels(job.adaptation, truth, "accuracy")
+        found = job.adaptation
+        job.adaptation = knowing_labels(found, found.pair.X_target, truth, "accuracy")
         job.save()
     now = _NOW if open_report else f"{_how_to_open(out, seed)}\n  {_NOW}"
     job.show(now, _TRUTH, open_report=open_report)

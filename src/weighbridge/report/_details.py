@@ -73,13 +73,12 @@ def details(facts: Facts) -> dict[str, Any]:
 
 def _candidate_table(facts: Facts) -> DataTable:
     """Return the comparison of the weightings."""
-    numbers, interval = facts.numbers, f"{facts.confidence} interval"
+    numbers, span = facts.numbers, f"{facts.confidence} interval"
     change = f"change against none{', points' if numbers.is_share else ''}"
-    heads = ["weighting", "lam", "alpha", numbers.noun, interval, change, interval]
-    heads.append("effective rows")
+    heads = ["weighting", "lam", "alpha", numbers.noun, span, change, span, "effective rows"]
     known = bool(facts.actual)
     if known:
-        heads += ["actual error", interval, "agrees"]
+        heads += ["actual error", span, "agrees"]
     rows = [
         [_name(facts, each), *candidate_cells(each, numbers), *_actual(facts, each, known)]
         for each in facts.rows

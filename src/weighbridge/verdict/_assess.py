@@ -115,8 +115,7 @@ def _constant(model: _Model, problem: RiskProblem) -> Assessed | None:
     loss = model.measure.row_loss
     if loss is None or not hasattr(guess, loss.response) or model.diagnosis.overlap.word == BROKEN:
         return None
-    (found,) = assess_procedures([guess], problem, model.measure, overlap=model.diagnosis.overlap)
-    return found
+    return assess_procedures([guess], problem, model.measure, overlap=model.diagnosis.overlap)[0]
 
 
 def _model(estimator: Any, y: Any, question: Question) -> _Model:

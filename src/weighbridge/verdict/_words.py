@@ -70,7 +70,6 @@ _MOVED = 3
 WITHHELD = "withheld: see the overlap (WB302)"
 _KEEP = "Keep the unweighted model."
 _CONSTANT = "No better than a constant guess"
-_CHOSE_NONE = "the search chose no weights"
 
 
 @dataclass(frozen=True)
@@ -308,8 +307,7 @@ def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
         if report.too_few:
             advice = "These are too few rows to tell; collect more of both before relying on it."
         return _answer("shift", "none", shift_evidence(report.auc, ()), advice)
-    where = moved[0] if moved else "the features"
-    advice = f"Look at {where} first: is its change expected?"
+    advice = f"Look at {moved[0] if moved else 'the features'} first: is its change expected?"
     return _answer("shift", judgement.shift, shift_evidence(report.auc, moved), advice)
 
 
@@ -361,8 +359,9 @@ def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
     if judgement.shift == "none":  # there was nothing to gain, so no gain is no disappointment
         return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
     if judgement.change is None:
-        few = "too few effective rows to weight by"
-        return _answer("weighting", word, few if judgement.overlap == THIN else _CHOSE_NONE, _KEEP)
+        rows = "too few effective rows to weight by"
+        few = rows if judgement.overlap == THIN else "no weights in the end"
+        return _answer("weighting", word, few, _KEEP)
     evidence, role = _change(judgement.change, numbers), ""
     if word == NO_GAIN:
         small = f"; worth having {_worth(judgement, numbers)}" if judgement.is_small else ""
