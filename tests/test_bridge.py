@@ -71,6 +71,10 @@ def test_draws(model, chart, path):
     display = BridgeDisplay.from_estimator(model, ax=ax, chart=chart, path=path)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
+    count = model.search_result_.not_worse(2.0).sum()
+    assert ax.get_title().startswith(f"{count} of {len(model.search_result_.points)} weightings")
+    bar = ax.figure.axes[-1]
+    assert [bar.get_title(), bar.get_xlabel()] == ["worse", "as good as\nthe best"]
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert {"power (alpha 1)", "relative (alpha 3)"} < set(labels)
     # the square has no room for curves that it does not reach
@@ -104,6 +108,27 @@ def test_the_surface_is_what_the_search_found(model):
     np.testing.assert_array_equal(more.x, surface.x)
 
 
+def test_apart_is_in_standard_errors_of_the_paired_difference(model):
+    # by hand, from the losses of single rows and their weights
+    result = model.search_result_
+    surface = compute_surface(result, model.log_ratio_, (0.4, 2.0))
+    weight, losses = result.unit_weights, [each.losses for each in result.evaluations]
+    best = losses[int(np.argmin([np.average(each, weights=weight) for each in losses]))]
+    n, expected = (weight > 0).sum(), []
+    for each in losses:
+        mean = np.average(each - best, weights=weight)
+        variance = (weight**2 * (each - best - mean) ** 2).sum() / weight.sum() ** 2
+        expected.append(mean / np.sqrt(n / (n - 1) * variance) if mean > 0 else 0.0)
+    np.testing.assert_allclose(surface.apart, expected, rtol=1e-9)
+    np.testing.assert_array_equal(surface.as_good, np.array(expected) <= 2)
+    np.testing.assert_array_equal(surface.as_good, result.not_worse(z=2.0))
+    assert 1 < surface.as_good.sum() < surface.lam.size
+    # far fewer than by the standard errors of the losses themselves
+    alone = surface.loss <= surface.loss.min() + 2 * surface.standard_error
+    assert surface.as_good.sum() < alone.sum()
+    np.testing.assert_array_equal(BridgeDisplay(surface).table()["apart"], surface.apart)
+
+
 def test_the_choice_has_the_colour_of_what_is_used(model):
     import matplotlib.pyplot as plt
 
@@ -135,7 +160,30 @@ def test_few_evaluations_failures_and_no_shift():
     )
     display = BridgeDisplay(compute_surface(failed, data.log_ratio, (0.0, 1.0))).plot()
     assert "failed" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    BridgeDisplay(compute_surface(failed, np.zeros(20), (0.0, 1.0))).plot()
+    alike = BridgeDisplay(compute_surface(failed, np.zeros(20), (0.0, 1.0))).plot()
+    assert alike.ax_.texts[0].get_text().endswith("there is no map to draw.")
+
+
+@pytest.mark.parametrize("chart", ["bridge", "rectangle"])
+@pytest.mark.parametrize("kept", [lambda lam, alpha: False, lambda lam, alpha: lam in (0, 1)])
+def test_a_grid_of_failures_is_drawn_by_what_is_left(chart, kept):
+    tried = _tried(_grid(), lambda lam, alpha: 1 + lam if kept(lam, alpha) else None)
+    display = BridgeDisplay(compute_surface(tried, LOG_RATIO, (0.0, 1.0))).plot(chart=chart)
+    (marks,) = [each for each in display.ax_.collections if each.get_array() is not None]
+    assert len(marks.get_offsets()) == sum(kept(*point) for point in _grid())
+
+
+@pytest.mark.parametrize("chart", ["bridge", "rectangle"])
+def test_a_flat_surface_has_one_colour(chart):
+    from matplotlib.colors import to_hex
+
+    from weighbridge.plotting._display import LOSS_STEPS
+
+    surface = compute_surface(_tried(_grid(), lambda lam, alpha: 1.0), LOG_RATIO, (0.0, 1.0))
+    display = BridgeDisplay(surface).plot(chart=chart)
+    (filled,) = [each for each in display.ax_.collections if each.get_array() is not None]
+    assert {to_hex(each) for each in filled.get_facecolor()} == {LOSS_STEPS[0]}
+    assert display.figure_.axes[-1].get_ylabel() == "all as good as the best"
 
 
 def _tried(points, loss=lambda lam, alpha: (lam - 0.6) ** 2 + 0.01 * alpha):
@@ -314,3 +362,15 @@ def test_errors(model):
         compute_surface(model.search_result_, "x", (0.0, 1.0))
     with pytest.raises(ValueError, match=r"Got chosen=0\.5, but expected a pair"):
         compute_surface(model.search_result_, model.log_ratio_, 0.5)
+
+
+@pytest.mark.parametrize("chart", ["bridge", "rectangle"])
+def test_nothing_leaves_the_figure(chart):
+    # a bridge as high as it is long, with the legend below it and words at the colours beside it
+    log_ratio = np.random.default_rng(0).normal(0, 6.0, 400)
+    display = BridgeDisplay(compute_surface(_tried(_grid()), log_ratio, (0.5, 1.0)))
+    figure = display.plot(chart=chart).figure_
+    figure.canvas.draw()
+    box = figure.get_tightbbox(figure.canvas.get_renderer())
+    assert (box.min >= -0.02).all()
+    assert (box.max <= figure.get_size_inches() + 0.02).all()

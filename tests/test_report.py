@@ -639,3 +639,22 @@ def test_drawing_changes_nothing_in_the_result():
     render(result)
     summary_html(result)
     assert result == before
+
+
+def test_the_sentence_on_the_choice_counts_as_the_title_and_the_table_of_the_map_do():
+    def said(result):
+        page = re.sub("</?span[^>]*>", "", render(result))
+        return page, re.search(r"has lam 0\.70.*?</p>", page).group()
+
+    page, words = said(helps())
+    good, tried = re.search(r"<h3>(\d+) of (\d+) weightings do as well", page).groups()
+    assert f"{good} of them (33 %) are within two standard errors of the best" in words
+    table = re.search(r'id="fig-bridge".*?</table>', page, re.S).group()
+    assert int(good) == table.count("<td>yes</td>")
+    assert int(tried) == int(good) + table.count("<td>no</td>")
+    # one that stands alone, and all of them
+    for rest, end in ((9.0, "No other comes within two"), (0.0, "(100 %) are within two")):
+        result = helps()
+        bridge = result["pictures"]["bridge"]
+        bridge["apart"] = [0.0, *[rest] * (len(bridge["lam"]) - 1)]
+        assert f"{end} standard errors of the best" in said(result)[1]

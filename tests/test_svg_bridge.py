@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge._svg import LossSteps, bridge, frame, loss_along_curves, rectangle, search_path
-from weighbridge._svg._bands import loss_steps, outlines
+from weighbridge._svg import LEVELS, bridge, frame, loss_along_curves, rectangle, search_path
+from weighbridge._svg._bands import outlines, step_of
 from weighbridge._svg._draw import text_width
 from weighbridge._svg._map import Words
 from weighbridge.pictures import BridgeSurface, compute_surface
@@ -23,17 +23,19 @@ SVG = "{http://www.w3.org/2000/svg}"
 SPREADS = (0.12, 0.5, 1.5, 4.0)
 
 
-def _surface(spread=1.0, points=None, loss=None, chosen=(0.6, 3.0), name="log loss"):
+def _surface(spread=1.0, points=None, loss=None, chosen=(0.6, 3.0), name="log loss", noise=0.3):
     points = GridSearch(11, 5).points() if points is None else points
     loss = (lambda lam, alpha: 0.7 + (lam - 0.6) ** 2 - 0.01 * alpha) if loss is None else loss
     found = []
     for lam, alpha in points:
         value = loss(lam, alpha)
-        losses = None if value is None else np.array([value - 0.05, value + 0.05])
+        # the further two candidates are from each other, the larger the error of their difference
+        spread_of = noise * np.array([0.5 + lam, -0.5 - lam, lam * (1 - lam) * alpha, 0.0])
+        losses = None if value is None else value + spread_of - spread_of.mean()
         error = "no" if value is None else None
         found.append(Evaluation(Point(lam, alpha), losses, error=error))
     log_ratio = np.random.default_rng(0).normal(0, spread, 400)
-    result = SearchResult(tuple(found), np.ones(2))
+    result = SearchResult(tuple(found), np.ones(4))
     surface = compute_surface(result, log_ratio, chosen, loss_name=name)
     return BridgeSurface.from_dict(surface.to_dict())
 
@@ -73,6 +75,8 @@ CASES = {
     "hostile name": _surface(name='<script>"&\u202e'),
     "wide": _surface(points=[(k / 8, a) for k in range(9) for a in (-1.0, 1.0, 3.0, 5.0)]),
     "one alpha": _surface(points=[(k / 8, 3.0) for k in range(9)], chosen=(0.5, 3.0)),
+    "three points": _surface(points=[(0.0, 1.0), (1.0, 1.0), (0.5, 3.0)], chosen=(0.5, 3.0)),
+    "without noise": _surface(noise=0.0),
     "two points": _surface(points=[(0.3, 1.0), (0.4, 1.5)], chosen=(0.3, 1.0)),
     "huge losses": _surface(loss=lambda lam, alpha: 1e9 * (1 + lam)),
 }
@@ -93,7 +97,8 @@ def test_every_drawing_is_whole(draw, case):
         assert right <= width + 0.5, words
         assert bottom <= height + 0.5, words
     heads, rows = chart.table
-    assert rows
+    # the loss along curves and the rectangle share the table of the map
+    assert bool(rows) == (draw in (bridge, search_path))
     assert all(len(row) == len(heads) for row in rows)
     assert "<script>" not in chart.svg
     # the path of a grid is no path
@@ -173,20 +178,125 @@ def test_the_description_says_where_the_choice_is(chosen, words):
 
 def test_the_description_compares_with_no_weights():
     desc = bridge(_surface(chosen=(0.6, 3.0)), id="x").desc
-    assert desc.endswith("Log loss 0.67, without weights 1.05.")
+    assert "Log loss 0.67, without weights 1.05." in desc
 
 
-def test_legend_says_what_the_ends_are():
-    assert {"best 0.67", "as none 1.05"} <= {
-        words for words, *_ in _boxes(_root(bridge(CASES["spread 1.5"], id="x").svg))
-    }
-    assert "best, none 0.5" in bridge(CASES["none is best"], id="x").svg
-    assert "worst 1.5" in bridge(CASES["none is best"], id="x").svg
-    assert "all alike: log loss 0.5" in bridge(CASES["all alike"], id="x").svg
-    assert "no weighting could be evaluated" in bridge(CASES["all failed"], id="x").svg
-    close = bridge(_surface(loss=lambda lam, alpha: 0.65 - 1e-5 * lam), id="x").svg
-    assert "best 0.64999" in close
-    assert "as none 0.65<" in close
+def _words(chart):
+    return {words for words, *_ in _boxes(_root(chart.svg))}
+
+
+def test_good_and_bad_are_written_at_the_colours():
+    found = _words(bridge(CASES["spread 1.5"], id="x"))
+    assert {"as good as the best", "worse", "2", "4", "standard errors"} <= found
+    assert "8" not in found
+    found = _words(bridge(CASES["without noise"], id="x"))
+    assert {"as good as the best", "far worse", "2", "4", "8", "16"} <= found
+    assert "all as good as the best" in _words(bridge(CASES["all alike"], id="x"))
+    assert "no weighting could be evaluated" in _words(bridge(CASES["all failed"], id="x"))
+
+
+def _steps(svg):
+    """Return the colours that are drawn, in the picture and in its legend."""
+    return sorted({int(step) for step in re.findall(r"wb-step-(\d)", svg)})
+
+
+@pytest.mark.parametrize("draw", [bridge, rectangle], ids=lambda draw: draw.__name__)
+def test_a_flat_surface_has_one_colour(draw):
+    # nothing differs, or nothing by two standard errors, or by rounding only
+    noise = np.random.default_rng(0).normal(size=200)
+    small = _surface(loss=lambda lam, alpha: 0.7 + 0.01 * lam)
+    rounding = _surface(loss=lambda lam, alpha: 0.7 + 1e-16 * noise[int(99 * lam)], noise=0.0)
+    for surface in (CASES["all alike"], small, rounding):
+        assert surface.as_good.all()
+        assert _steps(draw(surface, id="x").svg) == [0]
+        assert bridge(surface, id="x").title == "All 47 weightings do about equally well"
+    assert _steps(draw(CASES["without noise"], id="x").svg) == [0, 1, 2, 3, 4]
+
+
+def test_the_blue_area_is_where_weightings_do_as_well_as_the_best():
+    # at each place of the surface within its border, against the polygons that are drawn
+    from matplotlib.path import Path
+
+    surface = CASES["spread 1.5"]
+    chart = bridge(surface, id="x")
+    shape = next(
+        each.get("d")
+        for each in _root(chart.svg).iter(f"{SVG}path")
+        if each.get("class") == "wb-step-0"
+    )
+    corners, at = [], (0.0, 0.0)
+    assert shape.count("M") == 1
+    for kind, numbers in re.findall(r"([MLHV])([-\d. ]+)", shape):
+        given = [float(each) for each in numbers.split()]
+        at = {"H": (given[0], at[1]), "V": (at[0], given[0])}.get(kind, tuple(given))
+        corners.append(at)
+    mesh, to_units = surface.mesh, frame(surface)
+    inner = np.s_[1:-1, 1:-1]
+    places = zip(mesh.x[inner].ravel(), mesh.y[inner].ravel(), strict=True)
+    apart = mesh.apart[inner].ravel()
+    # lines are simplified by a quarter of a unit: leave out what is nearly on them
+    clear = np.abs(apart - 2) > 0.1
+    inside = Path(corners).contains_points([to_units(place) for place in places])
+    np.testing.assert_array_equal(inside[clear], (apart <= 2)[clear])
+    assert 20 < inside.sum() < inside.size - 20
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_title_counts_what_the_table_says(case):
+    surface = CASES[case]
+    chart = bridge(surface, id="x")
+    answers = [row[1] for row in chart.table[1]]
+    assert len(answers) == surface.lam.size
+    good, known = answers.count("yes"), len(answers) - answers.count("")
+    assert good == surface.as_good.sum()
+    counted = re.match(r"(\d+) of (\d+) weightings do as well as the best", chart.title)
+    if counted:
+        assert [int(each) for each in counted.groups()] == [good, known]
+    elif case == "no shift":
+        assert chart.title == "All weightings are nearly the same"
+    elif chart.title.startswith("All"):
+        assert good == known == int(chart.title.split()[1])
+    elif known > 1:
+        assert good == 1
+        assert re.search(r"does better than the other( \d+ weightings| weighting)$", chart.title)
+        assert known == 2 or str(known - 1) in chart.title.split()
+
+
+@pytest.mark.parametrize(
+    ("loss", "title"),
+    [
+        (lambda lam: 1.0 * (lam < 0.5), "26 of 47 {}, full weighting among them; the unweighted"),
+        (lambda lam: 1.0 * (lam > 0.5), "26 of 47 {}, the unweighted model among them; full"),
+        (lambda lam: 1.0 * (lam in (0, 1)), "45 of 47 {}; the unweighted model and full weighting"),
+        (lambda lam: 1.0 * (lam == 0.5), "42 of 47 {}, the unweighted model and full weighting"),
+        (lambda lam: 1.0 * (lam != 0), "The unweighted model does better than the other 46"),
+        (lambda lam: 1.0 * (lam != 1), "Full weighting does better than the other 46 weightings"),
+        (lambda lam: None if lam else 1.0, "Only one weighting could be evaluated"),
+        (lambda lam: None, "No weighting could be evaluated"),
+    ],
+)
+def test_the_title_says_how_the_ends_do(loss, title):
+    found = bridge(_surface(loss=lambda lam, alpha: loss(lam), noise=1e-3), id="x").title
+    assert found.startswith(title.format("weightings do as well as the best"))
+
+
+def test_few_candidates_are_large_and_named():
+    svg = bridge(CASES["three points"], id="x").svg
+    assert len(re.findall(r'<circle[^>]*r="9" class="wb-step-\d wb-axis"', svg)) == 3
+    assert "lam 0.5, alpha 3" in svg.split("chosen:")[0]
+
+
+def test_a_single_number_each_is_not_judged():
+    # the metric of one held-out part: losses have an order, and nothing says what is chance
+    tried = [Evaluation(Point(lam, 1.0), np.array([1 + lam])) for lam in (0.0, 0.5, 1.0)]
+    result = SearchResult(tuple(tried), np.ones(1))
+    surface = compute_surface(result, np.random.default_rng(0).normal(size=50), (0.0, 1.0))
+    np.testing.assert_allclose(surface.apart, [0, 8, 16])
+    chart = bridge(surface, id="x")
+    assert chart.title == "Losses of 3 weightings, with nothing to say what is chance"
+    assert {"best", "worst"} <= _words(chart)
+    assert "standard errors" not in chart.svg
+    assert {row[1] for row in chart.table[1]} == {""}
 
 
 def test_a_search_is_drawn_by_its_points_and_its_order():
@@ -203,16 +313,19 @@ def test_a_search_is_drawn_by_its_points_and_its_order():
     assert falling == sorted(falling, reverse=True)
 
 
-def test_loss_along_curves_says_where_it_is_flat():
+def test_loss_along_curves_says_where_it_does_as_well():
     def loss(lam, alpha):
-        return 0.7 if lam >= 0.7 or lam == 0.6 else 1.0
+        return 0.7 if lam >= 0.7 or lam == 0.6 else 3.0
 
     desc = loss_along_curves(_surface(loss=loss), id="x").desc
-    assert (
-        desc == "Along relative the loss is within one standard error of its best from lam 0.6 on."
-    )
+    assert desc == "Along relative weightings do as well as the best from lam 0.6 on."
     everywhere = loss_along_curves(CASES["all alike"], id="x").desc
-    assert everywhere.endswith("its best everywhere.")
+    assert everywhere.endswith("as the best everywhere.")
+    nowhere = loss_along_curves(_surface(loss=lambda lam, alpha: -9.0 * (alpha == 2)), id="x")
+    assert nowhere.desc == "Along relative no weighting is known to do as well as the best."
+    # the line of the best loss stays above the axis
+    lines = re.findall(r'd="M52 ([\d.]+)H346" class="wb-axis"', nowhere.svg)
+    assert float(lines[0]) < float(_root(nowhere.svg).get("viewBox").split()[3]) - 42
     few = loss_along_curves(CASES["two points"], id="x")
     assert "too few weightings of one alpha" in few.desc
 
@@ -246,38 +359,26 @@ def test_results_without_surface_or_hangers_are_drawn():
     assert "power" in bridge(BridgeSurface.from_dict(numbers), id="x").svg
 
 
+def test_results_without_paired_errors_are_judged_by_those_of_the_losses():
+    surface = CASES["spread 1.5"]
+    numbers = surface.to_dict()
+    del numbers["apart"], numbers["mesh"]["apart"]
+    again = BridgeSurface.from_dict(numbers)
+    above = (surface.loss - surface.loss.min()) / surface.standard_error
+    np.testing.assert_allclose(again.apart, above)
+    svg = bridge(again, id="x").svg
+    # there is no surface to fill in
+    assert len(re.findall(r'<circle[^>]*class="wb-step-\d wb-axis"', svg)) == surface.lam.size
+
+
 # Steps of colour
 
 
-@given(
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60),
-    st.just(math.nan) | st.floats(-1e6, 1e6),
-)
-def test_steps_keep_the_order_of_losses(losses, none):
-    steps = loss_steps(losses, none)
-    ordered = sorted(losses)
-    colours = [steps.of(loss) for loss in ordered]
-    assert colours == sorted(colours)
-    assert colours[0] == 0
-    assert len(steps.levels) <= 9
-    assert steps.against_none == (none > ordered[0])
-    if len(steps.levels) > 2:
-        assert steps.classes[-1] == 7
-
-
-def test_steps_hold_equally_many_candidates():
-    # 80 losses, none the largest of them: ten in each step, give or take the interpolation
-    losses = np.random.default_rng(0).exponential(size=80) ** 3
-    steps = loss_steps(losses.tolist(), float(losses.max()))
-    counts = np.bincount([steps.of(loss) for loss in losses], minlength=8)
-    assert counts.min() >= 9
-    assert counts.max() <= 11
-    # what is worse than no weights has the last colour
-    assert loss_steps([1.0, 2.0, 9.0], 2.0).of(9.0) == 7
-
-
-def test_steps_of_nothing():
-    assert loss_steps([math.nan, math.inf], math.nan) == LossSteps((0.0,), against_none=False)
+@given(st.floats(0, 1e6))
+def test_steps_are_between_their_levels(apart):
+    ends = (-math.inf, *LEVELS, math.inf)
+    step = step_of(apart)
+    assert ends[step] < apart <= ends[step + 1]
 
 
 def _area(lines):

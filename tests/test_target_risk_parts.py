@@ -10,6 +10,7 @@ from weighbridge.target_risk._influence import (
     Influence,
     Losses,
     RatioInfluence,
+    calibrated,
     doubly_robust,
     weighted_mean,
 )
@@ -59,12 +60,89 @@ def test_quiet_rows_do_not_make_an_interval_short():
     assert found.of_source == pytest.approx(np.sum(shares**2) * 0.1)
 
 
+def some_forecasts(seed=0, n=200, n_target=150):
+    """Losses with two forecasts of them, and log ratios."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=n), rng.normal(0.5, 1, size=n_target)
+    forecasts = ((x**2, z**2), (np.abs(x), np.abs(z)))
+    losses = x**2 * rng.exponential(size=n)
+    part = Losses(losses, *forecasts[0], np.full(2, 0.3), 0.4, forecasts)
+    return part, 0.5 * x - 0.125, 0.5 * z - 0.125
+
+
+def bridged_shares(log_ratio, extra=1.0):
+    ratio = np.exp(log_ratio)
+    weights = extra * ratio / (0.25 * ratio + 0.75)
+    return weights / weights.sum()
+
+
+def regressed(part, shares):
+    """The calibrated mean by scikit-learn: a weighted regression, shrunk by a row."""
+    columns = [(here, np.clip(there, here.min(), here.max())) for here, there in part.forecasts]
+    source, target = (np.column_stack(each) for each in zip(*columns, strict=True))
+    centre = shares @ source
+    spread = np.sqrt(shares @ (source - centre) ** 2)
+    model = Ridge(1.0).fit((source - centre) / spread, part.held_out, shares * shares.size)
+    return model.predict((target - centre) / spread)
+
+
+def test_calibrated_is_a_weighted_regression():
+    part, at_source, at_target = some_forecasts()
+    found = calibrated(part, at_source, at_target, None)
+    shares = bridged_shares(at_source)
+    expected = regressed(part, shares)
+    assert found.shares == pytest.approx(shares, rel=1e-12)
+    assert found.value == pytest.approx(expected.mean() + 0.4 - 0.3, rel=1e-10)
+    assert found.of_target == pytest.approx(np.var(expected) / 150, rel=1e-10)
+
+
+def test_what_a_row_adds_is_what_its_weight_changes():
+    """By numerical differentiation; the one row of shrinkage is left out of the formula."""
+    part, at_source, at_target = some_forecasts(n=2000)
+    found = calibrated(part, at_source, at_target, None)
+    for row in (3, 500, int(np.argmax(part.held_out))):
+        step = np.ones(2000)
+        ends = []
+        for size in (1e-4, -1e-4):
+            step[row] = 1 + size
+            ends.append(regressed(part, bridged_shares(at_source, step)).mean())
+        slope = (ends[0] - ends[1]) / 2e-4
+        assert found.source[row] == pytest.approx(slope, rel=0.02, abs=1e-7)
+
+
+def test_what_the_rows_cannot_tell_widens_the_interval():
+    """The part of the target that weights of at most 4 leave out, and another estimate, by hand."""
+    part, at_source, at_target = some_forecasts()
+    for expected in (part.expected, part.expected + np.where(at_source > 0, 0.1, 0.0), 9.0):
+        some = part._replace(expected=expected * np.ones(200))
+        found = calibrated(some, at_source, at_target, None)
+        value, ratio = found.value - 0.1, np.exp(at_target)
+        left_out = 1 - np.minimum(1 / (0.25 * ratio + 0.75), 1).mean()
+        other = some.expected_target.mean() + found.shares @ (some.held_out - some.expected)
+        apart = min(abs(value - other), 0.25 * value)
+        assert found.unseen == pytest.approx(np.hypot(0.1 * left_out * value, apart), rel=1e-10)
+        without = found.of_source + found.of_target + found.of_labels + found.of_choice
+        assert found.variance == pytest.approx(without + found.unseen**2, rel=1e-12)
+    assert apart == 0.25 * value
+
+
+def test_amounts_have_intervals_in_factors():
+    """The mean of an amount is more often too small than too large; a share stays as it is."""
+    part, at_source, at_target = some_forecasts()
+    found = calibrated(part, at_source, at_target, None)
+    plain, amount = found.estimate(0.95), found.estimate(0.95, (0.0, np.inf))
+    half = (plain.high - plain.low) / 2
+    assert amount.high == pytest.approx(found.value * np.exp(half / found.value), rel=1e-12)
+    assert amount.low == pytest.approx(found.value * np.exp(-half / found.value), rel=1e-12)
+    assert found.estimate(0.95, (0.0, 1.0)).high == pytest.approx(min(plain.high, 1.0))
+
+
 def test_differences_of_estimates_are_estimates_of_differences():
     """What a reader can subtract must subtract: losses, and their errors row by row."""
     one, other = some_losses(0), some_losses(5)
     shares = some_shares()
     first, second = doubly_robust([one, other], shares, None)
-    of_both = Losses(*(a - b for a, b in zip(one, other, strict=True)))
+    of_both = Losses(*(a - b for a, b in zip(one[:5], other[:5], strict=True)))
     (direct,) = doubly_robust([of_both], shares, None)
     difference = first.minus(second)
     assert difference.value == pytest.approx(direct.value, abs=1e-14)

@@ -29,9 +29,10 @@ print("made of", [(str(weighting), round(share, 2)) for weighting, share in mode
 print("because", model.reason_)
 
 # %%
-# The surface over lam and alpha is flat: many candidates cannot be told apart from the best.
-alike = model.search_result_.not_worse()
-print(f"{alike.sum()} of {alike.size} candidates are within one standard error of the best")
+# Many candidates cannot be told apart from the best: those within two standard errors of the paired
+# difference are blue.
+alike = model.search_result_.not_worse(z=2)
+print(f"{alike.sum()} of {alike.size} candidates are within two standard errors of the best")
 BridgeDisplay.from_estimator(model, chart="rectangle")
 plt.show()
 

@@ -47,7 +47,7 @@ print(result.weights[:5].round(2))
 
 # %%
 # Two charts of the report, drawn with matplotlib. The bridge is the map of all weightings from none
-# to the full ratio; where it is dark the model does well.
+# to the full ratio; where it is blue the model does as well as with the best of them.
 BalanceDisplay.from_numbers(result.pictures.love("tuned")).plot()
 BridgeDisplay.from_numbers(result.pictures.bridge).plot()
 

@@ -259,16 +259,19 @@ def weights(k):
     }
 
 
-def bridge(searched=False):
-    """Return the map of a grid or of a search, of normal log ratios and a smooth loss."""
+def bridge(searched=False, three=False):
+    """Return the map of a grid, a search or three candidates, of a smooth loss."""
     lam, alpha = (each.ravel() for each in np.meshgrid(np.linspace(0, 1, 21), np.linspace(1, 3, 5)))
     if searched:
         order = np.random.default_rng(0).permutation(len(lam))[:15]
         lam, alpha = lam[order], alpha[order]
+    if three:
+        lam, alpha = np.array([0.0, 1.0, 0.5]), np.array([1.0, 1.0, 3.0])
     loss = 0.241 - 0.021 * (1 - (1 - lam) ** 2) - 0.01 * lam * (1 - lam) * alpha
-    spread = 0.04 * np.sin(np.arange(200.0))
+    # the nearer two weightings, the more of their noise is shared
+    noise = 0.04 * np.sin(np.arange(200.0))
     tried = tuple(
-        Evaluation(Point(*each), value + spread)
+        Evaluation(Point(*each), value + (1 + 5 * each[0]) * (noise - noise.mean()))
         for *each, value in zip(lam.tolist(), alpha.tolist(), loss, strict=True)
     )
     best = tried[int(np.argmin(loss))].point

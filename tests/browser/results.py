@@ -229,8 +229,10 @@ def broken():
 
 
 def two_features():
-    """Return one with two features."""
-    return helps(("x", "y"))
+    """Return one with two features, whose search tried three weightings."""
+    result = helps(("x", "y"))
+    result["pictures"]["bridge"] = bridge(three=True)
+    return result
 
 
 def five_hundred_features():

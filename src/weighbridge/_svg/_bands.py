@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from weighbridge._findings import number
 from weighbridge._svg._draw import (
-    WIDTH,
     Point,
     circle,
     element,
@@ -20,9 +20,11 @@ from weighbridge._svg._draw import (
     text_width,
     trace,
 )
-from weighbridge.pictures import BridgeSurface
+from weighbridge._svg._map import is_judged
+from weighbridge.pictures import AS_GOOD, BridgeSurface
 
-N_STEPS = 8
+# Ends of the steps of colour, in standard errors above the best; the first are as good.
+LEVELS = (AS_GOOD, 4.0, 8.0, 16.0)
 # A cell of four values, its corners in order: row and column of each beside the first.
 _CORNERS = ((0, 0), (0, 1), (1, 1), (1, 0))
 
@@ -31,113 +33,78 @@ Values = Sequence[Sequence[float]]
 _Edge = tuple[int, int, bool]
 # From places on the map to units of the drawing.
 _ToUnits = Callable[[Sequence[float]], Point]
-_SWATCH = 13
+_SWATCH = 19
 
 
-@dataclass(frozen=True)
-class LossSteps:
-    """Ends of steps of equally many candidates, from the best loss to that without weights."""
-
-    levels: tuple[float, ...]
-    against_none: bool
-
-    @property
-    def classes(self) -> list[int]:
-        """Number of the colour of each step: from the best to the last, whatever their number."""
-        n = max(1, len(self.levels) - 1)
-        return [round(k * (N_STEPS - 1) / max(1, n - 1)) for k in range(n)]
-
-    def of(self, loss: float) -> int:
-        """Return the number of the colour of a loss; what is worse than the last has its colour."""
-        for place, level in enumerate(self.levels[1:]):
-            if loss <= level:
-                return self.classes[place]
-        return self.classes[-1]
+def step_of(apart: float) -> int:
+    """Return the number of the colour of a loss so many standard errors above the best."""
+    return bisect_left(LEVELS, apart)
 
 
-def loss_steps(losses: Sequence[float], none: float) -> LossSteps:
-    """Divide losses into at most eight steps; worse than no weights is the last one."""
-    # equally wide ones would be ruled by a few losses that are huge
-    known = sorted(loss for loss in losses if math.isfinite(loss))
-    if not known:
-        return LossSteps((0.0,), against_none=False)
-    against_none = none > known[0]
-    if against_none:
-        known = [loss for loss in known if loss <= none]
-    levels = np.unique(np.quantile(known, np.arange(N_STEPS + 1) / N_STEPS))
-    return LossSteps(tuple(levels.tolist()), against_none)
+class ColourBar(NamedTuple):
+    """Steps of colour: how many, the standard errors between them, and words at both ends."""
+
+    n: int
+    errors: tuple[float, ...]
+    good: str
+    bad: str
 
 
-def colour_steps(surface: BridgeSurface) -> LossSteps:
-    """Return the steps of colour of the losses."""
-    return loss_steps(surface.loss.tolist(), loss_without_weights(surface))
+def colour_bar(surface: BridgeSurface) -> ColourBar:
+    """Return the colours that it takes: one where nothing differs."""
+    known = surface.apart[~np.isnan(surface.apart)]
+    if not known.size:
+        return ColourBar(0, (), "", "no weighting could be evaluated")
+    n = 1 + step_of(float(known.max()))
+    if not is_judged(surface):
+        return ColourBar(n, (), "best", "worst" if n > 1 else "")
+    if n == 1:
+        return ColourBar(n, (), "all as good as the best", "")
+    return ColourBar(n, LEVELS[: n - 1], "as good as the best", "worse" if n < 4 else "far worse")
 
 
-def loss_without_weights(surface: BridgeSurface) -> float:
-    """Return the loss at lam = 0; NaN where it is not known."""
-    found = surface.loss[surface.lam == 0]
-    return float(found[0]) if found.size else math.nan
-
-
-def candidate_marks(surface: BridgeSurface, to_units: _ToUnits, steps: LossSteps) -> str:
+def candidate_marks(surface: BridgeSurface, to_units: _ToUnits, r: float = 4.5) -> str:
     """Return a mark for each candidate; hollow where it failed."""
     parts = []
-    columns = surface.x.tolist(), surface.y.tolist(), surface.loss.tolist()
-    for x, y, loss in zip(*columns, strict=True):
-        failed = math.isnan(loss)
-        cls = "wb-training-fill" if failed else f"wb-step-{steps.of(loss)} wb-axis"
-        parts.append(circle(*to_units((x, y)), 3 if failed else 4.5, cls))
+    columns = surface.x.tolist(), surface.y.tolist(), surface.apart.tolist()
+    for x, y, apart in zip(*columns, strict=True):
+        failed = math.isnan(apart)
+        cls = "wb-training-fill" if failed else f"wb-step-{step_of(apart)} wb-axis"
+        parts.append(circle(*to_units((x, y)), 3 if failed else r, cls))
     return "".join(parts)
 
 
-def filled(surface: BridgeSurface, to_units: _ToUnits, steps: LossSteps) -> str:
+def filled(surface: BridgeSurface, to_units: _ToUnits) -> str:
     """Return the surface in steps of colour, the best on top."""
     mesh = surface.mesh
-    if mesh is None:
+    if mesh is None or mesh.apart is None:
         return ""
-    x, y, loss = (each.tolist() for each in mesh)
-    colours = steps.classes
-    layers = [(math.inf, colours[-1])]
-    layers += list(zip(steps.levels[-2:0:-1], colours[-2::-1], strict=True))
+    x, y, apart = mesh.x.tolist(), mesh.y.tolist(), mesh.apart.tolist()
+    worst = colour_bar(surface).n - 1
     parts = []
-    for level, colour in layers:
-        lines = outlines(x, y, loss, level)
+    for step, level in reversed([*enumerate(LEVELS[:worst]), (worst, math.inf)]):
+        lines = outlines(x, y, apart, level)
         shapes = [simplify([*map(to_units, line), to_units(line[0])]) for line in lines]
         outline = "".join(trace(shape[:-1], closed=True) for shape in shapes if len(shape) > 3)
         if outline:
             edge = " wb-grid" if level == math.inf else ""
-            parts.append(element("path", d=outline, class_=f"wb-step-{colour}{edge}"))
+            parts.append(element("path", d=outline, class_=f"wb-step-{step}{edge}"))
     return "".join(parts)
 
 
-def colour_legend(surface: BridgeSurface, steps: LossSteps, y: float) -> str:
-    """Return the steps of colour with words at both ends."""
-    none = loss_without_weights(surface)
-    best, last = steps.levels[0], steps.levels[-1]
-    if all(map(math.isnan, surface.loss)):
-        return text(14, y, "no weighting could be evaluated")
-    if len(steps.levels) == 1:
-        return text(14, y, f"all alike: {surface.loss_name} {number(best)}")
-    low, high = _apart(best, last)
-    left = f"best, none {low}" if none <= best else f"best {low}"
-    right = f"{'as none' if steps.against_none else 'worst'} {high}"
-    colours = steps.classes
-    wide = _SWATCH * len(colours)
-    widths = text_width(left), text_width(right)
-    x = (WIDTH - wide) / 2 + (widths[0] - widths[1]) / 2
-    x = min(max(x, 14 + widths[0] + 7), WIDTH - 14 - widths[1] - 7 - wide)
-    parts = [text(x - 7, y, left, anchor="end"), text(x + wide + 7, y, right)]
-    for place, colour in enumerate(colours):
-        parts.append(rect(x + _SWATCH * place, y - 10, _SWATCH, 11, f"wb-step-{colour} wb-grid"))
+def colour_legend(surface: BridgeSurface, y: float) -> str:
+    """Return the steps of colour, good and bad at their ends, and standard errors below."""
+    bar = colour_bar(surface)
+    x = 14 + text_width(bar.good) + 7
+    right = x + _SWATCH * bar.n + 7
+    parts = [text(14, y, bar.good), text(right, y, bar.bad)]
+    for step in range(bar.n):
+        parts.append(rect(x + _SWATCH * step, y - 10, _SWATCH, 11, f"wb-step-{step} wb-axis"))
+    below = [(x + _SWATCH * step, f"{each:g}") for step, each in enumerate(bar.errors, 1)]
+    parts += [text(at, y + 15, each, "wb-muted", anchor="middle") for at, each in below]
+    if below:
+        parts.append(text(right, y + 15, "standard errors", "wb-muted"))
     return "".join(parts)
-
-
-def _apart(low: float, high: float) -> tuple[str, str]:
-    """Write two numbers with as many digits as it takes to tell them apart."""
-    for digits in range(3, 7):
-        if number(low, digits) != number(high, digits):
-            break
-    return number(low, digits), number(high, digits)
 
 
 def outlines(

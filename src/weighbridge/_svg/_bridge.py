@@ -9,12 +9,11 @@ from itertools import pairwise
 from weighbridge._findings import number, percent
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
 from weighbridge._svg._bands import (
-    LossSteps,
     candidate_marks,
+    colour_bar,
     colour_legend,
-    colour_steps,
     filled,
-    loss_without_weights,
+    step_of,
 )
 from weighbridge._svg._draw import (
     WIDTH,
@@ -31,6 +30,7 @@ from weighbridge._svg._draw import (
     wrap,
 )
 from weighbridge._svg._map import (
+    NO_MAP,
     Frame,
     Words,
     are_alike,
@@ -38,7 +38,10 @@ from weighbridge._svg._map import (
     candidates_table,
     curve_lines,
     frame,
+    is_judged,
+    map_title,
     name_ends,
+    sentence,
     star,
     widened,
 )
@@ -48,7 +51,9 @@ _LEFT, _RIGHT = 52.0, WIDTH - 14.0
 
 # With less of the differences kept than this, a map would show what is not there.
 _LEAST_KEPT = 0.85
-_TITLE = "Map of all weightings"
+# So few candidates are drawn large, and named.
+FEW = 5
+_LARGE = 9.0
 # Names of curves: how far below them words stand, and where along the deck, in order of preference;
 # None is the place of the largest rise.
 _NAMED: dict[str, tuple[float, tuple[float | None, ...]]] = {
@@ -63,7 +68,7 @@ _NUMBERED = ("0.2", "0.4", "0.6", "0.8")
 def bridge(surface: BridgeSurface, *, id: str) -> Chart:
     """Draw the map; the rectangle where a map keeps too little, a sentence where all are alike."""
     if are_alike(surface):
-        return _nothing_to_map(surface, id)
+        return sentence(id, map_title(surface), NO_MAP, candidates_table(surface))
     if surface.kept < _LEAST_KEPT:
         note = (
             f"A map would keep only {percent(surface.kept)} of the differences between "
@@ -71,18 +76,21 @@ def bridge(surface: BridgeSurface, *, id: str) -> Chart:
         )
         return rectangle(surface, id=id, note=note)
     to_units = frame(surface)
-    steps = colour_steps(surface)
     words = Words()
     at = to_units(surface.chosen_place)
     words.keep_free(*at, 8)
     name_ends(surface, to_units, words)
+    few = surface.mesh is None and surface.lam.size <= FEW
+    if few:
+        _name_candidates(surface, to_units, words)
     _name_curves(surface, to_units, words)
-    legend = _Legend(surface, steps, to_units)
-    desc = _describe(surface)
-    svg = Svg(id, _TITLE, desc, to_units.bottom + legend.height, data=to_units.data)
-    svg.add(filled(surface, to_units, steps), curve_lines(surface, to_units))
-    if surface.mesh is None:
-        svg.add(candidate_marks(surface, to_units, steps))
+    legend = _Legend(surface, to_units)
+    height = to_units.bottom + legend.height
+    svg = Svg(id, map_title(surface), _describe(surface), height, data=to_units.data)
+    area = filled(surface, to_units)
+    svg.add(area, curve_lines(surface, to_units))
+    if not area:
+        svg.add(candidate_marks(surface, to_units, _LARGE if few else 4.5))
     svg.add(*words.parts, star(*at), _cursor(), *legend.parts)
     return svg.chart(candidates_table(surface))
 
@@ -90,12 +98,13 @@ def bridge(surface: BridgeSurface, *, id: str) -> Chart:
 class _Legend:
     """What the colours and marks mean, below the map."""
 
-    def __init__(self, surface: BridgeSurface, steps: LossSteps, to_units: Frame) -> None:
+    def __init__(self, surface: BridgeSurface, to_units: Frame) -> None:
         y = to_units.bottom + 16
-        self.parts = [colour_legend(surface, steps, y)]
+        self.parts = [colour_legend(surface, y)]
+        y += 15 if colour_bar(surface).errors else 0
         choice = f"chosen: {_choice_words(surface)}"
         self.parts += [star(22, y + 17, 7), text(33, y + 21, choice)]
-        key = "on the deck: lam"
+        key = "numbers: lam"
         if 33 + text_width(choice) + text_width(key) + 12 < WIDTH:
             self.parts.append(text(WIDTH - 14, y + 21, key, "wb-muted", anchor="end"))
         notes = f"The map keeps {percent(surface.kept)} of all differences"
@@ -107,30 +116,18 @@ class _Legend:
         self.height = y + 30 - to_units.bottom
 
 
-def _nothing_to_map(surface: BridgeSurface, id: str) -> Chart:
-    words = (
-        "The ratio is nearly the same for all training rows, so every weighting gives nearly the "
-        "same weights: there is no map to draw."
-    )
-    lines = wrap(words, WIDTH - 28, 13)
-    svg = Svg(id, _TITLE, words, 24 + 18 * len(lines))
-    svg.add(*(text(14, 26 + 18 * place, each, size=13) for place, each in enumerate(lines)))
-    return svg.chart(candidates_table(surface))
-
-
 def rectangle(surface: BridgeSurface, *, id: str, note: str = "") -> Chart:
     """Draw the losses over alpha and lam as they are, below a note."""
-    title = f"{capital(surface.loss_name)} over alpha and lam"
+    title = map_title(surface) if note else "The same weightings by lam and alpha"
     desc = f"{note} {_describe(surface)}".strip()
     lines = wrap(note, WIDTH - 28) if note else []
     top = 16.0 * len(lines) + 24
     alphas = float(surface.alpha.min()), float(surface.alpha.max())
     x = scale(widened(*alphas, 0.0), (_LEFT, _RIGHT))
     y = scale((0, 1), (top + 180, top))
-    colours = colour_steps(surface)
-    svg = Svg(id, title, desc, top + 262)
+    svg = Svg(id, title, desc, top + 277)
     svg.add(*(text(14, 14 + 16 * place, words) for place, words in enumerate(lines)))
-    svg.add(_cells(surface, x, y, colours), left_axis(y, _LEFT))
+    svg.add(_cells(surface, x, y), left_axis(y, _LEFT))
     middle = (_LEFT + _RIGHT) / 2
     svg.add(text(middle, top - 7, "full, whatever alpha", anchor="middle"))
     svg.add(text(middle, top + 195, "none, whatever alpha", anchor="middle"))
@@ -140,18 +137,18 @@ def rectangle(surface: BridgeSurface, *, id: str, note: str = "") -> Chart:
     chosen = surface.chosen
     if chosen.lam not in (0, 1):
         svg.add(star(x.clamp(chosen.alpha), y(chosen.lam)))
-    svg.add(colour_legend(surface, colours, top + 256))
-    return svg.chart(candidates_table(surface))
+    svg.add(colour_legend(surface, top + 256))
+    return svg.chart(candidates_table(surface) if note else ((), ()))
 
 
-def _cells(surface: BridgeSurface, x: Scale, y: Scale, colours: LossSteps) -> str:
+def _cells(surface: BridgeSurface, x: Scale, y: Scale) -> str:
     """Return a cell around each candidate of a grid, one path for each colour; else marks."""
     rows = candidate_rows(surface)
     if surface.mesh is None:
         marks = [
-            circle(x(alpha), y(lam), 4.5, f"wb-step-{colours.of(loss)} wb-axis")
-            for lam, alpha, loss, _ in rows
-            if not math.isnan(loss)
+            circle(x(alpha), y(lam), 4.5, f"wb-step-{step_of(apart)} wb-axis")
+            for lam, alpha, _, apart in rows
+            if not math.isnan(apart)
         ]
         return "".join(marks)
     # named points may lie beside the grid
@@ -159,17 +156,17 @@ def _cells(surface: BridgeSurface, x: Scale, y: Scale, colours: LossSteps) -> st
     kept = [row for row in rows if row[0] in (0, 1) or counted.count(row[0]) > 1]
     lams, alphas = _edges({row[0] for row in kept}), _edges({row[1] for row in kept})
     shapes: dict[int, str] = {}
-    for lam, alpha, loss, _ in (row for row in kept if not math.isnan(row[2])):
+    for lam, alpha, _, apart in (row for row in kept if not math.isnan(row[3])):
         ends = (x.low, x.high) if lam in (0, 1) else alphas[alpha]
         left, right = (x(end) for end in ends)
         low, high = (y(end) for end in lams[lam])
         corners = [(left, low), (right, low), (right, high), (left, high)]
-        colour = colours.of(loss)
-        shapes[colour] = shapes.get(colour, "") + trace(corners, closed=True)
+        step = step_of(apart)
+        shapes[step] = shapes.get(step, "") + trace(corners, closed=True)
     # crisp: neighbours must not show a seam
     return "".join(
-        element("path", d=shape, class_=f"wb-step-{colour}", shape_rendering="crispEdges")
-        for colour, shape in shapes.items()
+        element("path", d=shape, class_=f"wb-step-{step}", shape_rendering="crispEdges")
+        for step, shape in shapes.items()
     )
 
 
@@ -179,6 +176,15 @@ def _edges(values: set[float]) -> dict[float, Point]:
     halves = [(low + high) / 2 for low, high in pairwise(ordered)]
     ends = [ordered[0], *halves, ordered[-1]]
     return {value: (ends[place], ends[place + 1]) for place, value in enumerate(ordered)}
+
+
+def _name_candidates(surface: BridgeSurface, to_units: Frame, words: Words) -> None:
+    """Set lam and alpha beside the marks of few candidates."""
+    for lam, alpha, *place in zip(surface.lam, surface.alpha, surface.x, surface.y, strict=True):
+        x, y = to_units(place)
+        words.keep_free(x, y, _LARGE)
+        if lam not in (0, 1):
+            words.put(f"lam {number(lam)}, alpha {number(alpha)}", [(x, y + 25), (x, y - 14)])
 
 
 def _name_curves(surface: BridgeSurface, to_units: Frame, words: Words) -> None:
@@ -220,10 +226,13 @@ def _describe(surface: BridgeSurface) -> str:
     if chosen.lam not in (0, 1):
         words += f", {_whereabouts(surface)}"
     words += "."
-    none, own = loss_without_weights(surface), _loss_of_choice(surface)
+    none, own = _loss_at(surface, 0.0, 1.0), _loss_at(surface, *chosen)
     if not math.isnan(none + own) and chosen.lam != 0:
         name = capital(surface.loss_name)
         words += f" {name} {number(own)}, without weights {number(none)}."
+    good = surface.lam[surface.as_good]
+    if good.size > 1 and is_judged(surface):
+        words += f" As good as the best: lam from {number(good.min())} to {number(good.max())}."
     return words
 
 
@@ -244,9 +253,7 @@ def _whereabouts(surface: BridgeSurface) -> str:
     return "between no weights and the full ratio"
 
 
-def _loss_of_choice(surface: BridgeSurface) -> float:
-    chosen = surface.chosen
-    for lam, alpha, loss, _ in candidate_rows(surface):
-        if lam == chosen.lam and (lam in (0, 1) or alpha == chosen.alpha):
-            return loss
-    return math.nan
+def _loss_at(surface: BridgeSurface, lam: float, alpha: float) -> float:
+    """Return the loss of a candidate; at the ends alpha means nothing."""
+    same = (surface.lam == lam) & ((surface.alpha == alpha) | (lam in (0, 1)))
+    return float(next(iter(surface.loss[same]), math.nan))

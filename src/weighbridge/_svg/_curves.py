@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from weighbridge._findings import number
-from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
-from weighbridge._svg._bands import candidate_marks, colour_steps
+from weighbridge._svg._axes import Scale, bottom_axis, left_axis, legend, line_mark, scale
+from weighbridge._svg._bands import candidate_marks
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -22,28 +22,26 @@ from weighbridge._svg._draw import (
     path,
     steps,
     text,
-    text_width,
 )
 from weighbridge._svg._map import (
     Words,
     are_alike,
-    candidate_places,
     candidate_rows,
-    candidates_table,
     curve_lines,
     frame,
+    is_judged,
     loss_words,
     name_ends,
+    sentence,
     star,
     widened,
 )
-from weighbridge.pictures import BridgeSurface
+from weighbridge.pictures import AS_GOOD, BridgeSurface
 
 _LEFT, _RIGHT = 52.0, WIDTH - 14.0
 # Fewer points of one alpha make no curve.
 _LEAST_POINTS = 3
 _NAMED = {1.0: "power", 3.0: "relative"}
-_WITHIN = "within one standard error of its best"
 
 
 def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
@@ -52,23 +50,26 @@ def loss_along_curves(surface: BridgeSurface, *, id: str) -> Chart:
     curves = _curves(surface)
     if not curves:
         words = "The search tried too few weightings of one alpha to draw a curve."
-        return _sentence(id, title, words, candidates_table(surface))
+        return sentence(id, title, words)
     used = max(curves, key=lambda curve: curve.is_chosen)
     desc = used.flatness()
-    rows = _legend_rows(curves)
-    top = 8 + 18.0 * len(rows)
-    y = scale(_loss_range(curves), (top + 150, top + 6))
+    names = [(line_mark(each.cls), each.name + " (chosen)" * each.is_chosen) for each in curves]
+    key, height = legend(names, 10, left=_LEFT)
+    top = 8 + height
+    best = float(np.nanmin(surface.loss))
+    y = scale(_loss_range(curves, best), (top + 150, top + 6))
     x = scale((0, 1), (_LEFT, _RIGHT))
     svg = Svg(id, title, desc, top + 190)
-    svg.add(*rows, left_axis(y, _LEFT, grid=_RIGHT))
+    svg.add(key, left_axis(y, _LEFT, grid=_RIGHT))
     svg.add(path(used.band(x, y), "wb-band", closed=True))
+    svg.add(line(_LEFT, y(best), _RIGHT, y(best), "wb-axis"))
     svg.add(bottom_axis(x, top + 150, name="lam (0 is none, 1 is full)"))
     for curve in sorted(curves, key=lambda curve: curve.is_chosen):
         svg.add(path([(x(a), y.clamp(b)) for a, b, _ in curve.points], curve.cls))
     for lam, loss, _ in used.points:
         if used.is_chosen and lam == surface.chosen.lam:
             svg.add(star(x(lam), y.clamp(loss)))
-    return svg.chart(candidates_table(surface))
+    return svg.chart()
 
 
 class _Curve:
@@ -77,10 +78,13 @@ class _Curve:
     def __init__(self, surface: BridgeSurface, alpha: float) -> None:
         rows = [row for row in candidate_rows(surface) if not math.isnan(row[2])]
         by_lam = {row[0]: row for row in rows if row[0] in (0, 1) or row[1] == alpha}
+        best, judged = min((row[2] for row in rows), default=0.0), is_judged(surface)
+        # the error of the difference to the best, of which `apart` is a multiple
         self.points = [
-            (lam, loss, 0.0 if math.isnan(error) else error)
-            for lam, _, loss, error in sorted(by_lam.values())
+            (lam, loss, AS_GOOD * (loss - best) / apart if judged and apart else 0.0)
+            for lam, _, loss, apart in sorted(by_lam.values())
         ]
+        self.good = [lam for lam, row in sorted(by_lam.items()) if judged and row[3] <= AS_GOOD]
         self.alpha = alpha
         self.name = _NAMED.get(alpha, f"alpha {number(alpha)}")
         chosen = surface.chosen
@@ -94,15 +98,16 @@ class _Curve:
         return "wb-reference" if self.name == "relative" else "wb-other"
 
     def band(self, x: Scale, y: Scale) -> list[Point]:
-        """Return the outline of one standard error up and down."""
+        """Return the outline of two standard errors up and down."""
         above = [(x(lam), y.clamp(loss + error)) for lam, loss, error in self.points]
         below = [(x(lam), y.clamp(loss - error)) for lam, loss, error in self.points]
         return above + below[::-1]
 
     def flatness(self) -> str:
-        """Say where the curve is as good as its best point."""
-        best, _, error = min((loss, lam, error) for lam, loss, error in self.points)
-        good = [lam for lam, loss, _ in self.points if loss <= best + error]
+        """Say where the curve is as good as the best weighting."""
+        good = self.good
+        if not good:
+            return f"Along {self.name} no weighting is known to do as well as the best."
         where = f"from lam {number(min(good))} to {number(max(good))}"
         if len(good) == len(self.points):
             where = "everywhere"
@@ -110,7 +115,7 @@ class _Curve:
             where = f"at lam {number(good[0])} only"
         elif max(good) == 1:
             where = f"from lam {number(min(good))} on"
-        return f"Along {self.name} the loss is {_WITHIN} {where}."
+        return f"Along {self.name} weightings do as well as the best {where}."
 
 
 def _curves(surface: BridgeSurface) -> list[_Curve]:
@@ -120,31 +125,17 @@ def _curves(surface: BridgeSurface) -> list[_Curve]:
     return [curve for curve in found if len(curve.points) >= _LEAST_POINTS]
 
 
-def _loss_range(curves: Sequence[_Curve]) -> Point:
+def _loss_range(curves: Sequence[_Curve], best: float) -> Point:
     """Return the ends of the axis: all losses, and of the band what does not dwarf them."""
-    losses = [loss for curve in curves for _, loss, _ in curve.points]
+    losses = [best, *(loss for curve in curves for _, loss, _ in curve.points)]
     low, high = min(losses), max(losses)
     room = 0.5 * (high - low) or max(error for _, _, error in curves[0].points) or 1.0
     errors = [(loss - e, loss + e) for curve in curves for _, loss, e in curve.points]
-    return (
-        max(min(each[0] for each in errors), low - room),
+    return widened(
+        max(min(best, *(each[0] for each in errors)), low - room),
         min(max(each[1] for each in errors), high + room),
+        0.05,  # the best loss must not lie on the axis
     )
-
-
-def _legend_rows(curves: Sequence[_Curve]) -> list[str]:
-    """Return the names of the lines, as many on a line as fit."""
-    parts, x, y = [], _LEFT, 14.0
-    entries = [(curve.name + " (chosen)" * curve.is_chosen, curve.cls) for curve in curves]
-    for name, cls in entries:
-        wide = 28 + text_width(name)
-        if x > _LEFT and x + wide > WIDTH:
-            x, y = _LEFT, y + 18
-            parts.append("")
-        sample = line(x, y - 4, x + 22, y - 4, cls) + text(x + 28, y, name)
-        parts = [*parts[:-1], parts[-1] + sample] if parts else [sample]
-        x += wide + 14
-    return parts
 
 
 def search_path(surface: BridgeSurface, *, id: str) -> Chart:
@@ -154,7 +145,7 @@ def search_path(surface: BridgeSurface, *, id: str) -> Chart:
     known = [(loss, place) for place, loss in enumerate(losses, 1) if not math.isnan(loss)]
     table = _path_table(surface)
     if not known:
-        return _sentence(id, title, "No evaluation of the search succeeded.", table)
+        return sentence(id, title, "No evaluation of the search succeeded.", table)
     desc = f"Best found at evaluation {min(known)[1]} of {len(losses)}."
     top, parts = 0.0, []
     if not are_alike(surface):
@@ -177,7 +168,7 @@ def search_path(surface: BridgeSurface, *, id: str) -> Chart:
 
 def _numbered_map(surface: BridgeSurface) -> list[str]:
     to_units = frame(surface)
-    places = [to_units(place) for place in candidate_places(surface)]
+    places = [to_units(place) for place in zip(surface.x, surface.y, strict=True)]
     words = Words()
     # the ends alone are named: names of curves would stand among the numbers
     name_ends(surface, to_units, words)
@@ -191,7 +182,7 @@ def _numbered_map(surface: BridgeSurface) -> list[str]:
     return [
         curve_lines(surface, to_units, hangers=False),
         path(places, "wb-hatch"),
-        candidate_marks(surface, to_units, colour_steps(surface)),
+        candidate_marks(surface, to_units),
         star(*to_units(surface.chosen_place)),
         *words.parts,
     ]
@@ -215,10 +206,3 @@ def _path_table(surface: BridgeSurface) -> Table:
         )
         for place, (lam, alpha, loss, _) in enumerate(candidate_rows(surface), 1)
     )
-
-
-def _sentence(id: str, title: str, words: str, table: Table) -> Chart:
-    """Return words where there is nothing to draw."""
-    svg = Svg(id, title, words, 44)
-    svg.add(text(14, 26, words, room=WIDTH - 28))
-    return svg.chart(table)

@@ -258,21 +258,17 @@ def _level_marks(x: Scale, sides: Sequence[Sequence[float]], middles: Sequence[f
 
 def _describe(histogram: FeatureHistogram, name: str) -> str:
     """Say how a feature differs, and whether weighted training follows deployment."""
-    training, deployment, weighted = _sides(histogram)
-    if not training:
+    sides = _sides(histogram)
+    if not sides[0]:
         return f"{name}: no values."
     if histogram.values is not None:
-        return f"{name}: {_largest_move(histogram.values.tolist(), *_sides(histogram))}."
-    return f"{name}: {_density_words(training, deployment, weighted, _edges(histogram))}."
+        return f"{name}: {_largest_move(histogram.values.tolist(), sides)}."
+    return f"{name}: {_density_words(sides, _edges(histogram))}."
 
 
-def _density_words(
-    training: Sequence[float],
-    deployment: Sequence[float],
-    weighted: Sequence[float] | None,
-    edges: Sequence[float],
-) -> str:
+def _density_words(sides: _Sides, edges: Sequence[float]) -> str:
     """Say it of means; of shapes where the means are alike."""
+    training, deployment, weighted = sides
     measure, least = _difference_of_means, BALANCED
     said = "lower in training than in deployment"
     if measure(training, deployment, edges) > 0:
@@ -293,13 +289,9 @@ def _density_words(
     return f"{said}; weighted training hardly comes closer"
 
 
-def _largest_move(
-    values: Sequence[Any],
-    training: Sequence[float],
-    deployment: Sequence[float],
-    weighted: Sequence[float] | None,
-) -> str:
+def _largest_move(values: Sequence[Any], sides: _Sides) -> str:
     """Say it of the value whose share differs most."""
+    training, deployment, weighted = sides
     # of two that move alike, as they do where there are only two, the first
     place = max(range(len(training)), key=lambda k: round(abs(training[k] - deployment[k]), 9))
     value = values[place]

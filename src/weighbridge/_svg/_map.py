@@ -12,16 +12,20 @@ from weighbridge._findings import number
 from weighbridge._svg._draw import (
     SIZE,
     WIDTH,
+    Chart,
     Point,
+    Svg,
     Table,
+    capital,
     circle,
     is_bold,
     path,
     simplify,
     text,
     text_width,
+    wrap,
 )
-from weighbridge.pictures import BridgeSurface
+from weighbridge.pictures import AS_GOOD, BridgeSurface
 
 # Room beside the ends, above the highest arch and below the lowest one.
 _SIDE = 22.0
@@ -33,7 +37,11 @@ _LEAST_RISE = 28.0
 _CURVE = {"mixture": "wb-reference"}
 # Distance of the ends, as Hellinger measures it, below which all weightings are alike.
 _ALIKE = 0.04
-_TABLE_ROWS = 20
+NO_MAP = (
+    "The ratio is nearly the same for all training rows, so every weighting gives nearly the same "
+    "weights: there is no map to draw."
+)
+_ENDS = {0.0: "the unweighted model", 1.0: "full weighting"}
 
 
 @dataclass(frozen=True)
@@ -62,14 +70,12 @@ class Frame:
 
 def frame(surface: BridgeSurface) -> Frame:
     """Fit a bridge into the width of a drawing; heights are stretched where it is flat."""
-    places = [place for curve in surface.curves.values() for place in curve.tolist()]
-    places += candidate_places(surface)
+    places = [*surface.curves.values(), np.column_stack([surface.x, surface.y])]
     if surface.mesh is not None:
-        x, y = surface.mesh.x.ravel().tolist(), surface.mesh.y.ravel().tolist()
-        places += list(zip(x, y, strict=True))
-    xs, ys = zip(*places, strict=True)
-    wide, high = max(xs) - min(xs), max(ys) - min(ys)
-    unit = (WIDTH - 2 * _SIDE) / wide
+        places.append(np.column_stack([surface.mesh.x.ravel(), surface.mesh.y.ravel()]))
+    xs, ys = np.vstack(places).T.tolist()
+    high = max(ys) - min(ys)
+    unit = (WIDTH - 2 * _SIDE) / (max(xs) - min(xs))
     power = surface.curves.get("power")
     rise = (high if power is None else float(power[:, 1].max())) * unit
     stretch = max(1.0, _LEAST_RISE / max(rise, 1e-9))
@@ -148,32 +154,64 @@ def are_alike(surface: BridgeSurface) -> bool:
     return math.dist(surface.ends["none"], surface.ends["full"]) < _ALIKE
 
 
-def candidate_places(surface: BridgeSurface) -> list[Point]:
-    """Return the places of the candidates on the map."""
-    return list(zip(surface.x.tolist(), surface.y.tolist(), strict=True))
-
-
-def candidate_rows(surface: BridgeSurface) -> list[tuple[float, float, float, float]]:
-    """Return lam, alpha, loss and standard error of the candidates, in order of evaluation."""
-    columns = surface.lam, surface.alpha, surface.loss, surface.standard_error
+def candidate_rows(surface: BridgeSurface) -> list[tuple[float, ...]]:
+    """Return lam, alpha, loss and standard errors above the best, in order of evaluation."""
+    columns = surface.lam, surface.alpha, surface.loss, surface.apart
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def candidates_table(surface: BridgeSurface) -> Table:
-    """Return the best candidates and both ends, the best first."""
-    rows = candidate_rows(surface)
-    rows.sort(key=lambda row: (math.isnan(row[2]), 0.0 if math.isnan(row[2]) else row[2]))
-    kept = rows[:_TABLE_ROWS] + [row for row in rows[_TABLE_ROWS:] if row[0] in (0, 1)]
-    shown = [
-        (
-            number(lam),
-            "any" if lam in (0, 1) else number(alpha),
-            loss_words(loss),
-            number(error, 2),
-        )
-        for lam, alpha, loss, error in kept
-    ]
-    return ("lam", "alpha", surface.loss_name, "standard error"), tuple(shown)
+    """Return all candidates, the best first, and whether each does as well."""
+    columns = surface.lam, surface.alpha, surface.loss, surface.standard_error, surface.apart
+    rows = []
+    for place in np.lexsort((surface.lam, surface.loss)):  # what failed comes last
+        lam, alpha, loss, error, apart = (float(column[place]) for column in columns)
+        name = {0.0: "none", 1.0: "full"}.get(lam, f"{number(lam)}, {number(alpha)}")
+        row = name, "", "", loss_words(loss)
+        if not math.isnan(apart + error):
+            answer = "yes" if apart <= AS_GOOD else "no"
+            row = name, answer, number(apart, 2), f"{number(loss, 4)} ± {number(error, 2)}"
+        rows.append(row)
+    return ("lam, alpha", "as good", "errors apart", surface.loss_name), tuple(rows)
+
+
+def map_title(surface: BridgeSurface) -> str:
+    """Say how many weightings do as well as the best, and whether the two ends do."""
+    known = ~np.isnan(surface.apart)
+    n, good = int(known.sum()), int(surface.as_good.sum())
+    if n < 2:
+        return f"{('No', 'Only one')[n]} weighting could be evaluated"
+    if not is_judged(surface):
+        return f"Losses of {n:,} weightings, with nothing to say what is chance"
+    if are_alike(surface):
+        return "All weightings are nearly the same"
+    if good == n:
+        return f"All {n:,} weightings do about equally well"
+    if good == 1:
+        lam, alpha = (float(each[surface.as_good][0]) for each in (surface.lam, surface.alpha))
+        best = _ENDS.get(lam, f"lam {number(lam)} with alpha {number(alpha)}")
+        others = f"{n - 1:,} weightings" if n > 2 else "weighting"
+        return f"{capital(best)} does better than the other {others}"
+    ends = {name: surface.apart[known & (surface.lam == lam)] for lam, name in _ENDS.items()}
+    among = [name for name, each in ends.items() if (each <= AS_GOOD).any()]
+    worse = [name for name, each in ends.items() if each.size and name not in among]
+    words = f"{good:,} of {n:,} weightings do as well as the best"
+    words += f", {' and '.join(among)} among them" if among else ""
+    does = "does" if len(worse) == 1 else "do"
+    return words + (f"; {' and '.join(worse)} {does} worse" if worse else "")
+
+
+def is_judged(surface: BridgeSurface) -> bool:
+    """True where standard errors tell differences from noise."""
+    return not np.isnan(surface.standard_error).all()
+
+
+def sentence(id: str, title: str, words: str, table: Table = ((), ())) -> Chart:
+    """Return words where there is nothing to draw."""
+    lines = wrap(words, WIDTH - 28, 13)
+    svg = Svg(id, title, words, 24 + 18 * len(lines))
+    svg.add(*(text(14, 26 + 18 * place, each, size=13) for place, each in enumerate(lines)))
+    return svg.chart(table)
 
 
 def loss_words(loss: float) -> str:

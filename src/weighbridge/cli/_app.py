@@ -70,7 +70,7 @@ class App(click.Group):
             return found if isinstance(found, int) else 0
 
         exit_code = run_safely(call, session, words)
-        session.end()
+        sys.stdout = session.out.stream
         sys.exit(exit_code)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import json
 import os
@@ -253,8 +254,7 @@ class Session:
         self.json = next((_json_form(word) for word in options if _json_form(word)), None)
         self.debug = "--debug" in options
         plain = "--plain" in options
-        self._given = sys.stdout
-        self.out = Screen(self._given, plain=plain, name="standard output")
+        self.out = Screen(sys.stdout, plain=plain, name="standard output")
         self.err = Screen(sys.stderr, plain=plain)
         self.narration = Narration(self.err, quiet="--quiet" in options)
         self.command = next((word for word in words if not word.startswith("-")), None)
@@ -269,13 +269,7 @@ class Session:
             again = os.dup(stream.fileno())
             os.dup2(self.err.stream.fileno(), stream.fileno())
             self.out.stream = os.fdopen(again, "w", encoding=self.out.encoding)
-
-    def end(self) -> None:
-        """Give standard output back, or close our copy, which Python would find left open."""
-        if self.out.stream is self._given:
-            sys.stdout = self._given
-        else:
-            self.out.stream.close()
+            atexit.register(self.out.stream.close)  # lest Python finds it left open
 
     def result(self, **parts: Any) -> dict[str, Any]:
         """Return a result with every key that the schema asks for."""

@@ -1,6 +1,7 @@
 """The numbers of each picture, apart from how it is drawn: to JSON and back, and to any drawer."""
 
 from weighbridge.pictures._bridge import (
+    AS_GOOD,
     CURVES,
     Arch,
     BridgeSurface,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp
@@ -21,7 +21,7 @@ _STEPS = 61
 _HANGERS = np.arange(1, 10) / 10
 _ACROSS = np.linspace(0, 3, 13)
 # Fields that are written with four decimals.
-_PLACES = ("lam", "alpha", "x", "y", "ends", "curves", "hangers", "chosen_place")
+_PLACES = ("lam", "alpha", "x", "y", "kept", "ends", "curves", "hangers", "chosen_place")
 # The two ends, whatever alpha.
 _ENDS = {"none": Point(0.0, 1.0), "full": Point(1.0, 1.0)}
 # Steps along a curve before it is divided evenly.
@@ -32,6 +32,12 @@ _NEAREST_ZERO = 300.0
 # Least numbers of curves, and of steps along each, of a surface between candidates.
 _MESH_CURVES = 9
 _MESH_STEPS = 29
+# Standard errors of the paired difference up to which a weighting does as well as the best.
+AS_GOOD = 2.0
+# Differences without noise are so many standard errors; those without errors go up to the second.
+_FURTHEST, _FAR = 1e6, 16.0
+# Relative to the loss, less than this is rounding.
+_ROUNDED = 1e-9
 # Candidates beside the grid: the points that every search tries first.
 _BESIDE = len(named_points())
 
@@ -41,9 +47,10 @@ class Mesh(NamedTuple):
 
     Parameters
     ----------
-    x, y, loss : ndarray of shape (n_curves, n_steps)
-        Along each curve of constant alpha equally many steps of equal length. Losses between
-        candidates are interpolated along the curves, then across them; NaN next to failed ones.
+    x, y, loss, apart : ndarray of shape (n_curves, n_steps)
+        Along each curve of constant alpha equally many steps of equal length. Losses, and how far
+        they are from the best, are interpolated between candidates along the curves, then across
+        them; NaN next to failed ones. ``apart`` is None in a result of an older version.
 
     Examples
     --------
@@ -59,6 +66,7 @@ class Mesh(NamedTuple):
     x: np.ndarray
     y: np.ndarray
     loss: np.ndarray
+    apart: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,9 @@ class BridgeSurface(Picture):
         The surface between the candidates, where they are a grid.
     loss_name : str
         What the loss is called.
+    apart : ndarray of shape (n_candidates,), optional
+        By how many standard errors each loss exceeds the best one, at most a million: errors of the
+        paired difference where `compute_surface` found them, by default those of the losses.
 
     Examples
     --------
@@ -122,44 +133,32 @@ class BridgeSurface(Picture):
     searched: bool
     mesh: Mesh | None
     loss_name: str
+    apart: np.ndarray = field(default_factory=lambda: np.empty(0))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them, with the digits that a picture can show.
+    def __post_init__(self) -> None:
+        if self.apart.size == 0:
+            object.__setattr__(self, "apart", _in_errors(self.loss, self.standard_error))
 
-        Returns
-        -------
-        dict
-            By the names of the fields, the place of the choice within ``chosen``.
-        """
-        mesh = self.mesh
-        shown = replace(
-            self,
-            **{name: _decimals(getattr(self, name)) for name in _PLACES},
-            kept=round(self.kept, 4),
-            loss=_digits(self.loss),
-            standard_error=_digits(self.standard_error),
-            mesh=mesh and Mesh(_decimals(mesh.x), _decimals(mesh.y), _digits(mesh.loss)),
-        )
-        found = Picture.to_dict(shown)
-        place = found.pop("chosen_place")
-        return {**found, "chosen": {**found["chosen"], "x": place[0], "y": place[1]}}
+    @property
+    def as_good(self) -> np.ndarray:
+        """Which candidates do as well as the best: at most two standard errors apart."""
+        return np.asarray(self.apart <= AS_GOOD)
+
+    def _written(self) -> dict[str, Any]:
+        """Round places to four decimals, and put that of the choice within ``chosen``."""
+        found = super()._written() | {name: _decimals(getattr(self, name)) for name in _PLACES}
+        found |= {name: _digits(found[name]) for name in ("loss", "standard_error")}
+        x, y = found.pop("chosen_place")
+        if self.mesh is not None:
+            places = _decimals({"x": self.mesh.x, "y": self.mesh.y})
+            found["mesh"] = self.mesh._replace(**places, loss=_digits(self.mesh.loss))
+        return found | {"chosen": {**self.chosen._asdict(), "x": x, "y": y}}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Self:
-        """Read what `to_dict` wrote.
-
-        Parameters
-        ----------
-        content : dict
-            The numbers, as JSON holds them.
-
-        Returns
-        -------
-        BridgeSurface
-            With arrays for lists, and NaN for None.
-        """
+    def _unfolded(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Take the place of the choice out of ``chosen``."""
         chosen = content["chosen"]
-        return super().from_dict({**content, "chosen_place": [chosen["x"], chosen["y"]]})
+        return {**content, "chosen_place": [chosen["x"], chosen["y"]]}
 
 
 def compute_surface(
@@ -208,6 +207,7 @@ def compute_surface(
     x, y = plane(tried).T
     hangers = {float(lam): plane(roots(np.full(_ACROSS.size, lam), _ACROSS)) for lam in _HANGERS}
     lam, alpha = result.points.T
+    apart = _in_errors(result.values, _paired_errors(result))
     return BridgeSurface(
         lam=lam,
         alpha=alpha,
@@ -222,8 +222,9 @@ def compute_surface(
         chosen=point,
         chosen_place=plane(roots(np.array([point.lam]), point.alpha))[0],
         searched=grid is None and not _is_in_order(result.points),
-        mesh=None if grid is None else _mesh(grid, result.values, roots, plane),
+        mesh=None if grid is None else _mesh(grid, [result.values, apart], roots, plane),
         loss_name=loss_name,
+        apart=apart,
     )
 
 
@@ -243,6 +244,26 @@ def _decimals(content: Any) -> Any:
 def _digits(values: np.ndarray) -> np.ndarray:
     """Round losses to six significant digits."""
     return np.array([float(f"{value:.6g}") for value in values.ravel()]).reshape(values.shape)
+
+
+def _paired_errors(result: SearchResult) -> np.ndarray:
+    """Return the standard error of each candidate's difference to the best one."""
+    known = ~np.isnan(result.values)
+    errors = np.full(known.size, np.nan)
+    for index in np.flatnonzero(known).tolist():
+        errors[index] = result.difference(index, result.best_index).standard_error
+    return errors
+
+
+def _in_errors(loss: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Return by how many standard errors each loss exceeds the best; NaN where there is none."""
+    best = np.fmin.reduce(loss, initial=np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = loss - best
+        if np.isnan(error).all():  # a single number each: parts of their range
+            error = np.full(loss.size, np.fmax.reduce(above, initial=0.0) / _FAR)
+        units = above / np.maximum(error, _ROUNDED * abs(best))
+    return np.where(above > 0, np.fmin(units, _FURTHEST), above)
 
 
 class RootWeights:
@@ -371,7 +392,7 @@ def _shared(points: list[tuple[float, float]], axis: int) -> list[float]:
     return [float(value) for value in values[counts > 1]]
 
 
-def _mesh(grid: _Grid, loss: np.ndarray, roots: RootWeights, plane: _Plane) -> Mesh:
+def _mesh(grid: _Grid, values: list[np.ndarray], roots: RootWeights, plane: _Plane) -> Mesh:
     """Fill in between the candidates of a grid, evenly along curves of constant alpha."""
     between = math.ceil((_MESH_CURVES - 1) / (grid.alpha.size - 1))
     # whole numbers are the curves of the grid themselves
@@ -380,19 +401,19 @@ def _mesh(grid: _Grid, loss: np.ndarray, roots: RootWeights, plane: _Plane) -> M
     ends = (float(grid.lam[0]), float(grid.lam[-1]))
     steps = max(_MESH_STEPS, grid.lam.size)
     share = np.linspace(0, 1, steps)
-    curves, losses = [], []
+    curves, tried = [], []
     for position, alpha in zip(positions, alphas, strict=True):
         arch = roots.arch(alpha, ends)
         curves.append(roots(arch.even(steps), alpha))
         if position == int(position):
-            tried = loss[grid.candidate[int(position)]]
-            losses.append(np.interp(share, arch.share(grid.lam), tried))
+            along, at = arch.share(grid.lam), grid.candidate[int(position)]
+            tried.append([np.interp(share, along, each[at]) for each in values])
     x, y = plane(np.vstack(curves)).T.reshape(2, len(curves), steps)
-    return Mesh(x, y, _across(np.array(losses), positions))
+    return Mesh(x, y, *_across(np.array(tried), positions).swapaxes(0, 1))
 
 
-def _across(losses: np.ndarray, positions: np.ndarray) -> np.ndarray:
+def _across(tried: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Interpolate between the curves of the grid."""
     below, above = (np.asarray(end(positions), dtype=int) for end in (np.floor, np.ceil))
-    part = (positions - below)[:, None]
-    return np.asarray((1 - part) * losses[below] + part * losses[above])
+    part = (positions - below)[:, None, None]
+    return np.asarray((1 - part) * tried[below] + part * tried[above])

@@ -26,7 +26,11 @@ class Picture:
         dict
             By the names of the fields; None stands for what is not finite.
         """
-        return {each.name: rounded(getattr(self, each.name)) for each in fields(self)}
+        return {name: rounded(each) for name, each in self._written().items()}
+
+    def _written(self) -> dict[str, Any]:
+        """Return what is written down, by its names there."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
@@ -43,12 +47,17 @@ class Picture:
             With arrays for lists, and NaN for None.
         """
         kind: Any = cls
-        hints, found = _hints(kind), {}
+        hints, content, found = _hints(kind), cls._unfolded(content), {}
         for each in fields(cls):
             has_default = each.default is not MISSING or each.default_factory is not MISSING
             if each.name in content or not has_default:
                 found[each.name] = _read(hints[each.name], content.get(each.name))
         return cls(**found)
+
+    @classmethod
+    def _unfolded(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Return what was written down, by the names of the fields."""
+        return content
 
 
 def rounded(content: Any) -> Any:
@@ -91,7 +100,8 @@ def _read(hint: Any, content: Any) -> Any:
     if hint is np.ndarray:
         return _array(content)
     if hasattr(hint, "_fields"):
-        return hint(*(_read(_hints(hint)[name], content[name]) for name in hint._fields))
+        given = {*hint._fields} - ({*hint._field_defaults} - {*content})
+        return hint(**{name: _read(_hints(hint)[name], content[name]) for name in given})
     if issubclass(hint, Picture):
         return hint.from_dict(content)
     return math.nan if hint is float and content is None else content

@@ -130,21 +130,13 @@ class BalanceDisplay(Display):
 
     def _label(self, ax: Any, heights: np.ndarray, right: float) -> None:
         love = self.love
+        beside = {"xytext": (10, 0), "textcoords": "offset points", "annotation_clip": False}
+        beside |= {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 8}
         for place, height in enumerate(heights):
             text = size(love.before[place])
             if love.after is not None:
                 text += f" → {size(love.after[place])}"
-            ax.annotate(
-                text,
-                (1, height),
-                xytext=(10, 0),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=GREY,
-                annotation_clip=False,
-            )
+            ax.annotate(text, (1, height), color=GREY, **beside)
         ax.set_yticks(heights, [shown_name(name, 24) for name in love.names], fontsize=9)
         ax.set(xlim=(0, right), ylim=(heights[-1] + 0.7, -0.7))
         xlabel = "size of the difference in standard deviations"
@@ -155,14 +147,8 @@ class BalanceDisplay(Display):
         ax.set_xlabel(xlabel, fontsize=9)
         when = "of training and deployment" if love.after is None else "before and after weighting"
         ax.set_title(f"Balance {when}", fontsize=10, pad=22)
-        ax.legend(
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncol=3,
-            frameon=False,
-            fontsize=8,
-            borderaxespad=0.1,
-        )
+        above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.1}
+        ax.legend(**above, ncol=3, frameon=False, fontsize=8)
 
 
 def _right_end(love: LovePlot) -> float:

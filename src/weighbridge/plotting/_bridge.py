@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._svg import are_alike, colour_steps, frame
+from weighbridge._findings import percent
+from weighbridge._svg import FEW, LEVELS, NO_MAP, are_alike, colour_bar, frame, map_title
 from weighbridge.pictures import CURVES, BridgeSurface, check_made, compute_surface
 from weighbridge.plotting._display import GREY, LOSS_STEPS, WEIGHTED, Display
 
@@ -48,7 +50,7 @@ class BridgeDisplay(Display):
     >>> model = ImportanceWeightedCV(LinearRegression(), data.ratio).fit(data.X, data.y)
     >>> display = BridgeDisplay.from_estimator(model, chart="rectangle")
     >>> sorted(display.table())
-    ['alpha', 'lam', 'loss', 'order', 'x', 'y']
+    ['alpha', 'apart', 'lam', 'loss', 'order', 'x', 'y']
     """
 
     def __init__(self, surface: BridgeSurface) -> None:
@@ -115,14 +117,15 @@ class BridgeDisplay(Display):
         Returns
         -------
         dict of ndarray
-            For each candidate in order of evaluation: lam, alpha, its loss, and its place on the
-            bridge.
+            For each candidate in order of evaluation: lam, alpha, its loss, by how many standard
+            errors that is above the best (``apart``), and its place on the bridge.
         """
         surface = self.surface
         return {
             "lam": surface.lam,
             "alpha": surface.alpha,
             "loss": surface.loss,
+            "apart": surface.apart,
             "order": np.arange(1, surface.lam.size + 1),
             "x": surface.x,
             "y": surface.y,
@@ -131,6 +134,11 @@ class BridgeDisplay(Display):
 
 def _draw_surface(ax: Any, surface: BridgeSurface, *, is_map: bool, path: bool) -> None:
     """Draw the map, or the plain square of lam and alpha."""
+    ax.set_title(fill(map_title(surface), 62), fontsize=10)
+    if is_map and are_alike(surface):
+        ax.text(0.5, 0.5, fill(NO_MAP, 50), ha="center", va="center", transform=ax.transAxes)
+        ax.set_axis_off()
+        return
     points, star = _map(ax, surface) if is_map else _square(ax, surface)
     _draw_losses(ax, surface, points, is_map=is_map)
     if path:
@@ -139,8 +147,14 @@ def _draw_surface(ax: Any, surface: BridgeSurface, *, is_map: bool, path: bool) 
     look = {"color": WEIGHTED.color, "markeredgecolor": "white", "markersize": 17}
     chosen = f"chosen: lam {surface.chosen.lam:.2g}, alpha {surface.chosen.alpha:.2g}"
     ax.plot(*star, "*", **look, label=chosen, clip_on=False, zorder=6)
-    _finish_map(ax, surface) if is_map else _finish_square(ax, surface)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3, frameon=False, fontsize=9)
+    look = {"loc": "upper center", "ncol": 3, "frameon": False, "fontsize": 9}
+    if is_map:
+        _finish_map(ax, surface)
+        kept = f"distance: how different the weights are ({percent(surface.kept)} kept)"
+        ax.legend(**look, bbox_to_anchor=(0.5, 0.03), title=kept, title_fontsize=9)
+    else:
+        ax.set(xlabel="alpha", ylabel="lam (0: none, 1: full, whatever alpha)")
+        ax.legend(**look, bbox_to_anchor=(0.5, -0.14))
 
 
 def _map(ax: Any, surface: BridgeSurface) -> tuple[np.ndarray, np.ndarray]:
@@ -150,7 +164,7 @@ def _map(ax: Any, surface: BridgeSurface) -> tuple[np.ndarray, np.ndarray]:
     for name, line in surface.curves.items():
         _draw_curve(ax, name, line)
     for end in surface.ends.values():
-        ax.plot(*end, "o", color="0.35", markersize=5, zorder=5)
+        ax.plot(*end, "o", color="0.35", markersize=5, zorder=3)
     return np.column_stack([surface.x, surface.y]), surface.chosen_place
 
 
@@ -170,38 +184,43 @@ def _draw_curve(ax: Any, name: str, line: np.ndarray) -> None:
 
 
 def _draw_losses(ax: Any, surface: BridgeSurface, points: np.ndarray, *, is_map: bool) -> None:
-    """Colour by loss, in steps; fill in the surface of a grid, mark the points of a search."""
+    """Colour by standard errors above the best; fill in a grid, mark the points of a search."""
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
-    good = np.isfinite(surface.loss)
-    steps = colour_steps(surface)
-    levels = list(steps.levels)
-    if len(levels) < 2:
-        levels = [levels[0] - 0.5, levels[0] + 0.5]
-    colors = ListedColormap([LOSS_STEPS[step] for step in steps.classes])
+    good, words = ~np.isnan(surface.apart), colour_bar(surface)
+    levels = [0.0, *LEVELS, 2 * LEVELS[-1]][: max(2, words.n + 1)]
+    apart = np.minimum(surface.apart, levels[-1])
+    colors = ListedColormap(LOSS_STEPS[: len(levels) - 1])
     style: dict[str, Any] = {"norm": BoundaryNorm(levels, colors.N), "cmap": colors}
-    if surface.mesh is not None and len(levels) > 2:
-        _fill(ax, surface, points[good], {**style, "levels": levels, "zorder": 1}, is_map=is_map)
-    style |= {"c": surface.loss[good], "s": 26 if surface.mesh is None else 5, "zorder": 4}
-    shown = ax.scatter(*points[good].T, edgecolors=GREY, linewidths=0.4, **style)
-    shown.set_clip_on(False)
-    bar = ax.figure.colorbar(shown, ax=ax, format="%.4g")
-    last = "loss without weights" if steps.against_none else "worst"
-    bar.set_label(f"{surface.loss_name}, best to {last}")
+    shown = _fill(ax, surface, points[good], {**style, "levels": levels, "zorder": 1}, is_map)
+    if shown is None:
+        style |= {"c": apart[good], "s": 260 if apart.size <= FEW else 40, "zorder": 4}
+        shown = ax.scatter(*points[good].T, edgecolors=GREY, linewidths=0.6, **style)
+        shown.set_clip_on(False)
     if not good.all():
         ax.plot(*points[~good].T, "x", color="0.4", label="failed")
+    if good.any():
+        look = {"ticks": words.errors, "format": "%g", "shrink": 0.7, "pad": 0.07}
+        bar = ax.figure.colorbar(shown, ax=ax, **look)
+        unit = "standard errors above the best" if words.errors else surface.loss_name
+        bar.set_label(unit if words.bad else words.good, fontsize=9)
+        bar.ax.set_title(words.bad, fontsize=9)
+        bar.ax.set_xlabel(fill(words.good, 12) if words.bad else "", fontsize=9)
 
 
 def _fill(
-    ax: Any, surface: BridgeSurface, places: np.ndarray, style: dict[str, Any], *, is_map: bool
-) -> None:
-    mesh, levels = surface.mesh, style["levels"]
-    if is_map and mesh is not None and not are_alike(surface):
-        within = np.ma.masked_invalid(np.clip(mesh.loss, levels[0], levels[-1]))
-        ax.contourf(mesh.x, mesh.y, within, **style)
-    elif not is_map:
-        places, values = _with_edges(places, surface.loss[np.isfinite(surface.loss)])
-        ax.tricontourf(*places.T, np.clip(values, levels[0], levels[-1]), **style)
+    ax: Any, surface: BridgeSurface, places: np.ndarray, style: dict[str, Any], is_map: bool
+) -> Any:
+    """Fill in the surface of a grid; None where there is none, or too much of it failed."""
+    mesh, last = surface.mesh, style["levels"][-1]
+    has_corners = len(places) > 2 and min(len(np.unique(axis)) for axis in places.T) > 1
+    if mesh is None or mesh.apart is None or not has_corners:
+        return None
+    if is_map:
+        within = np.ma.masked_invalid(np.minimum(mesh.apart, last))
+        return ax.contourf(mesh.x, mesh.y, within, **style)
+    places, values = _with_edges(places, surface.apart[~np.isnan(surface.apart)])
+    return ax.tricontourf(*places.T, np.minimum(values, last), **style)
 
 
 def _with_edges(places: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -224,21 +243,16 @@ def _draw_path(ax: Any, points: np.ndarray) -> None:
 
 
 def _finish_map(ax: Any, surface: BridgeSurface) -> None:
-    style = {"textcoords": "offset points", "fontweight": "bold", "va": "center"}
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
     for name, side in (("none", "right"), ("full", "left")):
-        offset = (-8 if side == "right" else 8, 0)
-        ax.annotate(name, surface.ends[name], xytext=offset, ha=side, **style)
+        style |= {"xytext": (-14 if side == "right" else 14, 0), "ha": side}
+        ax.annotate(name, surface.ends[name], fontweight="bold", **style)
+    style |= {"xytext": (0, -20), "ha": "center"}
+    for lam, alpha, *place in zip(surface.lam, surface.alpha, surface.x, surface.y, strict=True):
+        if surface.lam.size <= FEW and 0 < lam < 1:
+            ax.annotate(f"lam {lam:.2g}, alpha {alpha:.2g}", place, fontsize=9, **style)
     ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
     ax.margins(0.12, 0.12)
-    if not are_alike(surface):
-        # equal distance is equally different weights, unless the bridge is too flat to see
-        ax.set_aspect(frame(surface).stretch)
+    # equal distance is equally different weights, unless the bridge is too flat to see
+    ax.set_aspect(frame(surface).stretch)
     ax.spines[:].set_visible(False)
-    kept = f"{100 * surface.kept:.3g} % kept"
-    ax.set_title(f"Weightings by how different their weights are ({kept})", fontsize=10)
-
-
-def _finish_square(ax: Any, surface: BridgeSurface) -> None:
-    ax.set(xlabel="alpha", ylabel="lam (0: none, 1: full, whatever alpha)")
-    name = surface.loss_name
-    ax.set_title(f"{name[:1].upper()}{name[1:]} over lam and alpha", fontsize=10)

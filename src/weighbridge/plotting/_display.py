@@ -10,17 +10,8 @@ from typing import Any, Self
 GREY = "#57606a"
 CAUTION = "#b5480a"
 BAND = "#e6e9ec"
-# Losses in steps, the best first.
-LOSS_STEPS = (
-    "#08306b",
-    "#1b4b85",
-    "#2f67a0",
-    "#4484bc",
-    "#6ba0cf",
-    "#96bbdd",
-    "#c1d6eb",
-    "#edf2f8",
-)
+# Losses in steps: as good as the best, and worse and worse.
+LOSS_STEPS = ("#174e8c", "#fdebd8", "#f9cfa5", "#f2b070", "#e08a3c")
 
 
 @dataclass(frozen=True)

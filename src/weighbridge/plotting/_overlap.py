@@ -94,17 +94,9 @@ class OverlapDisplay(Display):
         self.deployment_ = ax.stairs(-overlap.deployment, edges, fill=True, **look)
         self.beyond_ = None
         if overlap.n_beyond:
-            self.beyond_ = ax.axvspan(
-                overlap.limit,
-                edges[-1],
-                facecolor="none",
-                edgecolor=GREY,
-                hatch="///",
-                linewidth=0,
-                alpha=0.6,
-                zorder=0,
-                label=f"no training rows: {percent(overlap.beyond)} of deployment",
-            )
+            look = {"facecolor": "none", "edgecolor": GREY, "linewidth": 0, "alpha": 0.6}
+            look["label"] = f"no training rows: {percent(overlap.beyond)} of deployment"
+            self.beyond_ = ax.axvspan(overlap.limit, edges[-1], **look, hatch="///", zorder=0)
         _finish_overlap(ax, overlap)
 
     def table(self) -> dict[str, np.ndarray]:

@@ -212,12 +212,5 @@ def _say(ax: Any, words: str, place: int | None = None) -> None:
         ax.set_xticks([])
         ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes, color=GREY)
     else:
-        ax.annotate(
-            words,
-            (0.5, place),
-            xycoords=("axes fraction", "data"),
-            ha="center",
-            va="center",
-            color=GREY,
-            fontsize=8,
-        )
+        middle = {"xycoords": ("axes fraction", "data"), "ha": "center", "va": "center"}
+        ax.annotate(words, (0.5, place), **middle, color=GREY, fontsize=8)

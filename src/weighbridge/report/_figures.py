@@ -244,8 +244,9 @@ def _choice_figures(facts: Facts) -> list[Figure]:
         _figure(
             "fig-curves",
             loss_along_curves(surface, id="curves"),
-            "From no weights (lam 0) to the full ratio (lam 1); the band is one standard error. "
-            "Where a curve is flat, the choice hardly matters.",
+            "From no weights (lam 0) to the full ratio (lam 1). The band is two standard errors of "
+            "the difference to the best weighting; where it reaches the thin line, the best loss, "
+            "a weighting does as well.",
         ),
     ]
     if surface.searched:
@@ -264,8 +265,9 @@ def _bridge_caption(chart: Chart) -> str:
         return ""
     return (
         "Every point is a weighting, and distance is how different the weights are: no weights at "
-        "the left end, the full ratio at the right end. Colours are steps of the loss; the star is "
-        "the choice."
+        "the left end, the full ratio at the right end. Blue weightings do as well as the best: on "
+        "the same rows, their loss is at most two standard errors of the difference higher. The "
+        "star is the choice."
     )
 
 
@@ -294,8 +296,8 @@ def _rectangle(facts: Facts) -> list[Figure]:
         _figure(
             "fig-rectangle",
             rectangle(surface, id="rectangle"),
-            "The same losses by lam and alpha. Both ends of lam are one weighting each, whatever "
-            "alpha; hence the map above.",
+            "Both ends of lam are one weighting each, whatever alpha; hence the map above, which "
+            "has the table of all losses.",
         )
     ]
 

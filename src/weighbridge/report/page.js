@@ -62,13 +62,14 @@
   }
   function digits(value, n) { return value.toFixed(n).replace("-", "\u2212"); }
   function show(i) {
-    var loss = bridge.loss[i], error = bridge.standard_error[i];
+    var loss = bridge.loss[i], error = bridge.standard_error[i], apart = (bridge.apart || [])[i];
     sliders.forEach(function (slider, k) {
       slider.setAttribute("aria-valuetext", digits(tried[k][i], 2));
     });
     out.textContent = "lam " + digits(tried[0][i], 2) + ", alpha " + digits(tried[1][i], 2) + ": " +
       (loss === null ? "no loss, the fit failed" : bridge.loss_name + " " + loss.toPrecision(3) +
-      (error === null ? "" : " \u00b1 " + error.toPrecision(1)));
+      (error === null ? "" : " \u00b1 " + error.toPrecision(1) + (apart === undefined ? "" :
+      apart <= 2 ? ", as good as the best" : ", " + +apart.toPrecision(2) + " standard errors worse")));
     if (cursor && map.x0 !== undefined) {
       cursor.setAttribute("transform", "translate(" + (+map.x0 + map.x1 * bridge.x[i]) + " " +
         (+map.y0 + map.y1 * bridge.y[i]) + ")");

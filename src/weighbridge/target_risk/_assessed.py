@@ -30,12 +30,12 @@ from weighbridge.ratios import outside_support
 from weighbridge.target_risk._held_out import HeldOut, Procedure
 from weighbridge.target_risk._influence import (
     Influence,
-    calibrated_confidence,
+    calibrated,
     doubly_robust,
     weighted_mean,
 )
 from weighbridge.target_risk._question import (
-    CONFIDENCE,
+    CALIBRATED,
     DOUBLY_ROBUST,
     WEIGHTED,
     Measure,
@@ -158,28 +158,21 @@ def _of_rows(
 ) -> list[Assessed]:
     loss = measure.row_loss
     assert loss is not None
-    parts, by_method = [], []
-    for said, _ in procedures:
-        part = problem.losses(loss, said["main"])
+    parts = [problem.losses(loss, said["main"], said.get("chances")) for said, _ in procedures]
+    ratio, assessed = problem.ratio_influence, []
+    robust = doubly_robust(parts, problem.shares, ratio)
+    for part, other, (said, final) in zip(parts, robust, procedures, strict=True):
         for losses in (part.held_out, part.expected, part.expected_target):
             _check_losses(losses, measure)
-        parts.append(part)
-        found = {}
-        if "chances" in said:
-            found[CONFIDENCE] = calibrated_confidence(
-                loss, part, said["main"], said["chances"], problem.shares, problem.ratio_influence
-            )
-        by_method.append(found)
-    robust = doubly_robust(parts, problem.shares, problem.ratio_influence)
-    assessed = []
-    for place, found in enumerate(by_method):
-        plain = weighted_mean(parts[place].held_out, problem.shares, plain=True)
-        named = {DOUBLY_ROBUST: robust[place], WEIGHTED: plain, **found}
+        named = {
+            CALIBRATED: calibrated(part, *problem.log_ratios, ratio),
+            DOUBLY_ROBUST: other,
+            WEIGHTED: weighted_mean(part.held_out, problem.shares, plain=True),
+        }
         if measure.root:
             named = {name: influence.root() for name, influence in named.items()}
-        training = _training(parts[place].held_out, problem, measure)
+        training = _training(part.held_out, problem, measure)
         assembled = _assembled(named, training, problem, measure, overlap)
-        said, final = procedures[place]
         responses = said.get("chances", said["main"])
         assessed.append(assembled._replace(model=final, responses=responses))
     return assessed

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, stdtrit
-from sklearn.isotonic import IsotonicRegression
 
 from weighbridge._data import FloatArray, take_rows
 from weighbridge._findings import Estimate, pareto_k
+from weighbridge.geodesic import log_weight
+from weighbridge.weighting import RIWERM
 
 if TYPE_CHECKING:
-    from weighbridge.criteria import RowLoss
-    from weighbridge.target_risk._held_out import HeldOut
     from weighbridge.target_risk._labels import Features
 
 
+# Losses are estimated with rows weighted three quarters along the bridge, at most by 4: forecasts
+# of the loss do the rest of the way, at far less variance than the full ratio.
+BRIDGED = RIWERM(0.75)
+# The ends of an interval of amounts are at most so many powers of e away.
+_FACTOR = 10.0
 # Means that differ by less, relative to their size, are equal but for the order of their sums.
 _ROUNDING = 1e-12
 
@@ -34,6 +39,8 @@ class Influence:
     shares: FloatArray
     folds: FloatArray
     plain: bool = False
+    # what the rows cannot tell, as a standard deviation
+    unseen: float = 0.0
 
     @cached_property
     def of_source(self) -> float:
@@ -59,7 +66,8 @@ class Influence:
     @property
     def variance(self) -> float:
         """All of it."""
-        return self.of_source + self.of_target + self.of_labels + self.of_choice
+        rows = self.of_source + self.of_target + self.of_labels
+        return rows + self.of_choice + self.unseen**2
 
     @property
     def degrees_of_freedom(self) -> float:
@@ -84,7 +92,11 @@ class Influence:
         error = float(np.sqrt(self.variance))
         freedom = self.degrees_of_freedom
         half = error * float(stdtrit(min(freedom, 1e6), (1 + confidence) / 2)) if error else 0.0
-        low, value, high = np.clip([self.value - half, self.value, self.value + half], *bounds)
+        ends = np.array([self.value - half, self.value + half])
+        if bounds == (0.0, np.inf) and self.value > 0:
+            # amounts differ by factors: a mean of them is more often too small than too large
+            ends = self.value * np.exp(np.clip((ends - self.value) / self.value, -_FACTOR, _FACTOR))
+        low, value, high = np.clip([ends[0], self.value, ends[1]], *bounds)
         return Estimate(float(value), error, float(low), float(high))
 
     def minus(self, other: Influence) -> Influence:
@@ -100,6 +112,7 @@ class Influence:
             self.shares,
             self.folds - other.folds,
             self.plain,
+            abs(self.unseen - other.unseen),
         )
 
     def root(self) -> Influence:
@@ -115,6 +128,7 @@ class Influence:
             self.shares,
             slope * self.folds,
             self.plain,
+            slope * self.unseen,
         )
 
 
@@ -172,6 +186,9 @@ class Losses(NamedTuple):
     expected_target: FloatArray
     of_folds: FloatArray
     of_final: float
+    # other forecasts of the loss, at the source and at the target: a classifier's own, by its
+    # probabilities; for regressors the losses themselves, smoothed
+    forecasts: tuple[tuple[FloatArray, FloatArray], ...] = ()
 
 
 def doubly_robust(
@@ -211,36 +228,66 @@ def weighted_mean(
     return Influence(value, shares * off, np.zeros(n_target), *nothing, plain)
 
 
-def calibrated_confidence(
-    loss: RowLoss,
+# The rows by which trust in a forecast shrinks towards none.
+_SHRINKAGE = 1.0
+# What rows cannot tell, as standard deviations in shares of the loss, chosen for coverage on the
+# choosing half of the benchmark: how far the part of the target that capped weights leave out may
+# be misjudged, and what the distance to a doubly robust estimate with the same weights counts.
+_MISJUDGED, _APART = 0.1, 0.25
+
+
+def calibrated(
     part: Losses,
-    responses: HeldOut,
-    chances: HeldOut,
-    shares: FloatArray,
+    log_ratio: FloatArray,
+    log_ratio_target: FloatArray,
     ratio: RatioInfluence | None,
 ) -> Influence:
-    """Estimate the mean loss on the target from the probabilities that a classifier gives there."""
-    own = loss.expected(chances.at_source, responses.at_source)
-    line = IsotonicRegression(out_of_bounds="clip")
-    line.fit(own, part.held_out, sample_weight=shares * shares.size)
-    residuals = part.held_out - line.predict(own)
-    at_target = np.mean(
-        [
-            line.predict(loss.expected(chance, response))
-            for chance, response in zip(chances.at_target, responses.at_target, strict=True)
-        ],
-        axis=0,
-    )
-    value = float(at_target.mean())
-    source, target = shares * residuals, (at_target - value) / at_target.size
+    """Estimate the mean loss on the target from forecasts of it, calibrated on weighted rows."""
+    weights = np.exp(_bridged(log_ratio))
+    shares = np.asarray(weights / weights.sum())
+    found = _calibration(part.held_out, shares, part.forecasts)
+    value, source = float(found.expected.mean()), shares * found.residuals * found.pull
+    target = (found.expected - value) / found.expected.size
     if ratio is not None:
-        moved_source, moved_target = ratio.of(source[:, None])
+        # of the log ratio's error the log weight has this part: d log w / d log r
+        passed = 1 - (1 - BRIDGED.lam) * weights
+        moved_source, moved_target = ratio.of((source * passed)[:, None])
         source, target = source + moved_source[:, 0], target + moved_target[:, 0]
-    return Influence(
-        value,
-        source,
-        target,
-        residuals,
-        shares,
-        part.of_folds,
-    )
+    left_out = 1 - np.exp(np.minimum(_bridged(log_ratio_target) - log_ratio_target, 0)).mean()
+    robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
+    apart = min(abs(value - robust), _APART * abs(value))
+    unseen = float(np.hypot(_MISJUDGED * left_out * value, apart))
+    value += part.of_final - float(part.of_folds.mean())
+    return Influence(value, source, target, found.residuals, shares, part.of_folds, unseen=unseen)
+
+
+def _bridged(log_ratio: FloatArray) -> FloatArray:
+    return np.asarray(log_weight(log_ratio, BRIDGED.lam, BRIDGED.alpha))
+
+
+class _Calibration(NamedTuple):
+    """Losses expected at the target, residuals at the source, and how far each moves the mean."""
+
+    expected: FloatArray
+    residuals: FloatArray
+    pull: FloatArray
+
+
+def _calibration(
+    losses: FloatArray, shares: FloatArray, forecasts: Sequence[tuple[FloatArray, FloatArray]]
+) -> _Calibration:
+    """Regress losses on forecasts of them, and expect what the forecasts at the target say."""
+    columns = []
+    for at_source, at_target in forecasts:
+        # what is forecast beyond all source rows could not be calibrated
+        within = np.clip(at_target, at_source.min(), at_source.max())
+        centre = shares @ at_source
+        spread = float(np.sqrt(shares @ (at_source - centre) ** 2)) or 1.0
+        columns.append(((at_source - centre) / spread, (within - centre) / spread))
+    source, target = (np.column_stack(each) for each in zip(*columns, strict=True))
+    gram = (source * shares[:, None]).T @ source + _SHRINKAGE / shares.size * np.eye(len(columns))
+    mean = shares @ losses
+    slopes = np.linalg.solve(gram, source.T @ (shares * (losses - mean)))
+    # a residual moves the mean, and the slopes the more the further its row is out
+    pull = 1 + source @ np.linalg.solve(gram, target.mean(axis=0))
+    return _Calibration(mean + target @ slopes, losses - mean - source @ slopes, pull)

@@ -38,8 +38,8 @@ from weighbridge.target_risk._held_out import (
     fit_finals,
     held_out,
 )
-from weighbridge.target_risk._influence import Losses, RatioInfluence
-from weighbridge.target_risk._labels import Features, PlausibleLabels
+from weighbridge.target_risk._influence import BRIDGED, Losses, RatioInfluence
+from weighbridge.target_risk._labels import Features, PlausibleLabels, smooth
 from weighbridge.target_risk._question import Question
 
 
@@ -73,7 +73,7 @@ class RiskProblem:
         self.n_folds = int(question.cv)
         self.ratio = _frozen_ratio(estimator, X, X_target, question.ratio)
         log_ratio = source_log_ratio(self.ratio, X, sample_weight)
-        self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, None)
+        self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, BRIDGED)
         # as the ratio gives it; that of `rows` has mean 1
         self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
         self._check_classes(question.cv)
@@ -108,6 +108,12 @@ class RiskProblem:
     def log_ratio_target(self) -> FloatArray:
         """Log ratio at the target rows, as the ratio gives it."""
         return to_numpy(self.ratio.score_samples(self.X_target)).astype(float)
+
+    @property
+    def log_ratios(self) -> tuple[FloatArray, FloatArray]:
+        """Log ratios at both samples, scaled to a mean ratio of 1 over the source rows."""
+        off = float(self.log_ratio[0] - self.rows.log_ratio[0])
+        return self.rows.log_ratio, self.log_ratio_target - off
 
     @cached_property
     def ess(self) -> float:
@@ -208,20 +214,37 @@ class RiskProblem:
             return type(estimator)(**options)
         return estimator
 
-    def losses(self, loss: RowLoss, responses: HeldOut) -> Losses:
+    def losses(self, loss: RowLoss, responses: HeldOut, chances: HeldOut | None) -> Losses:
         """Return the losses of a procedure, found and expected."""
         labels = self.labels
+        found = loss.loss(self.rows.codes, responses.at_source)
         expected = labels.expected_loss(loss, labels.source, responses.at_source)
         targets = [
             labels.expected_loss(loss, labels.target, response) for response in responses.at_target
         ]
+        at_target = np.mean(targets, axis=0)
+        if self.rows.classes is None:
+            forecasts = [self._smoothed(found)]
+        else:
+            forecasts = [(expected, at_target)]
+        if chances is not None:
+            pairs = zip(chances.at_target, responses.at_target, strict=True)
+            own = np.mean([loss.expected(*each) for each in pairs], axis=0)
+            forecasts.append((loss.expected(chances.at_source, responses.at_source), own))
         return Losses(
-            loss.loss(self.rows.codes, responses.at_source),
+            found,
             expected,
-            np.mean(targets, axis=0),
+            at_target,
             np.array([part.mean() for part in targets]),
             float(labels.expected_loss(loss, labels.target, responses.of_final).mean()),
+            tuple(forecasts),
         )
+
+    def _smoothed(self, losses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return losses by the features of their rows, held out, and at the target."""
+        X, weights = self.rows.X, self.rows.validation
+        smoothed = smooth(self.features, X, self.X_target, losses[:, None], weights, self.fold)
+        return smoothed.at_source[:, 0], smoothed.at_target[:, 0]
 
 
 def _fold_of_rows(y: np.ndarray, splitter: Any) -> npt.NDArray[np.intp]:

@@ -129,8 +129,8 @@ def has_chances(estimator: Any) -> bool:
     return is_classifier(estimator) and hasattr(estimator, "predict_proba")
 
 
-DOUBLY_ROBUST, WEIGHTED, CONFIDENCE = "doubly robust", "weighted", "confidence"
-METHODS = (DOUBLY_ROBUST, WEIGHTED, CONFIDENCE)
+CALIBRATED, DOUBLY_ROBUST, WEIGHTED = "calibrated", "doubly robust", "weighted"
+METHODS = (CALIBRATED, DOUBLY_ROBUST, WEIGHTED)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Question:
     ratio: Any = None
     scoring: Any = None
     loss: Any = None
-    method: str = DOUBLY_ROBUST
+    method: str = CALIBRATED
     candidates: Any = None
     worthwhile: float | None = None
     confidence: float = 0.95
@@ -158,11 +158,6 @@ class Question:
                 f"Got method={self.method!r}, but expected one of {', '.join(METHODS)}."
             )
         check_confidence(self.confidence)
-        if self.method == CONFIDENCE and not (measure.row_loss and has_chances(estimator)):
-            raise ValueError(
-                "Got method='confidence', which needs a classifier with predict_proba and a loss "
-                f"that is a mean over rows; use {DOUBLY_ROBUST!r}."
-            )
         return measure
 
     def check_folds(self, n_rows: int) -> None:

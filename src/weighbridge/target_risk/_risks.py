@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from weighbridge._estimators import WeightedEstimator
 from weighbridge.target_risk._assessed import assess_procedures, paired_change
 from weighbridge.target_risk._problem import RiskProblem
-from weighbridge.target_risk._question import DOUBLY_ROBUST, Question, check_arguments
+from weighbridge.target_risk._question import CALIBRATED, Question, check_arguments
 from weighbridge.target_risk._risk_estimate import RiskComparison, RiskEstimate
 
 
@@ -22,7 +22,7 @@ def estimate_risk(
     ratio: Any = None,
     scoring: Any = None,
     loss: Any = None,
-    method: str = DOUBLY_ROBUST,
+    method: str = CALIBRATED,
     confidence: float = 0.95,
     sample_weight: Any = None,
     cv: int = 5,
@@ -53,12 +53,14 @@ def estimate_risk(
     loss : function ``loss(y, prediction)``, optional
         Your own loss, one number for each row, in place of `scoring`. For a classifier, y holds
         positions in ``classes_`` and predictions are probabilities.
-    method : {"doubly robust", "weighted", "confidence"}
-        "doubly robust": losses that a cross-fitted model of the labels expects at the target rows,
-        corrected by weighted residuals. "weighted": weighted losses alone, with the plain interval
-        of the literature. "confidence": a classifier's own probabilities, calibrated on weighted
-        rows. All that apply are in ``by_method``. Metrics that are not means over rows have
-        "weighted" only, with a bootstrap.
+    method : {"calibrated", "doubly robust", "weighted"}
+        "calibrated": forecasts of the loss (a classifier's own, by its probabilities, and those of
+        a cross-fitted model of the labels; for regressors the losses, smoothed over the features),
+        calibrated by regression on rows weighted by w^(.75, 3) and averaged over the target rows.
+        "doubly robust": losses that the model of the labels expects at the target rows, corrected
+        by residuals weighted by the full ratio. "weighted": weighted losses alone, with the plain
+        interval of the literature. All are in ``by_method``. Metrics that are not means over rows
+        have "weighted" only, with a bootstrap.
     confidence : float, default=0.95
         Confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), optional
@@ -128,7 +130,7 @@ def compare_risks(
     ratio: Any = None,
     scoring: Any = None,
     loss: Any = None,
-    method: str = DOUBLY_ROBUST,
+    method: str = CALIBRATED,
     confidence: float = 0.95,
     sample_weight: Any = None,
     cv: int = 5,
@@ -154,7 +156,7 @@ def compare_risks(
         As in `estimate_risk`; a loss that is a mean over rows, or the root of one.
     loss : function ``loss(y, prediction)``, optional
         Your own loss, in place of `scoring`.
-    method : {"doubly robust", "weighted", "confidence"}
+    method : {"calibrated", "doubly robust", "weighted"}
         As in `estimate_risk`.
     confidence : float, default=0.95
         Confidence level of the intervals.

@@ -452,19 +452,15 @@ def _point(surface: Any) -> str:
 
 
 def _flat(surface: Any) -> str:
-    """Say how many weightings do as well as the best one, within its standard error."""
-    known = [
-        (loss, error)
-        for loss, error in zip(surface.loss, surface.standard_error, strict=True)
-        if not math.isnan(loss + error)
-    ]
-    if len(known) < 2:
+    """Say how many weightings do as well as the best one, as the title of the map does."""
+    known = sum(not math.isnan(each) for each in surface.loss + surface.standard_error)
+    level = int(surface.as_good.sum())
+    if known < 2:
         return ""
-    best, error = min(known)
-    level = sum(loss <= best + error for loss, _ in known)
     if level == 1:
-        return "No other comes within one standard error of it."
+        return "No other comes within two standard errors of the best."
+    among = "" if level == known else "among them "
     return (
-        f"{level:,} of them ({percent(level / len(known))}) are within one standard error of the "
-        "best: " + ("the choice hardly matters." if level > len(known) / 3 else "they do as well.")
+        f"{level:,} of them ({percent(level / known)}) are within two standard errors of the "
+        f"best: {among}the choice hardly matters."
     )
