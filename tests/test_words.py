@@ -421,6 +421,16 @@ def test_the_constant_of_a_regression_is_the_mean_and_for_absolute_errors_the_me
         assert found.constant.model.predict(data.X[:1])[0] == pytest.approx(truth(data.y))
 
 
+def test_the_constant_of_probabilities_is_the_class_frequencies():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(100, 1)), rng.normal(0.5, 1, size=(100, 1))
+    options = {"scoring": "neg_brier_score", "candidates": ["none", "tuned"], "random_state": 0}
+    y = X[:, 0] > rng.normal(size=100)
+    found = assess(LogisticRegression(), X, y, X_target, **options).constant
+    assert found.literature == "class frequencies"
+    assert found.model.predict_proba(X[:1])[0, 1] == pytest.approx(y.mean())
+
+
 def test_a_gain_too_small_to_have_is_no_headline(report):
     """22.2 % → 22.1 % was one, in green."""
     verdict = made(report, "strong", "enough", "small", "sure")

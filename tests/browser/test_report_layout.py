@@ -64,10 +64,10 @@ def test_a_phone_takes_the_page_at_its_own_width(browser):
 def test_all_answers_are_on_the_first_screen(browser, report, width, height):
     browser.show(report, width, height)
     browser.run("scrollTo(0, 0)")
-    parts = "probes.all('h1, .wbr-word, .wbr-evidence').filter(probes.shown)"
+    parts = "probes.all('h1, .wbr-word, .wbr-evidence, .assumption').filter(probes.shown)"
     ends = browser.run(f"return {parts}.map((each) => each.getBoundingClientRect().bottom)")
-    n_answers = len(read_result(browser.path(report))["answers"])
-    assert len(ends) == 1 + 2 * n_answers
+    result = read_result(browser.path(report))
+    assert len(ends) == 1 + 2 * len(result["answers"]) + bool(result["expect"])
     assert max(ends) <= height
 
 

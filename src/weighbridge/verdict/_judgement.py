@@ -167,7 +167,8 @@ def _candidate(
 def _constant(assessed: Assessed, none: Assessed, problem: RiskProblem) -> Candidate:
     """Return the guess that looks at no feature, as a row of the comparison."""
     row = _candidate("constant", assessed, paired_change(assessed, none), problem)
-    guess = "most frequent class" if is_classifier(assessed.model) else assessed.model.strategy
+    guess = "most frequent class" if row.risk.measure == "error" else "class frequencies"
+    guess = guess if is_classifier(assessed.model) else assessed.model.strategy
     return replace(row, literature=guess, lam=None, mixture=())
 
 

@@ -264,9 +264,7 @@ def _withheld(facts: StoredResult) -> str:
 
 
 def _training(facts: StoredResult) -> str:
-    numbers = facts.numbers
-    named = "an error of" if numbers.is_share else f"an error ({numbers.measure}) of"
-    return f"{named} {numbers.value(facts.expect['training'])}"
+    return f"an {facts.numbers.loss} of {facts.numbers.value(facts.expect['training'])}"
 
 
 def _expected(facts: StoredResult) -> str:

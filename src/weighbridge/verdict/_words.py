@@ -292,8 +292,8 @@ def _change(change: Estimate | None, numbers: Numbers) -> str:
 
 
 def _worth(judgement: Judgement, numbers: Numbers) -> str:
-    least = number(judgement.worthwhile * (100 if numbers.is_share else 1), 2)
-    return f"from {least}{numbers.unit} on"
+    factor = 100 if numbers.is_share else 1
+    return f"from {number(factor * judgement.worthwhile, 2)}{numbers.unit} on"
 
 
 def _answer(question: str, word: str, evidence: str, advice: str, role: str = "") -> Answer:
