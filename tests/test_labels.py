@@ -334,6 +334,18 @@ def test_labels_of_one_part_only_are_refused_and_so_is_a_row_twice(withheld):
         adapt(TRAIN, TRUTH, label="ill", labels=rows)
 
 
+@pytest.mark.more
+def test_columns_of_our_own_names_do_no_harm():
+    names = {"age": "row", "bmi": "stands_for"}
+    train, truth = TRAIN.rename(columns=names), TRUTH.rename(columns=names)
+    result = adapt(train, truth.drop(columns="ill"), label="ill")
+    assert list(result.label_these) == ["row", "stands_for", "site", "ill"]
+    found = adapt(train, truth.drop(columns="ill"), label="ill", labels=filled(result))
+    assert found.actual["none"].rows == len(result.label_these)
+    far = adapt(TRAIN.rename(columns={"ill": "row"}), DEPLOY, label="row")
+    assert (far.verdict.overlap, far.label_these, far.to_label) == ("broken", None, None)
+
+
 def test_text_among_labels_that_are_numbers_is_refused(withheld):
     rows = filled(withheld)
     with pytest.raises(InputError, match="not every label in labels is a finite number"):

@@ -34,7 +34,7 @@ from weighbridge.adaptation._inputs import (
     refusals_told,
     tried_models,
 )
-from weighbridge.adaptation._labels import plan_labels, read_labels
+from weighbridge.adaptation._labels import ROW, STANDS_FOR, plan_labels, read_labels
 from weighbridge.adaptation._result import actual_errors, unseen_classes
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
@@ -296,7 +296,8 @@ def _adaptation(
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
     drawn = compute_pictures(verdict, diagnosis)
     plan, frame = None, None
-    if asked.labels is None and verdict.overlap != ENOUGH:
+    taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
+    if asked.labels is None and verdict.overlap != ENOUGH and not taken:
         plan, frame = plan_labels(verdict, inputs.tables[1], settings.label, settings.seed)
     found = Adaptation(
         verdict=verdict,

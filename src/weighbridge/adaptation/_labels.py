@@ -87,7 +87,8 @@ def read_labels(
         raise _refused(misfit)
     numbers, stands_for, values = (table.frame[n].to_numpy() for n in (ROW, STANDS_FOR, asked))
     rows = np.searchsorted(deploy.positions + 1, numbers)
-    _check_features(table, deploy, pair.X_target.columns.intersection(table.names), rows)
+    names = [n for n in pair.X_target if n in table.names and n not in (ROW, STANDS_FOR)]
+    _check_features(table, deploy, names, rows)
     return rows, values, stands_for
 
 
@@ -120,7 +121,7 @@ def _misfits(table: Table, label: str, kind: str, deploy: Table, own: Any) -> It
         yield f"not every label in {where} is a finite number, as in training."
 
 
-def _check_features(table: Table, deploy: Table, names: Any, rows: np.ndarray) -> None:
+def _check_features(table: Table, deploy: Table, names: list[str], rows: np.ndarray) -> None:
     """Refuse a row that has not the features of the deployment row of its number."""
     for name in names:
         parts = table.frame[name].tolist(), deploy.frame[name].iloc[rows].tolist()
