@@ -13,7 +13,7 @@ from scipy.stats import binom
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import weighbridge
-from cli_runs import run
+from cli_runs import run, within_80_columns
 from weighbridge._files import is_ours
 from weighbridge.adaptation._labels import plan_labels, rows_to_label
 from weighbridge.adaptation._result import _actual, _codes, _design
@@ -407,6 +407,8 @@ def test_a_withheld_page_and_terminal_say_what_to_do(tmp_path, monkeypatch):
     DEPLOY.to_csv("deploy.csv", index=False)
     shown = run("adapt", "train.csv", "deploy.csv", "--label", "ill", "--ratio", "classifier")
     assert shown.exit_code == 0
+    assert within_80_columns(shown.stdout)
+    assert not any(line.strip().startswith("%") for line in shown.stdout.splitlines())
     stored = json.loads((tmp_path / "weighbridge-out/result.json").read_text())
     Draft202012Validator(SCHEMA).validate(stored)
     path = "weighbridge-out/label_these.csv"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
-_LABELS_KNOWN = "  The deployment file has labels (set aside until now):"
+_LABELS_KNOWN = "  Deployment labels are known (set aside until now):"
 # Folders with the searches of a run that has not ended.
 _UNFINISHED = "unfinished-"
 # Models by what they are: a classifier, a regressor.
