@@ -460,3 +460,7 @@ def test_rows_are_asked_for_only_where_overlap_is_thin_or_broken(withheld):
     assert plain.verdict.overlap == "enough"
     assert plain.label_these is plain.to_label is None
     assert plain.to_dict()["expect"]["covered"] is None
+    thin = adapt(TRAIN, people(200, 0.2, 3).drop(columns="ill"), label="ill", lam=0.5, alpha=1.0)
+    assert thin.verdict.overlap == "thin"
+    assert thin.to_label["chosen"] == len(thin.label_these) > 20
+    assert "To know the error, label deployment rows" in render(thin.to_dict())
