@@ -163,7 +163,7 @@ def test_labels_of_the_deployment_lead_the_words_and_change_no_figure(here, tmp_
     words = ("adapt", "train.csv", tmp_path / "labelled.csv", "--label", "readmitted")
     result = run(*words, "--out", tmp_path / "out")
     assert result.exit_code == 0
-    assert "The deployment file has labels (set aside until now):" in result.stdout
+    assert "Deployment labels are known (set aside until now):" in result.stdout
     names = "none|full|power|relative|tuned|constant"
     shown = dict(re.findall(rf"({names}) ([\d.]+) %", result.stdout))
     stored = json.loads((tmp_path / "out" / "result.json").read_text())

@@ -321,7 +321,7 @@ def test_task_that_is_asked_for_decides(pair):
     assert pair(task="regression").y.dtype == np.float64
     found = pair(columns(ill=["0.5", "1.0"] * 20), deployment(ill=["1"] * N), task="classification")
     assert found.y[:2].tolist() == ["0.5", "1.0"]
-    assert found.y_target.tolist() == ["1.0"] * N
+    assert found.y_target.tolist() == [1.0] * N
 
 
 def test_without_a_label_what_only_training_has_is_ignored_and_named(pair):
@@ -339,7 +339,15 @@ def test_label_in_deployment_is_set_aside(pair):
     assert [note.code for note in found.notes] == ["WB116"]
 
 
-@pytest.mark.parametrize("cells", [edit(ILL, at_0=""), [""] * N, SITE, edit(ILL, at_0="inf")])
+def test_label_of_some_deployment_rows_is_a_sample(pair):
+    found = pair(deploy=deployment(ill=edit(ILL, at_0="")))
+    assert np.isnan(found.y_target[0])
+    assert found.y_target[1:].tolist() == ([0, 1] * 20)[1:]
+    assert f"on the {N - 1} of {N} rows that have one" in found.notes[0].message
+    assert "random sample" in found.notes[0].help
+
+
+@pytest.mark.parametrize("cells", [[""] * N, SITE, edit(ILL, at_0="inf")])
 def test_label_in_deployment_that_cannot_be_compared_is_not_used(cells, pair):
     found = pair(deploy=deployment(ill=cells))
     assert found.y_target is None

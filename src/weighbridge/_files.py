@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import os
 import re
@@ -24,6 +25,7 @@ RUN_FILES = {
     "model": "model.skops",
     "weights": "weights.csv",
     "result": "result.json",
+    "labels": "label_these.csv",
 }
 # How a file of each kind shows, in its first or last bytes, that weighbridge wrote it.
 _MARKS = {
@@ -77,8 +79,10 @@ def _problem(
     if any(path.exists() and path.samefile(each) for each in inputs):
         return _usage("WB140", f"{name} is read by this run and would be overwritten.", other)
     if os.path.lexists(path) and not force and not is_ours(path):
-        help = f"{other}, or {option('force')} to overwrite it"
-        return _usage("WB120", f"{name} was not written by weighbridge.", help)
+        help, how = f"{other}, or {option('force')} to overwrite it", "not written by weighbridge"
+        if path.name == RUN_FILES["labels"]:
+            help, how = f"{option('labels', str(path))} to use it, {help}", "filled in by hand"
+        return _usage("WB120", f"{name} was {how}.", help)
     return None
 
 
@@ -106,10 +110,20 @@ def is_ours(path: Path) -> bool:
     try:
         if path.suffix == ".skops":
             return _is_our_model(path)
+        if path.name == RUN_FILES["labels"]:
+            return _is_not_filled(path)
         mark = _MARKS.get(path.suffix)
         return mark is not None and re.search(mark, _ends(path, path.suffix)) is not None
-    except OSError:  # what cannot be read is not known to be ours
+    except (OSError, ValueError, csv.Error):  # what cannot be read is not known to be ours
         return False
+
+
+def _is_not_filled(path: Path) -> bool:
+    """True for rows to label as they were written: somebody's labels are not ours."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        head = next(rows, [])
+        return head[:2] == ["row", "stands_for"] and not any(row[-1:] != [""] for row in rows)
 
 
 def _ends(path: Path, suffix: str) -> bytes:

@@ -217,6 +217,11 @@ def broken():
     reason = "71 % of the deployment rows lie outside the training data"
     result["overlap"] = overlap("broken", reason, 6.0, 6.0) | {"outside": 0.71}
     result["expect"]["withheld"] = "WB302"
+    error = {"value": 0.121, "low": 0.093, "high": 0.149}
+    result["expect"]["covered"] = {"share": 0.29, "error": error, "state": "good"}
+    plan = {"within": [0.05, 0.1], "relative": False, "rows": [338, 85], "chosen": 338}
+    result["expect"]["to_label"] = plan
+    result["files"]["labels"] = "weighbridge-out/label_these.csv"
     for each in result["expect"]["candidates"]:
         each.update(error=None, change=None, state="withheld")
     answer(result, "shift", "almost complete", "AUC 0.99 [0.98, 0.99]; most in age")

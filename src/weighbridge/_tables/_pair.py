@@ -111,7 +111,7 @@ def _labels(
     y = _read_labels(train, label, task)
     if label not in deploy.names:
         return y, None, task, []
-    y_target, note = _deployment_labels(train, deploy, label, task)
+    y_target, note = _deployment_labels(train, deploy, label)
     return y, y_target, task, [note]
 
 
@@ -391,30 +391,21 @@ def _weight_problems(train: Table, weight: str) -> list[Problem]:
 
 
 def _deployment_labels(
-    train: Table, deploy: Table, label: str, task: str
+    train: Table, deploy: Table, label: str
 ) -> tuple[np.ndarray | None, Finding]:
     """Return the labels of deployment where they can be compared, and a note that says so."""
-    other, tally = shown_file(deploy.name), deploy.tallies[label]
-    note = f"{other} also has the label {shown(label)}; it is set aside"
-    reason = ""
-    if tally.counts["missing"]:
-        reason = f"{tally.counts['missing']:,} of {deploy.rows:,} are missing"
+    other, missing = shown_file(deploy.name), deploy.tallies[label].counts["missing"]
+    note, reason = f"{other} also has the label {shown(label)}; it is set aside", ""
+    if missing == deploy.rows:
+        reason = "every one is missing"
     elif deploy.column(label).kind != train.column(label).kind or value_problems(deploy, label):
         reason = "its values are not like those of training"
     if reason:
-        return None, Finding(
-            "WB116",
-            "note",
-            f"{note} and not used: {reason}.",
-            "Nothing to do; it is not a feature.",
-        )
-    y_target = _read_labels(deploy, label, task)
-    if y_target.dtype.kind != _read_labels(train, label, task).dtype.kind:
-        # whole numbers in one table, decimals in the other: both as the text of a decimal
-        y_target = np.array(deploy.frame[label]).astype(str)
-    return y_target, Finding(
-        "WB116",
-        "note",
-        f"{note} and used only at the end, for the actual error.",
-        "Nothing to do; it takes no part in fitting or choosing.",
-    )
+        help = "Nothing to do; it is not a feature."
+        return None, Finding("WB116", "note", f"{note} and not used: {reason}.", help)
+    some, help = "", "Nothing to do; it takes no part in fitting or choosing."
+    if missing:
+        some = f" on the {deploy.rows - missing:,} of {deploy.rows:,} rows that have one"
+        help = "They are taken as a random sample of the deployment: label rows drawn at random."
+    message = f"{note} and used only at the end, for the actual error{some}."
+    return np.array(deploy.frame[label]), Finding("WB116", "note", message, help)

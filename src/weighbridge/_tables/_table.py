@@ -130,7 +130,7 @@ class Pair:
     X_target: Any
     y: np.ndarray | None
     weight: np.ndarray | None
-    # labels of deployment, where they are all there
+    # labels of deployment, where there are any; None or NaN in the other rows
     y_target: np.ndarray | None
     # "classification" or "regression"; None without a label
     task: str | None

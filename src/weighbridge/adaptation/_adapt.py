@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._findings import (
+    ENOUGH,
     Option,
     Problem,
     Progress,
@@ -33,7 +34,8 @@ from weighbridge.adaptation._inputs import (
     refusals_told,
     tried_models,
 )
-from weighbridge.adaptation._result import actual_errors, metrics_dict
+from weighbridge.adaptation._labels import ROW, STANDS_FOR, plan_labels, read_labels
+from weighbridge.adaptation._result import actual_errors, metrics_dict, unseen_classes
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
@@ -81,6 +83,7 @@ class Settings:
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] | None = None
     weight: str | None = None
+    labels: Any = None
 
     @property
     def n_parallel(self) -> int:
@@ -128,6 +131,7 @@ def adapt(
     confidence: float = 0.95,
     seed: int = 0,
     n_jobs: int = 1,
+    labels: Any = None,
     journal: Any = None,
     progress: Progress | None = None,
 ) -> Adaptation:
@@ -138,8 +142,8 @@ def adapt(
     train : data frame or path
         Rows with labels; a data frame, or a CSV or Parquet file.
     deploy : data frame or path
-        Rows from where the model will be used. Labels there are set aside, and used only for the
-        actual error at the end.
+        Rows from where the model will be used. Labels there, of all rows or of a random sample of
+        them, are set aside, and used only for the actual error at the end.
     label : str
         The column to predict.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -170,6 +174,10 @@ def adapt(
         Same seed and tables, same result.
     n_jobs : int, default=1
         Parallel fits, at most one a core; also caps the threads of the libraries underneath.
+    labels : data frame or path, optional
+        Labels of some deployment rows: ``label_these.csv`` of an earlier run with its last column
+        filled in, in all rows or in some. Its columns ``row``, counted from 1, and ``stands_for``
+        say which rows they are, and how many rows of the deployment each stands for.
     journal : path, optional
         Folder that keeps finished fits of a search, so that a run that was stopped can go on.
     progress : function ``progress(stage, done, total)``, optional
@@ -212,6 +220,7 @@ def adapt(
         confidence=confidence,
         seed=seed,
         n_jobs=n_jobs,
+        labels=os.fspath(labels) if isinstance(labels, os.PathLike) else labels,
     )
     return run(train, deploy, settings, journal=journal, progress=progress)
 
@@ -270,6 +279,7 @@ class _Asked(NamedTuple):
     metric: str
     scoring: str
     metrics: dict[str, str]
+    labels: tuple[np.ndarray, ...] | None
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
@@ -291,7 +301,10 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
             "WB703", str(error), (), option("metric", next(iter(METRICS[task]))), "usage"
         )
         raise InputError([told]) from error
-    return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics)
+    labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
+    if labels is not None:
+        inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
+    return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics, labels)
 
 
 def _adaptation(
@@ -302,13 +315,21 @@ def _adaptation(
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
     drawn = compute_pictures(verdict, diagnosis)
+    plan, frame = None, None
+    taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
+    if asked.labels is None and verdict.overlap != ENOUGH and not taken:
+        plan, frame = plan_labels(verdict, inputs.tables[1], settings.label, settings.seed)
+    rows, values, stands_for = asked.labels or (slice(0), None, None)
+    some = inputs.X_target.iloc[rows]
     found = Adaptation(
         verdict=verdict,
         others={name: each for name, each in verdicts.items() if each is not verdict},
         weights=weights,
         log_ratio=log_ratio,
         actual=None,
-        metrics=metrics_dict(verdict, inputs.X_target, pair.y_target, asked.metrics),
+        metrics=metrics_dict(verdict, some, values, asked.metrics, stands_for),
+        to_label=plan,
+        label_these=frame,
         notes=inputs.notes,
         command=command,
         tables=inputs.tables,
@@ -321,14 +342,16 @@ def _adaptation(
         pictures=drawn,
         timing={},
     )
-    told = knowing_labels(found, inputs.X_target, pair.y_target, asked.scoring)
+    told = knowing_labels(found, some, values, asked.scoring, stands_for)
     stages.end()
     return replace(told, timing=stages.timing())
 
 
-def knowing_labels(found: Adaptation, X_target: Any, labels: Any, scoring: str) -> Adaptation:
+def knowing_labels(
+    found: Adaptation, X_target: Any, labels: Any, scoring: str, stands_for: Any = None
+) -> Adaptation:
     """Return what was found, led by the truth where labels of the deployment are known."""
-    actual = actual_errors(found.verdict, X_target, labels, scoring)
+    actual = actual_errors(found.verdict, X_target, labels, scoring, stands_for)
     return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
 
 

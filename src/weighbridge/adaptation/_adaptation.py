@@ -14,9 +14,9 @@ import numpy as np
 
 from weighbridge import __version__
 from weighbridge._estimators import ImportanceWeightedCV
-from weighbridge._files import RUN_FILES, check_outputs, write_whole
+from weighbridge._files import RUN_FILES, check_outputs, is_ours, write_whole
 from weighbridge._findings import Finding, Option, argument
-from weighbridge._tables import Pair, Table, write_weights
+from weighbridge._tables import Pair, Table, TableWriter, write_weights
 from weighbridge.adaptation._result import (
     EPOCH,
     Actual,
@@ -50,6 +50,9 @@ def save(
         raise ValueError(f"Got table={table!r}, but expected one of csv, parquet.")
     names = RUN_FILES | {"weights": f"weights.{table}"}
     paths = {kind: Path(folder) / name for kind, name in names.items()}
+    old, rows = None, result.label_these
+    if rows is None:  # a file that has not been filled in is of an earlier run
+        old = paths.pop("labels")
     check_outputs(paths.values(), force=force, option=option, place="folder")
     files = {kind: str(path) for kind, path in paths.items()}
     content = {**result.to_dict(), "files": files}
@@ -68,10 +71,15 @@ def save(
     with ExitStack() as stack:
         whole = {kind: stack.enter_context(write_whole(path)) for kind, path in paths.items()}
         write_weights(whole["weights"], result.weights, result.log_ratio)
+        if rows is not None:
+            with TableWriter(whole["labels"], [*rows]) as written:
+                written.write([rows[name].to_numpy() for name in rows])
         whole["model"].write_bytes(model)
         # a byte of a file name that is not UTF-8 becomes an escape of JSON
         whole["result"].write_bytes(f"{text}\n".encode(errors="backslashreplace"))
         whole["report"].write_text(page, encoding="utf-8")
+    if old is not None and is_ours(old):
+        old.unlink()
     return files
 
 
@@ -99,6 +107,11 @@ class Adaptation:
     metrics : list of dict
         Every metric asked for, as in ``expect.metrics`` of the result: in training, expected with
         its interval, and actual, for the unweighted model and the one that is used.
+    to_label : dict or None
+        How many deployment rows to label for how close an error, where overlap is thin or broken
+        and no label is known.
+    label_these : data frame or None
+        These rows: ``row``, counted from 1, ``stands_for``, their columns, an empty one to fill in.
     notes : tuple of Finding
         What was found while reading the tables.
     command : str
@@ -125,6 +138,8 @@ class Adaptation:
     log_ratio: np.ndarray
     actual: dict[str, Actual] | None
     metrics: list[dict[str, Any]]
+    to_label: dict[str, Any] | None
+    label_these: Any
     notes: tuple[Finding, ...]
     command: str
     tables: tuple[Table, Table]
@@ -191,7 +206,8 @@ class Adaptation:
         Returns
         -------
         dict of str to str
-            Paths of ``report``, ``model``, ``weights`` and ``result``.
+            Paths of ``report``, ``model``, ``weights`` and ``result``, and where rows should be
+            labelled ``labels``.
         """
         return save(self, folder, force=force, table=table)
 
@@ -235,6 +251,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
             "actual": result.actual
             and {name: each.to_dict() for name, each in result.actual.items()},
             "metrics": result.metrics,
+            "to_label": result.to_label,
             "models": [_other(name, each) for name, each in result.others.items()],
         },
         "findings": [each.to_dict() for each in result.findings],
@@ -278,8 +295,8 @@ def _model_names(settings: Settings) -> list[str]:
 def _other_settings(settings: Settings) -> dict[str, Any]:
     """Return every setting that has no place of its own in a result."""
     placed = ("label", "task", "seed", "models", "metric", "ratio")
-    return {
-        "jobs" if name == "n_jobs" else name: list(value) if isinstance(value, tuple) else value
-        for name, value in vars(settings).items()
-        if name not in placed
-    }
+    found = {name: value for name, value in vars(settings).items() if name not in placed}
+    if not isinstance(settings.labels, str | None):  # a frame is called by its argument
+        found["labels"] = "labels"
+    found["jobs"] = found.pop("n_jobs")
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in found.items()}

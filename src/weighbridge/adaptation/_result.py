@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -15,6 +16,7 @@ from sklearn.base import is_classifier
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
+from weighbridge._findings import Finding, listed
 from weighbridge._tables import Pair, Table, as_word
 from weighbridge.criteria import respond
 from weighbridge.target_risk import NAMES, Measure, find_measure, value_of
@@ -110,9 +112,9 @@ def _date() -> str:
 
 
 def actual_errors(
-    verdict: Verdict, X_target: Any, y_target: Any, scoring: str
+    verdict: Verdict, X_target: Any, y_target: Any, scoring: str, stands_for: Any = None
 ) -> dict[str, Actual] | None:
-    """Return the loss of every candidate on the deployment rows whose label is known."""
+    """Return the loss of every candidate on deployment rows whose label is known, if any is."""
     if y_target is None:
         return None
     measure = find_measure(scoring, None, verdict.model)
@@ -122,15 +124,16 @@ def actual_errors(
     if loss is None or known.sum() < 2:  # one label tells nothing
         return None
     rows, labels = X_target[known], labels[known]
+    design = _design(np.ones(known.size) if stands_for is None else stands_for, known)
     found = {}
     for each in filter(None, (*verdict.candidates, verdict.constant)):
         losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
-        found[each.name] = _actual(losses, measure, verdict.confidence)
+        found[each.name] = _actual(losses, measure, verdict.confidence, design)
     return found
 
 
 def metrics_dict(
-    verdict: Verdict, X_target: Any, y_target: Any, scorers: dict[str, str]
+    verdict: Verdict, X_target: Any, labels: Any, scorers: dict[str, str], stands_for: Any = None
 ) -> list[dict[str, Any]]:
     """Return every metric asked for: in training, expected and actual, without weights and used."""
     found = []
@@ -146,23 +149,24 @@ def metrics_dict(
                 ends = _turned(is_gain, *risk.estimate.to_dict().values())
                 each["expected"] = dict(zip(("value", "low", "high"), ends, strict=True))
             model = verdict.candidate(each["name"]).model
-            value = _actual_metric(model, X_target, y_target, scorers[name])
+            value = _actual_metric(model, X_target, labels, scorers[name], stands_for)
             each["actual"] = None if math.isnan(value) else _turned(is_gain, value)[0]
         measure = "accuracy" if is_gain else NAMES[scorers[name]]
         found.append({"name": name, "measure": measure, "candidates": candidates})
     return found
 
 
-def _actual_metric(model: Any, X_target: Any, y_target: Any, scoring: str) -> float:
+def _actual_metric(model: Any, X_target: Any, labels: Any, scoring: str, stands_for: Any) -> float:
     """Return a metric on the deployment rows whose label is known; NaN without any."""
-    if y_target is None:
+    if labels is None:
         return math.nan
     classes = model.classes_ if is_classifier(model) else None
-    labels, known = _codes(y_target, classes)
+    codes, known = _codes(labels, classes)
     if not known.any():
         return math.nan
+    weights = np.ones(known.sum()) if stands_for is None else stands_for[known]
     measure = find_measure(scoring, None, model)
-    return value_of(measure, model, X_target[known], labels[known], classes)
+    return value_of(measure, model, X_target[known], codes[known], classes, weights)
 
 
 def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
@@ -170,16 +174,39 @@ def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
     return [1 - value, *(1 - each for each in ends[::-1])] if is_gain else [value, *ends]
 
 
-def _actual(losses: np.ndarray, measure: Measure, confidence: float) -> Actual:
+def _design(stands_for: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return share and stratum of each labelled row; rows that stand for as many are a stratum."""
+    values, strata = np.unique(stands_for, return_inverse=True)
+    stratum, weights = strata[known], stands_for[known]
+    labelled = np.bincount(stratum, minlength=values.size)
+    if labelled.min() > 1:  # those without a label are like the others of their stratum
+        weights = weights * (np.bincount(strata) / labelled)[stratum]
+    else:
+        stratum = np.zeros_like(stratum)
+    return weights / weights.sum(), stratum
+
+
+def _actual(losses: np.ndarray, measure: Measure, confidence: float, design: Any = None) -> Actual:
     """Return a mean loss with its interval: Wilson's for a share of errors, else Student's."""
-    n, mean, level = losses.size, float(losses.mean()), (1 + confidence) / 2
+    n, level = losses.size, (1 + confidence) / 2
+    shares, stratum = design or _design(np.ones(n), np.ones(n, dtype=bool))
+    sizes = np.bincount(stratum)
+    mean = min(float(shares @ losses), measure.bounds[1])
     if measure.bounds[1] == 1:
-        z = float(ndtri(level))
-        middle, scale = (mean + z * z / (2 * n)) / (1 + z * z / n), z / (1 + z * z / n)
-        half = scale * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
-        return Actual(mean, math.sqrt(mean * (1 - mean) / n), middle - half, middle + half, n)
-    error = float(losses.std(ddof=1)) / math.sqrt(n)
-    half = float(stdtrit(n - 1, level)) * error
+        # a plain sample of so many rows has the same variance; no stratum is taken to be pure
+        chance = (np.bincount(stratum, losses) + 0.5) / (sizes + 1)
+        middle, z = float(shares @ chance[stratum]), float(ndtri(level))
+        n_eff = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
+        error, scale = math.sqrt(mean * (1 - mean) / n_eff), 1 / (1 + z * z / n_eff)
+        middle = scale * (mean + z * z / (2 * n_eff))
+        half = scale * z * math.hypot(error, z / (2 * n_eff))
+        return Actual(mean, error, middle - half, middle + half, n)
+    off = shares * (losses - mean)
+    off -= (np.bincount(stratum, off) / sizes)[stratum]
+    parts = sizes * np.bincount(stratum, off**2) / (sizes - 1)
+    freedom = parts.sum() ** 2 / max((parts**2 / (sizes - 1)).sum(), 1e-300)
+    error = math.sqrt(parts.sum())
+    half = error * float(stdtrit(freedom, level)) if error else 0.0
     low, high = max(measure.bounds[0], mean - half), mean + half
     if not measure.root:
         return Actual(mean, error, low, high, n)
@@ -193,5 +220,21 @@ def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, 
         numbers = np.asarray(labels, dtype=np.float64)
         return numbers, np.isfinite(numbers)
     numbers_of = {as_word(each): code for code, each in enumerate(classes.tolist())}
-    codes = np.array([numbers_of.get(as_word(each), -1) for each in labels.tolist()])
-    return codes, codes >= 0
+    # a whole number may be a class among decimals
+    codes = [numbers_of.get(as_word(v), numbers_of.get(str(v), -1)) for v in labels.tolist()]
+    return np.array(codes), np.array(codes) >= 0
+
+
+def unseen_classes(values: np.ndarray, pair: Pair) -> Iterator[Finding]:
+    """Yield a finding where labelled deployment rows have classes that training does not have."""
+    if pair.task == "classification":
+        _, known = _codes(values, np.unique(np.asarray(pair.y)))
+        unseen = [str(as_word(each)) for each in values[~known].tolist() if as_word(each)]
+        if unseen:
+            yield Finding(
+                "WB152",
+                "warning",
+                f"{len(unseen):,} labelled deployment rows are of classes that training does not "
+                f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
+                "Correct what is misspelt; of a class that is new, add rows to the training data.",
+            )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
-_LABELS_KNOWN = "  The deployment file has labels (set aside until now):"
+_LABELS_KNOWN = "  Deployment labels are known (set aside until now):"
 # Folders with the searches of a run that has not ended.
 _UNFINISHED = "unfinished-"
 # Models by what they are: a classifier, a regressor.
@@ -44,6 +44,7 @@ _FILES = {
     "model": "{use} weighting",
     "weights": "one weight per row",
     "result": "all numbers",
+    "labels": "label these rows",
 }
 
 
@@ -64,6 +65,12 @@ _FILES = {
 )
 @options.feature_options
 @options.option("--weight", metavar="NAME", group="what", help="Column of TRAIN with row weights.")
+@options.option(
+    "--labels",
+    metavar="FILE",
+    group="what",
+    help="Labels of some rows of DEPLOY: label_these.csv of an earlier run, filled in.",
+)
 @options.option(
     "--model",
     "models",
@@ -117,7 +124,7 @@ def adapt(
 
     TRAIN has rows with labels, DEPLOY rows like those the model will be used on: CSV (also .gz),
     Parquet or a folder of Parquet files. Writes report.html, model.skops, weights.csv and
-    result.json.
+    result.json, and where they hardly overlap label_these.csv, the rows of DEPLOY to label.
     """
     job = Job(session, train, deploy, out, force=force, **settings)
     job.check()
@@ -156,11 +163,12 @@ class Job:
 
     def check(self) -> None:
         """Refuse missing files, and outputs that cannot be written, before any heavy import."""
-        inputs = [self.train, self.deploy]
+        labels = self.settings.get("labels")
+        inputs = [self.train, self.deploy, *([Path(labels)] if labels else [])]
         check_there(inputs, _USAGE)
-        check_outputs(
-            [self.out / name for name in RUN_FILES.values()], force=self.force, inputs=inputs
-        )
+        # where there are labels, none are asked for, and these may lie among the outputs
+        names = [name for kind, name in RUN_FILES.items() if kind != "labels" or not labels]
+        check_outputs([self.out / name for name in names], force=self.force, inputs=inputs)
 
     def compute(self) -> None:
         """Do the work; nothing is written but the journals of searches."""
@@ -209,7 +217,7 @@ class Job:
             self.session.narration.say(f"  {said}")
 
     def save(self) -> None:
-        """Write the four files."""
+        """Write the files."""
         from weighbridge.adaptation import save
 
         narration = self.session.narration
@@ -227,9 +235,12 @@ class Job:
             click.launch(str(Path(self.files["report"]).absolute()))
 
     def _text(self, now: str, known: str) -> str:
+        from weighbridge.verdict import StoredResult, label_words
+
         actual, verdict = _actual_block(self.result), self.adaptation.verdict
         parts = [
             _verdict_block(self.adaptation, self.session.out),
+            *[within_columns(f"  {each}") for each in label_words(StoredResult(self.result))],
             *([f"{known}\n{actual}"] if actual else []),
             _files_block(self.files, verdict.candidate(verdict.use)),
             f"  {now}",

@@ -336,11 +336,11 @@ def within_columns(text: str) -> str:
         line
         if len(line) <= COLUMNS
         else fill(
-            line,
+            line.replace(" %", "\xa0%"),  # a number and its unit stay together
             COLUMNS,
             subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
             break_long_words=False,
             break_on_hyphens=False,
-        )
+        ).replace("\xa0%", " %")
         for line in text.split("\n")
     )

@@ -38,6 +38,7 @@ from weighbridge.ratios._stack_samples import (
 from weighbridge.ratios._support import (
     FEW_TO_NAME,
     Support,
+    covered_rows,
     outside_support,
     share_outside,
 )

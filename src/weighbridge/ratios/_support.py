@@ -138,7 +138,15 @@ def outside_support(
     1.0
     """
     check_count("max_rows", max_rows, 10)
-    return _support(*stacked_table(X, X_target), max_rows, random_state)
+    return _support(*stacked_table(X, X_target), max_rows, random_state)[0]
+
+
+def covered_rows(X: Any, X_target: Any) -> tuple[Array, Array]:
+    """Return the target rows that were looked at (all of up to 10,000), and which are covered."""
+    stacked, codes = stacked_table(X, X_target)
+    _, drawn, outside = _support(stacked, codes, MOST_ROWS, 0)
+    order = np.argsort(drawn)
+    return (drawn - np.sum(codes == 0))[order], ~outside[order]
 
 
 def share_outside(X: Any, X_target: Any, sample_weight: Array | None) -> float:
@@ -150,10 +158,13 @@ def share_outside(X: Any, X_target: Any, sample_weight: Array | None) -> float:
     if sample_weight is not None:
         used = np.flatnonzero(np.concatenate([sample_weight > 0, codes[codes == 1] == 1]))
         stacked, codes = take_rows(stacked, used), codes[used]
-    return _support(stacked, codes, MOST_ROWS, 0).share
+    return _support(stacked, codes, MOST_ROWS, 0)[0].share
 
 
-def _support(stacked: Any, codes: Array, max_rows: int, random_state: Any) -> Support:
+def _support(
+    stacked: Any, codes: Array, max_rows: int, random_state: Any
+) -> tuple[Support, Array, Array]:
+    """Return the share outside, the rows that were looked at, and which of them are outside."""
     drawn = np.flatnonzero(codes == 1)
     if drawn.size > max_rows:
         # the source has no say in which rows are drawn
@@ -170,7 +181,8 @@ def _support(stacked: Any, codes: Array, max_rows: int, random_state: Any) -> Su
     p, q = float(outside.mean()), float(found.single[drawn].mean())
     share = (p - q) / (1 - q) if p > q else 0.0
     unseen = tuple(name for name, _ in found.counts.most_common(MOST_LEVELS_SHOWN))
-    return Support(share, p, q, threshold, unseen, float(found.marked[codes == 1].mean()))
+    unseen_share = float(found.marked[codes == 1].mean())
+    return Support(share, p, q, threshold, unseen, unseen_share), drawn, outside
 
 
 def _far(source: Any, rows: Any, limit: float) -> Array:

@@ -344,7 +344,8 @@ def _adapt(facts: Facts) -> str:
     if models:
         named = [_quoted(each) for each in models]
         lines.append(f"model={named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}")
-    lines += [f"{name}={_literal(value)}" for name, value in _given(facts)]
+    # a data frame is called by the name of its argument
+    lines += [f"{n}={n if value == n else _literal(value)}" for n, value in _given(facts)]
     inside = "".join(f"    {each},\n" for each in lines)
     return (
         f"import weighbridge\n\nresult = weighbridge.adapt(\n{inside})\nresult.model.predict(X_new)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,7 @@ from weighbridge._findings import (
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import respond
 from weighbridge.ratios import outside_support
-from weighbridge.target_risk._held_out import Procedure
+from weighbridge.target_risk._held_out import HeldOut, Procedure
 from weighbridge.target_risk._influence import (
     Influence,
     calibrated,
@@ -47,7 +48,7 @@ from weighbridge.target_risk._risk_estimate import (
 from weighbridge.target_risk._whole import raw_responses, whole_estimates
 
 if TYPE_CHECKING:
-    from weighbridge.target_risk._held_out import HeldOut, Response, Step
+    from weighbridge.target_risk._held_out import Response, Step
     from weighbridge.target_risk._problem import RiskProblem
 
 
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 _LARGEST = 1e70
 # Fewer rows of a sample, or effective ones, make every interval rough.
 _FEW_ROWS, _FEW_EFFECTIVE = 50, 30
+# A smaller share of the target rows is not assessed by itself.
+_LEAST_COVERED = 0.1
 # Share of the variance that must come from the weighted rows for their tail to matter.
 _CARRIED = 0.5
 # Share of the rows that the ratio may cost before the model of the labels has to bend.
@@ -98,7 +101,35 @@ def assess_procedures(
     with one_thread():
         found = problem.held_out(estimators, responses, finals=finals, step=step)
         assessed = _measured(found, problem, measure, overlap)
+        if overlap.word == BROKEN and measure.row_loss is not None:
+            assessed = [
+                one._replace(risk=_covered(one.risk, each, problem, measure))
+                for one, each in zip(assessed, found, strict=True)
+            ]
         return [each._replace(said=said) for each, (said, _) in zip(assessed, found, strict=True)]
+
+
+def _covered(
+    risk: RiskEstimate, procedure: Procedure, problem: RiskProblem, measure: Measure
+) -> RiskEstimate:
+    """Add the risk on the covered target rows, by what models have said; none is fitted again."""
+    looked_at, is_covered = problem.covered
+    rows, risk = looked_at[is_covered], replace(risk, covered_share=float(is_covered.mean()))
+    if rows.size < _FEW_ROWS or is_covered.mean() < _LEAST_COVERED:
+        return risk
+    try:
+        part = problem.covered_part
+    except ValueError:  # some rows have no ratio, such as copies of one
+        return risk
+    overlap = judge_weights(part.shares, outside_support(part.rows.X, part.X_target).share)
+    if not overlap.can_weight:
+        return risk
+    there = {
+        name: HeldOut(each.at_source, [at[rows] for at in each.at_target], each.of_final[rows])
+        for name, each in procedure.said.items()
+    }
+    (found,) = _measured([Procedure(there, procedure.final)], part, measure, overlap)
+    return replace(risk, covered=found.risk)
 
 
 def assess_metrics(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -18,9 +19,11 @@ from sklearn.utils.validation import _num_samples
 from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
 from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
 from weighbridge._findings import effective_sample_size, pareto_k
-from weighbridge.criteria import RowLoss, SourceRows, source_rows
+from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
+from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import (
     check_ratio,
+    covered_rows,
     fit_ratio,
     is_fitted,
     source_log_ratio,
@@ -53,6 +56,7 @@ class RiskProblem:
         question: Question | None = None,
     ):
         self.question = question = question or Question()
+        self.estimator = estimator
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         random_state = question.random_state
         if isinstance(random_state, np.random.Generator):
@@ -125,6 +129,22 @@ class RiskProblem:
     def features(self) -> Features:
         """What labels and ratio are smoothed by."""
         return Features(self.rows.X, self.X_target)
+
+    @cached_property
+    def covered(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """The target rows that were looked at, and which of them the source covers."""
+        return covered_rows(self.rows.X, self.X_target)
+
+    @cached_property
+    def covered_part(self) -> RiskProblem:
+        """The same source rows and folds with the covered target rows, and their ratio."""
+        rows, X_target = self.rows, table_rows(self.X_target, self.covered[0][self.covered[1]])
+        made = self.estimator, rows.X, rows.y, X_target, rows.sample_weight, self.question
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OverlapWarning)  # of the whole it has been said
+            part = RiskProblem(*made)
+        part.fold = self.fold
+        return part
 
     @cached_property
     def labels(self) -> PlausibleLabels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weighbridge._findings import Estimate, Finding, Record
+from weighbridge._findings import Estimate, Finding, Record, percent
 
 GOOD, FLAGGED, WITHHELD = "good", "flagged", "withheld"
 
@@ -36,6 +36,9 @@ class RiskEstimate(Record):
         Effective number and number of source rows.
     findings : tuple of Finding
         What to know about it.
+    covered, covered_share : RiskEstimate or None, float or None
+        Where it is withheld: the same for the target rows in the source's support, and their
+        share; None for fewer than 50 such rows, or a tenth, and where they overlap too little.
 
     Examples
     --------
@@ -59,6 +62,8 @@ class RiskEstimate(Record):
     worth: float
     n_rows: int
     findings: tuple[Finding, ...]
+    covered: RiskEstimate | None = None
+    covered_share: float | None = None
 
     @property
     def value(self) -> float:
@@ -76,6 +81,9 @@ class RiskEstimate(Record):
         head = f"expected {self.measure} on the target"
         if self.estimate is None:
             lines = [f"{head}: withheld"]
+            if self.covered is not None and self.covered.estimate is not None:
+                share = percent(self.covered_share)
+                lines.append(f"  on the {share} that the source covers: {self.covered.estimate}")
         else:
             mark = "" if self.state == GOOD else f"  ({self.state})"
             lines = [f"{head}: {self.estimate}{mark}"]

@@ -119,14 +119,20 @@ class _SoftLabels:
 
 
 def value_of(
-    measure: Measure, model: Any, X: Any, codes: np.ndarray, classes: np.ndarray | None
+    measure: Measure,
+    model: Any,
+    X: Any,
+    codes: np.ndarray,
+    classes: np.ndarray | None,
+    weights: FloatArray,
 ) -> float:
     """Return a measure on labelled rows; NaN where it has no value there."""
     loss = measure.row_loss
     if loss is None:
         said = {name[4:]: ask(model, X) for name, ask in raw_responses(model).items()}
-        return metric_of(measure, said, codes, classes)(np.ones(codes.size))
-    mean = float(loss.loss(codes, respond(model, X, loss.response, classes)).mean())
+        return metric_of(measure, said, codes, classes)(weights)
+    losses = loss.loss(codes, respond(model, X, loss.response, classes))
+    mean = float(np.average(losses, weights=weights))
     return float(np.sqrt(mean)) if measure.root else mean
 
 

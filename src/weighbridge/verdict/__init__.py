@@ -10,6 +10,7 @@ from weighbridge.verdict._page_words import (
     candidate_cells,
     cards,
     expect_words,
+    label_words,
     metric_table,
     page_words,
     stored_estimate,

@@ -235,7 +235,7 @@ def page_words(
 def expect_words(facts: StoredResult) -> list[str]:
     """Return what error to expect, and what weighting changes."""
     if facts.is_withheld or facts.used is None or facts.used["error"] is None:
-        return [_withheld(facts)]
+        return [_withheld(facts), *label_words(facts)]
     if facts.shift.get("word") == "none":
         return [
             "No shift was found, so the error in training is the best forecast: "
@@ -244,7 +244,37 @@ def expect_words(facts: StoredResult) -> list[str]:
         ]
     rough = ["These are rough figures."] if facts.used.get("state") == "flagged" else []
     found = _said(facts, "WB505") + _said(facts, "WB501")
-    return [_expected(facts) + _changed(facts), *rough, *found]
+    return [_expected(facts) + _changed(facts), *rough, *found, *label_words(facts)]
+
+
+def label_words(facts: StoredResult) -> list[str]:
+    """Return what is known of the part that training covers, and which rows to label."""
+    covered, plan = facts.expect.get("covered"), facts.expect.get("to_label")
+    words = [] if covered is None else [_covered(facts, covered)]
+    if plan is None:
+        return words
+    near, far = (f"within ± {100 * each:g}" for each in plan["within"])
+    unit = "% of it" if plan["relative"] else "points"
+    path = (facts.result.get("files") or {}).get("labels")
+    again = "pass it as labels=" if path is None else f"run again with --labels {path}"
+    return [
+        *words,
+        f"To know the error, label deployment rows: {plan['rows'][0]:,} tell it {near} {unit}, "
+        f"{plan['rows'][1]:,} {far} ({facts.confidence}). {path or 'result.label_these'} has "
+        f"{plan['chosen']:,} of them, drawn at random, each with the number of rows that it stands "
+        f"for. Fill in the column {facts.inputs.get('label')}, and {again}.",
+    ]
+
+
+def _covered(facts: StoredResult, covered: dict[str, Any]) -> str:
+    which = f"the {percent(covered['share'])} of the deployment rows that training covers"
+    if covered["error"] is None:
+        return f"There is no figure for {which} either: too few, or too unlike the training rows."
+    numbers, found = facts.numbers, stored_estimate(covered["error"])
+    rough = ", a rough figure" * (covered["state"] == "flagged")
+    others = "" if facts.actual else " Nothing is known about the others."
+    error = f"{numbers.noun} {numbers.value(found.value)} {numbers.interval(found)}"
+    return f"For {which}: {error}{rough}, without weights.{others}"
 
 
 def _withheld(facts: StoredResult) -> str:

@@ -115,6 +115,13 @@ def verdict_html(verdict: Verdict) -> str:
     return notebook_card(verdict.sentence, body, verdict.findings)
 
 
+def _covered(risk: RiskEstimate) -> dict[str, Any] | None:
+    """Return what is known of the target rows in the source's support, where that is all."""
+    share, part = risk.covered_share, risk.covered or risk
+    error = None if part.estimate is None else part.estimate.to_dict()
+    return None if share is None else {"share": share, "error": error, "state": part.state}
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One weighting in the comparison.
@@ -336,6 +343,7 @@ class Verdict(Record):
                 "constant": None if self.constant is None else self.constant.to_dict(),
                 "worthwhile": self.worthwhile,
                 "withheld": "WB302" if self.overlap == BROKEN else None,
+                "covered": _covered(self.candidate("none").risk),
             },
             "findings": [each.to_dict() for each in self.findings],
         }
