@@ -219,7 +219,7 @@ def test_metrics_of_rows_as_a_whole():
     model = LogisticRegression()
     risk = estimate_risk(model, data.X, data.y, data.X_target, scoring="roc_auc", random_state=0)
     chances = model.fit(data.X, data.y).predict_proba(data.X_target)[:, 1]
-    assert risk.method == "weighted"
+    assert risk.method == "calibrated"
     assert covered(risk, roc_auc_score(data.y_target, chances))
     assert risk.training.low < risk.training.value < risk.training.high
 
@@ -232,7 +232,8 @@ def test_a_weighted_metric_is_scikit_learns():
     )
     weights = np.exp(data.log_ratio)
     chances = model.predict_proba(data.X)[:, 1]
-    assert risk.value == pytest.approx(roc_auc_score(data.y, chances, sample_weight=weights))
+    found = risk.by_method["weighted"].value
+    assert found == pytest.approx(roc_auc_score(data.y, chances, sample_weight=weights))
 
 
 def test_scorers_of_scikit_learn_are_taken_as_they_are():
