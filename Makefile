@@ -13,7 +13,7 @@ MORE  := (more or hypothesis) and $(APART)
 # A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-oldest lint format house docs bench bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
+.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-oldest lint format house docs bench bench-expected bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -96,6 +96,18 @@ bench-natural: $(VENV)-natural/.done ## choice of the weighting on natural shift
 	$(VENV)-natural/bin/python -m benchmarks.natural.peers --tasks $(NATURAL)/tasks --half $(HALF) --out $(NATURAL)
 	$(VENV)-natural/bin/python -m benchmarks.natural.run --tasks $(NATURAL)/tasks --half $(HALF) --out $(NATURAL) \
 	  --methods fixed default paper peers
+
+EXPECTED := benchmarks/results/expected_error
+bench-expected: $(VENV)-natural/.done $(VENV)-nannyml/.done ## expected errors beside actual ones (half an hour); HALF=report only once, at the end
+	$(VENV)-natural/bin/python -m benchmarks.natural.tasks $(NATURAL)/tasks
+	$(VENV)-natural/bin/python -m benchmarks.expected_error.run --tasks $(NATURAL)/tasks --half $(HALF) --out $(EXPECTED) --export
+	$(VENV)-nannyml/bin/python benchmarks/expected_error/run_nannyml.py $(EXPECTED)
+	$(VENV)-natural/bin/python -m benchmarks.expected_error.run --tasks $(NATURAL)/tasks --half $(HALF) --out $(EXPECTED)
+
+$(VENV)-nannyml/.done:
+	$(PYTHON) -m venv $(VENV)-nannyml
+	$(VENV)-nannyml/bin/python -m pip install --quiet --disable-pip-version-check nannyml statsmodels
+	@touch $@
 
 $(VENV)-natural/.done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-natural

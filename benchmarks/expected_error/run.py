@@ -29,7 +29,7 @@ from benchmarks._record import record
 from benchmarks.expected_error import rivals
 from benchmarks.expected_error.cells import KINDS, MODELS, cell
 from benchmarks.expected_error.summary import as_text, summary
-from benchmarks.natural.run import arguments, load
+from benchmarks.natural.run import arguments, load, parts
 from weighbridge import fit_ratio
 from weighbridge.target_risk import estimate_risk
 
@@ -177,9 +177,9 @@ def main():
         for path, kind in product(paths, options.kinds)
         for seed in range(options.seeds or SEEDS[kind])
     ]
+    changes = parts(paths, options)
     done = Parallel(n_jobs=options.jobs)(delayed(finish)(*job, options) for job in jobs)
-    parts = json.loads((options.tasks / "parts.json").read_text())
-    figures = summary(with_nannyml([row for rows in done for row in rows], options.out), parts)
+    figures = summary(with_nannyml([row for rows in done for row in rows], options.out), changes)
     print(as_text(figures))
     record(f"expected_error_{options.half}", figures, folder=options.out)
 
