@@ -322,10 +322,7 @@ class BalanceTable(Record):
         dict
             ``denominator`` and ``rows``; None stands for NaN and infinity.
         """
-        rows = [
-            {field.name: _finite(getattr(row, field.name)) for field in fields(BalanceRow)}
-            for row in self.rows
-        ]
+        rows = [{name: _finite(value) for name, value in vars(row).items()} for row in self.rows]
         return {"denominator": self.denominator, "rows": rows}
 
     def __len__(self) -> int:

@@ -19,15 +19,14 @@ from weighbridge._data import check_count, take_rows
 from weighbridge._findings import Record
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import answer_of
-from weighbridge.diagnostics._domain import small_trees
+from weighbridge.diagnostics._domain import MAX_TREE_COLUMNS, small_trees
 from weighbridge.diagnostics._samples import coded_classes
 from weighbridge.ratios import QuadraticFeatures, TableEncoder, stacked_table
 from weighbridge.weighting import log_mean
 
 # Products of more columns than this are too many coefficients for the rows there usually are.
 MAX_PRODUCTS = 20
-# Trees look at every column at every split, and need rows to split.
-MAX_TREE_COLUMNS = 1000
+# Trees need rows to split.
 MIN_TREE_ROWS = 200
 MIN_CLASS_ROWS = 20
 

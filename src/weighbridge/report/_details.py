@@ -285,7 +285,7 @@ def _use(facts: Facts) -> str:
 
 def _in_memory(facts: Facts) -> bool:
     """Whether the tables were data frames, which are called by the name of their argument."""
-    return all(_file_name(facts.inputs, side) == side for side in ("train", "deploy"))
+    return _files(facts) == ["train", "deploy"]
 
 
 def _load(model: str) -> str:
@@ -302,8 +302,7 @@ def _repeat(facts: Facts) -> str:
     if command == "demo":
         seed = facts.settings.get("seed")
         return "weighbridge demo" + (f" {_option('seed', seed)}" if seed else "")
-    files = [shlex.quote(_file_name(inputs, side)) for side in ("train", "deploy")]
-    parts = ["weighbridge", command, *files]
+    parts = ["weighbridge", command, *map(shlex.quote, _files(facts))]
     if inputs.get("label") is not None:
         parts += ["--label", shlex.quote(str(inputs["label"]))]
     for name in _models(facts):
@@ -329,10 +328,9 @@ def _between_commas(name: str) -> str:
 
 
 def _adapt(facts: Facts) -> str:
-    inputs, models = facts.inputs, _models(facts)
-    files = [_file_name(inputs, side) for side in ("train", "deploy")]
+    files, models = _files(facts), _models(facts)
     lines = [", ".join(files if _in_memory(facts) else map(_quoted, files))]
-    lines.append(f"label={_quoted(str(inputs.get('label')))}")
+    lines.append(f"label={_quoted(str(facts.inputs.get('label')))}")
     if models:
         lines.append(f"model={_quoted(models[0] if len(models) == 1 else models)}")
     # a data frame is called by the name of its argument
@@ -357,8 +355,9 @@ def _given(facts: Facts) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in found if value not in (None, *_USUAL.get(name, ()))]
 
 
-def _file_name(inputs: dict[str, Any], side: str) -> str:
-    return str((inputs.get(side) or {}).get("file") or f"{side}.csv")
+def _files(facts: Facts) -> list[str]:
+    sides = {side: facts.inputs.get(side) or {} for side in ("train", "deploy")}
+    return [str(found.get("file") or f"{side}.csv") for side, found in sides.items()]
 
 
 def _quoted(value: Any) -> str:

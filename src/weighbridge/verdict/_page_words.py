@@ -10,6 +10,7 @@ from typing import Any
 
 from weighbridge._findings import UNKNOWN, Estimate, Numbers, percent, signed
 from weighbridge.verdict._words import (
+    NAMED,
     PROBABLY,
     ROLES,
     are_apart,
@@ -18,9 +19,8 @@ from weighbridge.verdict._words import (
     shift_evidence,
 )
 
-# Differences below this are of no concern, and the features that a sentence names.
+# Differences below this are of no concern.
 _BALANCED = 0.1
-_NAMED = 3
 # AUC of a feature that tells the files apart by itself.
 _TELLING = 0.52
 # Questions as people ask them, and the section that holds the evidence.
@@ -165,7 +165,7 @@ def _without_label(facts: StoredResult) -> dict[str, dict[str, str]]:
         word, features = facts.shift["word"], facts.shift.get("attribution") or []
         moved = [each for each in features if each["alone"] > _TELLING and word != "none"]
         names = [each["name"] for each in sorted(moved, key=lambda each: -each["alone"])]
-        evidence = shift_evidence(stored_estimate(auc), names[:_NAMED])
+        evidence = shift_evidence(stored_estimate(auc), names[:NAMED])
         found["shift"] = {"word": word, "evidence": evidence, "advice": ""}
     if overlap:
         worth, n_rows = overlap["worth_full"], overlap["n_source"]
@@ -308,7 +308,7 @@ def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) ->
 
 
 def _moved(rows: Sequence[Any]) -> str:
-    moved = [row for row in rows[:_NAMED] if abs(row.before) >= _BALANCED]
+    moved = [row for row in rows[:NAMED] if abs(row.before) >= _BALANCED]
     if not moved:
         return "No feature differs by more than a tenth of its standard deviation."
     named = [f"{row.name} ({signed(row.before, 2)})" for row in moved]
