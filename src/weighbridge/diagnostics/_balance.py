@@ -12,11 +12,7 @@ import numpy as np
 from weighbridge._data import check_count, gap_name
 from weighbridge._findings import UNKNOWN, Record, one_line, percent, signed
 from weighbridge.diagnostics._features import paired_sums
-from weighbridge.diagnostics._sums import (
-    FeatureSums,
-    Tally,
-    kind_of_both,
-)
+from weighbridge.diagnostics._sums import FeatureSums, Tally, kind_of_both
 from weighbridge.ratios import FEW_TO_NAME
 
 # Levels beyond the most frequent ones share one row, so that a table does not grow with them; so do
@@ -82,18 +78,7 @@ def _balance_rows(
     if source.plain.missing or target.plain.missing:
         gaps = [[each.there, each.missing] for each in _sides(source, target)]
         found.append((gap_name, "missing", _level_moments(gaps)[1]))
-    return [
-        _row(
-            label,
-            source.name,
-            kind,
-            moments,
-            exponent * (kind == "number"),
-            source.weighted is not None,
-            denominator,
-        )
-        for label, kind, moments in found
-    ]
+    return [_row(source, each, exponent, denominator) for each in found]
 
 
 def _sides(source: FeatureSums, target: FeatureSums) -> list[Tally]:
@@ -119,21 +104,15 @@ def _values_compared(source: FeatureSums, target: FeatureSums) -> tuple[list[_Co
     return [(name, "number", moments)], exponent
 
 
-def _row(
-    name: str,
-    feature: str,
-    kind: str,
-    moments: list[_Moments],
-    exponent: int,
-    is_weighted: bool,
-    denominator: str,
-) -> BalanceRow:
+def _row(sums: FeatureSums, compared: _Compared, exponent: int, denominator: str) -> BalanceRow:
+    name, kind, moments = compared
     (source, plain), (_, plain_target), (weighted, variance), (target, aim) = moments
     deviation = math.sqrt(plain_target if denominator == "target" else (plain + plain_target) / 2)
-    is_number = kind == "number"
+    is_number, is_weighted = kind == "number", sums.weighted is not None
+    exponent *= is_number
     return BalanceRow(
         name=name,
-        feature=feature,
+        feature=sums.name,
         kind=kind,
         mean_source=math.ldexp(source, exponent),
         mean_target=math.ldexp(target, exponent),
@@ -343,10 +322,7 @@ class BalanceTable(Record):
         dict
             ``denominator`` and ``rows``; None stands for NaN and infinity.
         """
-        rows = [
-            {field.name: _finite(getattr(row, field.name)) for field in fields(BalanceRow)}
-            for row in self.rows
-        ]
+        rows = [{name: _finite(value) for name, value in vars(row).items()} for row in self.rows]
         return {"denominator": self.denominator, "rows": rows}
 
     def __len__(self) -> int:

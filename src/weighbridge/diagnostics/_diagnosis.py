@@ -23,12 +23,7 @@ from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
 from weighbridge.diagnostics._findings import find_all, table_findings
 from weighbridge.diagnostics._label_shift import LabelShift, label_shift
-from weighbridge.diagnostics._samples import (
-    RARE_CLASS,
-    Samples,
-    coded_classes,
-    read_samples,
-)
+from weighbridge.diagnostics._samples import RARE_CLASS, Samples, coded_classes, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
@@ -162,7 +157,9 @@ def _label_shift(
     try:
         labels, codes = coded_classes(y, log_ratio.size)
     except ValueError as error:
-        return None, [_labels_not_checked(error)]
+        reason = str(error)
+        said = f"Label shift was not checked: {reason[0].lower()}{reason[1:]}"
+        return None, [Finding("WB117", "note", said, "Everything else needs no labels.")]
     found = label_shift(
         samples.X,
         y,
@@ -172,17 +169,6 @@ def _label_shift(
         random_state=random_state,
     )
     return found, _of_rare_classes(labels, codes)
-
-
-def _labels_not_checked(error: Exception) -> Finding:
-    """Return the finding that labels could not be compared, and why."""
-    reason = str(error)
-    return Finding(
-        "WB117",
-        "note",
-        f"Label shift was not checked: {reason[0].lower()}{reason[1:]}",
-        "Everything else needs no labels.",
-    )
 
 
 def _of_rare_classes(labels: np.ndarray, codes: np.ndarray) -> list[Finding]:

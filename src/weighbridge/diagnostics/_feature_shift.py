@@ -173,7 +173,8 @@ def _compare_levels(source: np.ndarray, target: np.ndarray) -> tuple[float, str,
     counts = counts[:, counts.any(axis=0)]
     shares = counts / counts.sum(axis=1, keepdims=True)
     distance = min(float(np.abs(shares[0] - shares[1]).sum() / 2), 1.0)
-    if counts.shape[1] > 2 and _share_pooled(counts) > MOST_POOLED:
+    n_rare = counts[:, _fewest_expected(counts) < ENOUGH_ROWS].sum()
+    if counts.shape[1] > 2 and n_rare / counts.sum() > MOST_POOLED:
         if counts.sum(axis=0).max() == 1:  # a name, which no other row can have
             return math.nan, "none", 1.0
         return distance, "permutation", _permutation_p_value(counts)
@@ -196,12 +197,6 @@ def _pooled(counts: np.ndarray) -> np.ndarray:
         n_kept -= 1  # the rarest of the others joins them
     n_kept = max(n_kept, 1)
     return np.column_stack([counts[:, :n_kept], counts[:, n_kept:].sum(axis=1)])
-
-
-def _share_pooled(counts: np.ndarray) -> float:
-    """Return the share of the rows whose level is too rare for the chi-squared law."""
-    rare = _fewest_expected(counts) < ENOUGH_ROWS
-    return float(counts[:, rare].sum() / counts.sum())
 
 
 def _permutation_p_value(counts: np.ndarray) -> float:

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 TELLS_APART = 0.95
 # Share of the rows of a sample that the other has as well, from which on it is worth mentioning.
 MOSTLY_SHARED = 0.5
+# Where a feature has no value, by whether source and target have none, and what is done about it.
+_EMPTY = {
+    (True, True): "either sample",
+    (True, False): "any row of the training",
+    (False, True): "any row of the deployment",
+}
+_LEFT_OUT = "There is nothing to compare; it is left out."
+_LEAVE_OUT = "Whether a value is there tells the samples apart; leave the feature out of both."
 
 
 def table_findings(
@@ -31,13 +39,12 @@ def table_findings(
     """Yield the findings about rows and columns."""
     yield from _of_shared_rows(samples)
     telling = {each.name for each in attribution if each.alone > TELLS_APART}
-    empty: dict[str, list[str]] = {"either sample": [], "the training": [], "the deployment": []}
+    empty: dict[tuple[bool, bool], list[str]] = {each: [] for each in _EMPTY}
     constant, keys = [], []
     for feature in features_of(samples.table, samples.codes):
         source, target = (bool(gaps.all()) for gaps in feature.missing())
         if source or target:
-            where = "either sample" if source and target else "the training"
-            empty[where if source else "the deployment"].append(feature.name)
+            empty[source, target].append(feature.name)
         elif _is_constant(feature):
             constant.append(feature.name)
         elif feature.name in telling and _is_key(feature):
@@ -49,7 +56,10 @@ def table_findings(
             f"{in_a_sentence(name)} is different in every row and tells the samples apart.",
             "A running number or a key does not describe the cases: leave it out of both samples.",
         )
-    yield from _of_empty(empty)
+    for where, names in empty.items():
+        if names:
+            said = f"No value in {_EMPTY[where]}: {listed(names)}."
+            yield Finding("WB114", "note", said, _LEFT_OUT if all(where) else _LEAVE_OUT)
     if constant:
         yield Finding(
             "WB115",
@@ -75,24 +85,6 @@ def _of_shared_rows(samples: Samples) -> Iterator[Finding]:
             "Training rows cannot also represent the deployment: remove the shared rows from one "
             "of the samples.",
         )
-
-
-def _of_empty(empty: dict[str, list[str]]) -> Iterator[Finding]:
-    for where, names in empty.items():
-        if names and where == "either sample":
-            yield Finding(
-                "WB114",
-                "note",
-                f"No value in either sample: {listed(names)}.",
-                "There is nothing to compare; it is left out.",
-            )
-        elif names:
-            yield Finding(
-                "WB114",
-                "note",
-                f"No value in any row of {where}: {listed(names)}.",
-                "Whether a value is there tells the samples apart; leave the feature out of both.",
-            )
 
 
 def _is_constant(feature: Feature) -> bool:

@@ -19,90 +19,82 @@ from weighbridge._data import check_count, take_rows
 from weighbridge._findings import Record
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import answer_of
-from weighbridge.diagnostics._domain import small_trees
+from weighbridge.diagnostics._domain import MAX_TREE_COLUMNS, small_trees
 from weighbridge.diagnostics._samples import coded_classes
 from weighbridge.ratios import QuadraticFeatures, TableEncoder, stacked_table
 from weighbridge.weighting import log_mean
 
 # Products of more columns than this are too many coefficients for the rows there usually are.
 MAX_PRODUCTS = 20
-# Trees look at every column at every split, and need rows to split.
-MAX_TREE_COLUMNS = 1000
+# Trees need rows to split.
 MIN_TREE_ROWS = 200
 MIN_CLASS_ROWS = 20
 
 
-class ClassPosterior:
-    """Class probabilities of a table of any kind, by one classifier or by a mixture of three."""
+# A model, and what it sees of a table.
+_Viewed = tuple[Any, Callable[[Any], Any]]
 
-    def __init__(self, stacked: Any, domain: np.ndarray, classifier: Any, cv: int, seed: int):
-        self.stacked, self.domain = stacked, domain
-        self.classifier, self.cv, self.seed = classifier, cv, seed
 
-    def cross_fit(
-        self, rows: np.ndarray, codes: np.ndarray, new: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return held-out probabilities at some rows, the mean of the fold models at others."""
-        folds = min(self.cv, int(np.bincount(codes).min()))
-        splitter = StratifiedKFold(folds, shuffle=True, random_state=self.seed)
-        split = list(splitter.split(np.zeros((rows.size, 1)), codes))
-        with one_thread():
-            fitted = [
-                self._fit_folds(model, view, rows, codes, new, split)
-                for model, view in self._models(rows, codes)
-            ]
-        shares = _mixing_shares([at_rows for at_rows, _ in fitted], codes)
-        held_out = sum(share * at_rows for share, (at_rows, _) in zip(shares, fitted, strict=True))
-        others = sum(share * at_new for share, (_, at_new) in zip(shares, fitted, strict=True))
-        return np.asarray(held_out), np.asarray(others)
-
-    def _fit_folds(
-        self,
-        model: Any,
-        view: Callable[[Any], Any],
-        rows: np.ndarray,
-        codes: np.ndarray,
-        new: np.ndarray,
-        split: list[tuple[np.ndarray, np.ndarray]],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        seen, unseen = (view(take_rows(self.stacked, part)) for part in (rows, new))
-        n_classes = int(codes.max()) + 1
-        held_out, others = np.empty((rows.size, n_classes)), np.zeros((new.size, n_classes))
+def _cross_fit(
+    models: list[_Viewed],
+    stacked: Any,
+    rows: np.ndarray,
+    codes: np.ndarray,
+    new: np.ndarray,
+    cv: int,
+    seed: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return held-out probabilities at some rows, the mean of the fold models at others."""
+    folds = min(cv, int(np.bincount(codes).min()))
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    split = list(splitter.split(np.zeros((rows.size, 1)), codes))
+    n_classes = int(codes.max()) + 1
+    held_out = np.empty((len(models), rows.size, n_classes))
+    others = np.zeros((len(models), new.size, n_classes))
+    for k, (model, view) in enumerate(models):
+        seen, unseen = (view(take_rows(stacked, part)) for part in (rows, new))
         for train, test in split:
             fitted = clone(model).fit(take_rows(seen, train), codes[train])
-            held_out[test] = answer_of(fitted, "predict_proba", take_rows(seen, test))
+            held_out[k, test] = answer_of(fitted, "predict_proba", take_rows(seen, test))
             if new.size:
-                others += answer_of(fitted, "predict_proba", unseen) / len(split)
-        return held_out, others
+                others[k] += answer_of(fitted, "predict_proba", unseen) / folds
+    shares = _mixing_shares(held_out, codes)[:, None, None]
+    return (shares * held_out).sum(axis=0), (shares * others).sum(axis=0)
 
-    def _models(
-        self, rows: np.ndarray, codes: np.ndarray
-    ) -> list[tuple[Any, Callable[[Any], Any]]]:
-        if self.classifier is not None:
-            if not hasattr(self.classifier, "predict_proba"):
-                raise TypeError(
-                    f"Got classifier of type {type(self.classifier).__name__}, which has no "
-                    "predict_proba; wrap it in CalibratedClassifierCV, or leave it out."
-                )
-            return [(self.classifier, lambda table: table)]
-        encoder = TableEncoder().fit(self.stacked, self.domain)
-        models: list[tuple[Any, Callable[[Any], Any]]]
-        models = [(LogisticRegression(max_iter=1000), encoder.numbers)]
-        if sp.issparse(self.stacked):
-            return models
-        if encoder.width <= MAX_PRODUCTS:
-            squares = QuadraticFeatures(encoder).fit(take_rows(self.stacked, rows))
-            models.append((LogisticRegression(C=0.3, max_iter=1000), squares))
-        enough = rows.size >= MIN_TREE_ROWS and np.bincount(codes).min() >= MIN_CLASS_ROWS
-        if self.stacked.shape[1] <= MAX_TREE_COLUMNS and enough:
-            trees = small_trees(
-                encoder.categorical, self.seed, learning_rate=0.05, max_iter=200, patience=10
+
+def _models(
+    classifier: Any,
+    stacked: Any,
+    domain: np.ndarray,
+    rows: np.ndarray,
+    codes: np.ndarray,
+    seed: int,
+) -> list[_Viewed]:
+    """Return the classifier given, or up to three for a table of any kind, as its rows allow."""
+    if classifier is not None:
+        if not hasattr(classifier, "predict_proba"):
+            raise TypeError(
+                f"Got classifier of type {type(classifier).__name__}, which has no "
+                "predict_proba; wrap it in CalibratedClassifierCV, or leave it out."
             )
-            models.append((trees, encoder.for_trees))
+        return [(classifier, lambda table: table)]
+    encoder = TableEncoder().fit(stacked, domain)
+    models: list[_Viewed] = [(LogisticRegression(max_iter=1000), encoder.numbers)]
+    if sp.issparse(stacked):
         return models
+    if encoder.width <= MAX_PRODUCTS:
+        squares = QuadraticFeatures(encoder).fit(take_rows(stacked, rows))
+        models.append((LogisticRegression(C=0.3, max_iter=1000), squares))
+    enough = rows.size >= MIN_TREE_ROWS and np.bincount(codes).min() >= MIN_CLASS_ROWS
+    if stacked.shape[1] <= MAX_TREE_COLUMNS and enough:
+        trees = small_trees(
+            encoder.categorical, seed, learning_rate=0.05, max_iter=200, patience=10
+        )
+        models.append((trees, encoder.for_trees))
+    return models
 
 
-def _mixing_shares(probabilities: list[np.ndarray], codes: np.ndarray) -> np.ndarray:
+def _mixing_shares(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the shares of the mixture that is most likely, by expectation maximisation."""
     rows = np.arange(codes.size)
     likelihood = np.column_stack([p[rows, codes] for p in probabilities])
@@ -292,8 +284,11 @@ def label_shift(
     ratio, ratio_target = (
         np.exp(np.minimum(part - log_scale, 700)) for part in (log_r[rows], log_r_target[target])
     )
-    posterior = ClassPosterior(stacked, domain, classifier, int(cv), int(rng.randint(2**31 - 1)))
-    at_rows, at_target = posterior.cross_fit(rows, codes[rows], n_source + target)
+    seed = int(rng.randint(2**31 - 1))
+    with one_thread():
+        models = _models(classifier, stacked, domain, rows, codes[rows], seed)
+        parts = (rows, codes[rows], n_source + target)
+        at_rows, at_target = _cross_fit(models, stacked, *parts, int(cv), seed)
     if X_target is None:
         return _result(labels, priors, _explained_at_source(at_rows, ratio))
     return _result(labels, priors, _explained_at_both(at_rows, at_target, ratio, ratio_target))

@@ -39,7 +39,7 @@ def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
             "Got y with continuous values, but label shift is checked for classes only; leave the "
             "check out for regression, or pass classes."
         )
-    kinds = {"number" if _is_number(v) else type(v).__name__ for v in y.tolist()}
+    kinds = {"number" if isinstance(v, int | float) else type(v).__name__ for v in y.tolist()}
     if len(kinds) > 1:
         raise ValueError(
             f"Got y with labels of several types ({', '.join(sorted(kinds))}); convert all of them "
@@ -74,10 +74,6 @@ def _as_array(y: Any) -> np.ndarray:
 
 def _is_continuous(y: np.ndarray) -> bool:
     return y.dtype.kind == "f" and bool(np.any(y != np.rint(y)))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, bool | int | float)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -205,26 +205,15 @@ def number_sums(
 ) -> FeatureSums:
     """Sum up numbers in which NaN is a missing value."""
     gaps = np.isnan(values)
-    gappy = bool(gaps.any())
-    if gappy:
-        values = values[~gaps]
+    values = values[~gaps] if gaps.any() else values
     low = float(values.min(initial=math.inf))
     high = float(values.max(initial=-math.inf))
     is_binary = low >= 0 and high <= 1 and bool(((values == 0) | (values == 1)).all())
     exponent = exponent_of(max(abs(low), abs(high))) if values.size else LOWEST
-    near_one = np.ldexp(values, -exponent)
     codes = values.astype(np.intp) if is_binary else None
-
-    def tally(weights: RowWeights | None) -> Tally:
-        there = weights.at(~gaps) if gappy and weights is not None else weights
-        moments = Moments.of(near_one, there)
-        levels = {} if codes is None else _levels(codes, (0, 1), there)
-        return Tally(_exponent(weights), moments.total, _sum(gaps, weights), levels, moments)
-
-    weighted = None if weights is None else tally(weights)
-    return FeatureSums(
-        name, kind, values.size, low, high, is_binary, exponent, tally(None), weighted
-    )
+    tally = partial(_tally, gaps, codes, (0, 1), np.ldexp(values, -exponent))
+    sums = (tally(None), None if weights is None else tally(weights))
+    return FeatureSums(name, kind, values.size, low, high, is_binary, exponent, *sums)
 
 
 def text_sums(
@@ -232,20 +221,25 @@ def text_sums(
 ) -> FeatureSums:
     """Sum up numbers of levels, -1 for a missing value."""
     gaps = codes < 0
-    gappy = bool(gaps.any())
-    if gappy:
-        codes = codes[~gaps]
+    codes = codes[~gaps] if gaps.any() else codes
+    tally = partial(_tally, gaps, codes, levels, None)
+    sums = (tally(None), None if weights is None else tally(weights))
+    return FeatureSums(name, "text", codes.size, math.inf, -math.inf, False, LOWEST, *sums)
 
-    def tally(weights: RowWeights | None) -> Tally:
-        there = weights.at(~gaps) if gappy and weights is not None else weights
-        found = _levels(codes, levels, there)
-        total = float(codes.size) if there is None else there.total
-        return Tally(_exponent(weights), total, _sum(gaps, weights), found, Moments())
 
-    weighted = None if weights is None else tally(weights)
-    return FeatureSums(
-        name, "text", codes.size, math.inf, -math.inf, False, LOWEST, tally(None), weighted
-    )
+def _tally(
+    gaps: np.ndarray,
+    codes: np.ndarray | None,
+    levels: tuple[Any, ...],
+    numbers: np.ndarray | None,
+    weights: RowWeights | None,
+) -> Tally:
+    """Sum up the gaps, and what is there: levels, numbers, or numbers that are levels."""
+    there = weights.at(~gaps) if weights is not None and gaps.any() else weights
+    total = float(gaps.size - gaps.sum()) if there is None else there.total
+    moments = Moments() if numbers is None else Moments.of(numbers, there)
+    found = {} if codes is None else _levels(codes, levels, there)
+    return Tally(_exponent(weights), total, _sum(gaps, weights), found, moments)
 
 
 def _added(first: Tally, second: Tally, factors: list[float]) -> Tally:

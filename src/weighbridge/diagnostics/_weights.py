@@ -9,17 +9,11 @@ from typing import Any
 import numpy as np
 
 from weighbridge import _findings
-from weighbridge._data import (
-    as_floats,
-    check_stretch,
-    refuse_all_zero,
-    refuse_bad,
-    to_numpy,
-)
+from weighbridge._data import as_floats, check_stretch, refuse_all_zero, refuse_bad, to_numpy
 from weighbridge._findings import Record, pareto_threshold, percent
 from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._samples import in_memory, sum_of_stretches
-from weighbridge.diagnostics._sums import WeightSums
+from weighbridge.diagnostics._sums import RowWeights, WeightSums
 
 
 def effective_sample_size(weights: Any) -> float:
@@ -122,7 +116,7 @@ def pareto_k(weights: Any) -> float:
     >>> round(pareto_k(np.exp(0.3 * x)), 1)  # target Exp(0.7): the tail index is 0.3
     0.3
     """
-    return _findings.pareto_k(_near_one(check_weights(weights)))
+    return _findings.pareto_k(RowWeights.of(check_weights(weights)).values)
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,7 +204,7 @@ def summarize_weights(weights: Any) -> WeightSummary:
     >>> summary.rows_for_half, summary.rows_for_ninety
     (803, 3060)
     """
-    weights = _near_one(check_weights(weights))
+    weights = RowWeights.of(check_weights(weights)).values
     carried = np.cumsum(np.sort(weights)[::-1])
     # by the last sum, which rounding may leave a little off the total
     half, ninety = (int(np.searchsorted(carried, s * carried[-1])) + 1 for s in (0.5, 0.9))
@@ -254,11 +248,6 @@ def _sums(weights: Any) -> WeightSums:
 
 def _stretch_sums(stretch: np.ndarray) -> WeightSums:
     return WeightSums.of(check_stretch(stretch))
-
-
-def _near_one(weights: np.ndarray) -> np.ndarray:
-    """Scale by a power of 2, which is exact; squares then neither over- nor underflow."""
-    return np.asarray(np.ldexp(weights, -int(np.frexp(weights.max())[1])))
 
 
 def _count(value: float) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from weighbridge._findings import number, percent
+from weighbridge._findings import UNKNOWN, number, percent
 from weighbridge.pictures import WeightedFeature
 from weighbridge.verdict import candidate_cells, metric_table
 
@@ -18,25 +18,21 @@ if TYPE_CHECKING:
 
 # Rows of a table; the rest are counted.
 MOST_ROWS = 400
-_DASH = "–"
 # Settings that are no options, or written otherwise.
 _NO_OPTIONS = ("model", "models", "criterion", "reason", "jobs")
-# Options are written only where they differ from their defaults: None unless it is here.
-_DEFAULTS: dict[str, Any] = {
-    "task": None,
-    "drop": [],
-    "keep": None,
-    "weight": None,
-    "metric": None,
-    "ratio": "auto",
-    "lam": None,
-    "alpha": None,
-    "confidence": 0.95,
-    "seed": 0,
+# Options in their order, each with the values that are not written: they are taken anyway.
+_USUAL: dict[str, tuple[Any, ...]] = {
+    "task": (),
+    "drop": ([],),
+    "keep": (),
+    "weight": (),
+    "metric": ("error", "rmse", "RMSE"),
+    "ratio": ("auto",),
+    "lam": (),
+    "alpha": (),
+    "confidence": (0.95,),
+    "seed": (0,),
 }
-
-# Metrics that are taken where none is named.
-_USUAL = {"metric": ("error", "rmse", "RMSE")}
 
 
 @dataclass(frozen=True)
@@ -77,11 +73,10 @@ def _candidate_table(facts: Facts) -> DataTable:
     numbers, span = facts.numbers, f"{facts.confidence} interval"
     change = f"change against none{', points' if numbers.is_share else ''}"
     heads = ["weighting", "lam", "alpha", numbers.noun, span, change, span, "effective rows"]
-    known = bool(facts.actual)
-    if known:
+    if facts.actual:
         heads += ["actual error", span, "agrees"]
     rows = [
-        [_name(facts, each), *candidate_cells(each, numbers), *_actual(facts, each, known)]
+        [_name(facts, each), *candidate_cells(each, numbers), *_actual(facts, each)]
         for each in facts.rows
         if not each.get("same_as")
     ]
@@ -96,15 +91,12 @@ def _name(facts: Facts, each: dict[str, Any]) -> str:
     return f"{' = '.join([each['name'], *same])}{literature}{used}"
 
 
-def _actual(facts: Facts, each: dict[str, Any], known: bool) -> list[str]:
-    if not known:
-        return []
-    found = facts.actual.get(each["name"])
-    agrees = facts.agrees(each["name"])
+def _actual(facts: Facts, each: dict[str, Any]) -> list[str]:
+    found, agrees = facts.actual.get(each["name"]), facts.agrees(each["name"])
     if found is None:
-        return [_DASH] * 3
+        return [UNKNOWN] * 3 if facts.actual else []
     shown = [facts.numbers.value(found.value), facts.numbers.span(found)]
-    return [*shown, _DASH if agrees is None else "yes" if agrees else "no"]
+    return [*shown, UNKNOWN if agrees is None else "yes" if agrees else "no"]
 
 
 def _metric_table(facts: Facts) -> DataTable | None:
@@ -137,7 +129,7 @@ def _model_table(facts: Facts) -> DataTable | None:
 
 def _model(facts: Facts, model: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
     used = ", used" if candidate["name"] == model["use"] else ""
-    training = facts.numbers.value(model["training"]) if candidate["name"] == "none" else _DASH
+    training = facts.numbers.value(model["training"]) if candidate["name"] == "none" else UNKNOWN
     return [f"{candidate['name']}{used}", training, *candidate_cells(candidate, facts.numbers)[2:4]]
 
 
@@ -195,7 +187,7 @@ def _column_table(facts: Facts) -> DataTable | None:
         for each in used
     ]
     dropped = [
-        [each["name"], *[_DASH] * 3, f"left out: {each['reason'].rstrip('.')} ({each['code']})"]
+        [each["name"], *[UNKNOWN] * 3, f"left out: {each['reason'].rstrip('.')} ({each['code']})"]
         for each in left_out
     ]
     heads = ["column", "kind", "missing in training", "missing in deployment", "use"]
@@ -227,8 +219,8 @@ def _settings_tables(facts: Facts) -> list[DataTable]:
 
 def _file(found: dict[str, Any]) -> list[str]:
     rows = [found.get("rows"), found.get("sampled", found.get("rows"))]
-    counts = [_DASH if each is None else f"{each:,}" for each in rows]
-    return [str(found.get("file") or _DASH), *counts, str(found.get("sha256") or _DASH)]
+    counts = [UNKNOWN if each is None else f"{each:,}" for each in rows]
+    return [str(found.get("file") or UNKNOWN), *counts, str(found.get("sha256") or UNKNOWN)]
 
 
 def _listed(content: dict[str, Any]) -> list[list[str]]:
@@ -237,7 +229,7 @@ def _listed(content: dict[str, Any]) -> list[list[str]]:
 
 def _value(content: Any) -> str:
     if isinstance(content, list | tuple):
-        return ", ".join(map(_value, content)) or _DASH
+        return ", ".join(map(_value, content)) or UNKNOWN
     if isinstance(content, float):
         return number(content)
     return str(content)
@@ -293,7 +285,7 @@ def _use(facts: Facts) -> str:
 
 def _in_memory(facts: Facts) -> bool:
     """Whether the tables were data frames, which are called by the name of their argument."""
-    return all(_file_name(facts.inputs, side) == side for side in ("train", "deploy"))
+    return _files(facts) == ["train", "deploy"]
 
 
 def _load(model: str) -> str:
@@ -310,8 +302,7 @@ def _repeat(facts: Facts) -> str:
     if command == "demo":
         seed = facts.settings.get("seed")
         return "weighbridge demo" + (f" {_option('seed', seed)}" if seed else "")
-    files = [shlex.quote(_file_name(inputs, side)) for side in ("train", "deploy")]
-    parts = ["weighbridge", command, *files]
+    parts = ["weighbridge", command, *map(shlex.quote, _files(facts))]
     if inputs.get("label") is not None:
         parts += ["--label", shlex.quote(str(inputs["label"]))]
     for name in _models(facts):
@@ -337,15 +328,13 @@ def _between_commas(name: str) -> str:
 
 
 def _adapt(facts: Facts) -> str:
-    inputs, models = facts.inputs, _models(facts)
-    files = [_file_name(inputs, side) for side in ("train", "deploy")]
+    files, models = _files(facts), _models(facts)
     lines = [", ".join(files if _in_memory(facts) else map(_quoted, files))]
-    lines.append(f"label={_quoted(str(inputs.get('label')))}")
+    lines.append(f"label={_quoted(str(facts.inputs.get('label')))}")
     if models:
-        named = [_quoted(each) for each in models]
-        lines.append(f"model={named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}")
+        lines.append(f"model={_quoted(models[0] if len(models) == 1 else models)}")
     # a data frame is called by the name of its argument
-    lines += [f"{n}={n if value == n else _literal(value)}" for n, value in _given(facts)]
+    lines += [f"{n}={n if value == n else _quoted(value)}" for n, value in _given(facts)]
     inside = "".join(f"    {each},\n" for each in lines)
     return (
         f"import weighbridge\n\nresult = weighbridge.adapt(\n{inside})\nresult.model.predict(X_new)"
@@ -361,27 +350,16 @@ def _models(facts: Facts) -> list[str]:
 def _given(facts: Facts) -> list[tuple[str, Any]]:
     """Return the settings that are not defaults, and always the task."""
     settings = {"task": facts.inputs.get("task"), **facts.settings}
-    names = dict.fromkeys([*_DEFAULTS, *settings])
-    found = []
-    for name in names:
-        value = settings.get(name)
-        if name in _NO_OPTIONS or value is None:
-            continue
-        if value not in _USUAL.get(name, (_DEFAULTS.get(name),)):
-            found.append((name, value))
-    return found
+    names = dict.fromkeys([*_USUAL, *settings])
+    found = [(name, settings.get(name)) for name in names if name not in _NO_OPTIONS]
+    return [(name, value) for name, value in found if value not in (None, *_USUAL.get(name, ()))]
 
 
-def _file_name(inputs: dict[str, Any], side: str) -> str:
-    return str((inputs.get(side) or {}).get("file") or f"{side}.csv")
+def _files(facts: Facts) -> list[str]:
+    sides = {side: facts.inputs.get(side) or {} for side in ("train", "deploy")}
+    return [str(found.get("file") or f"{side}.csv") for side, found in sides.items()]
 
 
-def _quoted(value: str) -> str:
-    """Write a string literal; the rules of JSON are Python's here."""
+def _quoted(value: Any) -> str:
+    """Write text, a number or a list of them as a literal; the rules of JSON are Python's here."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
-    return _quoted(value) if isinstance(value, str) else repr(value)

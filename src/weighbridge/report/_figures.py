@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +24,7 @@ from weighbridge._svg import (
     search_path,
     weights,
 )
-from weighbridge.pictures import FeatureDifference, WeightCurves
+from weighbridge.pictures import WeightCurves
 from weighbridge.report._details import DataTable, table
 from weighbridge.report._read import Facts
 from weighbridge.verdict import page_words
@@ -71,46 +72,36 @@ def page_figures(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _sections(facts: Facts) -> list[Section]:
-    """Return the questions of the page in their order; two of them need labels."""
-
-    def advice(*questions: str) -> list[str]:
-        answers = [facts.answers[each]["advice"] for each in questions if each in facts.answers]
-        return [each for each in answers if each]
-
-    words = page_words(facts, facts.balance, facts.shown, facts.pictures.bridge)
-    found = [
-        Section(
-            "shift",
-            "Shift",
-            "Where do the files differ, and does weighting remove it?",
-            words["shift"],
-            advice("shift"),
-            _shift_figures(facts),
-        ),
-        Section(
-            "overlap",
-            "Overlap",
-            "Do a few rows carry everything?",
-            words["overlap"],
-            advice("overlap"),
-            _overlap_figures(facts),
-        ),
-        Section("trust", "Trust", "Can I trust this?", _trust(facts), [], _trust_figures(facts)),
-    ]
-    if not facts.expect:
-        return found
-    expect = Section(
-        "expect",
+# Label and title of each section in their order, and the questions whose advice it repeats.
+_SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "expect": (
         "Expected error",
         "What error should I expect in deployment?",
-        words["expect"],
-        advice("matters", "weighting", "expect"),
-        expect_figures(facts),
-    )
-    drawn = _choice_figures(facts)
-    choice = Section("choice", "Choice", "Why this weighting?", words["choice"], [], drawn)
-    return [expect, *found[:2], choice, *found[2:]]
+        ("matters", "weighting", "expect"),
+    ),
+    "shift": ("Shift", "Where do the files differ, and does weighting remove it?", ("shift",)),
+    "overlap": ("Overlap", "Do a few rows carry everything?", ("overlap",)),
+    "choice": ("Choice", "Why this weighting?", ()),
+    "trust": ("Trust", "Can I trust this?", ()),
+}
+
+
+def _sections(facts: Facts) -> Iterator[Section]:
+    """Yield the questions of the page that have something to say; two of them need labels."""
+    words = page_words(facts, facts.balance, facts.shown, facts.pictures.bridge)
+    words["trust"] = _trust(facts)
+    figures = {
+        "expect": expect_figures,
+        "shift": _shift_figures,
+        "overlap": _overlap_figures,
+        "choice": _choice_figures,
+        "trust": _trust_figures,
+    }
+    for name, (label, title, questions) in _SECTIONS.items():
+        if name in words:
+            answers = [facts.answers[each]["advice"] for each in questions if each in facts.answers]
+            advice = list(filter(None, answers))
+            yield Section(name, label, title, words[name], advice, figures[name](facts))
 
 
 def _trust(facts: Facts) -> list[str]:
@@ -311,20 +302,12 @@ def _figure(id_: str, chart: Chart, caption: str) -> Figure:
 
 def _balance_table(facts: Facts) -> DataTable:
     """Return the differences of means before and after every weighting."""
-    rows = facts.balance
-    names = list(rows[0].after) if rows else []
+    names = list(facts.balance[0].after) if facts.balance else []
     heads = ["feature", "training", "deployment", "before", *(f"after {name}" for name in names)]
-    return table(
-        "Means, and their differences in standard deviations",
-        heads,
-        ([row.name, *_means(row), *_differences(row, names)] for row in rows),
-    )
-
-
-def _means(row: FeatureDifference) -> list[str]:
-    write = percent if row.kind in ("level", "missing") else number
-    return [write(row.mean_source), write(row.mean_target)]
-
-
-def _differences(row: FeatureDifference, names: list[str]) -> list[str]:
-    return [signed(row.before, 2), *(signed(row.after.get(name), 2) for name in names)]
+    rows = []
+    for row in facts.balance:
+        write = percent if row.kind in ("level", "missing") else number
+        differences = [row.before, *(row.after.get(name) for name in names)]
+        means = [write(row.mean_source), write(row.mean_target)]
+        rows.append([row.name, *means, *(signed(each, 2) for each in differences)])
+    return table("Means, and their differences in standard deviations", heads, rows)

@@ -216,27 +216,20 @@ def _policy(script: str) -> str:
 def _content(facts: Facts) -> dict[str, Any]:
     """Return everything the template needs."""
     return {
-        **_top(facts),
-        **page_figures(facts),
-        "n_findings": len(facts.findings),
-        "findings": _findings(facts),
-        "procedure": f"{PROCEDURE[0].upper()}{PROCEDURE[1:]}.",
-        "actual": actual_words(facts) if facts.actual else "",
-        **details(facts),
-    }
-
-
-def _top(facts: Facts) -> dict[str, Any]:
-    dropped = facts.inputs.get("dropped") or []
-    return {
         "sentence": facts.verdict["sentence"],
         "version": facts.result.get("version", ""),
         "date": (facts.result.get("date") or "")[:10],
         "head": _head(facts),
         "cards": cards(facts),
         "dropped": _dropped(facts),
-        "n_more_dropped": max(0, len(dropped) - _NAMED),
+        "n_more_dropped": max(0, len(facts.inputs.get("dropped") or []) - _NAMED),
         "assumption": assumption_words(facts) if facts.expect else "",
+        **page_figures(facts),
+        "n_findings": len(facts.findings),
+        "findings": _findings(facts),
+        "procedure": f"{PROCEDURE[0].upper()}{PROCEDURE[1:]}.",
+        "actual": actual_words(facts) if facts.actual else "",
+        **details(facts),
     }
 
 

@@ -11,11 +11,9 @@ from weighbridge.verdict._page_words import (
     cards,
     expect_words,
     label_words,
-    metric_table,
     page_words,
-    stored_estimate,
 )
-from weighbridge.verdict._verdict import Candidate, Verdict, text_table, verdict_parts
+from weighbridge.verdict._verdict import Candidate, Verdict, metric_table, text_table, verdict_parts
 from weighbridge.verdict._words import PROCEDURE, Actual, Answer
 
 # Public names; the others serve the packages above.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
-from time import perf_counter
+from timeit import repeat
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,7 @@ from weighbridge.target_risk import (
     base_of,
     check_arguments,
 )
-from weighbridge.verdict._candidates import (
-    Journals,
-    candidate_names,
-    make_candidates,
-)
+from weighbridge.verdict._candidates import Journals, candidate_names, make_candidates
 from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
 from weighbridge.verdict._verdict import Verdict
 
@@ -148,17 +144,23 @@ def _check_kinds(estimators: list[Any]) -> None:
 
 
 def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -> None:
-    """Diagnose the samples, and assess every model without weights."""
+    """Diagnose the rows that count, and assess every model without weights."""
+    rows, question = problem.rows, problem.question
     for each in models.values():
-        each.candidates = make_candidates(
-            each.estimator, each.names, problem.question.n_jobs, problem.seed
-        )
+        each.candidates = make_candidates(each.estimator, each.names, question.n_jobs, problem.seed)
         each.finals = problem.fit_finals(each.candidates[:1], stage.step)
     diagnosis: Diagnosis | None = None
     for each in models.values():
-        each.n_parameters = count_parameters(each.finals[0], problem.rows.X.shape[1])
+        each.n_parameters = count_parameters(each.finals[0], rows.X.shape[1])
         if diagnosis is None:
-            diagnosis = _diagnosed(problem, each.base, each.n_parameters)
+            y = rows.y if is_classifier(each.base) else None
+            diagnosis = Diagnosis(
+                problem.ratio,
+                read_samples(rows.X, problem.X_target, y, rows.sample_weight),
+                n_parameters=each.n_parameters,
+                confidence=question.confidence,
+                random_state=problem.random_state,
+            )
             stage.step()
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
         (none,) = _assessed(each, each.candidates[:1], each.finals, problem, stage)
@@ -211,19 +213,6 @@ def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
     return word
 
 
-def _diagnosed(problem: RiskProblem, base: Any, n_parameters: int) -> Diagnosis:
-    """Diagnose the rows that count."""
-    rows = problem.rows
-    y = rows.y if is_classifier(base) else None
-    return Diagnosis(
-        problem.ratio,
-        read_samples(rows.X, problem.X_target, y, rows.sample_weight),
-        n_parameters=n_parameters,
-        confidence=problem.question.confidence,
-        random_state=problem.random_state,
-    )
-
-
 def _check_journal(folder: Any, random_state: Any) -> None:
     """Refuse a file in place of a folder, and a job that the next run could not repeat."""
     if folder is None:
@@ -259,10 +248,10 @@ def _announce_work(models: dict[str, _Model], problem: RiskProblem, stages: Stag
     """Tell what models without a closed form, each with its candidates, have before them."""
     names, n_fits, seconds = [], 0, 0.0
     for name, each in models.items():
-        is_searched = any(map(_is_usual_search, each.others))
-        if not is_searched or has_closed_form(each.base, problem.rows.y):
+        fits = [_n_fits(other) for other in each.others]
+        if max(fits, default=1) == 1 or has_closed_form(each.base, problem.rows.y):
             continue
-        count = (1 + problem.n_folds) * sum(map(_n_fits, each.others))
+        count = (1 + problem.n_folds) * sum(fits)
         names.append(name)
         n_fits += count
         seconds += count * _seconds_of_a_fit(each.base, problem)
@@ -272,22 +261,14 @@ def _announce_work(models: dict[str, _Model], problem: RiskProblem, stages: Stag
 
 def _seconds_of_a_fit(base: Any, problem: RiskProblem) -> float:
     """Return how long one more fit takes; the first of two may also wait for its libraries."""
-    found = []
-    for _ in range(2):
-        started = perf_counter()
-        clone(base).fit(problem.rows.X, problem.rows.y)
-        found.append(perf_counter() - started)
-    return min(found)
-
-
-def _is_usual_search(candidate: Any) -> bool:
-    """Return whether a candidate is searched for with parts whose number of fits is known."""
-    is_search = isinstance(candidate, ImportanceWeightedCV)
-    return is_search and candidate.criterion is None and candidate.search is None
+    X, y = problem.rows.X, problem.rows.y
+    return min(repeat(lambda: clone(base).fit(X, y), number=1, repeat=2))
 
 
 def _n_fits(candidate: Any) -> int:
-    if _is_usual_search(candidate):
+    """Return the fits of one search with the usual parts, whose number is known; else 1."""
+    is_search = isinstance(candidate, ImportanceWeightedCV)
+    if is_search and candidate.criterion is None and candidate.search is None:
         return len(Handful().points()) * int(CrossValidation().cv)
     return 1
 

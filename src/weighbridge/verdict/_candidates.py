@@ -16,12 +16,7 @@ from weighbridge._estimators import (
     ImportanceWeightedCV,
     WeightedEstimator,
 )
-from weighbridge.criteria import (
-    MANY_ROWS,
-    Normal,
-    closed_form_family,
-    has_closed_form,
-)
+from weighbridge.criteria import MANY_ROWS, Normal, closed_form_family, has_closed_form
 from weighbridge.target_risk import Assessed, base_of
 
 # shown as: literature name
@@ -111,7 +106,8 @@ class Journals:
     def _with_journal(self, candidate: ImportanceWeightedCV, name: str) -> Any:
         assert self.folder is not None
         self.folder.mkdir(parents=True, exist_ok=True)
-        options: dict[str, Any] = {"journal": self.folder / f"{_file_name(name)}.jsonl"}
+        file = re.sub(r"[^A-Za-z0-9_.-]", "-", name)
+        options: dict[str, Any] = {"journal": self.folder / f"{file}.jsonl"}
         if not isinstance(candidate.random_state, Integral):
             options["random_state"] = self.seed
         return type(candidate)(**(candidate.get_params(deep=False) | options))
@@ -129,7 +125,3 @@ def _is_quick(candidate: ImportanceWeightedCV, n_parameters: int, y: np.ndarray)
     usual = candidate.criterion is None and candidate.search is None
     together = y.size < MANY_ROWS or isinstance(closed_form_family(base), Normal)
     return usual and has_closed_form(base, y) and together and n_parameters <= MOST_COLUMNS
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from weighbridge._findings import Estimate, Numbers, percent, signed
+from weighbridge._findings import UNKNOWN, Estimate, Numbers, percent, signed
 from weighbridge.verdict._words import (
+    NAMED,
     PROBABLY,
     ROLES,
     are_apart,
@@ -18,10 +19,8 @@ from weighbridge.verdict._words import (
     shift_evidence,
 )
 
-DASH = "–"
-# Differences below this are of no concern, and the features that a sentence names.
+# Differences below this are of no concern.
 _BALANCED = 0.1
-_NAMED = 3
 # AUC of a feature that tells the files apart by itself.
 _TELLING = 0.52
 # Questions as people ask them, and the section that holds the evidence.
@@ -59,53 +58,31 @@ class StoredResult:
         constant = self.expect.get("constant")
         # the comparison: what was tried, and a guess that looks at no feature
         self.rows = [*self.candidates, *([constant] if constant else [])]
-
-    @property
-    def used(self) -> dict[str, Any] | None:
-        """The candidate of the model that was kept."""
-        return self.candidate(self.use)
+        # the candidate of the model that was kept
+        self.used = self.candidate(self.use)
+        # what the tuned model is an average of: lam, alpha and share of each part
+        self.mixture: list[list[float]] = (self.candidate("tuned") or {}).get("mixture") or []
+        # no figure is given where the files hardly overlap
+        self.is_withheld = bool(self.expect.get("withheld"))
+        confidence = self.expect.get("confidence", self.settings.get("confidence", 0.95))
+        self.confidence = f"{100 * confidence:g} %"
+        # the actual errors, where labels of the deployment are known
+        actual = self.expect.get("actual") or {}
+        self.actual = {name: stored_estimate(each) for name, each in actual.items()}
 
     def is_none(self, name: str) -> bool:
         """Whether a weighting turned out to be none at all."""
         candidate = self.candidate(name) or {}
         return candidate.get("lam") == 0 and len(candidate.get("mixture") or []) < 2
 
-    @property
-    def is_withheld(self) -> bool:
-        """Whether no figure is given because the files hardly overlap."""
-        return bool(self.expect.get("withheld"))
-
     @cached_property
     def numbers(self) -> Numbers:
         """How errors and changes are written; only where something was expected."""
         return numbers_of(self.expect)
 
-    @cached_property
-    def actual(self) -> dict[str, Estimate]:
-        """The actual errors, where labels of the deployment are known."""
-        found = self.expect.get("actual") or {}
-        return {name: stored_estimate(each) for name, each in found.items()}
-
-    @property
-    def confidence(self) -> str:
-        """The confidence of the intervals."""
-        value = self.expect.get("confidence", self.settings.get("confidence", 0.95))
-        return f"{100 * value:g} %"
-
-    @property
-    def moved(self) -> list[dict[str, Any]]:
-        """The features that tell the files apart by themselves, the most telling first."""
-        telling = [each for each in self.shift.get("attribution") or [] if each["alone"] > _TELLING]
-        return sorted(telling, key=lambda each: -each["alone"])[:_NAMED]
-
     def candidate(self, name: str | None) -> dict[str, Any] | None:
         """Return a candidate by name."""
         return next((each for each in self.rows if each["name"] == name), None)
-
-    @property
-    def mixture(self) -> list[list[float]]:
-        """What the tuned model is an average of: lam, alpha and share of each part."""
-        return (self.candidate("tuned") or {}).get("mixture") or []
 
     def finding(self, code: str) -> dict[str, Any] | None:
         """Return the first finding of a code."""
@@ -124,29 +101,6 @@ def stored_estimate(numbers: dict[str, float]) -> Estimate:
     return Estimate(numbers["value"], math.nan, numbers["low"], numbers["high"])
 
 
-def metric_table(expect: dict[str, Any], used: dict[str, str]) -> list[list[str]]:
-    """Return heads and rows of the metrics; none where the verdict has said it all."""
-    metrics = expect.get("metrics") or []
-    if all(each["measure"] == expect["measure"] for each in metrics):
-        return []
-    found = [(metric, each) for metric in metrics for each in metric["candidates"]]
-    heads = ["metric", "weighting", "training", "expected", f"{100 * expect['confidence']:g} %"]
-    known = any(each["actual"] is not None for _, each in found)
-    rows = [[*heads, "actual"] if known else heads]
-    for metric, each in found:
-        losses = [c["expected"] and stored_estimate(c["expected"]) for c in metric["candidates"]]
-        numbers = Numbers(metric["measure"], metric["candidates"][0]["training"], losses)
-        name = each["name"] + used.get(each["name"], "")
-        row = [metric["measure"], name, numbers.value(each["training"]), "withheld", ""]
-        if each["expected"] is not None:
-            expected = stored_estimate(each["expected"])
-            rough = ", rough" if each["state"] == "flagged" else ""
-            row[3:] = [numbers.value(expected.value), numbers.span(expected) + rough]
-        shown = "" if each["actual"] is None else numbers.value(each["actual"])
-        rows.append([*row, shown] if known else row)
-    return rows
-
-
 def numbers_of(expect: dict[str, Any]) -> Numbers:
     """Return how errors and changes of a comparison are written."""
     losses, changes = (
@@ -159,23 +113,20 @@ def numbers_of(expect: dict[str, Any]) -> Numbers:
 
 def candidate_cells(candidate: dict[str, Any], numbers: Numbers) -> list[str]:
     """Return a row of the comparison behind its name: weighting, loss, change, effective rows."""
-    mixed, lam, alpha = (
-        len(candidate.get("mixture") or []) > 1,
-        candidate["lam"],
-        candidate["alpha"],
-    )
-    own = DASH if candidate["name"] == "constant" else candidate["literature"].partition("(")[0]
+    lam, alpha = candidate["lam"], candidate["alpha"]
+    mixed = len(candidate.get("mixture") or []) > 1
+    own = UNKNOWN if candidate["name"] == "constant" else candidate["literature"].partition("(")[0]
     error, change = (
         candidate[part] and stored_estimate(candidate[part]) for part in ("error", "change")
     )
     return [
         "mix" if mixed else own if lam is None else f"{lam:.2f}",
-        DASH if mixed or alpha is None else f"{alpha:.2f}",
+        UNKNOWN if mixed or alpha is None else f"{alpha:.2f}",
         "withheld" if error is None else numbers.value(error.value),
-        DASH if error is None else numbers.span(error),
-        DASH if change is None else numbers.change(change.value),
-        DASH if change is None else numbers.change_span(change),
-        DASH if candidate["worth"] is None else f"{candidate['worth']:,.0f}",
+        UNKNOWN if error is None else numbers.span(error),
+        UNKNOWN if change is None else numbers.change(change.value),
+        UNKNOWN if change is None else numbers.change_span(change),
+        UNKNOWN if candidate["worth"] is None else f"{candidate['worth']:,.0f}",
     ]
 
 
@@ -211,9 +162,10 @@ def _without_label(facts: StoredResult) -> dict[str, dict[str, str]]:
     """Return the two answers of a diagnosis, which stores words and numbers only."""
     found, auc, overlap = {}, facts.shift.get("auc"), facts.overlap
     if auc is not None:
-        word = facts.shift["word"]
-        moved = [] if word == "none" else [each["name"] for each in facts.moved]
-        evidence = shift_evidence(stored_estimate(auc), moved)
+        word, features = facts.shift["word"], facts.shift.get("attribution") or []
+        moved = [each for each in features if each["alone"] > _TELLING and word != "none"]
+        names = [each["name"] for each in sorted(moved, key=lambda each: -each["alone"])]
+        evidence = shift_evidence(stored_estimate(auc), names[:NAMED])
         found["shift"] = {"word": word, "evidence": evidence, "advice": ""}
     if overlap:
         worth, n_rows = overlap["worth_full"], overlap["n_source"]
@@ -234,17 +186,31 @@ def page_words(
 
 def expect_words(facts: StoredResult) -> list[str]:
     """Return what error to expect, and what weighting changes."""
-    if facts.is_withheld or facts.used is None or facts.used["error"] is None:
-        return [_withheld(facts), *label_words(facts)]
+    used, numbers = facts.used, facts.numbers
+    training = f"an {numbers.loss} of {numbers.value(facts.expect['training'])}"
+    if facts.is_withheld or used is None or used["error"] is None:
+        return [
+            "No error is given for deployment: too few training rows are like the deployment rows "
+            f"for a figure to mean anything ({facts.expect.get('withheld') or 'WB302'}). In "
+            f"training the unweighted model has {training}; do not carry it over.",
+            *label_words(facts),
+        ]
     if facts.shift.get("word") == "none":
         return [
             "No shift was found, so the error in training is the best forecast: "
-            f"{_training(facts)} with the unweighted model. Nothing needs to be weighted.",
+            f"{training} with the unweighted model. Nothing needs to be weighted.",
             *_said(facts, "WB505"),
         ]
-    rough = ["These are rough figures."] if facts.used.get("state") == "flagged" else []
-    found = _said(facts, "WB505") + _said(facts, "WB501")
-    return [_expected(facts) + _changed(facts), *rough, *found, *label_words(facts)]
+    found = stored_estimate(used["error"])
+    start = "Without weights" if facts.use == "none" else f"With the {facts.use} weighting"
+    expected = (
+        f"{start} the {numbers.noun} in deployment is {numbers.value(found.value)}; the "
+        f"{facts.confidence} interval runs from {numbers.value(found.low)} to "
+        f"{numbers.value(found.high)}. {_changed(facts)}"
+    )
+    rough = ["These are rough figures."] if used.get("state") == "flagged" else []
+    said = _said(facts, "WB505") + _said(facts, "WB501")
+    return [expected, *rough, *said, *label_words(facts)]
 
 
 def label_words(facts: StoredResult) -> list[str]:
@@ -275,31 +241,6 @@ def _covered(facts: StoredResult, covered: dict[str, Any]) -> str:
     others = "" if facts.actual else " Nothing is known about the others."
     error = f"{numbers.noun} {numbers.value(found.value)} {numbers.interval(found)}"
     return f"For {which}: {error}{rough}, without weights.{others}"
-
-
-def _withheld(facts: StoredResult) -> str:
-    code = facts.expect.get("withheld") or "WB302"
-    return (
-        "No error is given for deployment: too few training rows are like the deployment rows "
-        f"for a figure to mean anything ({code}). In training the unweighted model has "
-        f"{_training(facts)}; do not carry it over."
-    )
-
-
-def _training(facts: StoredResult) -> str:
-    return f"an {facts.numbers.loss} of {facts.numbers.value(facts.expect['training'])}"
-
-
-def _expected(facts: StoredResult) -> str:
-    used, numbers = facts.used, facts.numbers
-    assert used is not None
-    found = stored_estimate(used["error"])
-    start = "Without weights" if facts.use == "none" else f"With the {facts.use} weighting"
-    return (
-        f"{start} the {numbers.noun} in deployment is "
-        f"{numbers.value(found.value)}; the {facts.confidence} interval runs from "
-        f"{numbers.value(found.low)} to {numbers.value(found.high)}. "
-    )
 
 
 def _changed(facts: StoredResult) -> str:
@@ -367,7 +308,7 @@ def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) ->
 
 
 def _moved(rows: Sequence[Any]) -> str:
-    moved = [row for row in rows[:_NAMED] if abs(row.before) >= _BALANCED]
+    moved = [row for row in rows[:NAMED] if abs(row.before) >= _BALANCED]
     if not moved:
         return "No feature differs by more than a tenth of its standard deviation."
     named = [f"{row.name} ({signed(row.before, 2)})" for row in moved]

@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
-from weighbridge.verdict._page_words import candidate_cells, numbers_of
+from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_estimate
 from weighbridge.verdict._words import PROCEDURE, assumption
 
 if TYPE_CHECKING:
@@ -54,19 +54,6 @@ def _answer_parts(answer: Answer, width: int) -> AnswerParts:
     )
 
 
-def verdict_text(verdict: Verdict) -> str:
-    """Return the verdict in at most 80 columns: sentence, answers, candidates, findings."""
-    parts = verdict_parts(verdict)
-    answers = "\n".join(f"{each.before}{each.word}{each.after}" for each in parts.answers)
-    findings = [
-        fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
-        for finding in verdict.findings
-    ]
-    sentence = fill(parts.sentence, 80)
-    blocks = [sentence, answers, *([parts.comparison] if parts.comparison else []), *findings]
-    return "\n\n".join(blocks)
-
-
 def _table(verdict: Verdict) -> list[str]:
     numbers, mark, share = verdict.numbers, {verdict.use: " *"}, f"{100 * verdict.confidence:g} %"
     heads = ("weighting", "lam", "alpha", verdict.measure, share, "change", share, "eff. rows")
@@ -101,18 +88,27 @@ def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def verdict_html(verdict: Verdict) -> str:
-    """Return a small piece of HTML without script: the sentence, five answers, the comparison."""
-    cards = "".join(
-        f"<tr><th style='text-align:left'>{escape(each.question.capitalize())}</th>"
-        f"<td><b>{escape(each.word)}</b></td><td style='text-align:left'>{escape(each.evidence)}"
-        f"<br><i>{escape(each.advice)}</i></td></tr>"
-        for each in verdict.answers
-    )
-    parts = verdict_parts(verdict)
-    assumed = f"<p>Assumed: {escape(parts.answers[-1].after)}.</p>"
-    body = f"<table>{cards}</table>{assumed}<pre>{escape(parts.comparison)}</pre>"
-    return notebook_card(verdict.sentence, body, verdict.findings)
+def metric_table(expect: dict[str, Any], used: dict[str, str]) -> list[list[str]]:
+    """Return heads and rows of the metrics; none where the verdict has said it all."""
+    metrics = expect.get("metrics") or []
+    if all(each["measure"] == expect["measure"] for each in metrics):
+        return []
+    found = [(metric, each) for metric in metrics for each in metric["candidates"]]
+    heads = ["metric", "weighting", "training", "expected", f"{100 * expect['confidence']:g} %"]
+    known = any(each["actual"] is not None for _, each in found)
+    rows = [[*heads, "actual"] if known else heads]
+    for metric, each in found:
+        losses = [c["expected"] and stored_estimate(c["expected"]) for c in metric["candidates"]]
+        numbers = Numbers(metric["measure"], metric["candidates"][0]["training"], losses)
+        name = each["name"] + used.get(each["name"], "")
+        row = [metric["measure"], name, numbers.value(each["training"]), "withheld", ""]
+        if each["expected"] is not None:
+            expected = stored_estimate(each["expected"])
+            rough = ", rough" if each["state"] == "flagged" else ""
+            row[3:] = [numbers.value(expected.value), numbers.span(expected) + rough]
+        shown = "" if each["actual"] is None else numbers.value(each["actual"])
+        rows.append([*row, shown] if known else row)
+    return rows
 
 
 def _covered(risk: RiskEstimate) -> dict[str, Any] | None:
@@ -356,7 +352,24 @@ class Verdict(Record):
         }
 
     def __str__(self) -> str:
-        return verdict_text(self)
+        parts = verdict_parts(self)
+        answers = "\n".join(f"{each.before}{each.word}{each.after}" for each in parts.answers)
+        findings = [
+            fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
+            for finding in self.findings
+        ]
+        comparison = [parts.comparison] if parts.comparison else []
+        return "\n\n".join([fill(self.sentence, 80), answers, *comparison, *findings])
 
     def _repr_html_(self) -> str:
-        return verdict_html(self)
+        cards = "".join(
+            f"<tr><th style='text-align:left'>{escape(each.question.capitalize())}</th>"
+            f"<td><b>{escape(each.word)}</b></td>"
+            f"<td style='text-align:left'>{escape(each.evidence)}"
+            f"<br><i>{escape(each.advice)}</i></td></tr>"
+            for each in self.answers
+        )
+        parts = verdict_parts(self)
+        assumed = f"<p>Assumed: {escape(parts.answers[-1].after)}.</p>"
+        body = f"<table>{cards}</table>{assumed}<pre>{escape(parts.comparison)}</pre>"
+        return notebook_card(self.sentence, body, self.findings)

@@ -66,7 +66,7 @@ ROLES = {
     ("weighting", "no gain"): "caution",
 }
 # Features named in the answer, and what refers to the answer that says why nothing is estimated.
-_MOVED = 3
+NAMED = 3
 WITHHELD = "withheld: see the overlap (WB302)"
 _KEEP = "Keep the unweighted model."
 _CONSTANT = "No better than a constant guess"
@@ -191,7 +191,7 @@ class Judgement:
             value = f"{numbers.value(truth.value)} {numbers.interval(truth)}"
         found = f"{loss} {value}{beside}"
         if self.overlap == BROKEN:
-            known = f"actual {numbers.loss} {value}" if self.actual else "no estimate"
+            known = f"{loss} {value}" if self.actual else "no estimate"
             return f"The files hardly overlap: {known} for deployment"
         if self.is_refuted(risks):
             rough = self.is_rough(risks)
@@ -301,7 +301,7 @@ def _answer(question: str, word: str, evidence: str, advice: str, role: str = ""
 
 
 def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
-    moved = report.moved[:_MOVED]
+    moved = report.moved[:NAMED]
     if judgement.shift == "none":
         advice = "Nothing needs to be done; look again when new rows come."
         if report.too_few:
