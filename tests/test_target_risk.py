@@ -530,3 +530,31 @@ def test_more_that_is_refused():
     refused("beyond 1e[+]70", y=1e60 * np.arange(100.0))
     unweighted = make_scorer(lambda y, p: 0.0)
     refused("takes no sample_weight", TypeError, scoring=unweighted)
+
+
+@pytest.mark.more
+def test_more_rows_do_not_make_a_worse_answer():
+    """A few rows that carry much weight, and an estimated ratio: the interval only gets shorter."""
+    model = FrozenEstimator(LogisticRegression().fit(*_skewed(4000, seed=9)[:2]))
+    lengths, errors = [], []
+    for n in (1000, 5000, 25_000):
+        X, y, X_target, y_target = _skewed(n)
+        risk = estimate_risk(model, X, y, X_target, random_state=0)
+        actual = np.mean(model.predict(X_target) != y_target)
+        assert covered(risk, actual)
+        lengths.append(risk.interval[1] - risk.interval[0])
+        errors.append(abs(risk.value - actual))
+    assert lengths[0] > lengths[1] > lengths[2]
+    assert errors[2] < 0.02
+
+
+def _skewed(n, seed=0):
+    """Rows with long tails; in the target they are longer on one side."""
+    rng = np.random.default_rng(seed)
+    X, X_target = (rng.standard_t(5, size=(n, 5)) for _ in range(2))
+    X_target[:, 0] += rng.exponential(0.7, size=n)
+    y, y_target = (
+        (each[:, 0] - 0.3 * each[:, 0] ** 2 + each[:, 1] + rng.logistic(size=n) > 0).astype(int)
+        for each in (X, X_target)
+    )
+    return X, y, X_target, y_target
