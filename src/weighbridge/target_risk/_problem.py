@@ -31,7 +31,6 @@ from weighbridge.ratios import (
 )
 from weighbridge.target_risk._held_out import (
     HeldOut,
-    OuterRows,
     Procedure,
     Response,
     Step,
@@ -169,18 +168,9 @@ class RiskProblem:
             self.features, self.rows.X, self.X_target, self.log_ratio, self.log_ratio_target
         )
 
-    @cached_property
-    def outer(self) -> OuterRows:
-        """The rows with their folds."""
-        rows = self.rows
-        return OuterRows(
-            rows.X, rows.y, self.X_target, rows.sample_weight, self.fold, self.ratio, self.log_ratio
-        )
-
     def fit_finals(self, estimators: Sequence[Any], step: Step | None = None) -> list[Any]:
         """Fit procedures to all rows; one that has no fitted ratio gets this one."""
-        ready = [self._ready(each) for each in estimators]
-        finals = fit_finals(ready, self.outer, n_jobs=self.question.n_jobs, step=step or _nothing)
+        finals = fit_finals([self._ready(each) for each in estimators], self, step or _nothing)
         refuse_text(finals[0], self.rows.X, self.ratio)
         return finals
 
@@ -193,11 +183,10 @@ class RiskProblem:
         step: Step | None = None,
     ) -> list[Procedure]:
         """Fit procedures without each fold, and to all rows if that is not done yet."""
-        options: dict[str, Any] = {"n_jobs": self.question.n_jobs, "step": step or _nothing}
         ready = [self._ready(each) for each in estimators]
         if finals is None:
             finals = self.fit_finals(estimators, step)
-        return held_out(ready, finals, self.outer, responses=responses, **options)
+        return held_out(ready, finals, self, responses, step or _nothing)
 
     def _ready(self, estimator: Any) -> Any:
         if isinstance(estimator, FrozenEstimator):
