@@ -193,10 +193,8 @@ class PlausibleLabels:
     ):
         self.n_classes = n_classes
         if n_classes is not None:
-            indicators = np.eye(n_classes)[codes]
-            chances = smooth(features, X, X_target, indicators, weights, fold)
-            self.source = _chances(chances.at_source)
-            self.target = _chances(chances.at_target)
+            smoothed = smooth(features, X, X_target, np.eye(n_classes)[codes], weights, fold)
+            self.source, self.target = map(_chances, smoothed)
             return
         # near 1 in size, so that squares neither over- nor underflow
         unit = float(np.abs(codes - codes.mean()).max()) or 1.0
@@ -206,9 +204,7 @@ class PlausibleLabels:
         typical = float(np.average(squares[:, 0], weights=weights))
         variance = smooth(features, X, X_target, squares, weights, fold)
         floor = max(0.05 * typical, np.finfo(float).tiny)
-        scale, scale_target = (
-            np.sqrt(np.maximum(part, floor)) for part in (variance.at_source, variance.at_target)
-        )
+        scale, scale_target = (np.sqrt(np.maximum(part, floor)) for part in variance)
         residuals = (y - mean.at_source[:, 0]) / scale[:, 0]
         self.residuals = _weighted_quantiles(residuals, weights, _QUANTILES)
         # counts and other amounts stay what they are
