@@ -282,10 +282,12 @@ def test_wide_tables_are_projected():
 
 def labels_of(data, codes, n_classes):
     features = Features(data.X, data.X_target)
-    fold = np.arange(codes.size) % 5
-    return PlausibleLabels(
-        features, data.X, data.X_target, codes, n_classes, np.ones(codes.size), fold
-    )
+    weights, fold = np.ones(codes.size), np.arange(codes.size) % 5
+
+    def smoothed(values):
+        return smooth(features, data.X, data.X_target, values, weights, fold)
+
+    return PlausibleLabels(smoothed, codes, n_classes, weights)
 
 
 def test_squared_loss_expected_of_numbers_is_bias_and_variance():

@@ -38,7 +38,7 @@ from weighbridge.target_risk._held_out import (
     held_out,
 )
 from weighbridge.target_risk._influence import BRIDGED, Losses, RatioInfluence
-from weighbridge.target_risk._labels import Features, PlausibleLabels, smooth
+from weighbridge.target_risk._labels import Features, PlausibleLabels, Smoothed, smooth
 from weighbridge.target_risk._question import Question
 
 
@@ -149,15 +149,7 @@ class RiskProblem:
     def labels(self) -> PlausibleLabels:
         """The model of the labels."""
         n_classes = None if self.rows.classes is None else self.rows.classes.size
-        return PlausibleLabels(
-            self.features,
-            self.rows.X,
-            self.X_target,
-            self.rows.codes,
-            n_classes,
-            self.rows.validation,
-            self.fold,
-        )
+        return PlausibleLabels(self.smooth, self.rows.codes, n_classes, self.rows.validation)
 
     @cached_property
     def ratio_influence(self) -> RatioInfluence | None:
@@ -213,7 +205,8 @@ class RiskProblem:
         ]
         at_target = np.mean(targets, axis=0)
         if self.rows.classes is None:
-            forecasts = [self._smoothed(found)]
+            smoothed = self.smooth(found[:, None])
+            forecasts = [(smoothed.at_source[:, 0], smoothed.at_target[:, 0])]
         else:
             forecasts = [(expected, at_target)]
         if chances is not None:
@@ -229,11 +222,10 @@ class RiskProblem:
             tuple(forecasts),
         )
 
-    def _smoothed(self, losses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return losses by the features of their rows, held out, and at the target."""
+    def smooth(self, values: FloatArray) -> Smoothed:
+        """Return values of the source rows by their features, held out, and at the target."""
         X, weights = self.rows.X, self.rows.validation
-        smoothed = smooth(self.features, X, self.X_target, losses[:, None], weights, self.fold)
-        return smoothed.at_source[:, 0], smoothed.at_target[:, 0]
+        return smooth(self.features, X, self.X_target, values, weights, self.fold)
 
 
 def _fold_of_rows(y: np.ndarray, splitter: Any) -> npt.NDArray[np.intp]:
