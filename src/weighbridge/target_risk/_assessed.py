@@ -25,7 +25,7 @@ from weighbridge._findings import (
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import RowLoss, respond
 from weighbridge.ratios import outside_support
-from weighbridge.target_risk._held_out import HeldOut, Procedure
+from weighbridge.target_risk._held_out import HeldOut, Procedure, held_out
 from weighbridge.target_risk._influence import Influence, calibrated, doubly_robust, weighted_mean
 from weighbridge.target_risk._question import CALIBRATED, DOUBLY_ROBUST, WEIGHTED, Measure
 from weighbridge.target_risk._risk_estimate import FLAGGED, GOOD, WITHHELD, RiskEstimate
@@ -83,7 +83,9 @@ def assess_procedures(
     further = problem.question.metrics_of(estimators[0]).values()
     responses = [_responses(each, (measure, *further), problem) for each in estimators]
     with one_thread():
-        found = problem.held_out(estimators, responses, finals=finals, step=step)
+        finals = finals or problem.fit_finals(estimators, step)
+        ready = [problem.ready(each) for each in estimators]
+        found = held_out(ready, finals, problem, responses, step)
         assessed = _measured(found, problem, measure, overlap)
         if overlap.word == BROKEN and measure.row_loss is not None:
             assessed = [

@@ -110,7 +110,7 @@ class Procedure(NamedTuple):
     final: Any
 
 
-def fit_finals(estimators: list[Any], problem: RiskProblem, step: Step) -> list[Any]:
+def fit_finals(estimators: list[Any], problem: RiskProblem, step: Step | None) -> list[Any]:
     """Fit a copy of each estimator to all rows; a frozen one is taken as it is."""
     rows, finals = problem.rows, list(estimators)
     fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
@@ -118,7 +118,8 @@ def fit_finals(estimators: list[Any], problem: RiskProblem, step: Step) -> list[
     jobs = Parallel(n_jobs=problem.question.n_jobs, return_as="generator")
     for j, model in zip(fresh, jobs(tasks), strict=True):
         finals[j] = model
-        step()
+        if step is not None:
+            step()
     return finals
 
 
@@ -127,7 +128,7 @@ def held_out(
     finals: list[Any],
     problem: RiskProblem,
     responses: list[dict[str, Response]],
-    step: Step,
+    step: Step | None,
 ) -> list[Procedure]:
     """Fit copies of the estimators without each fold; let them, and the final ones, respond."""
     fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
@@ -136,7 +137,8 @@ def held_out(
     jobs = Parallel(n_jobs=problem.question.n_jobs, return_as="generator")
     for number, found in enumerate(jobs(tasks)):
         said[fresh[number % len(fresh)]].append(found)
-        step()
+        if step is not None:
+            step()
     return [
         Procedure(_put_together(final, asked, said.get(j), problem), final)
         for j, (final, asked) in enumerate(zip(finals, responses, strict=True))

@@ -29,14 +29,7 @@ from weighbridge.ratios import (
     source_log_ratio,
     target_like_source,
 )
-from weighbridge.target_risk._held_out import (
-    HeldOut,
-    Procedure,
-    Response,
-    Step,
-    fit_finals,
-    held_out,
-)
+from weighbridge.target_risk._held_out import HeldOut, Step, fit_finals
 from weighbridge.target_risk._influence import BRIDGED, Losses, RatioInfluence
 from weighbridge.target_risk._labels import Features, PlausibleLabels, Smoothed, smooth
 from weighbridge.target_risk._question import Question
@@ -162,25 +155,12 @@ class RiskProblem:
 
     def fit_finals(self, estimators: Sequence[Any], step: Step | None = None) -> list[Any]:
         """Fit procedures to all rows; one that has no fitted ratio gets this one."""
-        finals = fit_finals([self._ready(each) for each in estimators], self, step or _nothing)
+        finals = fit_finals([self.ready(each) for each in estimators], self, step)
         refuse_text(finals[0], self.rows.X, self.ratio)
         return finals
 
-    def held_out(
-        self,
-        estimators: Sequence[Any],
-        responses: list[dict[str, Response]],
-        *,
-        finals: list[Any] | None = None,
-        step: Step | None = None,
-    ) -> list[Procedure]:
-        """Fit procedures without each fold, and to all rows if that is not done yet."""
-        ready = [self._ready(each) for each in estimators]
-        if finals is None:
-            finals = self.fit_finals(estimators, step)
-        return held_out(ready, finals, self, responses, step or _nothing)
-
-    def _ready(self, estimator: Any) -> Any:
+    def ready(self, estimator: Any) -> Any:
+        """Return a procedure with a fitted ratio; refuse a frozen one that knows the rows."""
         if isinstance(estimator, FrozenEstimator):
             seen = rows_told(estimator, self.rows.X)
             if seen:
@@ -234,10 +214,6 @@ def _fold_of_rows(y: np.ndarray, splitter: Any) -> npt.NDArray[np.intp]:
     for k, (_, test) in enumerate(splitter.split(y, y)):
         fold[test] = k
     return fold
-
-
-def _nothing() -> None:
-    """Take a step that nobody watches."""
 
 
 def _check_size(n_source: int, n_target: int) -> None:
