@@ -213,9 +213,9 @@ def calibrated(
     """Estimate the mean loss on the target from forecasts of it, calibrated on weighted rows."""
     weights = np.exp(_bridged(log_ratio))
     shares = np.asarray(weights / weights.sum())
-    found = _calibration(part.held_out, shares, part.forecasts)
-    value, source = float(found.expected.mean()), shares * found.residuals * found.pull
-    target = (found.expected - value) / found.expected.size
+    expected, residuals, pull = _calibration(part.held_out, shares, part.forecasts)
+    value, source = float(expected.mean()), shares * residuals * pull
+    target = (expected - value) / expected.size
     if ratio is not None:
         # of the log ratio's error the log weight has this part: d log w / d log r
         passed = 1 - (1 - BRIDGED.lam) * weights
@@ -226,25 +226,17 @@ def calibrated(
     apart = min(abs(value - robust), _APART * abs(value))
     unseen = float(np.hypot(_MISJUDGED * left_out * value, apart))
     value += part.of_final - float(part.of_folds.mean())
-    return Influence(value, source, target, found.residuals, shares, part.of_folds, unseen=unseen)
+    return Influence(value, source, target, residuals, shares, part.of_folds, unseen=unseen)
 
 
 def _bridged(log_ratio: FloatArray) -> FloatArray:
     return np.asarray(log_weight(log_ratio, BRIDGED.lam, BRIDGED.alpha))
 
 
-class _Calibration(NamedTuple):
-    """Losses expected at the target, residuals at the source, and how far each moves the mean."""
-
-    expected: FloatArray
-    residuals: FloatArray
-    pull: FloatArray
-
-
 def _calibration(
     losses: FloatArray, shares: FloatArray, forecasts: Sequence[tuple[FloatArray, FloatArray]]
-) -> _Calibration:
-    """Regress losses on forecasts of them, and expect what the forecasts at the target say."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Regress losses on forecasts; return what is expected at the target, residuals, their pull."""
     columns = []
     for at_source, at_target in forecasts:
         # what is forecast beyond all source rows could not be calibrated
@@ -258,4 +250,4 @@ def _calibration(
     slopes = np.linalg.solve(gram, source.T @ (shares * (losses - mean)))
     # a residual moves the mean, and the slopes the more the further its row is out
     pull = 1 + source @ np.linalg.solve(gram, target.mean(axis=0))
-    return _Calibration(mean + target @ slopes, losses - mean - source @ slopes, pull)
+    return mean + target @ slopes, losses - mean - source @ slopes, pull
