@@ -111,9 +111,9 @@ def test_soft_labels_are_the_metric_with_every_row_of_each_class():
     )
     problem = RiskProblem(model, *rows, question=Question(ratio=data.ratio))
     chances = HeldOut(at_source, [at_target], at_target)
-    said = {"chances": chances, "raw predict_proba": chances}
+    said = {"predict_proba": chances, "raw predict_proba": chances}
     measure = find_measure("roc_auc", None, model)
-    soft = _SoftLabels(measure, said, problem, problem.rows.validation)
+    soft = _SoftLabels(measure, said, problem)
     assert soft(_Draw(0, weights, problem.shares)) == pytest.approx(by_hand, abs=1e-9)
     # the estimate is corrected by what draws add to it
     options = {"ratio": data.ratio, "scoring": "roc_auc", "method": "calibrated"}

@@ -328,8 +328,6 @@ def test_what_is_no_place_is_refused(value):
 def test_shapes():
     assert line(0, 1, 5, 1, "a") == '<path d="M0 1H5" class="a"/>'
     assert rect(1, 2, 3.04, 4, "a") == '<rect x="1" y="2" width="3" height="4" class="a"/>'
-    tip = '<rect x="1" y="2" width="3" height="4"><title>&lt;3</title></rect>'
-    assert rect(1, 2, 3, 4, "", "<3") == tip
     assert circle(1, 2, 3, "a") == '<circle cx="1" cy="2" r="3" class="a"/>'
     assert square(5, 5, 2, "a") == '<rect x="3" y="3" width="4" height="4" class="a"/>'
     assert squares([(5, 5), (9, 5)], 2, "a") == ('<path d="M3 3h4v4h-4zM7 3h4v4h-4z" class="a"/>')

@@ -39,7 +39,7 @@ def some_shares(seed=1, n=30):
 
 def test_doubly_robust_is_its_formula():
     part, shares = some_losses(), some_shares()
-    (found,) = doubly_robust([part], shares, None)
+    found = doubly_robust(part, shares, None)
     by_hand = sum(part.expected_target) / 20 + part.of_final - sum(part.of_folds) / 5
     by_hand += sum(
         w * (loss - m) for w, loss, m in zip(shares, part.held_out, part.expected, strict=True)
@@ -55,7 +55,7 @@ def test_quiet_rows_do_not_make_an_interval_short():
     """Of two rows that carry the weight, both fit by chance; the others are noisy."""
     shares = np.array([0.45, 0.45, 0.05, 0.05])
     part = some_losses(n=4)._replace(held_out=np.array([0.0, 0.0, 1.0, -1.0]), expected=np.zeros(4))
-    (found,) = doubly_robust([part], shares, None)
+    found = doubly_robust(part, shares, None)
     assert np.sum(found.source**2) == pytest.approx(2 * 0.05**2)
     assert found.of_source == pytest.approx(np.sum(shares**2) * 0.1)
 
@@ -141,9 +141,9 @@ def test_differences_of_estimates_are_estimates_of_differences():
     """What a reader can subtract must subtract: losses, and their errors row by row."""
     one, other = some_losses(0), some_losses(5)
     shares = some_shares()
-    first, second = doubly_robust([one, other], shares, None)
+    first, second = (doubly_robust(each, shares, None) for each in (one, other))
     of_both = Losses(*(a - b for a, b in zip(one[:5], other[:5], strict=True)))
-    (direct,) = doubly_robust([of_both], shares, None)
+    direct = doubly_robust(of_both, shares, None)
     difference = first.minus(second)
     assert difference.value == pytest.approx(direct.value, abs=1e-14)
     assert difference.variance == pytest.approx(direct.variance, rel=1e-12)
@@ -151,7 +151,7 @@ def test_differences_of_estimates_are_estimates_of_differences():
 
 def test_rounding_is_no_difference():
     """Equal models whose sums were taken in another order are equal, and neither helps."""
-    (one,) = doubly_robust([some_losses()], some_shares(), None)
+    one = doubly_robust(some_losses(), some_shares(), None)
     nearly = Influence(one.value * (1 + 1e-15), *[getattr(one, name) for name in FIELDS])
     change = nearly.minus(one)
     assert change.value == 0
@@ -161,7 +161,7 @@ def test_rounding_is_no_difference():
 def test_a_perfect_loss_model_leaves_the_weights_nothing_to_do():
     part, shares = some_losses(), some_shares()
     perfect = part._replace(expected=part.held_out)
-    (found,) = doubly_robust([perfect], shares, None)
+    found = doubly_robust(perfect, shares, None)
     final = part.of_final - part.of_folds.mean()
     assert found.value == pytest.approx(part.expected_target.mean() + final, rel=1e-12)
     assert found.of_source == pytest.approx(0, abs=1e-30)
@@ -177,7 +177,7 @@ def test_the_weighted_mean_is_the_plain_formula():
 
 def test_root_follows_the_delta_method():
     part, shares = some_losses(), some_shares()
-    (mean,) = doubly_robust([part._replace(of_final=9.0)], shares, None)
+    mean = doubly_robust(part._replace(of_final=9.0), shares, None)
     root = mean.root()
     assert root.value == pytest.approx(np.sqrt(mean.value))
     assert root.variance == pytest.approx(mean.variance / (4 * mean.value), rel=1e-12)
@@ -185,7 +185,7 @@ def test_root_follows_the_delta_method():
 
 def test_the_root_of_next_to_nothing_keeps_its_error():
     part, shares = some_losses(), some_shares()
-    (mean,) = doubly_robust([part], shares, None)
+    mean = doubly_robust(part, shares, None)
     nothing = mean.minus(mean)
     low = Influence(-1.0, *[getattr(mean, name) for name in FIELDS]).root()
     assert low.value == 0
@@ -282,10 +282,12 @@ def test_wide_tables_are_projected():
 
 def labels_of(data, codes, n_classes):
     features = Features(data.X, data.X_target)
-    fold = np.arange(codes.size) % 5
-    return PlausibleLabels(
-        features, data.X, data.X_target, codes, n_classes, np.ones(codes.size), fold
-    )
+    weights, fold = np.ones(codes.size), np.arange(codes.size) % 5
+
+    def smoothed(values):
+        return smooth(features, data.X, data.X_target, values, weights, fold)
+
+    return PlausibleLabels(smoothed, codes, n_classes, weights)
 
 
 def test_squared_loss_expected_of_numbers_is_bias_and_variance():
@@ -339,10 +341,9 @@ def test_the_ratio_moves_as_a_logistic_regression_does_when_a_row_counts_more():
         return weights @ losses / weights.sum()
 
     shares = np.exp(log_ratio[:300]) / np.exp(log_ratio[:300]).sum()
-    contributions = (shares * (losses - shares @ losses))[:, None]
-    at_source, at_target = influence.of(contributions)
+    at_source, at_target = influence.of(shares * (losses - shares @ losses))
     step = 1e-3
-    for row, expected in ((3, at_source[3, 0]), (77, at_source[77, 0]), (310, at_target[10, 0])):
+    for row, expected in ((3, at_source[3]), (77, at_source[77]), (310, at_target[10])):
         weights = np.ones(600)
         weights[row] += step
         change = (mean(fitted(weights)) - mean(log_ratio)) / step

@@ -99,13 +99,12 @@ def bottom_axis(
     labels: Labels | None = None,
     n: int = 6,
     grid: float | None = None,
-    width: float = WIDTH,
 ) -> str:
     """Return an axis at height `y`: line, ticks, numbers that do not overlap, and a name below."""
     if labels is None:
         labels = _each if x.log else tick_labels
     lines, rising, numbers = [trace([(x.start, y), (x.end, y)])], [], []
-    for value, words, place in _placed(x, labels, n, width):
+    for value, words, place in _placed(x, labels, n):
         at = x(value)
         if grid is not None:
             rising.append(trace([(at, y), (at, grid)]))
@@ -116,8 +115,8 @@ def bottom_axis(
     if name:
         middle = (x.start + x.end) / 2
         half = text_width(name, SIZE) / 2
-        middle = min(max(middle, half + 2), width - half - 2) if 2 * half < width else width / 2
-        parts.append(text(middle, y + 32, name, anchor="middle", room=width - 4))
+        middle = min(max(middle, half + 2), WIDTH - half - 2) if 2 * half < WIDTH else WIDTH / 2
+        parts.append(text(middle, y + 32, name, anchor="middle", room=WIDTH - 4))
     return "".join(parts)
 
 
@@ -149,14 +148,14 @@ def _each(values: Sequence[float]) -> list[str]:
     return [number(value) for value in values]
 
 
-def _placed(x: Scale, labels: Labels, n: int, width: float) -> list[tuple[float, str, float]]:
+def _placed(x: Scale, labels: Labels, n: int) -> list[tuple[float, str, float]]:
     """Return ticks with their labels and places: as many as there is room for."""
     for most in range(n, 0, -1):
         values = (octaves if x.log else ticks)(x.low, x.high, most)
         words = labels(values)
         halves = [text_width(each) / 2 for each in words]
         places = [
-            min(max(x(value), half + 1), width - half - 1)
+            min(max(x(value), half + 1), WIDTH - half - 1)
             for value, half in zip(values, halves, strict=True)
         ]
         ends = zip(places, halves, places[1:], halves[1:], strict=False)

@@ -84,36 +84,33 @@ def bridge(surface: BridgeSurface, *, id: str) -> Chart:
     if few:
         _name_candidates(surface, to_units, words)
     _name_curves(surface, to_units, words)
-    legend = _Legend(surface, to_units)
-    height = to_units.bottom + legend.height
+    legend, height = _legend(surface, to_units)
     svg = Svg(id, map_title(surface), _describe(surface), height, data=to_units.data)
     area = filled(surface, to_units)
     svg.add(area, curve_lines(surface, to_units))
     if not area:
         svg.add(candidate_marks(surface, to_units, _LARGE if few else 4.5))
-    svg.add(*words.parts, star(*at), _cursor(), *legend.parts)
+    svg.add(*words.parts, star(*at), _cursor(), *legend)
     return svg.chart(candidates_table(surface))
 
 
-class _Legend:
-    """What the colours and marks mean, below the map."""
-
-    def __init__(self, surface: BridgeSurface, to_units: Frame) -> None:
-        y = to_units.bottom + 16
-        self.parts = [colour_legend(surface, y)]
-        y += 15 if colour_bar(surface).errors else 0
-        choice = f"chosen: {_choice_words(surface)}"
-        self.parts += [star(22, y + 17, 7), text(33, y + 21, choice)]
-        key = "numbers: lam"
-        if 33 + text_width(choice) + text_width(key) + 12 < WIDTH:
-            self.parts.append(text(WIDTH - 14, y + 21, key, "wb-muted", anchor="end"))
-        notes = f"The map keeps {percent(surface.kept)} of all differences"
-        if to_units.stretch > 1.05:
-            notes += f"; heights are drawn {number(to_units.stretch, 2)} times larger"
-        for words in wrap(notes + ".", WIDTH - 28):
-            y += 16
-            self.parts.append(text(14, y + 23, words, "wb-muted"))
-        self.height = y + 30 - to_units.bottom
+def _legend(surface: BridgeSurface, to_units: Frame) -> tuple[list[str], float]:
+    """Return what the colours and marks mean, below the map, and where it ends."""
+    y = to_units.bottom + 16
+    parts = [colour_legend(surface, y)]
+    y += 15 if colour_bar(surface).errors else 0
+    choice = f"chosen: {_choice_words(surface)}"
+    parts += [star(22, y + 17, 7), text(33, y + 21, choice)]
+    key = "numbers: lam"
+    if 33 + text_width(choice) + text_width(key) + 12 < WIDTH:
+        parts.append(text(WIDTH - 14, y + 21, key, "wb-muted", anchor="end"))
+    notes = f"The map keeps {percent(surface.kept)} of all differences"
+    if to_units.stretch > 1.05:
+        notes += f"; heights are drawn {number(to_units.stretch, 2)} times larger"
+    for words in wrap(notes + ".", WIDTH - 28):
+        y += 16
+        parts.append(text(14, y + 23, words, "wb-muted"))
+    return parts, y + 30
 
 
 def rectangle(surface: BridgeSurface, *, id: str, note: str = "") -> Chart:

@@ -159,10 +159,8 @@ def search_path(surface: BridgeSurface, *, id: str) -> Chart:
     svg.add(left_axis(y, _LEFT, n=3, grid=_RIGHT))
     svg.add(bottom_axis(x, top + 112, name="evaluation"))
     svg.add(*(circle(x(place), y(loss), 3, "wb-other-fill") for loss, place in known))
-    line_places = [(x(place), y(loss)) for place, loss in best]
-    edges = [each for each, _ in line_places]
-    heights = [height for _, height in line_places]
-    svg.add(path([*steps(edges, heights[:-1]), line_places[-1]], "wb-weighted"))
+    edges, heights = [x(place) for place, _ in best], [y(loss) for _, loss in best]
+    svg.add(path([*steps(edges, heights[:-1]), (edges[-1], heights[-1])], "wb-weighted"))
     return svg.chart(table)
 
 

@@ -203,10 +203,9 @@ def line(x1: float, y1: float, x2: float, y2: float, cls: str) -> str:
     return path([(x1, y1), (x2, y2)], cls)
 
 
-def rect(x: float, y: float, width: float, height: float, cls: str, tip: str = "") -> str:
-    """Return a rectangle, with a tip where there is one."""
-    content = element("title", escape(tip)) if tip else ""
-    return element("rect", content, x=x, y=y, width=width, height=height, class_=cls)
+def rect(x: float, y: float, width: float, height: float, cls: str) -> str:
+    """Return a rectangle."""
+    return element("rect", x=x, y=y, width=width, height=height, class_=cls)
 
 
 def circle(x: float, y: float, r: float, cls: str) -> str:
@@ -296,7 +295,6 @@ class Svg:
     title: str
     desc: str
     height: float
-    width: float = WIDTH
     data: dict[str, float] = field(default_factory=dict)
     parts: list[str] = field(default_factory=list)
 
@@ -320,7 +318,7 @@ class Svg:
             head + "".join(self.parts),
             xmlns="http://www.w3.org/2000/svg",
             class_="wb-chart",
-            viewBox=f"0 0 {coord(self.width)} {coord(self.height)}",
+            viewBox=f"0 0 {WIDTH} {coord(self.height)}",
             role="img",
             aria_labelledby=f"{self.id}-title {self.id}-desc",
             font_size=SIZE,

@@ -76,7 +76,7 @@ def _body(histogram: FeatureHistogram, top: float) -> tuple[str, float]:
     if not sides[0]:
         return text(WIDTH / 2, top + 30, "no values", "wb-muted", anchor="middle"), top + 50
     if histogram.values is None:
-        return _densities(_edges(histogram), sides, top)
+        return _densities(np.asarray(histogram.edges).tolist(), sides, top)
     bars = _level_bars if histogram.values.dtype == object else _value_bars
     return bars(histogram.values.tolist(), sides, top)
 
@@ -88,10 +88,6 @@ def _sides(histogram: FeatureHistogram) -> _Sides:
         histogram.deployment.tolist(),
         None if weighted is None else weighted.tolist(),
     )
-
-
-def _edges(histogram: FeatureHistogram) -> list[float]:
-    return [] if histogram.edges is None else histogram.edges.tolist()
 
 
 def feature_key(after: str | None, *, id: str) -> Chart:
@@ -263,7 +259,7 @@ def _describe(histogram: FeatureHistogram, name: str) -> str:
         return f"{name}: no values."
     if histogram.values is not None:
         return f"{name}: {_largest_move(histogram.values.tolist(), sides)}."
-    return f"{name}: {_density_words(sides, _edges(histogram))}."
+    return f"{name}: {_density_words(sides, np.asarray(histogram.edges).tolist())}."
 
 
 def _density_words(sides: _Sides, edges: Sequence[float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -213,12 +213,10 @@ class CalibratedEstimator(WeightedEstimator):
         ready = self._is_ready(X_fit)
         rows = labelled_rows(X, y, sample_weight, type(self).__name__)
         rng = check_random_state(self.random_state)
-        used = (
-            rows
-            if rows.sample_weight is None
-            else rows.take(np.flatnonzero(rows.sample_weight > 0))
-        )
-        used = Part(used.X, self._checked_labels(used.y), used.sample_weight)
+        used = rows
+        if rows.sample_weight is not None:
+            used = rows.take(np.flatnonzero(rows.sample_weight > 0))
+        used = replace(used, y=self._checked_labels(used.y))
         checked = True
         if X_target is not None:
             X_target = target_like_source(rows.X, X_target)
@@ -283,9 +281,11 @@ class CalibratedEstimator(WeightedEstimator):
             )
         return False
 
-    def _fit_inner(self, part: Part, ratio: Any, X_target: Any) -> Any:
-        """Fit a copy of the estimator; one that weights its rows shares the ratio."""
+    def _fit_inner(self, part: Part | None, ratio: Any, X_target: Any) -> Any:
+        """Fit a copy of the estimator, if it is not yet; one that weights rows shares the ratio."""
         estimator = clone(self.estimator)
+        if part is None:
+            return estimator
         if isinstance(estimator, WeightedEstimator):
             if estimator.ratio is None:
                 estimator.set_params(ratio=FrozenEstimator(ratio))

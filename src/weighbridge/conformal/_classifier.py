@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from weighbridge.conformal._calibrated import CalibratedEstimator, Part
@@ -180,10 +179,7 @@ class ConformalClassifier(CalibratedEstimator):
     def _fit_models(
         self, part: Part | None, ratio: Any, X_target: Any, rng: np.random.RandomState
     ) -> dict[str, Any]:
-        if part is None:
-            estimator = clone(self.estimator)
-        else:
-            estimator = self._fit_inner(part, ratio, X_target)
+        estimator = self._fit_inner(part, ratio, X_target)
         # scores of another method would not compare
         return {"estimator_": estimator, "_score_of": _SCORES[self.method]}
 

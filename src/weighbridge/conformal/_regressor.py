@@ -179,17 +179,15 @@ class ConformalRegressor(CalibratedEstimator):
     def _fit_models(
         self, part: Part | None, ratio: Any, X_target: Any, rng: np.random.RandomState
     ) -> dict[str, Any]:
-        if part is None:
-            if self.scale is not None and not is_fitted(clone(self.scale)):
+        scale = None if self.scale is None else clone(self.scale)
+        if scale is not None and not is_fitted(scale):
+            if part is None:
                 raise ValueError(
                     f"Got scale={type(self.scale).__name__}, which is not frozen, with an "
                     "estimator that is: all rows are calibration rows. Fit the scale to absolute "
                     "errors at other rows and pass sklearn.frozen.FrozenEstimator(scale), or pass "
                     "an estimator that is not fitted."
                 )
-            return {"estimator_": clone(self.estimator), "scale_": clone(self.scale, safe=False)}
-        scale = None if self.scale is None else clone(self.scale)
-        if scale is not None and not is_fitted(scale):
             scale.fit(part.X, self._held_out_errors(part, ratio, X_target, rng))
         return {"estimator_": self._fit_inner(part, ratio, X_target), "scale_": scale}
 

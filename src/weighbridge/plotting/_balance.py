@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,6 @@ from weighbridge.plotting._display import (
 
 class BalanceDisplay(Display):
     """A love plot: sizes of standardised differences, before and after weighting.
-
-    `from_samples` and `from_report` only compute; `plot` draws.
 
     Parameters
     ----------
@@ -107,14 +104,13 @@ class BalanceDisplay(Display):
         heights = np.arange(n, dtype=float)
         ax.axvspan(0, BALANCED, color=BAND, zorder=0, label=f"below {BALANCED}")
         # the mark of before is the larger one: it stays visible where weighting changes nothing
-        before, after = _Marks(TRAINING, "before", 8.0), _Marks(WEIGHTED, "after", 5.5)
-        self.before_ = before.draw(ax, love.before, heights, right)
+        self.before_ = _marks(ax, love.before, right, TRAINING, "before", 8.0)
         self.after_ = self.stems_ = None
         if love.after is not None:
             known = ~np.isnan(love.before) & ~np.isnan(love.after)
             ends = np.minimum([love.before[known], love.after[known]], right)
             self.stems_ = ax.hlines(heights[known], *ends, color=GREY, linewidth=1, zorder=2)
-            self.after_ = after.draw(ax, love.after, heights, right)
+            self.after_ = _marks(ax, love.after, right, WEIGHTED, "after", 5.5)
         self._label(ax, heights, right)
 
     def table(self) -> dict[str, np.ndarray]:
@@ -157,21 +153,15 @@ def _right_end(love: LovePlot) -> float:
     return float(1.08 * max(sizes[np.isfinite(sizes)].max(initial=0.0), 2.5 * BALANCED))
 
 
-@dataclass(frozen=True)
-class _Marks:
-    """The marks of one role; arrows at the end of the axis stand for infinite differences."""
-
-    role: Role
-    label: str
-    markersize: float
-
-    def draw(self, ax: Any, sizes: np.ndarray, heights: np.ndarray, right: float) -> Any:
-        style = {**self.role.mark(ax.get_facecolor()), "markersize": self.markersize}
-        style |= {"clip_on": False, "zorder": 3}
-        infinite = np.isinf(sizes)
-        places = np.where(infinite, np.nan, sizes)
-        (marks,) = ax.plot(places, heights, **style, label=self.label)
-        if infinite.any():
-            style["marker"] = ">"
-            ax.plot(np.full(int(infinite.sum()), right), heights[infinite], **style)
-        return marks
+def _marks(
+    ax: Any, sizes: np.ndarray, right: float, role: Role, label: str, markersize: float
+) -> Any:
+    """Draw one role; arrows at the end of the axis stand for infinite differences."""
+    style = {**role.mark(ax.get_facecolor()), "markersize": markersize}
+    style |= {"clip_on": False, "zorder": 3}
+    infinite, heights = np.isinf(sizes), np.arange(sizes.size, dtype=float)
+    (marks,) = ax.plot(np.where(infinite, np.nan, sizes), heights, **style, label=label)
+    if infinite.any():
+        style["marker"] = ">"
+        ax.plot(np.full(int(infinite.sum()), right), heights[infinite], **style)
+    return marks

@@ -137,8 +137,6 @@ class GeodesicDisplay(Display):
 
     The farther a weighted density has left the normal ones, the wider the line.
 
-    `from_normals` only computes; `plot` draws.
-
     Parameters
     ----------
     half_plane : HalfPlane

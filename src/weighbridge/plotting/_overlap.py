@@ -24,8 +24,6 @@ class OverlapDisplay(Display):
 
     Where only deployment has rows, no weighting can represent them.
 
-    `from_ratio` only counts; `plot` draws.
-
     Parameters
     ----------
     overlap : OverlapHistogram
@@ -120,8 +118,6 @@ class ReliabilityDisplay(Display):
 
     Where the curve leaves the diagonal, the classifier that tells the samples apart, and with it a
     ratio made of its chances, says too much or too little.
-
-    `from_samples` only fits and counts; `plot` draws.
 
     Parameters
     ----------

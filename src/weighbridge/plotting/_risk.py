@@ -47,8 +47,6 @@ def compute_forest(verdict: Verdict) -> Forest:
 class RiskDisplay(Display):
     """What each weighting is expected to lose in deployment, and its change against none.
 
-    `from_verdict` only computes; `plot` draws.
-
     Parameters
     ----------
     forest : Forest

@@ -28,8 +28,6 @@ _MOST_LABELS = 8
 class ShiftDisplay(Display):
     """Features one by one, before and after weighting.
 
-    `from_samples` only counts; `plot` draws.
-
     Parameters
     ----------
     histograms : sequence of FeatureHistogram

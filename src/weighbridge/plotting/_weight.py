@@ -25,13 +25,10 @@ from weighbridge.weighting import Geodesic
 
 # A cap is drawn where it lies within this factor of the largest weight.
 _NEAR = 8
-_KINDS = ("histogram", "lorenz")
 
 
 class WeightDisplay(Display):
     """A histogram of weights, or the curve that shows how few rows carry them.
-
-    `from_weights` and `from_estimator` only count; `plot` draws.
 
     Parameters
     ----------
@@ -99,14 +96,14 @@ class WeightDisplay(Display):
             Not drawn yet; see `plot`.
         """
         checked = check_weights(weights)
-        cap = None if cap is None else one_number(cap, "cap")
-        if cap is not None and not cap >= checked.max():
-            raise ValueError(
-                f"Got cap={cap:g}, but the largest weight is {checked.max():g}; the cap is on the "
-                "scale of the weights, and no weight exceeds it."
-            )
         if cap is not None:
-            cap = float(cap / checked.max() / np.mean(checked / checked.max()))
+            cap, largest = one_number(cap, "cap"), checked.max()
+            if not cap >= largest:
+                raise ValueError(
+                    f"Got cap={cap:g}, but the largest weight is {largest:g}; the cap is on the "
+                    "scale of the weights, and no weight exceeds it."
+                )
+            cap = float(cap / largest / np.mean(checked / largest))
         return cls(
             compute_weight_histogram(checked),
             compute_lorenz(checked),
@@ -288,7 +285,7 @@ def _weight_cap(estimator: Any) -> float | None:
 
 
 def _check_kind(kind: str) -> None:
-    if kind not in _KINDS:
+    if kind not in ("histogram", "lorenz"):
         raise ValueError(f"Got kind={kind!r}, but expected 'histogram' or 'lorenz'.")
 
 

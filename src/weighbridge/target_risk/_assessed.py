@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from weighbridge._estimators import is_estimated
 from weighbridge._findings import (
@@ -22,30 +23,13 @@ from weighbridge._findings import (
     pareto_threshold,
 )
 from weighbridge.blocks import one_thread
-from weighbridge.criteria import respond
+from weighbridge.criteria import RowLoss, respond
 from weighbridge.ratios import outside_support
-from weighbridge.target_risk._held_out import HeldOut, Procedure
-from weighbridge.target_risk._influence import (
-    Influence,
-    calibrated,
-    doubly_robust,
-    weighted_mean,
-)
-from weighbridge.target_risk._question import (
-    CALIBRATED,
-    DOUBLY_ROBUST,
-    WEIGHTED,
-    WHOLE_METHODS,
-    Measure,
-    has_chances,
-)
-from weighbridge.target_risk._risk_estimate import (
-    FLAGGED,
-    GOOD,
-    WITHHELD,
-    RiskEstimate,
-)
-from weighbridge.target_risk._whole import raw_responses, whole_estimates
+from weighbridge.target_risk._held_out import HeldOut, Procedure, held_out
+from weighbridge.target_risk._influence import Influence, calibrated, doubly_robust, weighted_mean
+from weighbridge.target_risk._question import CALIBRATED, DOUBLY_ROBUST, WEIGHTED, Measure
+from weighbridge.target_risk._risk_estimate import FLAGGED, GOOD, WITHHELD, RiskEstimate
+from weighbridge.target_risk._whole import CHANCES, raw_responses, whole_estimates
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._held_out import Response, Step
@@ -99,7 +83,9 @@ def assess_procedures(
     further = problem.question.metrics_of(estimators[0]).values()
     responses = [_responses(each, (measure, *further), problem) for each in estimators]
     with one_thread():
-        found = problem.held_out(estimators, responses, finals=finals, step=step)
+        finals = finals or problem.fit_finals(estimators, step)
+        ready = [problem.ready(each) for each in estimators]
+        found = held_out(ready, finals, problem, responses, step)
         assessed = _measured(found, problem, measure, overlap)
         if overlap.word == BROKEN and measure.row_loss is not None:
             assessed = [
@@ -154,15 +140,11 @@ def _responses(
     """Return what to ask a model for: what its losses are taken of, and its probabilities."""
     found = {} if all(each.row_loss for each in measures) else raw_responses(estimator)
     asked = {each.row_loss.response for each in measures if each.row_loss}
-    if has_chances(estimator):
-        asked.add("predict_proba")
+    if is_classifier(estimator) and hasattr(estimator, CHANCES):
+        asked.add(CHANCES)
     for each in asked:
-        found[_key(each)] = partial(respond, response=each, classes=problem.rows.classes)
+        found[each] = partial(respond, response=each, classes=problem.rows.classes)
     return found
-
-
-def _key(response: str) -> str:
-    return "chances" if response == "predict_proba" else response
 
 
 def _measured(
@@ -171,37 +153,31 @@ def _measured(
     """Assess procedures by one measure, out of all that was said."""
     if measure.row_loss is None:
         return [_of_whole(each, problem, measure, overlap) for each in procedures]
-    main = _key(measure.row_loss.response)
-    with_main = [Procedure({**said, "main": said[main]}, final) for said, final in procedures]
-    return _of_rows(with_main, problem, measure, overlap)
+    return [_of_rows(each, problem, measure, measure.row_loss, overlap) for each in procedures]
 
 
 def _of_rows(
-    procedures: list[Procedure],
+    procedure: Procedure,
     problem: RiskProblem,
     measure: Measure,
+    loss: RowLoss,
     overlap: OverlapJudgement,
-) -> list[Assessed]:
-    loss = measure.row_loss
-    assert loss is not None
-    parts = [problem.losses(loss, said["main"], said.get("chances")) for said, _ in procedures]
-    ratio, assessed = problem.ratio_influence, []
-    robust = doubly_robust(parts, problem.shares, ratio)
-    for part, other, (said, final) in zip(parts, robust, procedures, strict=True):
-        for losses in (part.held_out, part.expected, part.expected_target):
-            _check_losses(losses, measure)
-        named = {
-            CALIBRATED: calibrated(part, *problem.log_ratios, ratio),
-            DOUBLY_ROBUST: other,
-            WEIGHTED: weighted_mean(part.held_out, problem.shares, plain=True),
-        }
-        if measure.root:
-            named = {name: influence.root() for name, influence in named.items()}
-        training = _training(part.held_out, problem, measure)
-        assembled = _assembled(named, training, problem, measure, overlap)
-        responses = said.get("chances", said["main"])
-        assessed.append(assembled._replace(model=final, responses=responses))
-    return assessed
+) -> Assessed:
+    main, chances = procedure.said[loss.response], procedure.said.get(CHANCES)
+    part, ratio = problem.losses(loss, main, chances), problem.ratio_influence
+    for losses in (part.held_out, part.expected, part.expected_target):
+        _check_losses(losses, measure)
+    named = {
+        CALIBRATED: calibrated(part, *problem.log_ratios, ratio),
+        DOUBLY_ROBUST: doubly_robust(part, problem.shares, ratio),
+        WEIGHTED: weighted_mean(part.held_out, problem.shares, plain=True),
+    }
+    training = weighted_mean(part.held_out, problem.plain_shares, plain=False)
+    if measure.root:
+        named = {name: influence.root() for name, influence in named.items()}
+        training = training.root()
+    assembled = _assembled(named, training, problem, measure, overlap)
+    return assembled._replace(model=procedure.final, responses=chances or main)
 
 
 def _check_losses(losses: np.ndarray, measure: Measure) -> None:
@@ -227,9 +203,7 @@ def _assembled(
     confidence, bounds = problem.question.confidence, measure.bounds
     estimates = {name: each.estimate(confidence, bounds) for name, each in named.items()}
     reasons = {
-        name: _why_few(problem, overlap)
-        or _of_method(each, problem)
-        or _of_few_rows(each, problem, bounds[0])
+        name: _why_few(problem, overlap) or _why_rough(each, problem, bounds[0])
         for name, each in named.items()
     }
     method = problem.question.method
@@ -311,13 +285,6 @@ def _apart(one: Estimate, other: Estimate) -> bool:
     return abs(one.value - other.value) > math.hypot(half, half_other)
 
 
-def _training(losses: np.ndarray, problem: RiskProblem, measure: Measure) -> Influence:
-    """Return the measure on held-out source rows, as they are."""
-    sizes = problem.n_target, problem.n_folds
-    influence = weighted_mean(losses, problem.plain_shares, *sizes, plain=False)
-    return influence.root() if measure.root else influence
-
-
 def _of_whole(
     procedure: Procedure, problem: RiskProblem, measure: Measure, overlap: OverlapJudgement
 ) -> Assessed:
@@ -326,7 +293,7 @@ def _of_whole(
     reasons = dict.fromkeys(estimates, _why_few(problem, overlap))
     if heavy:
         reasons[WEIGHTED] = reasons[WEIGHTED] or "the weights have a heavy tail"
-    names = (problem.question.method, *WHOLE_METHODS)
+    names = (problem.question.method, CALIBRATED, WEIGHTED)
     method = next(name for name in names if name in estimates)
     risk = _risk(problem, measure, method, estimates, reasons, training, overlap)
     return Assessed(risk, model=procedure.final)
@@ -344,15 +311,13 @@ def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:
     return ""
 
 
-def _of_method(influence: Influence, problem: RiskProblem) -> str:
-    if influence.plain:
-        return "it treats the ratio as known" if is_estimated(problem.ratio) else ""
-    if problem.features.quadratic is None and problem.ess < _SLIGHT * problem.rows.y.size:
+def _why_rough(influence: Influence, problem: RiskProblem, lowest: float) -> str:
+    """Return why the interval of one method is rough; nothing where it is not."""
+    slight = problem.ess >= _SLIGHT * problem.rows.y.size
+    if influence.plain and is_estimated(problem.ratio):
+        return "it treats the ratio as known"
+    if not (influence.plain or slight) and problem.features.quadratic is None:
         return "there are too few rows for a model of the labels that bends"
-    return ""
-
-
-def _of_few_rows(influence: Influence, problem: RiskProblem, lowest: float) -> str:
     if influence.value <= lowest:
         return "the estimate cannot be told apart from the smallest possible value"
     if influence.of_source < _CARRIED * influence.variance or influence.variance == 0:

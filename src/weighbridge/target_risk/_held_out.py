@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -18,6 +17,9 @@ from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.criteria import closed_form_family, fixed_steps, table_rows
 from weighbridge.ratios import ScoredRatio
+
+if TYPE_CHECKING:
+    from weighbridge.target_risk._problem import RiskProblem
 
 
 class FoldRows(NamedTuple):
@@ -30,38 +32,22 @@ class FoldRows(NamedTuple):
     asked: tuple[Any, Any]
 
 
-@dataclass(frozen=True)
-class OuterRows:
-    """Labelled rows, target rows and the fold that each labelled row is held out in."""
-
-    X: Any
-    y: np.ndarray
-    X_target: Any
-    sample_weight: FloatArray | None
-    fold: npt.NDArray[np.intp]
-    ratio: Any
-    log_ratio: FloatArray
-
-    @property
-    def n_folds(self) -> int:
-        """Number of outer folds."""
-        return int(self.fold.max()) + 1
-
-    def without(self, k: int, transformers: list[Any]) -> FoldRows:
-        """Return the rows without fold k, after transformers that are fitted to them."""
-        kept, held = np.flatnonzero(self.fold != k), np.flatnonzero(self.fold == k)
-        X, X_held, X_target = table_rows(self.X, kept), table_rows(self.X, held), self.X_target
-        for transformer in transformers:
-            fitted = clone(transformer)
-            X = fitted.fit_transform(X)
-            X_held, X_target = fitted.transform(X_held), fitted.transform(X_target)
-        return FoldRows(
-            X,
-            self.y[kept],
-            None if self.sample_weight is None else self.sample_weight[kept],
-            self.log_ratio[kept] if isinstance(self.ratio, FrozenEstimator) else None,
-            (X_held, X_target),
-        )
+def _without(problem: RiskProblem, k: int, transformers: list[Any]) -> FoldRows:
+    """Return the rows without fold k, after transformers that are fitted to them."""
+    rows, X_target = problem.rows, problem.X_target
+    kept, held = np.flatnonzero(problem.fold != k), np.flatnonzero(problem.fold == k)
+    X, X_held = table_rows(rows.X, kept), table_rows(rows.X, held)
+    for transformer in transformers:
+        fitted = clone(transformer)
+        X = fitted.fit_transform(X)
+        X_held, X_target = fitted.transform(X_held), fitted.transform(X_target)
+    return FoldRows(
+        X,
+        rows.y[kept],
+        None if rows.sample_weight is None else rows.sample_weight[kept],
+        problem.log_ratio[kept] if isinstance(problem.ratio, FrozenEstimator) else None,
+        (X_held, X_target),
+    )
 
 
 def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], list[Any]]:
@@ -104,6 +90,8 @@ def with_own_journal(estimator: Any, k: int) -> Any:
 
 Response = Callable[[Any, Any], np.ndarray]
 Step = Callable[[], object]
+# By response: at the rows held out, and at the target.
+_Said = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -122,66 +110,55 @@ class Procedure(NamedTuple):
     final: Any
 
 
-def fit_finals(
-    estimators: list[Any], rows: OuterRows, *, n_jobs: int | None, step: Step
-) -> list[Any]:
+def fit_finals(estimators: list[Any], problem: RiskProblem, step: Step | None) -> list[Any]:
     """Fit a copy of each estimator to all rows; a frozen one is taken as it is."""
+    rows, finals = problem.rows, list(estimators)
     fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
     tasks = (delayed(_fitted)(estimators[j], rows.X, rows.y, rows.sample_weight) for j in fresh)
-    finals = list(estimators)
-    for j, model in zip(fresh, Parallel(n_jobs=n_jobs, return_as="generator")(tasks), strict=True):
+    jobs = Parallel(n_jobs=problem.question.n_jobs, return_as="generator")
+    for j, model in zip(fresh, jobs(tasks), strict=True):
         finals[j] = model
-        step()
+        if step is not None:
+            step()
     return finals
 
 
 def held_out(
     estimators: list[Any],
     finals: list[Any],
-    rows: OuterRows,
-    *,
+    problem: RiskProblem,
     responses: list[dict[str, Response]],
-    n_jobs: int | None,
-    step: Step,
+    step: Step | None,
 ) -> list[Procedure]:
     """Fit copies of the estimators without each fold; let them, and the final ones, respond."""
     fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
-    asked = [responses[j] for j in fresh]
-    said: list[list[dict[str, tuple[np.ndarray, np.ndarray]]]] = [[] for _ in fresh]
-    tasks = _tasks([estimators[j] for j in fresh], asked, rows)
-    for number, found in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)):
-        said[number % len(fresh)].append(found)
-        step()
-    procedures = []
-    for j, final in enumerate(finals):
-        if j not in fresh:
-            procedures.append(Procedure(_as_it_is(final, responses[j], rows), final))
-            continue
-        parts = said[fresh.index(j)]
-        found = {
-            name: _put_together([part[name] for part in parts], rows, ask(final, rows.X_target))
-            for name, ask in responses[j].items()
-        }
-        procedures.append(Procedure(found, final))
-    return procedures
+    said: dict[int, list[_Said]] = {j: [] for j in fresh}
+    tasks = _tasks([estimators[j] for j in fresh], [responses[j] for j in fresh], problem)
+    jobs = Parallel(n_jobs=problem.question.n_jobs, return_as="generator")
+    for number, found in enumerate(jobs(tasks)):
+        said[fresh[number % len(fresh)]].append(found)
+        if step is not None:
+            step()
+    return [
+        Procedure(_put_together(final, asked, said.get(j), problem), final)
+        for j, (final, asked) in enumerate(zip(finals, responses, strict=True))
+    ]
 
 
 def _tasks(
-    estimators: list[Any], responses: list[dict[str, Response]], rows: OuterRows
+    estimators: list[Any], responses: list[dict[str, Response]], problem: RiskProblem
 ) -> Iterator[Any]:
     """Yield one fit after the other, fold by fold: what a fold's fits share is made once."""
     if not estimators:
         return
-    transformers, estimators = share_transformers(estimators, rows.ratio)
-    for k in range(rows.n_folds):
-        part = rows.without(k, transformers)
+    transformers, estimators = share_transformers(estimators, problem.ratio)
+    for k in range(problem.n_folds):
+        part = _without(problem, k, transformers)
         for estimator, asked in zip(estimators, responses, strict=True):
-            yield delayed(_one_fold)(with_own_journal(estimator, k), part, rows.ratio, asked)
+            yield delayed(_one_fold)(with_own_journal(estimator, k), part, problem.ratio, asked)
 
 
-def _one_fold(
-    estimator: Any, part: FoldRows, ratio: Any, responses: dict[str, Response]
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _one_fold(estimator: Any, part: FoldRows, ratio: Any, responses: dict[str, Response]) -> _Said:
     """Return what a model, fitted to the part, says about the rows held out and the target."""
     # a ratio of the estimator's own has other values
     shared = isinstance(estimator, WeightedEstimator) and estimator.ratio is ratio
@@ -208,19 +185,18 @@ def _fitted(estimator: Any, X: Any, y: np.ndarray, sample_weight: FloatArray | N
 
 
 def _put_together(
-    parts: list[tuple[np.ndarray, np.ndarray]], rows: OuterRows, of_final: np.ndarray
-) -> HeldOut:
-    first = parts[0][0]
-    at_source = np.empty((rows.y.size, *first.shape[1:]), dtype=first.dtype)
-    for k, (held, _) in enumerate(parts):
-        at_source[rows.fold == k] = held
-    return HeldOut(at_source, [target for _, target in parts], of_final)
-
-
-def _as_it_is(model: Any, responses: dict[str, Response], rows: OuterRows) -> dict[str, HeldOut]:
-    """Let a model that no row was fitted to respond to all of them."""
+    final: Any, responses: dict[str, Response], parts: list[_Said] | None, problem: RiskProblem
+) -> dict[str, HeldOut]:
+    """Return all that was said of the rows; a model that none was fitted to says it of each."""
     found = {}
     for name, ask in responses.items():
-        at_target = ask(model, rows.X_target)
-        found[name] = HeldOut(ask(model, rows.X), [at_target], at_target)
+        of_final = ask(final, problem.X_target)
+        if parts is None:
+            found[name] = HeldOut(ask(final, problem.rows.X), [of_final], of_final)
+            continue
+        first = parts[0][name][0]
+        at_source = np.empty((problem.fold.size, *first.shape[1:]), dtype=first.dtype)
+        for k, part in enumerate(parts):
+            at_source[problem.fold == k] = part[name][0]
+        found[name] = HeldOut(at_source, [part[name][1] for part in parts], of_final)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,8 @@ BRIDGED = RIWERM(0.75)
 _FACTOR = 10.0
 # Means that differ by less, relative to their size, are equal but for the order of their sums.
 _ROUNDING = 1e-12
+# What of an estimate is in its units, beside its value.
+_ERRORS = ("source", "target", "residuals", "folds", "unseen")
 
 
 @dataclass(frozen=True)
@@ -104,32 +106,15 @@ class Influence:
         value = self.value - other.value
         if abs(value) <= _ROUNDING * (abs(self.value) + abs(other.value)):
             value = 0.0
-        return Influence(
-            value,
-            self.source - other.source,
-            self.target - other.target,
-            self.residuals - other.residuals,
-            self.shares,
-            self.folds - other.folds,
-            self.plain,
-            abs(self.unseen - other.unseen),
-        )
+        errors = {name: getattr(self, name) - getattr(other, name) for name in _ERRORS}
+        return replace(self, value=value, **errors)
 
     def root(self) -> Influence:
         """Return the square root of the mean, its errors by the delta method."""
         value = float(np.sqrt(max(self.value, 0.0)))
         size = max(self.value, float(np.sqrt(self.variance)))
         slope = 0.5 / float(np.sqrt(size)) if size > 0 else 0.0
-        return Influence(
-            value,
-            slope * self.source,
-            slope * self.target,
-            slope * self.residuals,
-            self.shares,
-            slope * self.folds,
-            self.plain,
-            slope * self.unseen,
-        )
+        return replace(self, value=value, **{name: slope * getattr(self, name) for name in _ERRORS})
 
 
 # The information of larger samples is that of so many rows.
@@ -162,12 +147,12 @@ class RatioInfluence:
         self.information = information
 
     def of(self, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what the ratio's own error adds to weighted means, row by row of both samples."""
-        gradient = self.features.moments(self.X, contributions)
+        """Return what the ratio's own error adds to a weighted mean, row by row of both samples."""
+        gradient = self.features.moments(self.X, contributions[:, None])
         coefficients = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
         return (
-            self.scores[0][:, None] * self.features.times(self.X, coefficients),
-            self.scores[1][:, None] * self.features.times(self.X_target, coefficients),
+            self.scores[0] * self.features.times(self.X, coefficients)[:, 0],
+            self.scores[1] * self.features.times(self.X_target, coefficients)[:, 0],
         )
 
     def moved(self, source: FloatArray, target: FloatArray) -> FloatArray:
@@ -191,41 +176,24 @@ class Losses(NamedTuple):
     forecasts: tuple[tuple[FloatArray, FloatArray], ...] = ()
 
 
-def doubly_robust(
-    parts: list[Losses], shares: FloatArray, ratio: RatioInfluence | None
-) -> list[Influence]:
-    """Estimate mean losses on the target: modelled ones, corrected by weighted residuals."""
-    residuals = np.column_stack([part.held_out - part.expected for part in parts])
-    expected = np.column_stack([part.expected_target for part in parts])
-    correction = shares @ residuals
+def doubly_robust(part: Losses, shares: FloatArray, ratio: RatioInfluence | None) -> Influence:
+    """Estimate the mean loss on the target: modelled losses, corrected by weighted residuals."""
+    residuals = part.held_out - part.expected
+    correction, centre = shares @ residuals, part.expected_target.mean()
     off = residuals - correction
-    source = shares[:, None] * off
-    centre = expected.mean(axis=0)
-    target = (expected - centre) / len(expected)
+    source, target = shares * off, (part.expected_target - centre) / part.expected_target.size
     if ratio is not None:
         moved_source, moved_target = ratio.of(source)
         source, target = source + moved_source, target + moved_target
-    return [
-        Influence(
-            float(centre[j] + correction[j] + part.of_final - part.of_folds.mean()),
-            source[:, j],
-            target[:, j],
-            off[:, j],
-            shares,
-            part.of_folds,
-        )
-        for j, part in enumerate(parts)
-    ]
+    value = float(centre + correction + part.of_final - part.of_folds.mean())
+    return Influence(value, source, target, off, shares, part.of_folds)
 
 
-def weighted_mean(
-    losses: FloatArray, shares: FloatArray, n_target: int = 1, n_folds: int = 1, *, plain: bool
-) -> Influence:
+def weighted_mean(losses: FloatArray, shares: FloatArray, *, plain: bool) -> Influence:
     """Estimate a mean loss by weights of the rows alone; nothing comes from target or folds."""
     value = float(shares @ losses)
-    off = losses - value
-    nothing = np.zeros_like(off), shares, np.zeros(n_folds)
-    return Influence(value, shares * off, np.zeros(n_target), *nothing, plain)
+    off, nothing = losses - value, np.zeros(1)
+    return Influence(value, shares * off, nothing, np.zeros_like(off), shares, nothing, plain)
 
 
 # The rows by which trust in a forecast shrinks towards none.
@@ -245,38 +213,30 @@ def calibrated(
     """Estimate the mean loss on the target from forecasts of it, calibrated on weighted rows."""
     weights = np.exp(_bridged(log_ratio))
     shares = np.asarray(weights / weights.sum())
-    found = _calibration(part.held_out, shares, part.forecasts)
-    value, source = float(found.expected.mean()), shares * found.residuals * found.pull
-    target = (found.expected - value) / found.expected.size
+    expected, residuals, pull = _calibration(part.held_out, shares, part.forecasts)
+    value, source = float(expected.mean()), shares * residuals * pull
+    target = (expected - value) / expected.size
     if ratio is not None:
         # of the log ratio's error the log weight has this part: d log w / d log r
         passed = 1 - (1 - BRIDGED.lam) * weights
-        moved_source, moved_target = ratio.of((source * passed)[:, None])
-        source, target = source + moved_source[:, 0], target + moved_target[:, 0]
+        moved_source, moved_target = ratio.of(source * passed)
+        source, target = source + moved_source, target + moved_target
     left_out = 1 - np.exp(np.minimum(_bridged(log_ratio_target) - log_ratio_target, 0)).mean()
     robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
     apart = min(abs(value - robust), _APART * abs(value))
     unseen = float(np.hypot(_MISJUDGED * left_out * value, apart))
     value += part.of_final - float(part.of_folds.mean())
-    return Influence(value, source, target, found.residuals, shares, part.of_folds, unseen=unseen)
+    return Influence(value, source, target, residuals, shares, part.of_folds, unseen=unseen)
 
 
 def _bridged(log_ratio: FloatArray) -> FloatArray:
     return np.asarray(log_weight(log_ratio, BRIDGED.lam, BRIDGED.alpha))
 
 
-class _Calibration(NamedTuple):
-    """Losses expected at the target, residuals at the source, and how far each moves the mean."""
-
-    expected: FloatArray
-    residuals: FloatArray
-    pull: FloatArray
-
-
 def _calibration(
     losses: FloatArray, shares: FloatArray, forecasts: Sequence[tuple[FloatArray, FloatArray]]
-) -> _Calibration:
-    """Regress losses on forecasts of them, and expect what the forecasts at the target say."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Regress losses on forecasts; return what is expected at the target, residuals, their pull."""
     columns = []
     for at_source, at_target in forecasts:
         # what is forecast beyond all source rows could not be calibrated
@@ -290,4 +250,4 @@ def _calibration(
     slopes = np.linalg.solve(gram, source.T @ (shares * (losses - mean)))
     # a residual moves the mean, and the slopes the more the further its row is out
     pull = 1 + source @ np.linalg.solve(gram, target.mean(axis=0))
-    return _Calibration(mean + target @ slopes, losses - mean - source @ slopes, pull)
+    return mean + target @ slopes, losses - mean - source @ slopes, pull

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,32 +183,24 @@ class PlausibleLabels:
 
     def __init__(
         self,
-        features: Features,
-        X: Any,
-        X_target: Any,
+        smooth: Callable[[FloatArray], Smoothed],
         codes: npt.NDArray[Any],
         n_classes: int | None,
         weights: FloatArray,
-        fold: npt.NDArray[np.intp],
     ):
         self.n_classes = n_classes
         if n_classes is not None:
-            indicators = np.eye(n_classes)[codes]
-            chances = smooth(features, X, X_target, indicators, weights, fold)
-            self.source = _chances(chances.at_source)
-            self.target = _chances(chances.at_target)
+            self.source, self.target = map(_chances, smooth(np.eye(n_classes)[codes]))
             return
         # near 1 in size, so that squares neither over- nor underflow
         unit = float(np.abs(codes - codes.mean()).max()) or 1.0
         y = (codes - codes.mean()) / unit
-        mean = smooth(features, X, X_target, y[:, None], weights, fold)
+        mean = smooth(y[:, None])
         squares = (y[:, None] - mean.at_source) ** 2
         typical = float(np.average(squares[:, 0], weights=weights))
-        variance = smooth(features, X, X_target, squares, weights, fold)
+        variance = smooth(squares)
         floor = max(0.05 * typical, np.finfo(float).tiny)
-        scale, scale_target = (
-            np.sqrt(np.maximum(part, floor)) for part in (variance.at_source, variance.at_target)
-        )
+        scale, scale_target = (np.sqrt(np.maximum(part, floor)) for part in variance)
         residuals = (y - mean.at_source[:, 0]) / scale[:, 0]
         self.residuals = _weighted_quantiles(residuals, weights, _QUANTILES)
         # counts and other amounts stay what they are

@@ -29,17 +29,9 @@ from weighbridge.ratios import (
     source_log_ratio,
     target_like_source,
 )
-from weighbridge.target_risk._held_out import (
-    HeldOut,
-    OuterRows,
-    Procedure,
-    Response,
-    Step,
-    fit_finals,
-    held_out,
-)
+from weighbridge.target_risk._held_out import HeldOut, Step, fit_finals
 from weighbridge.target_risk._influence import BRIDGED, Losses, RatioInfluence
-from weighbridge.target_risk._labels import Features, PlausibleLabels, smooth
+from weighbridge.target_risk._labels import Features, PlausibleLabels, Smoothed, smooth
 from weighbridge.target_risk._question import Question
 
 
@@ -150,15 +142,7 @@ class RiskProblem:
     def labels(self) -> PlausibleLabels:
         """The model of the labels."""
         n_classes = None if self.rows.classes is None else self.rows.classes.size
-        return PlausibleLabels(
-            self.features,
-            self.rows.X,
-            self.X_target,
-            self.rows.codes,
-            n_classes,
-            self.rows.validation,
-            self.fold,
-        )
+        return PlausibleLabels(self.smooth, self.rows.codes, n_classes, self.rows.validation)
 
     @cached_property
     def ratio_influence(self) -> RatioInfluence | None:
@@ -169,37 +153,14 @@ class RiskProblem:
             self.features, self.rows.X, self.X_target, self.log_ratio, self.log_ratio_target
         )
 
-    @cached_property
-    def outer(self) -> OuterRows:
-        """The rows with their folds."""
-        rows = self.rows
-        return OuterRows(
-            rows.X, rows.y, self.X_target, rows.sample_weight, self.fold, self.ratio, self.log_ratio
-        )
-
     def fit_finals(self, estimators: Sequence[Any], step: Step | None = None) -> list[Any]:
         """Fit procedures to all rows; one that has no fitted ratio gets this one."""
-        ready = [self._ready(each) for each in estimators]
-        finals = fit_finals(ready, self.outer, n_jobs=self.question.n_jobs, step=step or _nothing)
+        finals = fit_finals([self.ready(each) for each in estimators], self, step)
         refuse_text(finals[0], self.rows.X, self.ratio)
         return finals
 
-    def held_out(
-        self,
-        estimators: Sequence[Any],
-        responses: list[dict[str, Response]],
-        *,
-        finals: list[Any] | None = None,
-        step: Step | None = None,
-    ) -> list[Procedure]:
-        """Fit procedures without each fold, and to all rows if that is not done yet."""
-        options: dict[str, Any] = {"n_jobs": self.question.n_jobs, "step": step or _nothing}
-        ready = [self._ready(each) for each in estimators]
-        if finals is None:
-            finals = self.fit_finals(estimators, step)
-        return held_out(ready, finals, self.outer, responses=responses, **options)
-
-    def _ready(self, estimator: Any) -> Any:
+    def ready(self, estimator: Any) -> Any:
+        """Return a procedure with a fitted ratio; refuse a frozen one that knows the rows."""
         if isinstance(estimator, FrozenEstimator):
             seen = rows_told(estimator, self.rows.X)
             if seen:
@@ -224,7 +185,8 @@ class RiskProblem:
         ]
         at_target = np.mean(targets, axis=0)
         if self.rows.classes is None:
-            forecasts = [self._smoothed(found)]
+            smoothed = self.smooth(found[:, None])
+            forecasts = [(smoothed.at_source[:, 0], smoothed.at_target[:, 0])]
         else:
             forecasts = [(expected, at_target)]
         if chances is not None:
@@ -240,11 +202,10 @@ class RiskProblem:
             tuple(forecasts),
         )
 
-    def _smoothed(self, losses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return losses by the features of their rows, held out, and at the target."""
+    def smooth(self, values: FloatArray) -> Smoothed:
+        """Return values of the source rows by their features, held out, and at the target."""
         X, weights = self.rows.X, self.rows.validation
-        smoothed = smooth(self.features, X, self.X_target, losses[:, None], weights, self.fold)
-        return smoothed.at_source[:, 0], smoothed.at_target[:, 0]
+        return smooth(self.features, X, self.X_target, values, weights, self.fold)
 
 
 def _fold_of_rows(y: np.ndarray, splitter: Any) -> npt.NDArray[np.intp]:
@@ -253,10 +214,6 @@ def _fold_of_rows(y: np.ndarray, splitter: Any) -> npt.NDArray[np.intp]:
     for k, (_, test) in enumerate(splitter.split(y, y)):
         fold[test] = k
     return fold
-
-
-def _nothing() -> None:
-    """Take a step that nobody watches."""
 
 
 def _check_size(n_source: int, n_target: int) -> None:

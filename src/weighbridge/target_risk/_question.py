@@ -124,15 +124,8 @@ def _own_loss(function: Callable[..., Any], classifier: bool) -> RowLoss:
     return RowLoss(_name(function), response, loss, classifier)
 
 
-def has_chances(estimator: Any) -> bool:
-    """True for classifiers that give probabilities."""
-    return is_classifier(estimator) and hasattr(estimator, "predict_proba")
-
-
 CALIBRATED, DOUBLY_ROBUST, WEIGHTED = "calibrated", "doubly robust", "weighted"
 METHODS = (CALIBRATED, DOUBLY_ROBUST, WEIGHTED)
-# For metrics of the rows as a whole the first of these that applies, unless one is asked for.
-WHOLE_METHODS = (CALIBRATED, WEIGHTED)
 
 
 @dataclass(frozen=True)

@@ -155,21 +155,8 @@ def compare_risks(
         Fitted or not; default that of one of the two, else `AutoRatio()`.
     scoring : str or scorer, optional
         As in `estimate_risk`; a loss that is a mean over rows, or the root of one.
-    loss : function ``loss(y, prediction)``, optional
-        Your own loss, in place of `scoring`.
-    method : {"calibrated", "doubly robust", "weighted"}
+    loss, method, confidence, sample_weight, cv, n_jobs, random_state
         As in `estimate_risk`.
-    confidence : float, default=0.95
-        Confidence level of the intervals.
-    sample_weight : array-like of shape (n_samples,), optional
-        Your weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
-        rows as they are: the ratio and the target know nothing of these weights.
-    cv : int, default=5
-        Number of outer folds.
-    n_jobs : int, optional
-        Fits in parallel, each in one thread.
-    random_state : int, RandomState instance or None
-        Deals the folds.
 
     Returns
     -------

@@ -23,6 +23,8 @@ Metric = Callable[[FloatArray], float]
 # Draws of the bootstrap, and how many share a pass over the rows.
 _N_DRAWS = 200
 _AT_ONCE = 20
+# Of all that models are asked for, probabilities of the classes serve every measure.
+CHANCES = "predict_proba"
 RAW = "raw "  # starts the names of answers that are taken as they are
 
 
@@ -45,8 +47,8 @@ def whole_estimates(
         "training": lambda draw: metric(draw.plain),
         WEIGHTED: lambda draw: metric(draw.toward_target),
     }
-    if "chances" in said:
-        metrics[CALIBRATED] = _SoftLabels(measure, said, problem, problem.rows.validation)
+    if CHANCES in said:
+        metrics[CALIBRATED] = _SoftLabels(measure, said, problem)
     draws = np.array([[each(draw) for each in metrics.values()] for draw in _draws(problem)])
     n, estimates = problem.rows.y.size, {}
     still = [_Draw(k, np.ones(n), n * problem.shares) for k in range(problem.n_folds)]
@@ -81,14 +83,12 @@ def _draws(problem: RiskProblem) -> Iterator[_Draw]:
 class _SoftLabels:
     """A metric at the target rows, where every row is of each class with its calibrated chance."""
 
-    def __init__(
-        self, measure: Measure, said: dict[str, HeldOut], problem: RiskProblem, shares: FloatArray
-    ):
-        self.chances, self.codes = said["chances"], problem.rows.codes
+    def __init__(self, measure: Measure, said: dict[str, HeldOut], problem: RiskProblem):
+        self.chances, self.codes = said[CHANCES], problem.rows.codes
         classes = problem.rows.classes
         assert classes is not None
         self.n_classes, self.rng = classes.size, np.random.default_rng(2)
-        self.tilt = shares / np.maximum(problem.shares, np.finfo(float).tiny)
+        self.tilt = problem.rows.validation / np.maximum(problem.shares, np.finfo(float).tiny)
         codes = np.repeat(np.arange(classes.size), problem.n_target)
         self.metrics = []
         for k in range(len(self.chances.at_target)):
