@@ -118,8 +118,12 @@ def test_soft_labels_are_the_metric_with_every_row_of_each_class():
     # the estimate is corrected by what draws add to it
     options = {"ratio": data.ratio, "scoring": "roc_auc", "method": "calibrated"}
     risk = estimate_risk(model, *rows, **options)
-    drawn = np.mean([soft(draw) for draw in _draws(problem)])
-    assert risk.value == pytest.approx(2 * by_hand - drawn, abs=1e-9)
+    drawn = [soft(draw) for draw in _draws(problem)]
+    assert risk.value == pytest.approx(2 * by_hand - np.mean(drawn), abs=1e-9)
+    # and its error has the noise of the draws, and the distance to the weighted estimate
+    apart = 0.75 * (risk.value - risk.by_method["weighted"].value)
+    error = np.hypot(np.std(drawn, ddof=1), apart)
+    assert risk.estimate.standard_error == pytest.approx(error, rel=1e-9)
     assert risk.method == "calibrated"
     assert list(risk.by_method) == ["weighted", "calibrated"]
 
