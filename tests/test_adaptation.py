@@ -21,7 +21,7 @@ from weighbridge import ImportanceWeighted, adapt
 from weighbridge._findings import Stages
 from weighbridge.adaptation import Settings, load_model, run
 from weighbridge.adaptation._adapt import METRICS
-from weighbridge.adaptation._result import _actual, actual_errors
+from weighbridge.adaptation._labels import _actual, actual_errors
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio

@@ -34,13 +34,20 @@ from weighbridge.adaptation._inputs import (
     refusals_told,
     tried_models,
 )
-from weighbridge.adaptation._labels import ROW, STANDS_FOR, plan_labels, read_labels
-from weighbridge.adaptation._result import actual_errors, metrics_dict, unseen_classes
+from weighbridge.adaptation._labels import (
+    ROW,
+    STANDS_FOR,
+    knowing_labels,
+    metrics_dict,
+    plan_labels,
+    read_labels,
+    unseen_classes,
+)
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge.target_risk import Question, base_of
-from weighbridge.verdict import Verdict, assess_models, knowing
+from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
 
 # name: scorer of scikit-learn
@@ -279,7 +286,7 @@ class _Asked(NamedTuple):
     metric: str
     scoring: str
     metrics: dict[str, str]
-    labels: tuple[np.ndarray, ...] | None
+    labels: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
@@ -302,8 +309,7 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
         )
         raise InputError([told]) from error
     labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
-    if labels is not None:
-        inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
+    inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
     return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics, labels)
 
 
@@ -315,11 +321,11 @@ def _adaptation(
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
     drawn = compute_pictures(verdict, diagnosis)
+    rows, values, stands_for = asked.labels
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
-    if asked.labels is None and verdict.overlap != ENOUGH and not taken:
+    if not rows.size and verdict.overlap != ENOUGH and not taken:
         plan, frame = plan_labels(verdict, inputs.tables[1], settings.label, settings.seed)
-    rows, values, stands_for = asked.labels or (slice(0), None, None)
     some = inputs.X_target.iloc[rows]
     found = Adaptation(
         verdict=verdict,
@@ -345,14 +351,6 @@ def _adaptation(
     told = knowing_labels(found, some, values, asked.scoring, stands_for)
     stages.end()
     return replace(told, timing=stages.timing())
-
-
-def knowing_labels(
-    found: Adaptation, X_target: Any, labels: Any, scoring: str, stands_for: Any = None
-) -> Adaptation:
-    """Return what was found, led by the truth where labels of the deployment are known."""
-    actual = actual_errors(found.verdict, X_target, labels, scoring, stands_for)
-    return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
 
 
 def _several(value: Any) -> tuple[Any, ...]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +17,20 @@ import numpy as np
 
 from weighbridge import __version__
 from weighbridge._estimators import ImportanceWeightedCV
-from weighbridge._files import RUN_FILES, check_outputs, is_ours, write_whole
+from weighbridge._files import RUN_FILES, SCHEMA, check_outputs, is_ours, write_whole
 from weighbridge._findings import Finding, Option, argument
 from weighbridge._tables import Pair, Table, TableWriter, write_weights
-from weighbridge.adaptation._result import (
-    EPOCH,
-    Actual,
-    feature_differences,
-    head,
-    inputs_dict,
-    overlap_dict,
-)
 from weighbridge.adaptation._saved_model import SavedModel, TableModel, model_bytes, values_seen
 from weighbridge.criteria import default_scoring
 from weighbridge.pictures import Pictures
 from weighbridge.target_risk import NAMES
-from weighbridge.verdict import Verdict
+from weighbridge.verdict import Actual, Verdict
 
 if TYPE_CHECKING:
     from weighbridge.adaptation._adapt import Settings
+
+EPOCH = "SOURCE_DATE_EPOCH"
+_PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
 
 
 def save(
@@ -300,3 +298,88 @@ def _other_settings(settings: Settings) -> dict[str, Any]:
         found["labels"] = "labels"
     found["jobs"] = found.pop("n_jobs")
     return {name: list(each) if isinstance(each, tuple) else each for name, each in found.items()}
+
+
+def head(command: str) -> dict[str, Any]:
+    """Return what every result begins with."""
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "command": command,
+        "date": _date(),
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+
+
+def inputs_dict(
+    tables: tuple[Table, Table], pair: Pair, task: str | None, label: str | None
+) -> dict[str, Any]:
+    """Return what went in, with fingerprints."""
+    train, deploy = tables
+    classes = None
+    if task == "classification":
+        classes = [str(each) for each in np.unique(np.asarray(pair.y)).tolist()]
+    return {
+        "train": _file(train),
+        "deploy": _file(deploy),
+        "label": label,
+        "task": task,
+        "classes": classes,
+        "features": [
+            {"name": here.name, "kind": here.kind, "missing": [here.missing, there.missing]}
+            for here, there in pair.features
+        ],
+        "dropped": [each.to_dict() for each in pair.dropped],
+    }
+
+
+def overlap_dict(overlap: dict[str, Any]) -> dict[str, Any]:
+    """Return the overlap with its main numbers at the top."""
+    full, used = overlap["full"], overlap["used"]
+    return {
+        **overlap,
+        "worth_full": full["ess"],
+        "worth_used": used["ess"],
+        "tail_index": full["pareto_k"],
+        "outside": overlap["outside"]["share"],
+        "outside_rows": overlap["outside"],
+        "largest_share": used["largest_share"],
+    }
+
+
+def feature_differences(pictures: dict[str, Any], use: str) -> list[dict[str, Any]]:
+    """Return each feature's difference before, and after the weighting in use."""
+    return [
+        {
+            "name": row["name"],
+            "before": row["before"],
+            "after": row["after"].get(use, row["before"]),
+        }
+        for row in pictures["balance"]
+    ]
+
+
+def _file(table: Table) -> dict[str, Any]:
+    return {
+        "file": table.name,
+        "rows": table.rows,
+        "sampled": table.sampled,
+        "sha256": table.sha256,
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = __version__ if package == "weighbridge" else version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _date() -> str:
+    """Return the day; SOURCE_DATE_EPOCH makes results equal to the byte."""
+    epoch = os.environ.get(EPOCH)
+    moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
+    return moment.date().isoformat()
