@@ -229,7 +229,7 @@ def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
     metrics = settings.metric or (result.metric,)
     content = {
         **head(result.command),
-        "inputs": inputs_dict(result.tables, result.pair, result.task, settings.label),
+        "inputs": inputs_dict(result.tables, result.pair, settings.label),
         "settings": {
             "seed": settings.seed,
             "model": _model_names(settings)[0],
@@ -311,19 +311,20 @@ def head(command: str) -> dict[str, Any]:
     }
 
 
-def inputs_dict(
-    tables: tuple[Table, Table], pair: Pair, task: str | None, label: str | None
-) -> dict[str, Any]:
+def inputs_dict(tables: tuple[Table, Table], pair: Pair, label: str | None) -> dict[str, Any]:
     """Return what went in, with fingerprints."""
-    train, deploy = tables
+    train, deploy = (
+        {"file": each.name, "rows": each.rows, "sampled": each.sampled, "sha256": each.sha256}
+        for each in tables
+    )
     classes = None
-    if task == "classification":
+    if pair.task == "classification":
         classes = [str(each) for each in np.unique(np.asarray(pair.y)).tolist()]
     return {
-        "train": _file(train),
-        "deploy": _file(deploy),
+        "train": train,
+        "deploy": deploy,
         "label": label,
-        "task": task,
+        "task": pair.task,
         "classes": classes,
         "features": [
             {"name": here.name, "kind": here.kind, "missing": [here.missing, there.missing]}
@@ -357,15 +358,6 @@ def feature_differences(pictures: dict[str, Any], use: str) -> list[dict[str, An
         }
         for row in pictures["balance"]
     ]
-
-
-def _file(table: Table) -> dict[str, Any]:
-    return {
-        "file": table.name,
-        "rows": table.rows,
-        "sampled": table.sampled,
-        "sha256": table.sha256,
-    }
 
 
 def _versions() -> dict[str, str]:

@@ -58,7 +58,6 @@ _FILES = {
     type=click.Choice(["auto", "classification", "regression"]),
     metavar="TASK",
     default="auto",
-    show_default=True,
     group="what",
     help="auto, classification or regression; auto: text, booleans and whole numbers with at most "
     "20 values are classes.",
@@ -77,7 +76,6 @@ _FILES = {
     metavar="NAME",
     multiple=True,
     default=["linear"],
-    show_default=True,
     help="linear, boosting, forest, svm or module:object; given more than once, the first is used "
     "and the others are compared with it.",
 )

@@ -18,7 +18,7 @@ from weighbridge.cli._screen import COLUMNS, Screen, Session, finding_text
 if TYPE_CHECKING:
     import numpy as np
 
-    from weighbridge.cli._two_tables import TwoTables
+    from weighbridge.adaptation import Inputs
     from weighbridge.diagnostics import OverlapJudgement
 
 # A training file with more rows is fitted by so many of them, and weighted in full.
@@ -41,7 +41,6 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
     type=click.FloatRange(0, 1),
     metavar="X",
     default=0.8,
-    show_default=True,
     help="0: no weights; 1: the full ratio.",
 )
 @options.option(
@@ -49,7 +48,6 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
     type=float,
     metavar="X",
     default=3.0,
-    show_default=True,
     help="1: a power of the ratio; 3: the relative ratio, whose weights are bounded.",
 )
 @options.seed_option
@@ -108,13 +106,15 @@ def _compute(
 
 
 def _log_ratio(
-    session: Session, two: TwoTables, train: Path, working_memory: int | None
+    session: Session, two: Inputs, train: Path, working_memory: int | None
 ) -> np.ndarray:
     """Return the log ratio of every training row."""
     import numpy as np
 
-    ratio, parts, done = two.fitted_ratio(), [], 0
-    for part in two.log_ratio(ratio, train, working_memory):
+    from weighbridge.cli._two_tables import fitted_ratio, log_ratio
+
+    parts, done = [], 0
+    for part in log_ratio(two, fitted_ratio(two), train, working_memory):
         parts.append(part)
         done += part.size
         session.narration("shift", done, two.tables[0].rows)
@@ -123,7 +123,7 @@ def _log_ratio(
 
 def _result(
     session: Session,
-    two: TwoTables,
+    two: Inputs,
     weights: np.ndarray,
     log_ratio: np.ndarray,
     out: Path,
@@ -132,7 +132,8 @@ def _result(
     """Return the result of a run, from weights of mean 1 and the log ratio of a mean ratio of 1."""
     import numpy as np
 
-    from weighbridge.adaptation import head
+    from weighbridge.adaptation import head, inputs_dict
+    from weighbridge.cli._two_tables import settings_dict
     from weighbridge.diagnostics import summarize_weights
     from weighbridge.pictures import rounded
 
@@ -142,8 +143,8 @@ def _result(
     counts = np.histogram(weights, [*_EDGES, np.inf])[0]
     return session.result(
         **head("weights"),
-        inputs=two.inputs(),
-        settings=two.settings(settings, "lam", "alpha"),
+        inputs=inputs_dict(two.tables, two.pair, settings["label"]),
+        settings=settings_dict(two, settings, "lam", "alpha"),
         findings=[each.to_dict() for each in (*two.notes, *_found(overlap, left))],
         files={"weights": str(out)},
         weights={
@@ -159,7 +160,7 @@ def _result(
     )
 
 
-def _differences_left(two: TwoTables, weights: np.ndarray) -> list[dict[str, Any]]:
+def _differences_left(two: Inputs, weights: np.ndarray) -> list[dict[str, Any]]:
     """Return what is left of the differences, largest first, over the rows in memory."""
     import numpy as np
 
@@ -171,7 +172,7 @@ def _differences_left(two: TwoTables, weights: np.ndarray) -> list[dict[str, Any
     return [{"name": row.name, "before": row.before, "after": row.after} for row in rows]
 
 
-def _overlap(two: TwoTables, log_ratio: np.ndarray, seed: int) -> OverlapJudgement:
+def _overlap(two: Inputs, log_ratio: np.ndarray, seed: int) -> OverlapJudgement:
     """Judge whether any weights can make training resemble deployment."""
     from weighbridge._findings import judge_weights
     from weighbridge.diagnostics import outside_support
