@@ -35,7 +35,6 @@ _MARKS = {
     ".parquet": rb"weighbridge",
 }
 _LOOK = 1 << 16
-_TABLE_SUFFIXES = (".csv", ".parquet")
 # Temporary files of blocks that have not ended; a process that leaves at once removes them first.
 _UNFINISHED: set[Path] = set()
 
@@ -148,7 +147,7 @@ def _is_our_model(path: Path) -> bool:
 def check_suffix(path: Path) -> None:
     """Refuse a table that is neither CSV nor Parquet, or Parquet that nobody can write."""
     other = cli_option("out", str(path.with_suffix(".csv")))
-    if path.suffix not in _TABLE_SUFFIXES:
+    if path.suffix not in (".csv", ".parquet"):
         message = f"{shown_file(str(path))} ends neither in .csv nor in .parquet."
         raise InputError([_usage("WB145", message, other)])
     # None where it is switched off
@@ -168,7 +167,9 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         _create(path, temporary)
         yield temporary
-        _flush(temporary)
+        # the bytes are on the disk before the name: a crash must not leave an empty file
+        with temporary.open("r+b") as file:
+            os.fsync(file)
         os.replace(temporary, path)
     except OSError as error:
         # an error of something else that the block reads or writes keeps its own name
@@ -231,9 +232,3 @@ def _create(path: Path, temporary: Path) -> None:
     _UNFINISHED.add(temporary)
     # created by open itself, so that the umask decides who may read it
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-
-
-def _flush(temporary: Path) -> None:
-    """Put the bytes on the disk before the name: a crash must not leave an empty file."""
-    with temporary.open("r+b") as file:
-        os.fsync(file)

@@ -88,7 +88,10 @@ class Blocks:
                 for name, cells in zip(features, block, strict=True)
             }
             start += len(block[0])
-            bad = [name for name in features if not is_text[name] and _is_bad(tallies[name])]
+            # text or infinite values among numbers
+            bad = [
+                n for n, t in tallies.items() if not is_text[n] and t.present > t.counts["number"]
+            ]
             # after the first bad value the rest is only counted, so that the message is complete
             if not bad:
                 yield typed
@@ -109,11 +112,6 @@ def read_blocks(
     if absent:
         raise InputError([_absent(name, absent, source.names)])
     return Blocks(name, source, features, rows)
-
-
-def _is_bad(tally: Tally) -> bool:
-    """True for numbers with text or infinite values among them."""
-    return bool(tally.not_numbers + tally.counts["infinite"] + tally.counts["beyond"])
 
 
 def _cut(

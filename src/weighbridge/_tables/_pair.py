@@ -11,7 +11,7 @@ import numpy as np
 from weighbridge._data import FEWEST_ROWS
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._features import match_features, mixed_values, value_problems
-from weighbridge._tables._read import table_of
+from weighbridge._tables._read import read_table
 from weighbridge._tables._table import Dropped, Pair, Table
 from weighbridge.exceptions import InputError
 
@@ -36,7 +36,7 @@ def read_pair(
     tables: list[Table] = []
     for data, name, most in ((train, "train", max_rows[0]), (deploy, "deploy", max_rows[1])):
         try:
-            tables.append(table_of(data, name, max_rows=most, seed=seed))
+            tables.append(read_table(data, name, max_rows=most, seed=seed))
         except InputError as error:
             problems += error.problems
             if data is deploy and tables:
@@ -63,7 +63,7 @@ def check_pair(
     """Match the columns of two tables by name, or raise every reason why they cannot be used."""
     if task not in TASKS:
         raise ValueError(f"Got task={task!r}, but expected one of {', '.join(TASKS)}.")
-    drop, keep = _as_list(drop), None if keep is None else _as_list(keep)
+    drop, keep = list(drop), None if keep is None else list(keep)
     if aside in train.names and aside not in drop:
         drop.append(str(aside))
     problems = [
@@ -96,10 +96,6 @@ def check_pair(
         notes=(*label_notes, *found.notes, *ignored),
         dropped=(*found.dropped, *unused),
     )
-
-
-def _as_list(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _labels(

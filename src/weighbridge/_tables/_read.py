@@ -38,18 +38,13 @@ def open_source(path: str) -> Source:
 
 
 def read_table(
-    path: str | os.PathLike[str], *, max_rows: int | None = None, seed: int = 0
+    data: Any, name: str = "table", *, max_rows: int | None = None, seed: int = 0
 ) -> Table:
-    """Read CSV with a header, gzip of it, or Parquet; `max_rows` keeps a random sample of rows."""
-    name = os.fspath(path)
-    return _collect(open_source(name), name, max_rows, seed)
-
-
-def table_of(data: Any, name: str, *, max_rows: int | None = None, seed: int = 0) -> Table:
-    """Return the table in a file, or of a data frame of any library, which is called `name`."""
-    if isinstance(data, str | os.PathLike):
-        return read_table(data, max_rows=max_rows, seed=seed)
-    return _collect(FrameSource(data, name), name, None, 0)
+    """Read a file, of which `max_rows` keeps a random sample, or a data frame, called `name`."""
+    if not isinstance(data, str | os.PathLike):
+        return _collect(FrameSource(data, name), name, None, 0)
+    path = os.fspath(data)
+    return _collect(open_source(path), path, max_rows, seed)
 
 
 def _collect(source: Source, name: str, max_rows: int | None, seed: int) -> Table:

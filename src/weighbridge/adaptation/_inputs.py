@@ -15,7 +15,6 @@ from pickle import PicklingError
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
@@ -26,6 +25,7 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
@@ -147,20 +147,15 @@ def _unusable(X: Any, X_target: Any) -> Iterator[tuple[str, str, str, str]]:
             continue
         if _is_count(source) and _is_count(target):
             yield "WB111", name, "counts the rows of each file", key
-        elif np.unique(values).size == values.size and _tells_apart(values, source.size):
-            yield "WB111", name, "is different in every row and tells the files apart", key
+        elif np.unique(values).size == values.size:
+            auc = roc_auc_score(np.arange(values.size) < source.size, values)
+            if max(auc, 1 - auc) > TELLS_APART:
+                yield "WB111", name, "is different in every row and tells the files apart", key
 
 
 def _is_count(values: np.ndarray) -> bool:
     """True for consecutive whole numbers, each once, in any order."""
     return bool(np.ptp(values) == values.size - 1 and np.unique(values).size == values.size)
-
-
-def _tells_apart(values: np.ndarray, n_source: int) -> bool:
-    n_target = values.size - n_source
-    above = rankdata(values)[:n_source].sum() - n_source * (n_source + 1) / 2
-    auc = above / (n_source * n_target)
-    return bool(max(auc, 1 - auc) > TELLS_APART)
 
 
 def _find_ratio(ratio: Any, X: Any, X_target: Any, option: Option) -> tuple[str, Any, Any, Any]:

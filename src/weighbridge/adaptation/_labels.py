@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 
 from weighbridge._data import canonical_order, take_rows
 from weighbridge._findings import Finding, Problem, listed, shown, shown_file
-from weighbridge._tables import Pair, Table, as_word, defused, table_of
+from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
 from weighbridge.exceptions import InputError
 from weighbridge.target_risk import NAMES, Measure, find_measure, value_of
@@ -89,7 +89,7 @@ def read_labels(
     if data is None:
         values = np.empty(0) if own is None else own
         return np.arange(values.size), values, np.ones(values.size)
-    table = table_of(data, "labels")
+    table = read_table(data, "labels")
     asked = label if label in table.names else defused(label)
     for misfit in _misfits(table, asked, train.column(label).kind, deploy, own):
         raise _refused(misfit)
