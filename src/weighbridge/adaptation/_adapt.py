@@ -32,6 +32,7 @@ from weighbridge.adaptation._inputs import (
     make_model,
     read_inputs,
     refusals_told,
+    refused,
     tried_models,
 )
 from weighbridge.adaptation._labels import (
@@ -304,10 +305,8 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
         for each in models.values():
             Question(metrics=metrics).metrics_of(each)
     except ValueError as error:
-        told = Problem(
-            "WB703", str(error), (), option("metric", next(iter(METRICS[task]))), "usage"
-        )
-        raise InputError([told]) from error
+        usual = next(iter(METRICS[task]))
+        raise refused("WB703", str(error), option("metric", usual)) from error
     labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
     inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
     return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics, labels)
@@ -396,8 +395,7 @@ def _find_metrics(
         if isinstance(name, str) and name in other:
             why = f"{shown(name)} is not a metric of {task}."
         advice = option("metric", [*nearest(str(name), known), *known][0])
-        listed = (f"metrics: {', '.join(known)}",)
-        raise InputError([Problem("WB703", why, listed, advice, "usage")])
+        raise refused("WB703", why, advice, f"metrics: {', '.join(known)}")
     usual = next(iter(known))
     loss = next((each for each in names if known[each].startswith(("neg_", "acc"))), usual)
     several = _OF_CLASSES if task == CLASSIFICATION and np.unique(np.asarray(y)).size > 2 else {}
