@@ -59,35 +59,28 @@ def _missing(train: Table, deploy: Table, names: list[str], option: Option) -> l
         return []
     here, other = shown_file(train.name), shown_file(deploy.name)
     if not shared:
-        return [_disjoint(train, deploy, names)]
+        return [
+            Problem(
+                "WB133",
+                f"{here} and {other} have no feature in common.",
+                (f"{here}: {listed(names)}", f"{other}: {listed(deploy.names)}"),
+                "check that these are the right files; columns are matched by name",
+            )
+        ]
     close = [shown(n) for name in absent[:APART] for n in nearest(name, deploy.names, most=1)]
-    evidence = ["every feature must be in both"]
-    if close:
-        evidence.append(f"nearest in {other}: {', '.join(close)}")
+    nearby = (f"nearest in {other}: {', '.join(close)}",) if close else ()
     shorter = option("drop", *absent)
     if len(shared) < len(absent):
         shorter = option("keep", *shared)
+    it = "it" if len(absent) == 1 else "them"
     return [
         Problem(
             "WB103",
             f"{other} has no column{'s' * (len(absent) > 1)} {listed(absent)}, which {here} has.",
-            tuple(evidence),
-            f"add {'it' if len(absent) == 1 else 'them'} to {other}, or leave "
-            f"{'it' if len(absent) == 1 else 'them'} out of both: {shorter}",
+            ("every feature must be in both", *nearby),
+            f"add {it} to {other}, or leave {it} out of both: {shorter}",
         )
     ]
-
-
-def _disjoint(train: Table, deploy: Table, names: list[str]) -> Problem:
-    return Problem(
-        "WB133",
-        f"{shown_file(train.name)} and {shown_file(deploy.name)} have no feature in common.",
-        (
-            f"{shown_file(train.name)}: {listed(names)}",
-            f"{shown_file(deploy.name)}: {listed(deploy.names)}",
-        ),
-        "check that these are the right files; columns are matched by name",
-    )
 
 
 def _empty(train: Table, deploy: Table, name: str, option: Option) -> Finding | None:

@@ -175,7 +175,47 @@ class Adaptation:
             As the JSON Schema ``weighbridge/1`` says. Without NaN or infinity: None stands for what
             is not known or withheld.
         """
-        return _result_dict(self, full=full)
+        verdict, settings = self.verdict, self.settings
+        found = verdict.to_dict()
+        criterion, reason = _choice(verdict)
+        metrics = settings.metric or (self.metric,)
+        content = {
+            **head(self.command),
+            "inputs": inputs_dict(self.tables, self.pair, settings.label),
+            "settings": {
+                "seed": settings.seed,
+                "model": _model_names(settings)[0],
+                "models": _model_names(settings),
+                "metric": list(metrics) if len(metrics) > 1 else metrics[0],
+                "criterion": criterion,
+                "reason": reason,
+                "ratio": self.ratio,
+                **_other_settings(settings),
+            },
+            "verdict": found["verdict"],
+            "answers": found["answers"],
+            "shift": found["shift"],
+            "overlap": overlap_dict(found["overlap"]),
+            "expect": {
+                **found["expect"],
+                "actual": self.actual
+                and {name: each.to_dict() for name, each in self.actual.items()},
+                "metrics": self.metrics,
+                "to_label": self.to_label,
+                "models": [_other(name, each) for name, each in self.others.items()],
+            },
+            "findings": [each.to_dict() for each in self.findings],
+            "files": {},
+            # seconds differ from run to run, and would make results differ that are the same
+            "timing": {} if EPOCH in os.environ else self.timing,
+            "failure": None,
+        }
+        pictures = self.pictures.to_dict()
+        content["shift"]["features"] = feature_differences(pictures, verdict.use)
+        if full:
+            content["pictures"] = pictures
+        # whoever changes the answer must not change the result
+        return deepcopy(content)
 
     def report(self, path: Any) -> None:
         """Write the report, one HTML file that needs no network.
@@ -221,51 +261,6 @@ class Adaptation:
         return summary_html(self.to_dict())
 
 
-def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
-    """Return the whole result, ready for JSON."""
-    verdict, settings = result.verdict, result.settings
-    found = verdict.to_dict()
-    criterion, reason = _choice(verdict)
-    metrics = settings.metric or (result.metric,)
-    content = {
-        **head(result.command),
-        "inputs": inputs_dict(result.tables, result.pair, settings.label),
-        "settings": {
-            "seed": settings.seed,
-            "model": _model_names(settings)[0],
-            "models": _model_names(settings),
-            "metric": list(metrics) if len(metrics) > 1 else metrics[0],
-            "criterion": criterion,
-            "reason": reason,
-            "ratio": result.ratio,
-            **_other_settings(settings),
-        },
-        "verdict": found["verdict"],
-        "answers": found["answers"],
-        "shift": found["shift"],
-        "overlap": overlap_dict(found["overlap"]),
-        "expect": {
-            **found["expect"],
-            "actual": result.actual
-            and {name: each.to_dict() for name, each in result.actual.items()},
-            "metrics": result.metrics,
-            "to_label": result.to_label,
-            "models": [_other(name, each) for name, each in result.others.items()],
-        },
-        "findings": [each.to_dict() for each in result.findings],
-        "files": {},
-        # seconds differ from run to run, and would make results differ that are the same
-        "timing": {} if EPOCH in os.environ else result.timing,
-        "failure": None,
-    }
-    pictures = result.pictures.to_dict()
-    content["shift"]["features"] = feature_differences(pictures, verdict.use)
-    if full:
-        content["pictures"] = pictures
-    # whoever changes the answer must not change the result
-    return deepcopy(content)
-
-
 def _other(name: str, verdict: Verdict) -> dict[str, Any]:
     """Return what is expected of a further model."""
     found = verdict.to_dict()
@@ -301,12 +296,14 @@ def _other_settings(settings: Settings) -> dict[str, Any]:
 
 
 def head(command: str) -> dict[str, Any]:
-    """Return what every result begins with."""
+    """Return what every result begins with; SOURCE_DATE_EPOCH makes results equal to the byte."""
+    epoch = os.environ.get(EPOCH)
+    moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     return {
         "schema": SCHEMA,
         "version": __version__,
         "command": command,
-        "date": _date(),
+        "date": moment.date().isoformat(),
         "versions": {"python": platform.python_version(), **_versions()},
     }
 
@@ -368,10 +365,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def _date() -> str:
-    """Return the day; SOURCE_DATE_EPOCH makes results equal to the byte."""
-    epoch = os.environ.get(EPOCH)
-    moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
-    return moment.date().isoformat()

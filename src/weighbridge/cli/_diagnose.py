@@ -66,7 +66,12 @@ def diagnose(
     with library_warnings(session):
         result = _compute(session, train, deploy, settings)
     if report is not None:
-        _write(session, result, report)
+        from weighbridge.report import write_report
+
+        session.narration.detail("write", str(report))
+        session.narration("write", 0, 1)
+        result["files"] = {"report": str(report)}
+        write_report(result, report)
     session.show(result, lambda found: _text(found, session.out, show_all=show_all))
     return options.exit_code(session, fail_if, result)
 
@@ -124,15 +129,6 @@ def _result(
         findings=[*(each.to_dict() for each in two.notes), *found["findings"]],
         pictures=pictures,
     )
-
-
-def _write(session: Session, result: dict[str, Any], path: Path) -> None:
-    from weighbridge.report import write_report
-
-    session.narration.detail("write", str(path))
-    session.narration("write", 0, 1)
-    result["files"] = {"report": str(path)}
-    write_report(result, path)
 
 
 def _text(result: dict[str, Any], screen: Screen, *, show_all: bool) -> str:

@@ -132,14 +132,17 @@ def _result(
     """Return the result of a run, from weights of mean 1 and the log ratio of a mean ratio of 1."""
     import numpy as np
 
+    from weighbridge._findings import judge_weights
     from weighbridge.adaptation import head, inputs_dict
     from weighbridge.cli._two_tables import settings_dict
-    from weighbridge.diagnostics import summarize_weights
+    from weighbridge.diagnostics import outside_support, summarize_weights
     from weighbridge.pictures import rounded
+    from weighbridge.weighting import mean_one
 
     summary = summarize_weights(weights)
     left = _differences_left(two, weights)
-    overlap = _overlap(two, log_ratio, settings["seed"])
+    outside = outside_support(two.X, two.X_target, random_state=settings["seed"]).share
+    overlap = judge_weights(mean_one(log_ratio), outside, two.X.shape[1] + 1)
     counts = np.histogram(weights, [*_EDGES, np.inf])[0]
     return session.result(
         **head("weights"),
@@ -170,16 +173,6 @@ def _differences_left(two: Inputs, weights: np.ndarray) -> list[dict[str, Any]]:
     rows = [row for row in table.rows if row.after is not None and np.isfinite(row.after)]
     rows.sort(key=lambda row: -abs(row.after or 0.0))
     return [{"name": row.name, "before": row.before, "after": row.after} for row in rows]
-
-
-def _overlap(two: Inputs, log_ratio: np.ndarray, seed: int) -> OverlapJudgement:
-    """Judge whether any weights can make training resemble deployment."""
-    from weighbridge._findings import judge_weights
-    from weighbridge.diagnostics import outside_support
-    from weighbridge.weighting import mean_one
-
-    outside = outside_support(two.X, two.X_target, random_state=seed).share
-    return judge_weights(mean_one(log_ratio), outside, two.X.shape[1] + 1)
 
 
 def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Finding]:
