@@ -103,8 +103,7 @@ def _labels(
 ) -> tuple[np.ndarray | None, np.ndarray | None, str | None, list[Any]]:
     if label is None:
         return None, None, None, []
-    task = guess_task(_read_labels(train, label)) if task == "auto" else task
-    y = _read_labels(train, label, task)
+    y, task = _read_labels(train, label, task)
     if label not in deploy.names:
         return y, None, task, []
     y_target, note = _deployment_labels(train, deploy, label)
@@ -277,7 +276,7 @@ def _label_problems(train: Table, label: str, task: str, option: Option) -> list
         )
     if problems or not train.frame[label].notna().any():
         return problems
-    task = guess_task(_read_labels(train, label)) if task == "auto" else task
+    y, task = _read_labels(train, label, task)
     values = train.frame[label].to_numpy()
     is_beyond = values.dtype.kind == "f" and bool((np.abs(values) >= 2**53).any())
     if task != "regression" and is_beyond:
@@ -290,22 +289,22 @@ def _label_problems(train: Table, label: str, task: str, option: Option) -> list
                 f"write classes as text, with a letter in front; or {option('task', 'regression')}",
             )
         ]
-    y = _read_labels(train, label, task)
     if task == "regression":
         return _regression_problems(train, label, y, option)
     return _class_problems(train, label, y, option)
 
 
-def _read_labels(table: Table, label: str, task: str = "auto") -> np.ndarray:
-    """Return the labels that are there: whole numbers, other numbers (as classes text), or text."""
+def _read_labels(table: Table, label: str, task: str) -> tuple[np.ndarray, str]:
+    """Return the labels that are there, classes as whole numbers or else as text, and the task."""
     values = np.array(table.frame[label].dropna())
+    task = guess_task(values) if task == "auto" else task
     if values.dtype == object:
-        return np.array(values.tolist(), dtype=str)
+        return np.array(values.tolist(), dtype=str), task
     if task == "regression":
-        return values
+        return values, task
     if (values == np.floor(values)).all() and (np.abs(values) < 2**53).all():
-        return values.astype(np.int64)
-    return values.astype(str) if task == "classification" else values
+        return values.astype(np.int64), task
+    return values.astype(str), task
 
 
 def _regression_problems(train: Table, label: str, y: np.ndarray, option: Option) -> list[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from weighbridge.adaptation._adapt import Settings
 
 EPOCH = "SOURCE_DATE_EPOCH"
-_PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "skops")
 
 
 def save(
@@ -179,13 +179,16 @@ class Adaptation:
         found = verdict.to_dict()
         criterion, reason = _choice(verdict)
         metrics = settings.metric or (self.metric,)
+        models = [
+            each if isinstance(each, str) else type(each).__name__ for each in settings.models
+        ]
         content = {
             **head(self.command),
             "inputs": inputs_dict(self.tables, self.pair, settings.label),
             "settings": {
                 "seed": settings.seed,
-                "model": _model_names(settings)[0],
-                "models": _model_names(settings),
+                "model": models[0],
+                "models": models,
                 "metric": list(metrics) if len(metrics) > 1 else metrics[0],
                 "criterion": criterion,
                 "reason": reason,
@@ -250,9 +253,6 @@ class Adaptation:
         return save(self, folder, force=force, table=table)
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         return "\n\n".join(str(self.verdict).split("\n\n")[:2])
 
     def _repr_html_(self) -> str:
@@ -281,10 +281,6 @@ def _choice(verdict: Verdict) -> tuple[str | None, str | None]:
     return f"importance-weighted {NAMES[default_scoring(tuned.estimator)]}", tuned.reason_
 
 
-def _model_names(settings: Settings) -> list[str]:
-    return [each if isinstance(each, str) else type(each).__name__ for each in settings.models]
-
-
 def _other_settings(settings: Settings) -> dict[str, Any]:
     """Return every setting that has no place of its own in a result."""
     placed = ("label", "task", "seed", "models", "metric", "ratio")
@@ -299,12 +295,16 @@ def head(command: str) -> dict[str, Any]:
     """Return what every result begins with; SOURCE_DATE_EPOCH makes results equal to the byte."""
     epoch = os.environ.get(EPOCH)
     moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
+    versions = {"python": platform.python_version(), "weighbridge": __version__}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
     return {
         "schema": SCHEMA,
         "version": __version__,
         "command": command,
         "date": moment.date().isoformat(),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": versions,
     }
 
 
@@ -355,13 +355,3 @@ def feature_differences(pictures: dict[str, Any], use: str) -> list[dict[str, An
         }
         for row in pictures["balance"]
     ]
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = __version__ if package == "weighbridge" else version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -192,19 +192,18 @@ def metrics_dict(
     found = []
     for name, risks in verdict._metrics({"none", verdict.use}).items():
         is_gain = name == "accuracy"  # as it was asked for, not as a loss
-        candidates: list[dict[str, Any]] = [
-            {"name": each, "state": risk.state, "method": risk.method, "expected": None}
-            for each, risk in risks.items()
-        ]
-        for each, risk in zip(candidates, risks.values(), strict=True):
-            each["training"] = _turned(is_gain, risk.training.value)[0]
+        candidates = []
+        for each, risk in risks.items():
+            told: dict[str, Any] = {"name": each, "state": risk.state, "method": risk.method}
+            told |= {"expected": None, "training": _turned(is_gain, risk.training.value)[0]}
             if risk.estimate is not None:
                 ends = _turned(is_gain, *risk.estimate.to_dict().values())
-                each["expected"] = dict(zip(("value", "low", "high"), ends, strict=True))
-            model = verdict.candidate(each["name"]).model
+                told["expected"] = dict(zip(("value", "low", "high"), ends, strict=True))
+            model = verdict.candidate(each).model
             asked = find_measure(scorers[name], None, model)
             value = value_of(asked, model, *rows) if known.any() else math.nan
-            each["actual"] = None if math.isnan(value) else _turned(is_gain, value)[0]
+            told["actual"] = None if math.isnan(value) else _turned(is_gain, value)[0]
+            candidates.append(told)
         measure = "accuracy" if is_gain else NAMES[scorers[name]]
         found.append({"name": name, "measure": measure, "candidates": candidates})
     return found

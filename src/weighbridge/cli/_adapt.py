@@ -297,17 +297,12 @@ def workload_text(work: Workload, jobs: int, cores: int) -> str | None:
     if seconds < _LONG:
         return None
     names = ", ".join(map(one_line, work.names))
-    said = f"{names}: about {_round(work.n_fits)} fits, {_about(seconds)}"
+    fits = float(f"{work.n_fits:.2g}")  # two digits are what an estimate has
+    said = f"{names}: about {fits:,.0f} fits, {_about(seconds)}"
     more = min(cores, work.n_folds)
     if more <= jobs or _about(work.duration(more)) == _about(seconds):
         return said
     return f"{said}; {cli_option('jobs', str(more))} would take {_about(work.duration(more))}"
-
-
-def _round(number: int) -> str:
-    """Return a number with the two digits that an estimate has."""
-    digits = max(0, len(str(number)) - 2)
-    return f"{round(number, -digits):,}"
 
 
 def _about(seconds: float) -> str:
