@@ -319,7 +319,6 @@ def _adaptation(
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
-    drawn = compute_pictures(verdict, diagnosis)
     rows, values, stands_for = asked.labels
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
@@ -344,7 +343,7 @@ def _adaptation(
         settings=settings,
         metric=asked.metric,
         ratio=inputs.ratio_name,
-        pictures=drawn,
+        pictures=compute_pictures(verdict, diagnosis),
         timing={},
     )
     told = knowing_labels(found, some, values, asked.scoring, stands_for)

@@ -22,7 +22,7 @@ from weighbridge.cli._screen import Screen, Session, finding_text, spent, within
 if TYPE_CHECKING:
     from weighbridge._tables import Pair
     from weighbridge.adaptation import Adaptation
-    from weighbridge.verdict import Candidate, Workload
+    from weighbridge.verdict import Candidate, StoredResult, Workload
 
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
@@ -130,7 +130,8 @@ def adapt(
         session.narration.say(f"weighbridge adapt: {train} and {deploy}")
         job.compute()
         job.save()
-    job.show(f"Now:  weighbridge predict {job.files['model']} DATA", open_report=open_report)
+    model = job.result["files"]["model"]
+    job.show(f"Now:  weighbridge predict {model} DATA", open_report=open_report)
     return options.exit_code(session, fail_if, job.result)
 
 
@@ -155,7 +156,6 @@ class Job:
         # what may be given more than once, and was not, has its default
         given = {name: value for name, value in settings.items() if value != ()}
         self.settings = {**given, "n_jobs": jobs}
-        self.files: dict[str, str] = {}
         self.result: dict[str, Any] = {}
         self.adaptation: Adaptation
 
@@ -221,26 +221,26 @@ class Job:
         narration = self.session.narration
         narration.detail("write", f"{self.out}/")
         narration("write", 0, 1)
-        self.files = save(self.adaptation, self.out, force=self.force, option=cli_option)
+        files = save(self.adaptation, self.out, force=self.force, option=cli_option)
         narration.finish()
         _remove_journals(self.out)
-        self.result = {**self.adaptation.to_dict(), "files": self.files}
+        self.result = {**self.adaptation.to_dict(), "files": files}
 
     def show(self, now: str, known: str = _LABELS_KNOWN, *, open_report: bool) -> None:
         """Print the result: JSON, or the block for people with what to type `now`."""
         self.session.show(self.result, lambda _: self._text(now, known))
         if open_report:
-            click.launch(str(Path(self.files["report"]).absolute()))
+            click.launch(str(Path(self.result["files"]["report"]).absolute()))
 
     def _text(self, now: str, known: str) -> str:
         from weighbridge.verdict import StoredResult, label_words
 
-        actual, verdict = _actual_block(self.result), self.adaptation.verdict
+        facts, verdict = StoredResult(self.result), self.adaptation.verdict
         parts = [
             _verdict_block(self.adaptation, self.session.out),
-            *[within_columns(f"  {each}") for each in label_words(StoredResult(self.result))],
-            *([f"{known}\n{actual}"] if actual else []),
-            _files_block(self.files, verdict.candidate(verdict.use)),
+            *[within_columns(f"  {each}") for each in label_words(facts)],
+            *([f"{known}\n{_actual_block(facts)}"] if facts.actual else []),
+            _files_block(self.result["files"], verdict.candidate(verdict.use)),
             f"  {now}",
         ]
         return "\n" + "\n\n".join(parts)
@@ -334,30 +334,26 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
 
 def _files_block(files: Mapping[str, str], used: Candidate) -> str:
     """Return the files, what each is for, and how large it is."""
+    from weighbridge.verdict import text_table
+
     said = {kind: what.format(use=used.name) for kind, what in _FILES.items()}
     if used.name == "none":
         said["model"] = "the unweighted model"
     if len(used.mixture) > 1:  # an average of models has no weights of its own
         said["weights"] = "weights of its largest part"
+    width = max(map(len, files.values()))
     rows = [
-        (files[kind], said[kind], _bytes_text(Path(files[kind]).stat().st_size))
-        for kind in _FILES
+        (f"{files[kind]:<{width}}  {what}", _bytes_text(Path(files[kind]).stat().st_size))
+        for kind, what in said.items()
         if kind in files
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return "\n".join(
-        f"  {path:<{widths[0]}}  {what:<{widths[1]}}  {size:>{widths[2]}}"
-        for path, what, size in rows
-    )
+    return "\n".join(text_table(rows))
 
 
-def _actual_block(result: dict[str, Any]) -> str | None:
-    """Return the actual errors, and whether they are as expected, where labels are known."""
-    from weighbridge.verdict import StoredResult, agreement
+def _actual_block(facts: StoredResult) -> str:
+    """Return the actual errors, and whether they are as expected."""
+    from weighbridge.verdict import agreement
 
-    facts = StoredResult(result)
-    if not facts.actual:
-        return None
     # what belongs together stays on one line
     listed = [f"{name} {facts.numbers.value(each.value)}" for name, each in facts.actual.items()]
     told = "  ".join(each.replace(" ", "\xa0") for each in listed)
