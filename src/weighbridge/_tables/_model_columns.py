@@ -125,22 +125,19 @@ def _cut(
     return {name: column[:rows] for name, column in joined.items()}, [left]
 
 
-def _bad_values(path: str, name: str, tally: Tally, source: Source) -> list[Problem]:
+def _bad_values(path: str, name: str, tally: Tally, source: Source) -> Iterator[Problem]:
     file = shown_file(path)
     if not tally.not_numbers:
-        return not_finite(name, tally, file, source.place)
+        yield from not_finite(name, tally, file, source.place)
+        return
     row, text = tally.first_text
-    return [
-        Problem(
-            "WB104",
-            f"{shown(name)} was a number in training but is not in {file}.",
-            (
-                f"{file} {source.place(row)}: {shown(text)}   ({tally.not_numbers:,} of "
-                f"{tally.present:,} values)",
-            ),
-            "correct it, or empty it so that it counts as missing",
-        )
-    ]
+    which = f"({tally.not_numbers:,} of {tally.present:,} values)"
+    yield Problem(
+        "WB104",
+        f"{shown(name)} was a number in training but is not in {file}.",
+        (f"{file} {source.place(row)}: {shown(text)}   {which}",),
+        "correct it, or empty it so that it counts as missing",
+    )
 
 
 def _absent(path: str, absent: list[str], names: list[str]) -> Problem:
