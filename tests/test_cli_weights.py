@@ -124,6 +124,18 @@ def test_a_column_that_holds_the_ratio_is_taken_as_it_is(here, tmp_path):
         assert np.concatenate(list(parts)) == pytest.approx(expected.to_numpy(), abs=1e-12)
 
 
+def test_a_feature_that_is_called_like_a_ratio_is_not_taken_for_it(here, tmp_path):
+    for name in ("train.csv", "deploy.csv"):
+        pd.read_csv(name).rename(columns={"age": "gaussian"}).to_csv(tmp_path / name, index=False)
+    options, path = {**OPTIONS, "ratio": "gaussian"}, tmp_path / "train.csv"
+    for most in (None, 300):
+        two = read_two(path, tmp_path / "deploy.csv", options, max_train=most)
+        ratio = fitted_ratio(two)
+        expected = ratio.score_samples(pd.read_csv(path)[list(two.X)])
+        found = np.concatenate(list(log_ratio(two, ratio, path)))
+        assert found == pytest.approx(expected, abs=1e-9)
+
+
 @pytest.mark.more
 def test_files_that_hardly_overlap_have_no_useful_weights_and_that_is_said(here, tmp_path):
     far = pd.read_csv("deploy.csv")

@@ -16,8 +16,8 @@ from weighbridge.exceptions import InputError
 
 # Where a table comes from: its names, its rows in blocks, and where each of them is.
 Source = CsvSource | FrameSource | ParquetSource
-# Positions, drawn numbers and columns of some rows.
-Block = tuple[np.ndarray, np.ndarray, list[np.ndarray]]
+# Positions, drawn numbers and then columns of some rows.
+Block = list[np.ndarray]
 
 
 def open_source(path: str) -> Source:
@@ -112,11 +112,11 @@ class RowPool:
         positions = np.arange(self.rows, self.rows + n)
         self.rows += n
         if self._max_rows is None:
-            self._blocks.append((positions, positions, columns))
+            self._blocks.append([positions, positions, *columns])
             return
         drawn = self._rng.random(n)
         kept = drawn < self._bound
-        self._blocks.append(_rows((positions, drawn, columns), kept))
+        self._blocks.append([each[kept] for each in (positions, drawn, *columns)])
         self._held += int(kept.sum())
         if self._held > 2 * self._max_rows + n:
             self._prune(self._max_rows)
@@ -125,7 +125,7 @@ class RowPool:
         """Return the positions of the rows held, in order, and their columns."""
         if self._max_rows is not None:
             self._prune(self._max_rows)
-        positions, _, columns = _joined(self._blocks)
+        positions, _, *columns = _joined(self._blocks)
         self._blocks = []
         return positions, columns
 
@@ -134,19 +134,12 @@ class RowPool:
         drawn = block[1]
         if drawn.size > max_rows:
             self._bound = float(np.partition(drawn, max_rows)[max_rows])
-            block = _rows(block, drawn < self._bound)
+            block = [each[drawn < self._bound] for each in block]
         self._blocks = [block]
         self._held = block[1].size
-
-
-def _rows(block: Block, kept: np.ndarray) -> Block:
-    positions, drawn, columns = block
-    return positions[kept], drawn[kept], [column[kept] for column in columns]
 
 
 def _joined(blocks: list[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
-    positions, drawn, columns = zip(*blocks, strict=True)
-    joined = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
-    return np.concatenate(positions), np.concatenate(drawn), joined
+    return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +39,19 @@ def log_ratio(
     table, columns = two.tables[0], list(two.X.columns)
     kinds = {each.name: each.kind for each, _ in two.pair.features}
     rows = block_rows(len(kinds), working_memory)
-    known = two.ratio_name in kinds  # a column of the table holds the ratio
+    # a column that holds the ratio is no feature
+    known = two.ratio_name in kinds and two.ratio_name not in columns
+    blocks: Iterable[Any] = [two.X]
     if table.sampled < table.rows:
-        for block in read_blocks(path, kinds, rows=rows):
-            if known:
-                with np.errstate(divide="ignore"):
-                    part = np.log(block[two.ratio_name].to_numpy())
-            else:
-                part = ratio.score_samples(block[columns])
-            yield np.asarray(part)
-    elif known or working_memory is None:
-        yield np.asarray(ratio.score_samples(two.X))
-    else:
-        for start in range(0, table.rows, rows):
-            yield np.asarray(ratio.score_samples(two.X.iloc[start : start + rows]))
+        blocks = read_blocks(path, kinds, rows=rows)
+    elif working_memory is not None and not known:
+        blocks = (two.X.iloc[start : start + rows] for start in range(0, table.rows, rows))
+    for block in blocks:
+        if known and two.ratio_name in block:
+            with np.errstate(divide="ignore"):
+                yield np.log(block[two.ratio_name].to_numpy())
+        else:
+            yield np.asarray(ratio.score_samples(block[columns]))
 
 
 def read_two(
