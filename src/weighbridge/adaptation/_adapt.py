@@ -27,7 +27,6 @@ from weighbridge._tables import TASKS
 from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._inputs import (
     CLASSIFICATION,
-    MODELS,
     Inputs,
     make_model,
     read_inputs,
@@ -251,7 +250,8 @@ def run(
     inputs, pair = asked.inputs, asked.inputs.pair
     stages.heard("read", inputs)
     stages("shift", 0, 1)
-    imported = _imported(asked.models, settings)
+    # those that were named as ``module:object``
+    imported = {name: base_of(each) for name, each in asked.models.items() if ":" in name}
     with (
         threadpool_limits(settings.n_parallel if settings.n_jobs > 0 else os.cpu_count()),
         refusals_told(option),
@@ -400,12 +400,6 @@ def _find_metrics(
     several = _OF_CLASSES if task == CLASSIFICATION and np.unique(np.asarray(y)).size > 2 else {}
     scorers = {each: several.get(known[each], known[each]) for each in names or (loss,)}
     return usual if loss == "accuracy" else loss, scorers
-
-
-def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return the models that were named as ``module:object``."""
-    named = {each for each in settings.models if isinstance(each, str) and each not in MODELS}
-    return {name: base_of(each) for name, each in models.items() if name in named}
 
 
 def _weights(verdict: Any, ratio: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:

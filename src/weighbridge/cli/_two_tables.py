@@ -32,7 +32,7 @@ def fitted_ratio(two: Inputs) -> Any:
     return two.ratio if is_fitted(two.ratio) else fit_ratio(two.X, two.X_target, two.ratio)
 
 
-def log_ratio(
+def log_ratio_blocks(
     two: Inputs, ratio: Any, path: Path, working_memory: int | None = None
 ) -> Iterator[np.ndarray]:
     """Yield the log ratio of all training rows, in blocks where not all are in memory."""

@@ -81,9 +81,11 @@ def weights(
 def _compute(
     session: Session, train: Path, deploy: Path, out: Path, settings: dict[str, Any]
 ) -> dict[str, Any]:
+    import numpy as np
+
     from weighbridge._tables import write_weights
     from weighbridge.adaptation import refusals_told
-    from weighbridge.cli._two_tables import read_two
+    from weighbridge.cli._two_tables import fitted_ratio, log_ratio_blocks, read_two
     from weighbridge.ratios import mean_one_log_ratio
     from weighbridge.weighting import Geodesic
 
@@ -95,30 +97,18 @@ def _compute(
     narration.detail("shift", f"ratio ({two.ratio_name})")
     narration("shift", 0, 1)
     with limits(settings), refusals_told(cli_option):
-        every = _log_ratio(session, two, train, settings["working_memory"])
-        log_ratio = mean_one_log_ratio(every, None)
+        parts, done = [], 0
+        for part in log_ratio_blocks(two, fitted_ratio(two), train, settings["working_memory"]):
+            parts.append(part)
+            done += part.size
+            narration("shift", done, two.tables[0].rows)
+        log_ratio = mean_one_log_ratio(np.concatenate(parts), None)
     found = Geodesic(settings["lam"], settings["alpha"]).weights(log_ratio)
     narration.detail("write", str(out))
     narration("write", 0, 1)
     with write_whole(out) as temporary:
         write_weights(temporary, found, log_ratio)
     return _result(session, two, found, log_ratio, out, settings)
-
-
-def _log_ratio(
-    session: Session, two: Inputs, train: Path, working_memory: int | None
-) -> np.ndarray:
-    """Return the log ratio of every training row."""
-    import numpy as np
-
-    from weighbridge.cli._two_tables import fitted_ratio, log_ratio
-
-    parts, done = [], 0
-    for part in log_ratio(two, fitted_ratio(two), train, working_memory):
-        parts.append(part)
-        done += part.size
-        session.narration("shift", done, two.tables[0].rows)
-    return np.concatenate(parts)
 
 
 def _result(
