@@ -21,7 +21,7 @@ from weighbridge import ImportanceWeighted, adapt
 from weighbridge._findings import Stages
 from weighbridge.adaptation import Settings, load_model, run
 from weighbridge.adaptation._adapt import METRICS
-from weighbridge.adaptation._result import _actual, actual_errors
+from weighbridge.adaptation._labels import _actual, actual_errors
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
@@ -247,7 +247,7 @@ def test_a_running_number_is_refused_with_the_way_out():
     # a number that starts again in each file is one, too
     again = train.assign(visit=range(1, 601)), deploy.assign(visit=range(1, 401))
     assert refused("counts the rows of each file", *again, label="readmitted") == ["WB111"]
-    found = adapt(train, deploy, label="readmitted", ratio="gaussian", drop=["visit"])
+    found = adapt(train, deploy, label="readmitted", ratio="gaussian", drop="visit")
     assert "visit" not in [each["name"] for each in found.to_dict()["inputs"]["features"]]
 
 

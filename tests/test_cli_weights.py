@@ -21,7 +21,7 @@ from weighbridge.adaptation._saved_model import SavedModel, model_bytes
 from weighbridge.cli import _weights
 from weighbridge.cli._inputs import MOST_ROWS, block_rows
 from weighbridge.cli._options import Memory
-from weighbridge.cli._two_tables import read_two
+from weighbridge.cli._two_tables import fitted_ratio, log_ratio_blocks, read_two
 
 OPTIONS = {"label": None, "drop": (), "keep": (), "ratio": "auto", "seed": 0}
 
@@ -106,8 +106,8 @@ def test_rows_beyond_memory_get_the_weights_of_the_others(here):
     two = read_two(here / "train.csv", here / "deploy.csv", OPTIONS, max_train=300)
     assert two.tables[0].sampled == 300
     assert "WB139" in {note.code for note in two.notes}
-    ratio = two.fitted_ratio()
-    in_blocks = np.concatenate(list(two.log_ratio(ratio, here / "train.csv")))
+    ratio = fitted_ratio(two)
+    in_blocks = np.concatenate(list(log_ratio_blocks(two, ratio, here / "train.csv")))
     at_once = ratio.score_samples(pd.read_csv("train.csv")[COLUMNS])
     assert in_blocks == pytest.approx(at_once, abs=1e-12)
 
@@ -120,8 +120,20 @@ def test_a_column_that_holds_the_ratio_is_taken_as_it_is(here, tmp_path):
     expected = pd.read_csv("train.csv")["age"] / 50
     for most in (None, 300):
         two = read_two(tmp_path / "train.csv", tmp_path / "deploy.csv", options, max_train=most)
-        parts = two.log_ratio(two.fitted_ratio(), tmp_path / "train.csv")
+        parts = log_ratio_blocks(two, fitted_ratio(two), tmp_path / "train.csv")
         assert np.concatenate(list(parts)) == pytest.approx(expected.to_numpy(), abs=1e-12)
+
+
+def test_a_feature_that_is_called_like_a_ratio_is_not_taken_for_it(here, tmp_path):
+    for name in ("train.csv", "deploy.csv"):
+        pd.read_csv(name).rename(columns={"age": "gaussian"}).to_csv(tmp_path / name, index=False)
+    options, path = {**OPTIONS, "ratio": "gaussian"}, tmp_path / "train.csv"
+    for most in (None, 300):
+        two = read_two(path, tmp_path / "deploy.csv", options, max_train=most)
+        ratio = fitted_ratio(two)
+        expected = ratio.score_samples(pd.read_csv(path)[list(two.X)])
+        found = np.concatenate(list(log_ratio_blocks(two, ratio, path)))
+        assert found == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.more

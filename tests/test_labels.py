@@ -15,8 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import weighbridge
 from cli_runs import run, within_80_columns
 from weighbridge._files import is_ours
-from weighbridge.adaptation._labels import plan_labels, rows_to_label
-from weighbridge.adaptation._result import _actual, _codes, _design
+from weighbridge.adaptation._labels import _actual, _codes, _design, plan_labels, rows_to_label
 from weighbridge.exceptions import InputError, OverlapWarning
 from weighbridge.ratios import covered_rows, outside_support
 from weighbridge.report import render

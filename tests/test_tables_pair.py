@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from weighbridge._findings.finding import argument, cli_option
-from weighbridge._tables import check_pair, read_pair, table_of
+from weighbridge._tables import check_pair, read_pair, read_table
 from weighbridge.exceptions import InputError
 
 N = 40
@@ -114,7 +114,7 @@ BAD_PAIRS = [
     ({}, {}, {"weight": "zz"}, ["WB105"], 2, ['no column "zz"', 'there are "age", "site", "ill"']),
     ({}, {}, {"drop": ["ill"]}, ["WB134"], 2, ["both the label and among the columns to leave"]),
     ({}, {}, {"weight": "ill"}, ["WB134"], 2, ["both the label and the row weights"]),
-    ({}, {}, {"keep": ["age"], "drop": "age"}, ["WB134", "WB133"], 2, ["to use and those to"]),
+    ({}, {}, {"keep": ["age"], "drop": ["age"]}, ["WB134", "WB133"], 2, ["to use and those to"]),
     ({}, {}, {"drop": ["age", "site"]}, ["WB133"], 3, ["no features are left"]),
     ({}, {"age": [""] * N, "site": [""] * N}, {}, ["WB133"], 3, ['cannot be used: "age", "site"']),
     (
@@ -268,7 +268,7 @@ def test_rows_of_a_frame_are_counted_from_0():
 
 
 def test_task_that_is_none_is_refused():
-    table = table_of(pd.DataFrame({"x": range(N)}), "train")
+    table = read_table(pd.DataFrame({"x": range(N)}), "train")
     with pytest.raises(ValueError, match="Got task='guess', but expected one of auto,"):
         check_pair(table, table, task="guess", option=argument)
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from weighbridge._tables import _csv, guess_task, read_blocks, read_table, table_of
+from weighbridge._tables import _csv, guess_task, read_blocks, read_table
 from weighbridge._tables._read import RowPool
 from weighbridge._tables._table import MISSING, kind_of
 from weighbridge.exceptions import InputError
@@ -401,10 +401,10 @@ def check_typed(table):
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_frames_of_every_library_give_the_same_table(library):
-    table = table_of(library(TYPED), "train")
+    table = read_table(library(TYPED), "train")
     check_typed(table)
     assert table.place(2) == "row 2"
-    assert table.sha256 == table_of(pl.DataFrame(TYPED), "other").sha256
+    assert table.sha256 == read_table(pl.DataFrame(TYPED), "other").sha256
 
 
 def test_parquet_gives_the_table_of_the_frame(tmp_path):
@@ -419,7 +419,7 @@ def test_categories_and_times_of_a_frame(tmp_path):
     )
     frame.to_parquet(tmp_path / "a.parquet", index=False)
     for table in (
-        table_of(frame, "train"),
+        read_table(frame, "train"),
         read_table(tmp_path / "a.parquet"),
     ):
         assert table.frame["level"].tolist() == ["a", None, "b"]
@@ -430,7 +430,7 @@ def test_levels_that_are_numbers_are_the_same_text_with_and_without_missing_valu
     """Otherwise a level of deployment would be one that training has never seen."""
     for levels in ([1, 2, 1], [1, 2, None]):
         frame = pd.DataFrame({"level": pd.Categorical(levels), "x": 0.5})
-        table = table_of(frame, "train")
+        table = read_table(frame, "train")
         assert table.frame["level"].tolist()[:2] == ["1", "2"]
 
 
@@ -441,12 +441,12 @@ def test_hash_of_a_frame_changes_with_every_value():
         pd.DataFrame({"x": [1.0, np.nan], "y": ["a", None]}),
         pd.DataFrame({"x": [1.0, np.nan], "z": ["a", "b"]}),
     ]
-    hashes = {table_of(frame, "train").sha256 for frame in frames}
+    hashes = {read_table(frame, "train").sha256 for frame in frames}
     assert len(hashes) == len(frames)
 
 
 def test_names_that_are_numbers_become_text():
-    assert table_of(pd.DataFrame([[1, 2]]), "train").names == ["0", "1"]
+    assert read_table(pd.DataFrame([[1, 2]]), "train").names == ["0", "1"]
 
 
 @pytest.mark.parametrize(
@@ -465,14 +465,14 @@ def test_names_that_are_numbers_become_text():
 )
 def test_frame_that_is_no_table_is_named(data, code):
     with pytest.raises(InputError) as caught:
-        table_of(data, "train")
+        read_table(data, "train")
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
 @pytest.mark.parametrize("data", [np.eye(3), [[1, 2]], 7])
 def test_only_frames_and_paths_are_tables(data):
     with pytest.raises(TypeError, match="expected a data frame or the path of a file"):
-        table_of(data, "train")
+        read_table(data, "train")
 
 
 def test_nested_columns_of_parquet_are_named(tmp_path):

@@ -35,7 +35,9 @@ _MARKS = {
     ".parquet": rb"weighbridge",
 }
 _LOOK = 1 << 16
-_TABLE_SUFFIXES = (".csv", ".parquet")
+# What a file that is damaged, or of another kind, raises.
+_OF_ARCHIVES = (zipfile.BadZipFile, zlib.error, EOFError, LookupError, RuntimeError)
+_UNREADABLE = (OSError, ValueError, csv.Error, *_OF_ARCHIVES)
 # Temporary files of blocks that have not ended; a process that leaves at once removes them first.
 _UNFINISHED: set[Path] = set()
 
@@ -62,7 +64,9 @@ def _problem(
 ) -> Problem | None:
     name, other = shown_file(str(path)), option(place, "OTHER")
     folder = next(each for each in path.absolute().parents if os.path.lexists(each))
-    into = shown_file(_typed(path, folder))
+    # as the user wrote it, where they did
+    written = next((each for each in path.parents if each.absolute() == folder), folder)
+    into = shown_file(str(written))
     if not folder.is_dir():
         return _usage("WB140", f"{into} is a file, not a folder.", other)
     try:
@@ -96,11 +100,6 @@ def _try_to_write(path: Path, folder: Path) -> None:
     beside.unlink()
 
 
-def _typed(path: Path, folder: Path) -> str:
-    """Return a folder as the user wrote it, where they did."""
-    return next((str(each) for each in path.parents if each.absolute() == folder), str(folder))
-
-
 def _usage(code: str, message: str, help: str) -> Problem:
     return Problem(code, message, (), help, "usage")
 
@@ -109,12 +108,13 @@ def is_ours(path: Path) -> bool:
     """Return whether a file shows that weighbridge wrote it."""
     try:
         if path.suffix == ".skops":
-            return _is_our_model(path)
+            with zipfile.ZipFile(path) as archive, archive.open("schema.json") as file:
+                return b'"weighbridge model/' in file.read(_LOOK)
         if path.name == RUN_FILES["labels"]:
             return _is_not_filled(path)
         mark = _MARKS.get(path.suffix)
         return mark is not None and re.search(mark, _ends(path, path.suffix)) is not None
-    except (OSError, ValueError, csv.Error):  # what cannot be read is not known to be ours
+    except _UNREADABLE:  # and so not known to be ours
         return False
 
 
@@ -137,18 +137,10 @@ def _ends(path: Path, suffix: str) -> bytes:
     return start.partition(b"\n")[0] + b"\n" if suffix == ".csv" else start
 
 
-def _is_our_model(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open("schema.json") as file:
-            return b'"weighbridge model/' in file.read(_LOOK)
-    except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, RuntimeError):
-        return False
-
-
 def check_suffix(path: Path) -> None:
     """Refuse a table that is neither CSV nor Parquet, or Parquet that nobody can write."""
     other = cli_option("out", str(path.with_suffix(".csv")))
-    if path.suffix not in _TABLE_SUFFIXES:
+    if path.suffix not in (".csv", ".parquet"):
         message = f"{shown_file(str(path))} ends neither in .csv nor in .parquet."
         raise InputError([_usage("WB145", message, other)])
     # None where it is switched off
@@ -168,7 +160,9 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         _create(path, temporary)
         yield temporary
-        _flush(temporary)
+        # the bytes are on the disk before the name: a crash must not leave an empty file
+        with temporary.open("r+b") as file:
+            os.fsync(file)
         os.replace(temporary, path)
     except OSError as error:
         # an error of something else that the block reads or writes keeps its own name
@@ -231,9 +225,3 @@ def _create(path: Path, temporary: Path) -> None:
     _UNFINISHED.add(temporary)
     # created by open itself, so that the umask decides who may read it
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-
-
-def _flush(temporary: Path) -> None:
-    """Put the bytes on the disk before the name: a crash must not leave an empty file."""
-    with temporary.open("r+b") as file:
-        os.fsync(file)

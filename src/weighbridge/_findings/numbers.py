@@ -52,9 +52,8 @@ def signed(value: float | None, digits: int = 2) -> str:
         return UNKNOWN
     size = abs(value)
     text = f"{size:.{digits}f}" if size < 1000 else _scientific(size, 1)
-    if not text.strip("0.,"):
-        return text
-    return f"{MINUS if value < 0 else '+'}{text}"
+    sign = MINUS if value < 0 else "+"
+    return sign + text if text.strip("0.,") else text
 
 
 def count(value: float) -> str:

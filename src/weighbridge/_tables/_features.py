@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ def match_features(
     train: Table, deploy: Table, names: list[str], option: Option, *, is_named: bool
 ) -> Matched:
     """Judge the features of training; where they were named, deployment must have all of them."""
-    missing = _missing(train, deploy, names, option) if is_named else []
+    missing = [*_missing(train, deploy, names, option)] if is_named else []
     used, notes, dropped = [], [], []
     found: list[tuple[str, Problem]] = []
     for name in names:
@@ -50,43 +50,33 @@ def match_features(
     return Matched(used, notes, dropped, [*missing, *_together(found)])
 
 
-def _missing(train: Table, deploy: Table, names: list[str], option: Option) -> list[Problem]:
-    """Return the problem of features that only training has, as one."""
+def _missing(train: Table, deploy: Table, names: list[str], option: Option) -> Iterator[Problem]:
+    """Yield the problem of features that only training has, as one."""
     there = set(deploy.names)
     shared = [name for name in names if name in there]
     absent = [name for name in names if name not in there]
     if not absent:
-        return []
+        return
     here, other = shown_file(train.name), shown_file(deploy.name)
     if not shared:
-        return [_disjoint(train, deploy, names)]
+        yield Problem(
+            "WB133",
+            f"{here} and {other} have no feature in common.",
+            (f"{here}: {listed(names)}", f"{other}: {listed(deploy.names)}"),
+            "check that these are the right files; columns are matched by name",
+        )
+        return
     close = [shown(n) for name in absent[:APART] for n in nearest(name, deploy.names, most=1)]
-    evidence = ["every feature must be in both"]
-    if close:
-        evidence.append(f"nearest in {other}: {', '.join(close)}")
+    nearby = (f"nearest in {other}: {', '.join(close)}",) if close else ()
     shorter = option("drop", *absent)
     if len(shared) < len(absent):
         shorter = option("keep", *shared)
-    return [
-        Problem(
-            "WB103",
-            f"{other} has no column{'s' * (len(absent) > 1)} {listed(absent)}, which {here} has.",
-            tuple(evidence),
-            f"add {'it' if len(absent) == 1 else 'them'} to {other}, or leave "
-            f"{'it' if len(absent) == 1 else 'them'} out of both: {shorter}",
-        )
-    ]
-
-
-def _disjoint(train: Table, deploy: Table, names: list[str]) -> Problem:
-    return Problem(
-        "WB133",
-        f"{shown_file(train.name)} and {shown_file(deploy.name)} have no feature in common.",
-        (
-            f"{shown_file(train.name)}: {listed(names)}",
-            f"{shown_file(deploy.name)}: {listed(deploy.names)}",
-        ),
-        "check that these are the right files; columns are matched by name",
+    it = "it" if len(absent) == 1 else "them"
+    yield Problem(
+        "WB103",
+        f"{other} has no column{'s' * (len(absent) > 1)} {listed(absent)}, which {here} has.",
+        ("every feature must be in both", *nearby),
+        f"add {it} to {other}, or leave {it} out of both: {shorter}",
     )
 
 
@@ -157,12 +147,13 @@ def value_problems(table: Table, name: str) -> list[Problem]:
         return [written]
     if table.column(name).kind == "category":
         return []
-    return not_finite(name, tally, where, table.place)
+    return list(not_finite(name, tally, where, table.place))
 
 
-def not_finite(name: str, tally: Tally, where: str, place: Callable[[int], str]) -> list[Problem]:
-    """Return the problems of numbers that are infinite, or too large to be anything else."""
-    problems = []
+def not_finite(
+    name: str, tally: Tally, where: str, place: Callable[[int], str]
+) -> Iterator[Problem]:
+    """Yield the problems of numbers that are infinite, or too large to be anything else."""
     for kind, code, what in (
         ("infinite", "WB109", "infinite value"),
         ("beyond", "WB132", "number"),
@@ -173,16 +164,12 @@ def not_finite(name: str, tally: Tally, where: str, place: Callable[[int], str])
         row, text = tally.first[kind]
         plural = "s" * (count > 1)
         size = " too large for a double" if kind == "beyond" else ""
-        problems.append(
-            Problem(
-                code,
-                f"{shown(name)} has {count:,} {what}{plural}{size} in {where} "
-                f"(first at {place(row)}).",
-                (f"{place(row)}: {shown(text)}",) if kind == "beyond" else (),
-                f"replace {'it' if count == 1 else 'them'}; an empty cell counts as missing",
-            )
+        yield Problem(
+            code,
+            f"{shown(name)} has {count:,} {what}{plural}{size} in {where} (first at {place(row)}).",
+            (f"{place(row)}: {shown(text)}",) if kind == "beyond" else (),
+            f"replace {'it' if count == 1 else 'them'}; an empty cell counts as missing",
         )
-    return problems
 
 
 def _written_numbers(table: Table, name: str) -> Problem | None:

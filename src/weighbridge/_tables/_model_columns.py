@@ -88,7 +88,10 @@ class Blocks:
                 for name, cells in zip(features, block, strict=True)
             }
             start += len(block[0])
-            bad = [name for name in features if not is_text[name] and _is_bad(tallies[name])]
+            # text or infinite values among numbers
+            bad = [
+                n for n, t in tallies.items() if not is_text[n] and t.present > t.counts["number"]
+            ]
             # after the first bad value the rest is only counted, so that the message is complete
             if not bad:
                 yield typed
@@ -111,11 +114,6 @@ def read_blocks(
     return Blocks(name, source, features, rows)
 
 
-def _is_bad(tally: Tally) -> bool:
-    """True for numbers with text or infinite values among them."""
-    return bool(tally.not_numbers + tally.counts["infinite"] + tally.counts["beyond"])
-
-
 def _cut(
     waiting: list[dict[str, np.ndarray]], rows: int
 ) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray]]]:
@@ -127,22 +125,19 @@ def _cut(
     return {name: column[:rows] for name, column in joined.items()}, [left]
 
 
-def _bad_values(path: str, name: str, tally: Tally, source: Source) -> list[Problem]:
+def _bad_values(path: str, name: str, tally: Tally, source: Source) -> Iterator[Problem]:
     file = shown_file(path)
     if not tally.not_numbers:
-        return not_finite(name, tally, file, source.place)
+        yield from not_finite(name, tally, file, source.place)
+        return
     row, text = tally.first_text
-    return [
-        Problem(
-            "WB104",
-            f"{shown(name)} was a number in training but is not in {file}.",
-            (
-                f"{file} {source.place(row)}: {shown(text)}   ({tally.not_numbers:,} of "
-                f"{tally.present:,} values)",
-            ),
-            "correct it, or empty it so that it counts as missing",
-        )
-    ]
+    which = f"({tally.not_numbers:,} of {tally.present:,} values)"
+    yield Problem(
+        "WB104",
+        f"{shown(name)} was a number in training but is not in {file}.",
+        (f"{file} {source.place(row)}: {shown(text)}   {which}",),
+        "correct it, or empty it so that it counts as missing",
+    )
 
 
 def _absent(path: str, absent: list[str], names: list[str]) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from weighbridge._data import FEWEST_ROWS
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._features import match_features, mixed_values, value_problems
-from weighbridge._tables._read import table_of
+from weighbridge._tables._read import read_table
 from weighbridge._tables._table import Dropped, Pair, Table
 from weighbridge.exceptions import InputError
 
@@ -36,7 +36,7 @@ def read_pair(
     tables: list[Table] = []
     for data, name, most in ((train, "train", max_rows[0]), (deploy, "deploy", max_rows[1])):
         try:
-            tables.append(table_of(data, name, max_rows=most, seed=seed))
+            tables.append(read_table(data, name, max_rows=most, seed=seed))
         except InputError as error:
             problems += error.problems
             if data is deploy and tables:
@@ -63,7 +63,7 @@ def check_pair(
     """Match the columns of two tables by name, or raise every reason why they cannot be used."""
     if task not in TASKS:
         raise ValueError(f"Got task={task!r}, but expected one of {', '.join(TASKS)}.")
-    drop, keep = _as_list(drop), None if keep is None else _as_list(keep)
+    drop, keep = list(drop), None if keep is None else list(keep)
     if aside in train.names and aside not in drop:
         drop.append(str(aside))
     problems = [
@@ -98,17 +98,12 @@ def check_pair(
     )
 
 
-def _as_list(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
 def _labels(
     train: Table, deploy: Table, label: str | None, task: str
 ) -> tuple[np.ndarray | None, np.ndarray | None, str | None, list[Any]]:
     if label is None:
         return None, None, None, []
-    task = guess_task(_read_labels(train, label)) if task == "auto" else task
-    y = _read_labels(train, label, task)
+    y, task = _read_labels(train, label, task)
     if label not in deploy.names:
         return y, None, task, []
     y_target, note = _deployment_labels(train, deploy, label)
@@ -124,32 +119,28 @@ def _training_problems(
     weight: str | None = None,
     task: str = "auto",
     **others: Any,
-) -> list[Problem]:
-    """Return what the training table alone shows to be wrong."""
-    problems, where = [], shown_file(train.name)
+) -> Iterator[Problem]:
+    """Yield what the training table alone shows to be wrong."""
+    where = shown_file(train.name)
     for role, name in (("label", label), ("label", aside), ("weight", weight)):
         if name is not None and name not in train.names:
-            problems.append(_no_column(f"{where} has no", role, name, train.names, option))
-    problems += _too_few(train, "collect more labelled rows")
+            yield _no_column(f"{where} has no", role, name, train.names, option)
+    yield from _too_few(train, "collect more labelled rows")
     if label in train.names:
-        problems += _label_problems(train, str(label), task, option)
+        yield from _label_problems(train, str(label), task, option)
     if weight in train.names:
-        problems += _weight_problems(train, str(weight))
-    return problems
+        yield from _weight_problems(train, str(weight))
 
 
-def _too_few(table: Table, remedy: str) -> list[Problem]:
-    if table.rows >= FEWEST_ROWS:
-        return []
-    rows = f"{table.rows} row{'s' * (table.rows > 1)}"
-    return [
-        Problem(
+def _too_few(table: Table, remedy: str) -> Iterator[Problem]:
+    if table.rows < FEWEST_ROWS:
+        rows = f"{table.rows} row{'s' * (table.rows > 1)}"
+        yield Problem(
             "WB107",
             f"{shown_file(table.name)} has {rows}; at least {FEWEST_ROWS} are needed.",
             (f"with {rows} the ratio cannot be told from noise",),
             remedy,
         )
-    ]
 
 
 def _extra_columns(
@@ -202,8 +193,8 @@ def _unknown_names(
 
 def _contradictions(
     label: str | None, weight: str | None, drop: list[str], keep: list[str] | None, option: Option
-) -> list[Problem]:
-    """Return the problems of names that are given two roles."""
+) -> Iterator[Problem]:
+    """Yield the problems of names that are given two roles."""
     found = []
     if label is not None and label in drop:
         found.append((label, "the label and among the columns to leave out", "label", "drop"))
@@ -214,16 +205,9 @@ def _contradictions(
         for name in keep or []
         if name in drop
     ]
-    return [
-        Problem(
-            "WB134",
-            f"{shown(name)} is both {what}.",
-            (),
-            f"give one of the two: {option(one, name)} or {option(other, name)}",
-            "usage",
-        )
-        for name, what, one, other in found
-    ]
+    for name, what, one, other in found:
+        help = f"give one of the two: {option(one, name)} or {option(other, name)}"
+        yield Problem("WB134", f"{shown(name)} is both {what}.", (), help, "usage")
 
 
 def _no_column(lacks: str, role: str, name: str, names: Sequence[str], option: Option) -> Problem:
@@ -256,75 +240,71 @@ def guess_task(y: np.ndarray) -> str:
     return "classification" if whole and values.size <= MOST_CLASSES else "regression"
 
 
-def _label_problems(train: Table, label: str, task: str, option: Option) -> list[Problem]:
-    """Return why a column cannot be the label."""
+def _label_problems(train: Table, label: str, task: str, option: Option) -> Iterator[Problem]:
+    """Yield why a column cannot be the label."""
     problems = value_problems(train, label)
     mixed = mixed_values(train, label)
     if mixed is not None and not problems:
         problems.append(mixed)
-    # an empty label is no way out, as it is for a feature
-    problems = [
-        p if p.code == "WB131" else replace(p, help="correct it, or remove the rows")
-        for p in problems
-    ]
+    for p in problems:
+        # an empty label is no way out, as it is for a feature
+        yield p if p.code == "WB131" else replace(p, help="correct it, or remove the rows")
     tally, where = train.tallies[label], shown_file(train.name)
     if tally.counts["missing"]:
         row = tally.first["missing"][0]
-        problems.append(
-            Problem(
-                "WB106",
-                f"{tally.counts['missing']:,} of {train.rows:,} labels are missing "
-                f"(first at {where} {train.place(row)}).",
-                (),
-                "remove those rows; rows without a label cannot train a model",
-            )
+        yield Problem(
+            "WB106",
+            f"{tally.counts['missing']:,} of {train.rows:,} labels are missing "
+            f"(first at {where} {train.place(row)}).",
+            (),
+            "remove those rows; rows without a label cannot train a model",
         )
-    if problems or not train.frame[label].notna().any():
-        return problems
-    task = guess_task(_read_labels(train, label)) if task == "auto" else task
+    if problems or tally.counts["missing"]:
+        return
+    y, task = _read_labels(train, label, task)
     values = train.frame[label].to_numpy()
     is_beyond = values.dtype.kind == "f" and bool((np.abs(values) >= 2**53).any())
-    if task != "regression" and is_beyond:
-        return [
-            Problem(
-                "WB132",
-                f"{shown(label)} in {where} holds whole numbers beyond 2^53, which cannot be told "
-                "apart as numbers.",
-                (),
-                f"write classes as text, with a letter in front; or {option('task', 'regression')}",
-            )
-        ]
-    y = _read_labels(train, label, task)
     if task == "regression":
-        return _regression_problems(train, label, y, option)
-    return _class_problems(train, label, y, option)
+        yield from _regression_problems(train, label, y, option)
+    elif is_beyond:
+        yield Problem(
+            "WB132",
+            f"{shown(label)} in {where} holds whole numbers beyond 2^53, which cannot be told "
+            "apart as numbers.",
+            (),
+            f"write classes as text, with a letter in front; or {option('task', 'regression')}",
+        )
+    else:
+        yield from _class_problems(train, label, y, option)
 
 
-def _read_labels(table: Table, label: str, task: str = "auto") -> np.ndarray:
-    """Return the labels that are there: whole numbers, other numbers (as classes text), or text."""
+def _read_labels(table: Table, label: str, task: str) -> tuple[np.ndarray, str]:
+    """Return the labels that are there, classes as whole numbers or else as text, and the task."""
     values = np.array(table.frame[label].dropna())
+    task = guess_task(values) if task == "auto" else task
     if values.dtype == object:
-        return np.array(values.tolist(), dtype=str)
+        return np.array(values.tolist(), dtype=str), task
     if task == "regression":
-        return values
+        return values, task
     if (values == np.floor(values)).all() and (np.abs(values) < 2**53).all():
-        return values.astype(np.int64)
-    return values.astype(str) if task == "classification" else values
+        return values.astype(np.int64), task
+    return values.astype(str), task
 
 
-def _regression_problems(train: Table, label: str, y: np.ndarray, option: Option) -> list[Problem]:
+def _regression_problems(
+    train: Table, label: str, y: np.ndarray, option: Option
+) -> Iterator[Problem]:
     where = shown_file(train.name)
     if y.dtype.kind == "U":
-        return [
-            Problem(
-                "WB136",
-                f"{shown(label)} in {where} is text; regression needs numbers.",
-                (f"values: {listed(np.unique(y).tolist(), 4)}",),
-                f"{option('task', 'classification')}, or another label",
-                "usage",
-            )
-        ]
-    return [_one_value(where, y)] if (y == y[0]).all() else []
+        yield Problem(
+            "WB136",
+            f"{shown(label)} in {where} is text; regression needs numbers.",
+            (f"values: {listed(np.unique(y).tolist(), 4)}",),
+            f"{option('task', 'classification')}, or another label",
+            "usage",
+        )
+    elif (y == y[0]).all():
+        yield _one_value(where, y)
 
 
 def _one_value(where: str, y: np.ndarray) -> Problem:
@@ -337,14 +317,15 @@ def _one_value(where: str, y: np.ndarray) -> Problem:
     )
 
 
-def _class_problems(train: Table, label: str, y: np.ndarray, option: Option) -> list[Problem]:
+def _class_problems(train: Table, label: str, y: np.ndarray, option: Option) -> Iterator[Problem]:
     where = shown_file(train.name)
     classes, counts = np.unique(y, return_counts=True)
-    if classes.size == 1:
-        return [_one_value(where, y)]
     rare = [str(name) for name in classes[counts < FEWEST_OF_CLASS]]
+    if classes.size == 1:
+        yield _one_value(where, y)
+        return
     if not rare:
-        return []
+        return
     few = int(counts.min())
     message = (
         f"class {shown(rare[0])} of {shown(label)} has {few} row{'s' * (few > 1)} in {where}"
@@ -353,15 +334,13 @@ def _class_problems(train: Table, label: str, y: np.ndarray, option: Option) -> 
         f"{where}"
     )
     numbers = f", or {option('task', 'regression')}" if y.dtype.kind in "if" else ""
-    return [
-        Problem(
-            "WB108",
-            f"{message}; at least {FEWEST_OF_CLASS} are needed.",
-            (f"these: {listed(rare)}",) if len(rare) > 1 else (),
-            f"merge {'it' if len(rare) == 1 else 'them'} with another class, or remove the rows"
-            f"{numbers}",
-        )
-    ]
+    yield Problem(
+        "WB108",
+        f"{message}; at least {FEWEST_OF_CLASS} are needed.",
+        (f"these: {listed(rare)}",) if len(rare) > 1 else (),
+        f"merge {'it' if len(rare) == 1 else 'them'} with another class, or remove the rows"
+        f"{numbers}",
+    )
 
 
 def _weight_problems(train: Table, weight: str) -> list[Problem]:

@@ -16,8 +16,8 @@ from weighbridge.exceptions import InputError
 
 # Where a table comes from: its names, its rows in blocks, and where each of them is.
 Source = CsvSource | FrameSource | ParquetSource
-# Positions, drawn numbers and columns of some rows.
-Block = tuple[np.ndarray, np.ndarray, list[np.ndarray]]
+# Positions, drawn numbers and then columns of some rows.
+Block = list[np.ndarray]
 
 
 def open_source(path: str) -> Source:
@@ -38,18 +38,13 @@ def open_source(path: str) -> Source:
 
 
 def read_table(
-    path: str | os.PathLike[str], *, max_rows: int | None = None, seed: int = 0
+    data: Any, name: str = "table", *, max_rows: int | None = None, seed: int = 0
 ) -> Table:
-    """Read CSV with a header, gzip of it, or Parquet; `max_rows` keeps a random sample of rows."""
-    name = os.fspath(path)
-    return _collect(open_source(name), name, max_rows, seed)
-
-
-def table_of(data: Any, name: str, *, max_rows: int | None = None, seed: int = 0) -> Table:
-    """Return the table in a file, or of a data frame of any library, which is called `name`."""
-    if isinstance(data, str | os.PathLike):
-        return read_table(data, max_rows=max_rows, seed=seed)
-    return _collect(FrameSource(data, name), name, None, 0)
+    """Read a file, of which `max_rows` keeps a random sample, or a data frame, called `name`."""
+    if not isinstance(data, str | os.PathLike):
+        return _collect(FrameSource(data, name), name, None, 0)
+    path = os.fspath(data)
+    return _collect(open_source(path), path, max_rows, seed)
 
 
 def _collect(source: Source, name: str, max_rows: int | None, seed: int) -> Table:
@@ -117,11 +112,11 @@ class RowPool:
         positions = np.arange(self.rows, self.rows + n)
         self.rows += n
         if self._max_rows is None:
-            self._blocks.append((positions, positions, columns))
+            self._blocks.append([positions, positions, *columns])
             return
         drawn = self._rng.random(n)
         kept = drawn < self._bound
-        self._blocks.append(_rows((positions, drawn, columns), kept))
+        self._blocks.append([each[kept] for each in (positions, drawn, *columns)])
         self._held += int(kept.sum())
         if self._held > 2 * self._max_rows + n:
             self._prune(self._max_rows)
@@ -130,7 +125,7 @@ class RowPool:
         """Return the positions of the rows held, in order, and their columns."""
         if self._max_rows is not None:
             self._prune(self._max_rows)
-        positions, _, columns = _joined(self._blocks)
+        positions, _, *columns = _joined(self._blocks)
         self._blocks = []
         return positions, columns
 
@@ -139,19 +134,12 @@ class RowPool:
         drawn = block[1]
         if drawn.size > max_rows:
             self._bound = float(np.partition(drawn, max_rows)[max_rows])
-            block = _rows(block, drawn < self._bound)
+            block = [each[drawn < self._bound] for each in block]
         self._blocks = [block]
         self._held = block[1].size
-
-
-def _rows(block: Block, kept: np.ndarray) -> Block:
-    positions, drawn, columns = block
-    return positions[kept], drawn[kept], [column[kept] for column in columns]
 
 
 def _joined(blocks: list[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
-    positions, drawn, columns = zip(*blocks, strict=True)
-    joined = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
-    return np.concatenate(positions), np.concatenate(drawn), joined
+    return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]

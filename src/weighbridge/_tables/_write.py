@@ -50,13 +50,18 @@ class TableWriter:
     def write(self, columns: Sequence[np.ndarray]) -> None:
         """Append rows; columns in the order of the names."""
         if self._rows is not None:
-            cells = [_csv_cells(column) for column in columns]
+            cells = [
+                map(defused, each.tolist()) if each.dtype.kind in "OUS" else each.tolist()
+                for each in columns
+            ]
             self._rows.writerows(zip(*cells, strict=True))
             return
         import pyarrow
         import pyarrow.parquet
 
-        table = pyarrow.table(dict(zip(self.names, map(_arrow_column, columns), strict=True)))
+        # Arrow does not take text of NumPy's fixed width
+        taken = (each.astype(object) if each.dtype.kind == "U" else each for each in columns)
+        table = pyarrow.table(dict(zip(self.names, taken, strict=True)))
         table = table.replace_schema_metadata({"made by": "weighbridge"})
         if self._parquet is None:
             # Arrow takes a name that is not UTF-8 as bytes only
@@ -68,16 +73,6 @@ class TableWriter:
         for open_one in (self._parquet, self._file):
             if open_one is not None:
                 open_one.close()
-
-
-def _csv_cells(column: np.ndarray) -> list[Any]:
-    values = column.tolist()
-    return [defused(value) for value in values] if column.dtype.kind in "OUS" else values
-
-
-def _arrow_column(column: np.ndarray) -> Any:
-    """Return a column that Arrow takes; text of NumPy's fixed width it does not."""
-    return column.astype(object) if column.dtype.kind == "U" else column
 
 
 def write_weights(path: Path, weights: np.ndarray, log_ratio: np.ndarray) -> None:

@@ -27,20 +27,27 @@ from weighbridge._tables import TASKS
 from weighbridge.adaptation._adaptation import Adaptation
 from weighbridge.adaptation._inputs import (
     CLASSIFICATION,
-    MODELS,
     Inputs,
     make_model,
     read_inputs,
     refusals_told,
+    refused,
     tried_models,
 )
-from weighbridge.adaptation._labels import ROW, STANDS_FOR, plan_labels, read_labels
-from weighbridge.adaptation._result import actual_errors, metrics_dict, unseen_classes
+from weighbridge.adaptation._labels import (
+    ROW,
+    STANDS_FOR,
+    knowing_labels,
+    metrics_dict,
+    plan_labels,
+    read_labels,
+    unseen_classes,
+)
 from weighbridge.exceptions import InputError
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge.target_risk import Question, base_of
-from weighbridge.verdict import Verdict, assess_models, knowing
+from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one
 
 # name: scorer of scikit-learn
@@ -243,7 +250,8 @@ def run(
     inputs, pair = asked.inputs, asked.inputs.pair
     stages.heard("read", inputs)
     stages("shift", 0, 1)
-    imported = _imported(asked.models, settings)
+    # those that were named as ``module:object``
+    imported = {name: base_of(each) for name, each in asked.models.items() if ":" in name}
     with (
         threadpool_limits(settings.n_parallel if settings.n_jobs > 0 else os.cpu_count()),
         refusals_told(option),
@@ -279,7 +287,7 @@ class _Asked(NamedTuple):
     metric: str
     scoring: str
     metrics: dict[str, str]
-    labels: tuple[np.ndarray, ...] | None
+    labels: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
@@ -297,13 +305,10 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
         for each in models.values():
             Question(metrics=metrics).metrics_of(each)
     except ValueError as error:
-        told = Problem(
-            "WB703", str(error), (), option("metric", next(iter(METRICS[task]))), "usage"
-        )
-        raise InputError([told]) from error
+        usual = next(iter(METRICS[task]))
+        raise refused("WB703", str(error), option("metric", usual)) from error
     labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
-    if labels is not None:
-        inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
+    inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
     return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics, labels)
 
 
@@ -314,12 +319,11 @@ def _adaptation(
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
-    drawn = compute_pictures(verdict, diagnosis)
+    rows, values, stands_for = asked.labels
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
-    if asked.labels is None and verdict.overlap != ENOUGH and not taken:
+    if not rows.size and verdict.overlap != ENOUGH and not taken:
         plan, frame = plan_labels(verdict, inputs.tables[1], settings.label, settings.seed)
-    rows, values, stands_for = asked.labels or (slice(0), None, None)
     some = inputs.X_target.iloc[rows]
     found = Adaptation(
         verdict=verdict,
@@ -339,20 +343,12 @@ def _adaptation(
         settings=settings,
         metric=asked.metric,
         ratio=inputs.ratio_name,
-        pictures=drawn,
+        pictures=compute_pictures(verdict, diagnosis),
         timing={},
     )
     told = knowing_labels(found, some, values, asked.scoring, stands_for)
     stages.end()
     return replace(told, timing=stages.timing())
-
-
-def knowing_labels(
-    found: Adaptation, X_target: Any, labels: Any, scoring: str, stands_for: Any = None
-) -> Adaptation:
-    """Return what was found, led by the truth where labels of the deployment are known."""
-    actual = actual_errors(found.verdict, X_target, labels, scoring, stands_for)
-    return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
 
 
 def _several(value: Any) -> tuple[Any, ...]:
@@ -398,19 +394,12 @@ def _find_metrics(
         if isinstance(name, str) and name in other:
             why = f"{shown(name)} is not a metric of {task}."
         advice = option("metric", [*nearest(str(name), known), *known][0])
-        listed = (f"metrics: {', '.join(known)}",)
-        raise InputError([Problem("WB703", why, listed, advice, "usage")])
+        raise refused("WB703", why, advice, f"metrics: {', '.join(known)}")
     usual = next(iter(known))
     loss = next((each for each in names if known[each].startswith(("neg_", "acc"))), usual)
     several = _OF_CLASSES if task == CLASSIFICATION and np.unique(np.asarray(y)).size > 2 else {}
     scorers = {each: several.get(known[each], known[each]) for each in names or (loss,)}
     return usual if loss == "accuracy" else loss, scorers
-
-
-def _imported(models: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return the models that were named as ``module:object``."""
-    named = {each for each in settings.models if isinstance(each, str) and each not in MODELS}
-    return {name: base_of(each) for name, each in models.items() if name in named}
 
 
 def _weights(verdict: Any, ratio: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
+import platform
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +17,20 @@ import numpy as np
 
 from weighbridge import __version__
 from weighbridge._estimators import ImportanceWeightedCV
-from weighbridge._files import RUN_FILES, check_outputs, is_ours, write_whole
+from weighbridge._files import RUN_FILES, SCHEMA, check_outputs, is_ours, write_whole
 from weighbridge._findings import Finding, Option, argument
 from weighbridge._tables import Pair, Table, TableWriter, write_weights
-from weighbridge.adaptation._result import (
-    EPOCH,
-    Actual,
-    feature_differences,
-    head,
-    inputs_dict,
-    overlap_dict,
-)
 from weighbridge.adaptation._saved_model import SavedModel, TableModel, model_bytes, values_seen
 from weighbridge.criteria import default_scoring
 from weighbridge.pictures import Pictures
 from weighbridge.target_risk import NAMES
-from weighbridge.verdict import Verdict
+from weighbridge.verdict import Actual, Verdict
 
 if TYPE_CHECKING:
     from weighbridge.adaptation._adapt import Settings
+
+EPOCH = "SOURCE_DATE_EPOCH"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "skops")
 
 
 def save(
@@ -177,7 +175,50 @@ class Adaptation:
             As the JSON Schema ``weighbridge/1`` says. Without NaN or infinity: None stands for what
             is not known or withheld.
         """
-        return _result_dict(self, full=full)
+        verdict, settings = self.verdict, self.settings
+        found = verdict.to_dict()
+        criterion, reason = _choice(verdict)
+        metrics = settings.metric or (self.metric,)
+        models = [
+            each if isinstance(each, str) else type(each).__name__ for each in settings.models
+        ]
+        content = {
+            **head(self.command),
+            "inputs": inputs_dict(self.tables, self.pair, settings.label),
+            "settings": {
+                "seed": settings.seed,
+                "model": models[0],
+                "models": models,
+                "metric": list(metrics) if len(metrics) > 1 else metrics[0],
+                "criterion": criterion,
+                "reason": reason,
+                "ratio": self.ratio,
+                **_other_settings(settings),
+            },
+            "verdict": found["verdict"],
+            "answers": found["answers"],
+            "shift": found["shift"],
+            "overlap": overlap_dict(found["overlap"]),
+            "expect": {
+                **found["expect"],
+                "actual": self.actual
+                and {name: each.to_dict() for name, each in self.actual.items()},
+                "metrics": self.metrics,
+                "to_label": self.to_label,
+                "models": [_other(name, each) for name, each in self.others.items()],
+            },
+            "findings": [each.to_dict() for each in self.findings],
+            "files": {},
+            # seconds differ from run to run, and would make results differ that are the same
+            "timing": {} if EPOCH in os.environ else self.timing,
+            "failure": None,
+        }
+        pictures = self.pictures.to_dict()
+        content["shift"]["features"] = feature_differences(pictures, verdict.use)
+        if full:
+            content["pictures"] = pictures
+        # whoever changes the answer must not change the result
+        return deepcopy(content)
 
     def report(self, path: Any) -> None:
         """Write the report, one HTML file that needs no network.
@@ -212,60 +253,12 @@ class Adaptation:
         return save(self, folder, force=force, table=table)
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         return "\n\n".join(str(self.verdict).split("\n\n")[:2])
 
     def _repr_html_(self) -> str:
         from weighbridge.report import summary_html
 
         return summary_html(self.to_dict())
-
-
-def _result_dict(result: Adaptation, *, full: bool) -> dict[str, Any]:
-    """Return the whole result, ready for JSON."""
-    verdict, settings = result.verdict, result.settings
-    found = verdict.to_dict()
-    criterion, reason = _choice(verdict)
-    metrics = settings.metric or (result.metric,)
-    content = {
-        **head(result.command),
-        "inputs": inputs_dict(result.tables, result.pair, result.task, settings.label),
-        "settings": {
-            "seed": settings.seed,
-            "model": _model_names(settings)[0],
-            "models": _model_names(settings),
-            "metric": list(metrics) if len(metrics) > 1 else metrics[0],
-            "criterion": criterion,
-            "reason": reason,
-            "ratio": result.ratio,
-            **_other_settings(settings),
-        },
-        "verdict": found["verdict"],
-        "answers": found["answers"],
-        "shift": found["shift"],
-        "overlap": overlap_dict(found["overlap"]),
-        "expect": {
-            **found["expect"],
-            "actual": result.actual
-            and {name: each.to_dict() for name, each in result.actual.items()},
-            "metrics": result.metrics,
-            "to_label": result.to_label,
-            "models": [_other(name, each) for name, each in result.others.items()],
-        },
-        "findings": [each.to_dict() for each in result.findings],
-        "files": {},
-        # seconds differ from run to run, and would make results differ that are the same
-        "timing": {} if EPOCH in os.environ else result.timing,
-        "failure": None,
-    }
-    pictures = result.pictures.to_dict()
-    content["shift"]["features"] = feature_differences(pictures, verdict.use)
-    if full:
-        content["pictures"] = pictures
-    # whoever changes the answer must not change the result
-    return deepcopy(content)
 
 
 def _other(name: str, verdict: Verdict) -> dict[str, Any]:
@@ -288,10 +281,6 @@ def _choice(verdict: Verdict) -> tuple[str | None, str | None]:
     return f"importance-weighted {NAMES[default_scoring(tuned.estimator)]}", tuned.reason_
 
 
-def _model_names(settings: Settings) -> list[str]:
-    return [each if isinstance(each, str) else type(each).__name__ for each in settings.models]
-
-
 def _other_settings(settings: Settings) -> dict[str, Any]:
     """Return every setting that has no place of its own in a result."""
     placed = ("label", "task", "seed", "models", "metric", "ratio")
@@ -300,3 +289,69 @@ def _other_settings(settings: Settings) -> dict[str, Any]:
         found["labels"] = "labels"
     found["jobs"] = found.pop("n_jobs")
     return {name: list(each) if isinstance(each, tuple) else each for name, each in found.items()}
+
+
+def head(command: str) -> dict[str, Any]:
+    """Return what every result begins with; SOURCE_DATE_EPOCH makes results equal to the byte."""
+    epoch = os.environ.get(EPOCH)
+    moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
+    versions = {"python": platform.python_version(), "weighbridge": __version__}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "command": command,
+        "date": moment.date().isoformat(),
+        "versions": versions,
+    }
+
+
+def inputs_dict(tables: tuple[Table, Table], pair: Pair, label: str | None) -> dict[str, Any]:
+    """Return what went in, with fingerprints."""
+    train, deploy = (
+        {"file": each.name, "rows": each.rows, "sampled": each.sampled, "sha256": each.sha256}
+        for each in tables
+    )
+    classes = None
+    if pair.task == "classification":
+        classes = [str(each) for each in np.unique(np.asarray(pair.y)).tolist()]
+    return {
+        "train": train,
+        "deploy": deploy,
+        "label": label,
+        "task": pair.task,
+        "classes": classes,
+        "features": [
+            {"name": here.name, "kind": here.kind, "missing": [here.missing, there.missing]}
+            for here, there in pair.features
+        ],
+        "dropped": [each.to_dict() for each in pair.dropped],
+    }
+
+
+def overlap_dict(overlap: dict[str, Any]) -> dict[str, Any]:
+    """Return the overlap with its main numbers at the top."""
+    full, used = overlap["full"], overlap["used"]
+    return {
+        **overlap,
+        "worth_full": full["ess"],
+        "worth_used": used["ess"],
+        "tail_index": full["pareto_k"],
+        "outside": overlap["outside"]["share"],
+        "outside_rows": overlap["outside"],
+        "largest_share": used["largest_share"],
+    }
+
+
+def feature_differences(pictures: dict[str, Any], use: str) -> list[dict[str, Any]]:
+    """Return each feature's difference before, and after the weighting in use."""
+    return [
+        {
+            "name": row["name"],
+            "before": row["before"],
+            "after": row["after"].get(use, row["before"]),
+        }
+        for row in pictures["balance"]
+    ]

@@ -15,7 +15,6 @@ from pickle import PicklingError
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
@@ -26,6 +25,7 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
@@ -147,20 +147,15 @@ def _unusable(X: Any, X_target: Any) -> Iterator[tuple[str, str, str, str]]:
             continue
         if _is_count(source) and _is_count(target):
             yield "WB111", name, "counts the rows of each file", key
-        elif np.unique(values).size == values.size and _tells_apart(values, source.size):
-            yield "WB111", name, "is different in every row and tells the files apart", key
+        elif np.unique(values).size == values.size:
+            auc = roc_auc_score(np.arange(values.size) < source.size, values)
+            if max(auc, 1 - auc) > TELLS_APART:
+                yield "WB111", name, "is different in every row and tells the files apart", key
 
 
 def _is_count(values: np.ndarray) -> bool:
     """True for consecutive whole numbers, each once, in any order."""
     return bool(np.ptp(values) == values.size - 1 and np.unique(values).size == values.size)
-
-
-def _tells_apart(values: np.ndarray, n_source: int) -> bool:
-    n_target = values.size - n_source
-    above = rankdata(values)[:n_source].sum() - n_source * (n_source + 1) / 2
-    auc = above / (n_source * n_target)
-    return bool(max(auc, 1 - auc) > TELLS_APART)
 
 
 def _find_ratio(ratio: Any, X: Any, X_target: Any, option: Option) -> tuple[str, Any, Any, Any]:
@@ -171,20 +166,20 @@ def _find_ratio(ratio: Any, X: Any, X_target: Any, option: Option) -> tuple[str,
         return ratio, RATIOS[ratio](), X, X_target
     if ratio not in X.columns:
         near = nearest(ratio, [*RATIOS, *X.columns])
-        raise _refused(
+        raise refused(
+            "WB704",
             f"{shown(ratio)} is neither a ratio nor a column of both files.",
-            (f"ratios: {', '.join(RATIOS)}",),
             option("ratio", near[0] if near else "auto"),
-            code="WB704",
+            f"ratios: {', '.join(RATIOS)}",
         )
     values = np.concatenate([X[ratio].to_numpy(), X_target[ratio].to_numpy()])
     numbers = values.dtype.kind == "f"
     if not numbers or not (np.isfinite(values) & (values >= 0)).all():
-        raise _refused(
+        raise refused(
+            "WB704",
             f"{shown(ratio)} is not a density ratio: every row needs 0 or a positive number.",
-            ("a ratio is how much likelier a row is in deployment than in training",),
             f"correct the column, or estimate the ratio: {option('ratio', 'auto')}",
-            code="WB704",
+            "a ratio is how much likelier a row is in deployment than in training",
         )
     with np.errstate(divide="ignore"):
         known = KnownRatio(RatioOfRows(np.log(values)))
@@ -264,22 +259,20 @@ def _imported(name: str, option: Option) -> Any:
     module, _, attribute = name.partition(":")
     if not attribute:
         near = nearest(name, MODELS)
-        raise _refused(
+        raise refused(
+            "WB702",
             f"there is no model {shown(name)}.",
-            (f"models: {', '.join(MODELS)}, or module:object",),
             option("model", near[0] if near else "linear"),
+            f"models: {', '.join(MODELS)}, or module:object",
         )
     # as `python -m` does: a module in the present folder can be named
     sys.path.insert(0, "")
     try:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise _refused(
-            f"{shown(name)} cannot be imported: {error}.",
-            (),
-            option("model", "module:object")
-            + ", a module that Python finds and an estimator in it",
-        ) from error
+        help = option("model", "module:object")
+        help += ", a module that Python finds and an estimator in it"
+        raise refused("WB702", f"{shown(name)} cannot be imported: {error}.", help) from error
     # code that is not ours can raise anything
     except (Exception, SystemExit) as error:
         raise _failure_of(name, "when it is imported", error, option) from error
@@ -292,39 +285,35 @@ def _imported(name: str, option: Option) -> Any:
 
 def _check_model(name: str, model: Any, task: str, option: Option) -> None:
     if not hasattr(model, "fit") or not hasattr(model, "predict"):
-        raise _refused(
-            f"{shown(name)} is a {type(model).__name__} without fit and predict.",
-            (),
-            option("model", "linear") + ", or an estimator of scikit-learn",
-        )
+        message = f"{shown(name)} is a {type(model).__name__} without fit and predict."
+        help = option("model", "linear") + ", or an estimator of scikit-learn"
+        raise refused("WB702", message, help)
     if isinstance(model, WeightedEstimator):
-        raise _refused(
+        raise refused(
+            "WB702",
             f"{type(model).__name__} weights its rows itself, as is done here for any model.",
-            (),
             f"pass the estimator inside it, and {option('lam', '0.8')} or {option('alpha', '3')}; "
             "a weighting of your own goes into assess(model, X, y, X_target)",
         )
-    wrong = is_regressor(model) if task == CLASSIFICATION else is_classifier(model)
-    if wrong:
-        kind = "regressor" if task == CLASSIFICATION else "classifier"
-        raise _refused(
-            f"{shown(name)} is a {kind}, and the task is {task}.",
-            (),
-            option("task", "regression" if task == CLASSIFICATION else CLASSIFICATION)
-            + ", or another model",
-        )
+    kind, other, is_wrong = "classifier", CLASSIFICATION, is_classifier
+    if task == CLASSIFICATION:
+        kind, other, is_wrong = "regressor", "regression", is_regressor
+    if is_wrong(model):
+        message = f"{shown(name)} is a {kind}, and the task is {task}."
+        raise refused("WB702", message, f"{option('task', other)}, or another model")
     try:
         weight_parameter(model)
     except (TypeError, ValueError):
-        raise _refused(
+        raise refused(
+            "WB701",
             f"{type(model).__name__} cannot be fitted with row weights.",
-            ("weights are never replaced by resampling behind your back",),
             f"{option('model', 'linear')} or boosting, or a model whose fit takes sample_weight",
-            code="WB701",
+            "weights are never replaced by resampling behind your back",
         ) from None
 
 
-def _refused(message: str, evidence: tuple[str, ...], help: str, code: str = "WB702") -> InputError:
+def refused(code: str, message: str, help: str, *evidence: str) -> InputError:
+    """Return the error of something that should have been asked for in another way."""
     return InputError([Problem(code, message, evidence, help, "usage")])
 
 

@@ -1,19 +1,26 @@
-"""Labels of some deployment rows: how many to ask for, which, and how they are read back."""
+"""Labels of deployment rows: how many to ask for, which, how they are read, what they tell."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
+from sklearn.base import is_classifier
 
 from weighbridge._data import canonical_order, take_rows
-from weighbridge._findings import Problem, listed, shown, shown_file
-from weighbridge._tables import Pair, Table, as_word, defused, table_of
+from weighbridge._findings import Finding, Problem, listed, shown, shown_file
+from weighbridge._tables import Pair, Table, as_word, defused, read_table
+from weighbridge.criteria import respond
 from weighbridge.exceptions import InputError
-from weighbridge.verdict import Verdict
+from weighbridge.target_risk import NAMES, Measure, find_measure, value_of
+from weighbridge.verdict import Actual, Verdict, knowing
+
+if TYPE_CHECKING:
+    from weighbridge.adaptation._adaptation import Adaptation
 
 ROW, STANDS_FOR = "row", "stands_for"
 # How close labels are to come: to a share in points, to any other loss as a part of it.
@@ -76,12 +83,13 @@ def _frame(deploy: Table, label: str, rows: np.ndarray, stands_for: np.ndarray) 
 
 def read_labels(
     data: Any, tables: tuple[Table, Table], pair: Pair, label: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return which deployment rows have which labels and stand for how many; refuse misfits."""
     (train, deploy), own = tables, pair.y_target
     if data is None:
-        return None if own is None else (np.arange(own.size), own, np.ones(own.size))
-    table = table_of(data, "labels")
+        values = np.empty(0) if own is None else own
+        return np.arange(values.size), values, np.ones(values.size)
+    table = read_table(data, "labels")
     asked = label if label in table.names else defused(label)
     for misfit in _misfits(table, asked, train.column(label).kind, deploy, own):
         raise _refused(misfit)
@@ -145,3 +153,128 @@ def _refused(message: str) -> InputError:
         "labels in the last column; rows without one may stay or go"
     )
     return InputError([Problem("WB151", message, (), help)])
+
+
+def knowing_labels(
+    found: Adaptation, X_target: Any, labels: np.ndarray, scoring: str, stands_for: Any = None
+) -> Adaptation:
+    """Return what was found, led by the truth where labels of the deployment are known."""
+    actual = actual_errors(found.verdict, X_target, labels, scoring, stands_for)
+    return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
+
+
+def actual_errors(
+    verdict: Verdict, X_target: Any, y_target: np.ndarray, scoring: str, stands_for: Any = None
+) -> dict[str, Actual] | None:
+    """Return the loss of every candidate on deployment rows whose label is known, if any is."""
+    measure = find_measure(scoring, None, verdict.model)
+    classes = verdict.model.classes_ if is_classifier(verdict.model) else None
+    labels, known = _codes(y_target, classes)
+    loss = measure.row_loss
+    if loss is None or known.sum() < 2:  # one label tells nothing
+        return None
+    rows, labels = X_target[known], labels[known]
+    design = _design(np.ones(known.size) if stands_for is None else stands_for, known)
+    found = {}
+    for each in filter(None, (*verdict.candidates, verdict.constant)):
+        losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
+        found[each.name] = _actual(losses, measure, verdict.confidence, design)
+    return found
+
+
+def metrics_dict(
+    verdict: Verdict, X_target: Any, labels: Any, scorers: dict[str, str], stands_for: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return every metric asked for: in training, expected and actual, without weights and used."""
+    classes = verdict.model.classes_ if is_classifier(verdict.model) else None
+    codes, known = _codes(labels, classes)
+    rows = X_target[known], codes[known], classes, stands_for[known]
+    found = []
+    for name, risks in verdict._metrics({"none", verdict.use}).items():
+        is_gain = name == "accuracy"  # as it was asked for, not as a loss
+        candidates = []
+        for each, risk in risks.items():
+            told: dict[str, Any] = {"name": each, "state": risk.state, "method": risk.method}
+            told |= {"expected": None, "training": _turned(is_gain, risk.training.value)[0]}
+            if risk.estimate is not None:
+                ends = _turned(is_gain, *risk.estimate.to_dict().values())
+                told["expected"] = dict(zip(("value", "low", "high"), ends, strict=True))
+            model = verdict.candidate(each).model
+            asked = find_measure(scorers[name], None, model)
+            value = value_of(asked, model, *rows) if known.any() else math.nan
+            told["actual"] = None if math.isnan(value) else _turned(is_gain, value)[0]
+            candidates.append(told)
+        measure = "accuracy" if is_gain else NAMES[scorers[name]]
+        found.append({"name": name, "measure": measure, "candidates": candidates})
+    return found
+
+
+def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
+    """Return a loss, and the ends of its interval, as the gain that it leaves."""
+    return [1 - value, *(1 - each for each in ends[::-1])] if is_gain else [value, *ends]
+
+
+def _design(stands_for: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return share and stratum of each labelled row; rows that stand for as many are a stratum."""
+    values, strata = np.unique(stands_for, return_inverse=True)
+    stratum, weights = strata[known], stands_for[known]
+    labelled = np.bincount(stratum, minlength=values.size)
+    if labelled.min() > 1:  # those without a label are like the others of their stratum
+        weights = weights * (np.bincount(strata) / labelled)[stratum]
+    else:
+        stratum = np.zeros_like(stratum)
+    return weights / weights.sum(), stratum
+
+
+def _actual(losses: np.ndarray, measure: Measure, confidence: float, design: Any = None) -> Actual:
+    """Return a mean loss with its interval: Wilson's for a share of errors, else Student's."""
+    n, level = losses.size, (1 + confidence) / 2
+    shares, stratum = design or _design(np.ones(n), np.ones(n, dtype=bool))
+    sizes = np.bincount(stratum)
+    mean = min(float(shares @ losses), measure.bounds[1])
+    if measure.bounds[1] == 1:
+        # a plain sample of so many rows has the same variance; no stratum is taken to be pure
+        chance = (np.bincount(stratum, losses) + 0.5) / (sizes + 1)
+        middle, z = float(shares @ chance[stratum]), float(ndtri(level))
+        n_eff = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
+        error, scale = math.sqrt(mean * (1 - mean) / n_eff), 1 / (1 + z * z / n_eff)
+        middle = scale * (mean + z * z / (2 * n_eff))
+        half = scale * z * math.hypot(error, z / (2 * n_eff))
+        return Actual(mean, error, middle - half, middle + half, n)
+    off = shares * (losses - mean)
+    off -= (np.bincount(stratum, off) / sizes)[stratum]
+    parts = sizes * np.bincount(stratum, off**2) / (sizes - 1)
+    freedom = parts.sum() ** 2 / max((parts**2 / (sizes - 1)).sum(), 1e-300)
+    error = math.sqrt(parts.sum())
+    half = error * float(stdtrit(freedom, level)) if error else 0.0
+    low, high = max(measure.bounds[0], mean - half), mean + half
+    if not measure.root:
+        return Actual(mean, error, low, high, n)
+    root = math.sqrt(mean)
+    return Actual(root, error / (2 * root) if root else 0.0, math.sqrt(low), math.sqrt(high), n)
+
+
+def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels as numbers of their class, and which of them the model can know at all."""
+    if classes is None:
+        numbers = np.asarray(labels, dtype=np.float64)
+        return numbers, np.isfinite(numbers)
+    numbers_of = {as_word(each): code for code, each in enumerate(classes.tolist())}
+    # a whole number may be a class among decimals
+    codes = [numbers_of.get(as_word(v), numbers_of.get(str(v), -1)) for v in labels.tolist()]
+    return np.array(codes), np.array(codes) >= 0
+
+
+def unseen_classes(values: np.ndarray, pair: Pair) -> Iterator[Finding]:
+    """Yield a finding where labelled deployment rows have classes that training does not have."""
+    if pair.task == "classification":
+        _, known = _codes(values, np.unique(np.asarray(pair.y)))
+        unseen = [str(as_word(each)) for each in values[~known].tolist() if as_word(each)]
+        if unseen:
+            yield Finding(
+                "WB152",
+                "warning",
+                f"{len(unseen):,} labelled deployment rows are of classes that training does not "
+                f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
+                "Correct what is misspelt; of a class that is new, add rows to the training data.",
+            )

@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._estimators import WeightedEstimator
-from weighbridge._findings import Finding, Option, Problem, argument, listed, shown, users_line
+from weighbridge._findings import Finding, Option, argument, listed, shown, users_line
 from weighbridge._tables import features_of
+from weighbridge.adaptation._inputs import refused
 from weighbridge.exceptions import InputError
 
 
@@ -292,7 +293,7 @@ def load_model(path: Any, *, trust: Any = (), option: Option = argument) -> Save
 
     path = Path(path)
     if not path.is_file():
-        raise _refused("WB101", f'there is no file "{path}".', (), "name a model.skops")
+        raise refused("WB101", f'there is no file "{path}".', "name a model.skops")
     try:
         _check_sizes(path)
         unknown = skops.io.get_untrusted_types(file=path)
@@ -370,26 +371,19 @@ def _is_whole(saved: SavedModel) -> bool:
 
 def _strange(path: Path, types: list[str], option: Option) -> InputError:
     few = ", ".join(types[:3]) + (f" and {len(types) - 3} more" if len(types) > 3 else "")
-    return _refused(
+    return refused(
         "WB711",
         f"{path.name} holds types that are not those of a model of ours: {few}.",
-        ("loading them could run code of whoever made the file",),
         f"if you made it and know them: {option('trust', types[0])}",
+        "loading them could run code of whoever made the file",
     )
 
 
 def _not_a_model(path: Path, error: BaseException | None) -> InputError:
+    message = f"{path.name} is not a model that weighbridge wrote."
     evidence = (f"{type(error).__name__}: {str(error)[:100]}",) if error else ()
-    return _refused(
-        "WB710",
-        f"{path.name} is not a model that weighbridge wrote.",
-        evidence,
-        "name the model.skops of an earlier `weighbridge adapt`",
-    )
-
-
-def _refused(code: str, message: str, evidence: tuple[str, ...], help: str) -> InputError:
-    return InputError([Problem(code, message, evidence, help, "usage")])
+    help = "name the model.skops of an earlier `weighbridge adapt`"
+    return refused("WB710", message, help, *evidence)
 
 
 def _reproducible(content: bytes) -> bytes:

@@ -22,7 +22,7 @@ from weighbridge.cli._screen import Screen, Session, finding_text, spent, within
 if TYPE_CHECKING:
     from weighbridge._tables import Pair
     from weighbridge.adaptation import Adaptation
-    from weighbridge.verdict import Candidate, Workload
+    from weighbridge.verdict import Candidate, StoredResult, Workload
 
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
@@ -58,7 +58,6 @@ _FILES = {
     type=click.Choice(["auto", "classification", "regression"]),
     metavar="TASK",
     default="auto",
-    show_default=True,
     group="what",
     help="auto, classification or regression; auto: text, booleans and whole numbers with at most "
     "20 values are classes.",
@@ -77,7 +76,6 @@ _FILES = {
     metavar="NAME",
     multiple=True,
     default=["linear"],
-    show_default=True,
     help="linear, boosting, forest, svm or module:object; given more than once, the first is used "
     "and the others are compared with it.",
 )
@@ -132,7 +130,8 @@ def adapt(
         session.narration.say(f"weighbridge adapt: {train} and {deploy}")
         job.compute()
         job.save()
-    job.show(f"Now:  weighbridge predict {job.files['model']} DATA", open_report=open_report)
+    model = job.result["files"]["model"]
+    job.show(f"Now:  weighbridge predict {model} DATA", open_report=open_report)
     return options.exit_code(session, fail_if, job.result)
 
 
@@ -157,7 +156,6 @@ class Job:
         # what may be given more than once, and was not, has its default
         given = {name: value for name, value in settings.items() if value != ()}
         self.settings = {**given, "n_jobs": jobs}
-        self.files: dict[str, str] = {}
         self.result: dict[str, Any] = {}
         self.adaptation: Adaptation
 
@@ -223,26 +221,26 @@ class Job:
         narration = self.session.narration
         narration.detail("write", f"{self.out}/")
         narration("write", 0, 1)
-        self.files = save(self.adaptation, self.out, force=self.force, option=cli_option)
+        files = save(self.adaptation, self.out, force=self.force, option=cli_option)
         narration.finish()
         _remove_journals(self.out)
-        self.result = {**self.adaptation.to_dict(), "files": self.files}
+        self.result = {**self.adaptation.to_dict(), "files": files}
 
     def show(self, now: str, known: str = _LABELS_KNOWN, *, open_report: bool) -> None:
         """Print the result: JSON, or the block for people with what to type `now`."""
         self.session.show(self.result, lambda _: self._text(now, known))
         if open_report:
-            click.launch(str(Path(self.files["report"]).absolute()))
+            click.launch(str(Path(self.result["files"]["report"]).absolute()))
 
     def _text(self, now: str, known: str) -> str:
         from weighbridge.verdict import StoredResult, label_words
 
-        actual, verdict = _actual_block(self.result), self.adaptation.verdict
+        facts, verdict = StoredResult(self.result), self.adaptation.verdict
         parts = [
             _verdict_block(self.adaptation, self.session.out),
-            *[within_columns(f"  {each}") for each in label_words(StoredResult(self.result))],
-            *([f"{known}\n{actual}"] if actual else []),
-            _files_block(self.files, verdict.candidate(verdict.use)),
+            *[within_columns(f"  {each}") for each in label_words(facts)],
+            *([f"{known}\n{_actual_block(facts)}"] if facts.actual else []),
+            _files_block(self.result["files"], verdict.candidate(verdict.use)),
             f"  {now}",
         ]
         return "\n" + "\n\n".join(parts)
@@ -299,17 +297,12 @@ def workload_text(work: Workload, jobs: int, cores: int) -> str | None:
     if seconds < _LONG:
         return None
     names = ", ".join(map(one_line, work.names))
-    said = f"{names}: about {_round(work.n_fits)} fits, {_about(seconds)}"
+    fits = float(f"{work.n_fits:.2g}")  # two digits are what an estimate has
+    said = f"{names}: about {fits:,.0f} fits, {_about(seconds)}"
     more = min(cores, work.n_folds)
     if more <= jobs or _about(work.duration(more)) == _about(seconds):
         return said
     return f"{said}; {cli_option('jobs', str(more))} would take {_about(work.duration(more))}"
-
-
-def _round(number: int) -> str:
-    """Return a number with the two digits that an estimate has."""
-    digits = max(0, len(str(number)) - 2)
-    return f"{round(number, -digits):,}"
 
 
 def _about(seconds: float) -> str:
@@ -341,30 +334,26 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
 
 def _files_block(files: Mapping[str, str], used: Candidate) -> str:
     """Return the files, what each is for, and how large it is."""
+    from weighbridge.verdict import text_table
+
     said = {kind: what.format(use=used.name) for kind, what in _FILES.items()}
     if used.name == "none":
         said["model"] = "the unweighted model"
     if len(used.mixture) > 1:  # an average of models has no weights of its own
         said["weights"] = "weights of its largest part"
+    width = max(map(len, files.values()))
     rows = [
-        (files[kind], said[kind], _bytes_text(Path(files[kind]).stat().st_size))
-        for kind in _FILES
+        (f"{files[kind]:<{width}}  {what}", _bytes_text(Path(files[kind]).stat().st_size))
+        for kind, what in said.items()
         if kind in files
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return "\n".join(
-        f"  {path:<{widths[0]}}  {what:<{widths[1]}}  {size:>{widths[2]}}"
-        for path, what, size in rows
-    )
+    return "\n".join(text_table(rows))
 
 
-def _actual_block(result: dict[str, Any]) -> str | None:
-    """Return the actual errors, and whether they are as expected, where labels are known."""
-    from weighbridge.verdict import StoredResult, agreement
+def _actual_block(facts: StoredResult) -> str:
+    """Return the actual errors, and whether they are as expected."""
+    from weighbridge.verdict import agreement
 
-    facts = StoredResult(result)
-    if not facts.actual:
-        return None
     # what belongs together stays on one line
     listed = [f"{name} {facts.numbers.value(each.value)}" for name, each in facts.actual.items()]
     told = "  ".join(each.replace(" ", "\xa0") for each in listed)

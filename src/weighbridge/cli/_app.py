@@ -112,7 +112,9 @@ def run_safely(call: Callable[[], int | None], session: Session, words: Sequence
     except OSError as error:
         return _told(session, DATA, _of_storage(error))
     except ModuleNotFoundError as error:
-        return _told(session, USAGE, _of_package(error), error=error)
+        message = f"the package {error.name!r} is not installed."
+        problem = Problem("WB146", message, (), 'pip install "weighbridge[cli]"', "usage")
+        return _told(session, USAGE, problem, error=error)
     except (MemoryError, BrokenExecutor) as error:
         message = "there is not enough memory for this run."
         if isinstance(error, BrokenExecutor):
@@ -187,11 +189,6 @@ def _of_storage(error: OSError) -> Problem:
     help = "make room there, or write elsewhere" if full else "check the path and its permissions"
     help = "send it to a file: > answer.txt" if error.errno == errno.EBADF else help
     return Problem("WB141", f"{name}: {reason}.", ("nothing was left half written",), help)
-
-
-def _of_package(error: ModuleNotFoundError) -> Problem:
-    message = f"the package {error.name!r} is not installed."
-    return Problem("WB146", message, (), 'pip install "weighbridge[cli]"', "usage")
 
 
 def _of_defect(error: BaseException, session: Session, words: Sequence[str]) -> Problem:

@@ -15,7 +15,7 @@ from weighbridge.cli._inputs import check_there, library_warnings, limits, size_
 from weighbridge.cli._screen import Screen, Session, finding_text
 
 if TYPE_CHECKING:
-    from weighbridge.cli._two_tables import TwoTables
+    from weighbridge.adaptation import Inputs
     from weighbridge.diagnostics import BalanceRow, Diagnosis
 
 EXAMPLE = "weighbridge diagnose train.csv deploy.csv"
@@ -66,7 +66,12 @@ def diagnose(
     with library_warnings(session):
         result = _compute(session, train, deploy, settings)
     if report is not None:
-        _write(session, result, report)
+        from weighbridge.report import write_report
+
+        session.narration.detail("write", str(report))
+        session.narration("write", 0, 1)
+        result["files"] = {"report": str(report)}
+        write_report(result, report)
     session.show(result, lambda found: _text(found, session.out, show_all=show_all))
     return options.exit_code(session, fail_if, result)
 
@@ -75,7 +80,7 @@ def _compute(
     session: Session, train: Path, deploy: Path, settings: dict[str, Any]
 ) -> dict[str, Any]:
     from weighbridge.adaptation import refusals_told
-    from weighbridge.cli._two_tables import read_two
+    from weighbridge.cli._two_tables import fitted_ratio, read_two
     from weighbridge.diagnostics import Diagnosis, outside_support, read_samples
 
     session.narration("read", 0, 1)
@@ -87,7 +92,7 @@ def _compute(
         support = outside_support(two.X, two.X_target, random_state=settings["seed"])
         session.narration.say_outside(support.share)
         diagnosis = Diagnosis(
-            two.fitted_ratio(),
+            fitted_ratio(two),
             read_samples(two.X, two.X_target),
             n_parameters=two.X.shape[1] + 1,
             confidence=settings["confidence"],
@@ -97,10 +102,11 @@ def _compute(
 
 
 def _result(
-    session: Session, two: TwoTables, diagnosis: Diagnosis, settings: dict[str, Any]
+    session: Session, two: Inputs, diagnosis: Diagnosis, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the result; it has the keys of `adapt`, as far as they need no label."""
-    from weighbridge.adaptation import feature_differences, head, overlap_dict
+    from weighbridge.adaptation import feature_differences, head, inputs_dict, overlap_dict
+    from weighbridge.cli._two_tables import settings_dict
     from weighbridge.pictures import compute_shift_pictures
     from weighbridge.weighting import Geodesic
 
@@ -111,8 +117,8 @@ def _result(
     words = {"shift": report.shift, "overlap": report.overlap}
     return session.result(
         **head("diagnose"),
-        inputs=two.inputs(),
-        settings=two.settings(settings, "confidence"),
+        inputs=inputs_dict(two.tables, two.pair, settings["label"]),
+        settings=settings_dict(two, settings, "confidence"),
         verdict={
             "sentence": found["sentence"],
             **dict.fromkeys(("use", "matters", "weighting")),
@@ -123,15 +129,6 @@ def _result(
         findings=[*(each.to_dict() for each in two.notes), *found["findings"]],
         pictures=pictures,
     )
-
-
-def _write(session: Session, result: dict[str, Any], path: Path) -> None:
-    from weighbridge.report import write_report
-
-    session.narration.detail("write", str(path))
-    session.narration("write", 0, 1)
-    result["files"] = {"report": str(path)}
-    write_report(result, path)
 
 
 def _text(result: dict[str, Any], screen: Screen, *, show_all: bool) -> str:

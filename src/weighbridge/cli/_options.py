@@ -130,9 +130,10 @@ class ExampleCommand(click.Command):
         return super().parse_args(ctx, [*words, *args[end:]])
 
 
-def option(*names: str, group: str = "how", **settings: Any) -> Decorator[Any]:
-    """Declare an option in a group of the help."""
-    return click.option(*names, cls=GroupedOption, group=group, **settings)
+def option(*names: str, **settings: Any) -> Decorator[Any]:
+    """Declare an option in a group of the help, which shows its default."""
+    is_set = settings.get("default") is not None
+    return click.option(*names, cls=GroupedOption, show_default=is_set, **settings)
 
 
 def split_names(context: click.Context, parameter: Any, value: Any) -> tuple[str, ...]:
@@ -162,28 +163,18 @@ def path_argument(name: str) -> Decorator[Any]:
 
 pair_arguments = _together(path_argument("train"), path_argument("deploy"))
 feature_options = _together(
-    option(
-        "--drop",
-        metavar="A,B",
-        multiple=True,
-        callback=split_names,
-        group="what",
-        help="Features to leave out.",
-    ),
-    option(
-        "--keep",
-        metavar="A,B",
-        multiple=True,
-        callback=split_names,
-        group="what",
-        help="Features to use; all others are left out.  [default: all shared columns]",
-    ),
+    *(
+        option(name, metavar="A,B", multiple=True, callback=split_names, group="what", help=help)
+        for name, help in (
+            ("--drop", "Features to leave out."),
+            ("--keep", "Features to use; all others are left out.  [default: all shared columns]"),
+        )
+    )
 )
 ratio_option = option(
     "--ratio",
     metavar="NAME",
     default="auto",
-    show_default=True,
     help="How the ratio is estimated: auto, classifier, gaussian, ulsif, rulsif, kliep, kmm, "
     "nearest; or a column of both files that holds it.",
 )
@@ -192,7 +183,6 @@ seed_option = option(
     type=click.IntRange(0, LARGEST_SEED),
     metavar="N",
     default=0,
-    show_default=True,
     help="Same seed and files, same result.",
 )
 confidence_option = option(
@@ -200,7 +190,6 @@ confidence_option = option(
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="P",
     default=0.95,
-    show_default=True,
     help="Of every interval.",
 )
 jobs_option = option(
@@ -208,7 +197,6 @@ jobs_option = option(
     type=click.IntRange(min=1),
     metavar="N",
     default=1,
-    show_default=True,
     help="Parallel fits, at most one a core; also caps the threads of the libraries underneath.",
 )
 
@@ -235,7 +223,6 @@ def out_option(default: str | None, metavar: str, help: str) -> Decorator[Any]:
         type=out_path,
         metavar=metavar,
         default=default,
-        show_default=default is not None,
         group="output",
         help=help,
     )

@@ -18,7 +18,7 @@ from weighbridge.cli._screen import COLUMNS, Screen, Session, finding_text
 if TYPE_CHECKING:
     import numpy as np
 
-    from weighbridge.cli._two_tables import TwoTables
+    from weighbridge.adaptation import Inputs
     from weighbridge.diagnostics import OverlapJudgement
 
 # A training file with more rows is fitted by so many of them, and weighted in full.
@@ -41,7 +41,6 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
     type=click.FloatRange(0, 1),
     metavar="X",
     default=0.8,
-    show_default=True,
     help="0: no weights; 1: the full ratio.",
 )
 @options.option(
@@ -49,7 +48,6 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
     type=float,
     metavar="X",
     default=3.0,
-    show_default=True,
     help="1: a power of the ratio; 3: the relative ratio, whose weights are bounded.",
 )
 @options.seed_option
@@ -83,9 +81,11 @@ def weights(
 def _compute(
     session: Session, train: Path, deploy: Path, out: Path, settings: dict[str, Any]
 ) -> dict[str, Any]:
+    import numpy as np
+
     from weighbridge._tables import write_weights
     from weighbridge.adaptation import refusals_told
-    from weighbridge.cli._two_tables import read_two
+    from weighbridge.cli._two_tables import fitted_ratio, log_ratio_blocks, read_two
     from weighbridge.ratios import mean_one_log_ratio
     from weighbridge.weighting import Geodesic
 
@@ -97,8 +97,12 @@ def _compute(
     narration.detail("shift", f"ratio ({two.ratio_name})")
     narration("shift", 0, 1)
     with limits(settings), refusals_told(cli_option):
-        every = _log_ratio(session, two, train, settings["working_memory"])
-        log_ratio = mean_one_log_ratio(every, None)
+        parts, done = [], 0
+        for part in log_ratio_blocks(two, fitted_ratio(two), train, settings["working_memory"]):
+            parts.append(part)
+            done += part.size
+            narration("shift", done, two.tables[0].rows)
+        log_ratio = mean_one_log_ratio(np.concatenate(parts), None)
     found = Geodesic(settings["lam"], settings["alpha"]).weights(log_ratio)
     narration.detail("write", str(out))
     narration("write", 0, 1)
@@ -107,23 +111,9 @@ def _compute(
     return _result(session, two, found, log_ratio, out, settings)
 
 
-def _log_ratio(
-    session: Session, two: TwoTables, train: Path, working_memory: int | None
-) -> np.ndarray:
-    """Return the log ratio of every training row."""
-    import numpy as np
-
-    ratio, parts, done = two.fitted_ratio(), [], 0
-    for part in two.log_ratio(ratio, train, working_memory):
-        parts.append(part)
-        done += part.size
-        session.narration("shift", done, two.tables[0].rows)
-    return np.concatenate(parts)
-
-
 def _result(
     session: Session,
-    two: TwoTables,
+    two: Inputs,
     weights: np.ndarray,
     log_ratio: np.ndarray,
     out: Path,
@@ -132,18 +122,22 @@ def _result(
     """Return the result of a run, from weights of mean 1 and the log ratio of a mean ratio of 1."""
     import numpy as np
 
-    from weighbridge.adaptation import head
-    from weighbridge.diagnostics import summarize_weights
+    from weighbridge._findings import judge_weights
+    from weighbridge.adaptation import head, inputs_dict
+    from weighbridge.cli._two_tables import settings_dict
+    from weighbridge.diagnostics import outside_support, summarize_weights
     from weighbridge.pictures import rounded
+    from weighbridge.weighting import mean_one
 
     summary = summarize_weights(weights)
     left = _differences_left(two, weights)
-    overlap = _overlap(two, log_ratio, settings["seed"])
+    outside = outside_support(two.X, two.X_target, random_state=settings["seed"]).share
+    overlap = judge_weights(mean_one(log_ratio), outside, two.X.shape[1] + 1)
     counts = np.histogram(weights, [*_EDGES, np.inf])[0]
     return session.result(
         **head("weights"),
-        inputs=two.inputs(),
-        settings=two.settings(settings, "lam", "alpha"),
+        inputs=inputs_dict(two.tables, two.pair, settings["label"]),
+        settings=settings_dict(two, settings, "lam", "alpha"),
         findings=[each.to_dict() for each in (*two.notes, *_found(overlap, left))],
         files={"weights": str(out)},
         weights={
@@ -159,7 +153,7 @@ def _result(
     )
 
 
-def _differences_left(two: TwoTables, weights: np.ndarray) -> list[dict[str, Any]]:
+def _differences_left(two: Inputs, weights: np.ndarray) -> list[dict[str, Any]]:
     """Return what is left of the differences, largest first, over the rows in memory."""
     import numpy as np
 
@@ -169,16 +163,6 @@ def _differences_left(two: TwoTables, weights: np.ndarray) -> list[dict[str, Any
     rows = [row for row in table.rows if row.after is not None and np.isfinite(row.after)]
     rows.sort(key=lambda row: -abs(row.after or 0.0))
     return [{"name": row.name, "before": row.before, "after": row.after} for row in rows]
-
-
-def _overlap(two: TwoTables, log_ratio: np.ndarray, seed: int) -> OverlapJudgement:
-    """Judge whether any weights can make training resemble deployment."""
-    from weighbridge._findings import judge_weights
-    from weighbridge.diagnostics import outside_support
-    from weighbridge.weighting import mean_one
-
-    outside = outside_support(two.X, two.X_target, random_state=seed).share
-    return judge_weights(mean_one(log_ratio), outside, two.X.shape[1] + 1)
 
 
 def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Finding]:
