@@ -53,7 +53,7 @@ def whole_estimates(
     if CHANCES in said:
         metrics[CALIBRATED] = _SoftLabels(measure, said, problem)
     draws = np.array([[each(draw) for each in metrics.values()] for draw in _draws(problem)])
-    n, estimates = problem.rows.y.size, {}
+    n, estimates = problem.rows.y.size, dict[str, Estimate]()
     still = [_Draw(k, np.ones(n), n * problem.shares) for k in range(problem.n_folds)]
     for (name, each), drawn in zip(metrics.items(), draws.T, strict=True):
         error, value = drawn.std(ddof=1), float(np.mean([each(draw) for draw in still]))
