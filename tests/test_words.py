@@ -14,7 +14,16 @@ from weighbridge._findings import Estimate, Finding
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
 from weighbridge.report import render, summary_html
 from weighbridge.target_risk import RiskEstimate
-from weighbridge.verdict import Actual, Candidate, StoredResult, agreement, assess, cards, knowing
+from weighbridge.verdict import (
+    Actual,
+    Candidate,
+    StoredResult,
+    agreement,
+    assess,
+    assumption_words,
+    cards,
+    knowing,
+)
 from weighbridge.verdict._judgement import _told_apart, _worded
 from weighbridge.verdict._words import (
     ASSUMED,
@@ -236,6 +245,14 @@ def test_what_headline_cards_and_terminal_must_and_must_not_say(report, axes, he
     else:
         assert red == ["Is there overlap?"] * (overlap == "broken")
         assert "WB604" not in text
+    # labels agree with a forecast, so not where there was none
+    checked = labels == "agree" and overlap != "broken"
+    stored = verdict.to_dict()
+    known = verdict._judgement.actual or {}
+    stored["expect"]["actual"] = {name: each.to_dict() for name, each in known.items()}
+    on_page = assumption_words(StoredResult(stored))
+    for each in (spread, on_page):
+        assert ("deployment labels agree" in each) == checked
     assert ("WB603" in text) == (labels is None and shift != "none" and overlap != "broken")
     if labels:
         assert "actual" in expect.evidence
@@ -300,7 +317,7 @@ def test_how_actual_errors_are_said_to_agree(report):
     assert told(constant=far).startswith("far from")
     broken = made(report, "strong", "broken", "nothing", "no").to_dict()
     broken["expect"] |= {"actual": {"none": near}, "constant": None}
-    assert "nothing to compare" in agreement(StoredResult(broken))
+    assert "no forecast to compare" in agreement(StoredResult(broken))
 
 
 def test_candidates_with_the_same_weights_are_one_row_but_none_and_the_one_in_use_stay(report):
@@ -480,8 +497,12 @@ def test_a_model_that_ends_without_weights_is_not_helped_by_weighting():
     own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Geodesic(0.0))
     verdict = assess(own, data.X, data.y, data.X_target, candidates=["none", "given"])
     assert (verdict.weighting, verdict.use) == ("no gain", "none")
-    assert verdict.answer("weighting").evidence == "no weights in the end"
+    assert verdict.answer("weighting").evidence == "the choice was lam 0, no weights"
     assert verdict.candidate("given").same_as == "none"
+    # with thin overlap too: a search that chose no weights did not lack the rows for it
+    thin = Judgement("strong", "thin", None, None)
+    answers = _worded(verdict, thin).answers
+    assert answers[3].evidence == "the choice was lam 0, no weights"
 
 
 def test_one_red_card_says_why_nothing_is_estimated(report):
