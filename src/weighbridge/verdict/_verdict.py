@@ -64,11 +64,9 @@ def _table(verdict: Verdict) -> list[str]:
         if each.same_as is None
     ]
     if verdict.constant is not None:  # what is far larger than all others would widen the table
-        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
         guess = ("constant", *candidate_cells(verdict.constant.to_dict(), numbers))
-        widths[3] = max(widths[3], len(guess[3]))
-        fits = zip(guess, widths, strict=True)
-        rows.append(tuple(cell if len(cell) <= width else "–" for cell, width in fits))
+        is_wide = max(map(len, text_table([heads, *rows, guess]))) > 80
+        rows.append((*guess[:4], "–", "–", "–", guess[7]) if is_wide else guess)
     lines = [*text_table([heads, *rows]), f"  {PROCEDURE}"]
     for each in verdict.candidates:
         same = [other.name for other in verdict.candidates if other.same_as == each.name]
