@@ -8,7 +8,15 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
+from weighbridge._findings import (
+    BROKEN,
+    Estimate,
+    Finding,
+    Numbers,
+    Record,
+    notebook_card,
+    number,
+)
 from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_estimate
 from weighbridge.verdict._words import PROCEDURE, assumption
 
@@ -65,8 +73,11 @@ def _table(verdict: Verdict) -> list[str]:
     ]
     if verdict.constant is not None:  # what is far larger than all others would widen the table
         guess = ("constant", *candidate_cells(verdict.constant.to_dict(), numbers))
-        is_wide = max(map(len, text_table([heads, *rows, guess]))) > 80
-        rows.append((*guess[:4], "–", "–", "–", guess[7]) if is_wide else guess)
+        if max(map(len, text_table([heads, *rows, guess]))) > 80:
+            loss = verdict.constant.risk.estimate
+            short = guess[3] if loss is None or numbers.is_share else number(loss.value)
+            guess = (*guess[:3], short, "–", "–", "–", guess[7])
+        rows.append(guess)
     lines = [*text_table([heads, *rows]), f"  {PROCEDURE}"]
     for each in verdict.candidates:
         same = [other.name for other in verdict.candidates if other.same_as == each.name]
