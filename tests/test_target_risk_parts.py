@@ -110,6 +110,25 @@ def test_what_a_row_adds_is_what_its_weight_changes():
         assert found.source[row] == pytest.approx(slope, rel=0.02, abs=1e-7)
 
 
+def test_a_forecast_without_spread_changes_nothing():
+    """But for rounding it is the plain weighted mean, with the error of one."""
+    part, at_source, at_target = some_forecasts()
+    shares = bridged_shares(at_source)
+    same = part._replace(forecasts=((np.full(200, 0.3), np.full(150, 0.3)),))
+    found = calibrated(same, at_source, at_target, None)
+    assert found.value == pytest.approx(shares @ part.held_out + 0.1, rel=1e-12)
+    plain = np.sum((shares * (part.held_out - shares @ part.held_out)) ** 2)
+    assert np.sum(found.source**2) == pytest.approx(plain, rel=1e-10)
+
+
+def test_target_rows_of_ratio_zero_are_not_left_out():
+    part, at_source, at_target = some_forecasts()
+    at_target[0] = -1.0  # weights of at most 4 leave out nothing of it, as of a ratio of 0
+    one = calibrated(part, at_source, at_target, None)
+    at_target[0] = -np.inf
+    assert calibrated(part, at_source, at_target, None).unseen == pytest.approx(one.unseen)
+
+
 def test_what_the_rows_cannot_tell_widens_the_interval():
     """The part of the target that weights of at most 4 leave out, and another estimate, by hand."""
     part, at_source, at_target = some_forecasts()

@@ -221,7 +221,8 @@ def calibrated(
         passed = 1 - (1 - BRIDGED.lam) * weights
         moved_source, moved_target = ratio.of(source * passed)
         source, target = source + moved_source, target + moved_target
-    left_out = 1 - np.exp(np.minimum(_bridged(log_ratio_target) - log_ratio_target, 0)).mean()
+    large = np.maximum(log_ratio_target, 0)
+    left_out = 1 - np.exp(_bridged(large) - large).mean()
     robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
     apart = min(abs(value - robust), _APART * abs(value))
     unseen = float(np.hypot(_MISJUDGED * left_out * value, apart))
@@ -242,7 +243,9 @@ def _calibration(
         # what is forecast beyond all source rows could not be calibrated
         within = np.clip(at_target, at_source.min(), at_source.max())
         centre = shares @ at_source
-        spread = float(np.sqrt(shares @ (at_source - centre) ** 2)) or 1.0
+        spread = float(np.sqrt(shares @ (at_source - centre) ** 2))
+        if spread <= _ROUNDING * np.abs(at_source).max():  # one and the same forecast tells nothing
+            spread = np.inf
         columns.append(((at_source - centre) / spread, (within - centre) / spread))
     source, target = (np.column_stack(each) for each in zip(*columns, strict=True))
     gram = (source * shares[:, None]).T @ source + _SHRINKAGE / shares.size * np.eye(len(columns))
