@@ -231,10 +231,13 @@ def test_what_headline_cards_and_terminal_must_and_must_not_say(report, axes, he
     red = [each.question for each in found.values() if each.state == "stop"]
     if labels == "disagree":
         assert red == ["What to expect?"]
-        assert "labels contradict it" in spread
+        assert "labels do not bear it out" in spread
         assert "WB604" in text
     else:
         assert red == ["Is there overlap?"] * (overlap == "broken")
+        assert ("labels agree" in spread.split("Assumed")[1]) == (
+            labels == "agree" and overlap != "broken"  # where nothing was expected nothing agrees
+        )
         assert "WB604" not in text
     assert ("WB603" in text) == (labels is None and shift != "none" and overlap != "broken")
     if labels:
@@ -350,7 +353,7 @@ def test_a_changed_relation_is_in_the_headline_and_the_red_card(moved):
     top = page[: page.index("<nav")]
     assert verdict.sentence[:40] in top
     assert "wbr-stop" in top
-    assert "deployment labels contradict it" in top
+    assert "deployment labels do not bear it out" in top
 
 
 def test_an_interval_that_holds_zero_is_neither_green_nor_sure(report):
@@ -482,6 +485,54 @@ def test_a_model_that_ends_without_weights_is_not_helped_by_weighting():
     assert (verdict.weighting, verdict.use) == ("no gain", "none")
     assert verdict.answer("weighting").evidence == "no weights in the end"
     assert verdict.candidate("given").same_as == "none"
+
+
+def test_a_search_that_ends_without_weights_had_enough_rows_to_weight_by(report):
+    """Thin overlap is no reason where other weightings were tried and are in the table."""
+    verdict = assessed(report, [row("none", risk(0.2)), row("full", risk(0.3), lam=1.0)], "thin")
+    judgement = Judgement("strong", "thin", Estimate.normal(0.0, 0.1), None)
+    for can_weight, evidence in (
+        (True, "no weights in the end"),
+        (False, "too few effective rows to weight by"),
+    ):
+        thin = replace(report.overlap_judgement, word="thin", can_weight=can_weight)
+        some = replace(verdict, report=replace(report, overlap_judgement=thin))
+        assert _worded(some, judgement).answer("weighting").evidence == evidence
+
+
+def test_the_change_on_the_card_is_in_the_table():
+    """Of equal weights the ones in question are shown, whether they are used or not."""
+    data = make_gaussian_shift(100, 100, random_state=0)
+    own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Geodesic(1.0))
+    names = ["none", "full", "given"]
+    verdict = assess(own, data.X, data.y, data.X_target, candidates=names, worthwhile=9.0)
+    assert verdict.use == "none"
+    shown = {each.name for each in verdict.candidates if each.same_as is None}
+    assert shown == {"none", "given"}
+
+
+def test_a_gain_that_labels_do_not_show_is_not_advised(report):
+    verdict = made(report, "strong", "enough", "sure", "sure")
+    truth = {"none": 0.2, "tuned": 0.21, "constant": 0.4}
+    known = {name: Actual(each, 0.01, each - 0.03, each + 0.03, 9) for name, each in truth.items()}
+    verdict = knowing(verdict, known)
+    assert verdict.sentence.startswith("Weighting did not help: ")
+    answer = verdict.answer("weighting")
+    assert answer.role == "caution"
+    assert answer.advice == "On the labelled rows the tuned weighting does not help; label more."
+
+
+def test_without_shift_labels_agree_with_the_training_error_or_do_not(report):
+    """The same in the headline and below the table, where another estimate stands."""
+    verdict = made(report, "none", "enough", "nothing", "wide", labels="disagree")
+    expect = verdict.to_dict()["expect"]
+    wide = {**expect["candidates"][0], "error": {"value": 0.2, "low": 0.1, "high": 0.4}}
+    actual = {"none": verdict._judgement.actual["none"].to_dict()}
+    expect |= {"candidates": [wide], "actual": actual}
+    shift = {"word": "none"}
+    facts = StoredResult({**verdict.to_dict(), "expect": expect, "shift": shift})
+    assert verdict.sentence.startswith(CHANGED)
+    assert agreement(facts) == "far from the expected one: none"
 
 
 def test_one_red_card_says_why_nothing_is_estimated(report):

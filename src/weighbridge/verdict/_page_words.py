@@ -93,6 +93,8 @@ class StoredResult:
         error, actual = (self.candidate(name) or {}).get("error"), self.actual.get(name)
         if error is None or actual is None:
             return None
+        if name == self.use and self.shift.get("word") == "none":  # expected as in training
+            return self.finding("WB604") is None
         return not are_apart(actual, stored_estimate(error))
 
 
@@ -287,8 +289,8 @@ def actual_words(facts: StoredResult) -> str:
 def assumption_words(facts: StoredResult) -> str:
     """Return what every figure of the page rests on."""
     role = (facts.answers.get("expect") or {}).get("role") or ""
-    known = bool(facts.actual)
-    check = "" if known else " Only deployment labels can check it."
+    known = bool(facts.actual) and not facts.is_withheld
+    check = "" if facts.actual else " Only deployment labels can check it."
     return f"Assumed: {assumption(role, is_known=known)}.{check}"
 
 

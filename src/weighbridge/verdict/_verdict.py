@@ -40,7 +40,8 @@ def verdict_parts(verdict: Verdict) -> VerdictParts:
     width = max(len(each.word) for each in verdict.answers) + 2
     table = _table(verdict) if len(verdict.candidates) > 1 else []
     answers = [_answer_parts(each, width) for each in verdict.answers]
-    assumed = assumption(verdict.answer("expect").role, is_known=bool(verdict._judgement.actual))
+    is_known = bool(verdict._judgement.actual) and verdict.overlap != BROKEN
+    assumed = assumption(verdict.answer("expect").role, is_known=is_known)
     assumed = fill(assumed, 78 - 11).replace("\n", "\n" + " " * 13)
     answers.append(AnswerParts(f"  {'Assumed':<11}", "", assumed, "neutral"))
     return VerdictParts(verdict.sentence, answers, "\n".join(table))
