@@ -11,10 +11,20 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from weighbridge import Geodesic, ImportanceWeighted, adapt
 from weighbridge._findings import Estimate, Finding
+from weighbridge.cli._adapt import _actual_block
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
 from weighbridge.report import render, summary_html
 from weighbridge.target_risk import RiskEstimate
-from weighbridge.verdict import Actual, Candidate, StoredResult, agreement, assess, cards, knowing
+from weighbridge.verdict import (
+    Actual,
+    Candidate,
+    StoredResult,
+    agreement,
+    assess,
+    cards,
+    knowing,
+    text_table,
+)
 from weighbridge.verdict._judgement import _told_apart, _worded
 from weighbridge.verdict._words import (
     ASSUMED,
@@ -533,6 +543,21 @@ def test_without_shift_labels_agree_with_the_training_error_or_do_not(report):
     facts = StoredResult({**verdict.to_dict(), "expect": expect, "shift": shift})
     assert verdict.sentence.startswith(CHANGED)
     assert agreement(facts) == "far from the expected one: none"
+
+
+def test_a_wide_table_fits_a_terminal_and_a_narrow_one_has_air():
+    wide = text_table([["a" * 20, *["b" * 10] * 5]])
+    assert wide == ["  " + " ".join(["a" * 20, *["b" * 10] * 5])]
+    assert text_table([["a", "b"], ["c", "ddd"]]) == ["  a    b", "  c  ddd"]
+
+
+def test_many_actual_errors_far_from_expected_fit_a_terminal(report):
+    far = {"value": 0.9, "low": 0.9, "high": 0.9, "rows": 9}
+    names = ("none", "full", "power", "relative", "tuned", "constant")
+    rows = [row(each, risk(0.2), lam=0.1 * k).to_dict() for k, each in enumerate(names)]
+    result = made(report, "strong", "enough", "sure", "sure").to_dict()
+    result["expect"] |= {"candidates": rows, "actual": dict.fromkeys(names, far)}
+    assert max(map(len, _actual_block(StoredResult(result)).splitlines())) <= 80
 
 
 def test_one_red_card_says_why_nothing_is_estimated(report):

@@ -81,11 +81,12 @@ def _table(verdict: Verdict) -> list[str]:
 def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table, the first with its heads."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    gap = "  " if sum(widths) + 2 * len(widths) <= 80 else " "
     lines = []
     for row in rows:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
-        lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+        lines.append("  " + gap.join([f"{first:<{widths[0]}}", *cells]).rstrip())
     return lines
 
 
