@@ -139,9 +139,10 @@ def test_what_the_rows_cannot_tell_widens_the_interval():
         left_out = 1 - np.minimum(1 / (0.25 * ratio + 0.75), 1).mean()
         other = some.expected_target.mean() + found.shares @ (some.held_out - some.expected)
         apart = min(abs(value - other), 0.25 * value)
-        assert found.unseen == pytest.approx(np.hypot(0.1 * left_out * value, apart), rel=1e-10)
+        by_hand = np.hypot(0.1 * left_out * value, apart)
+        assert np.hypot(*found.unseen) == pytest.approx(by_hand, rel=1e-10)
         without = found.of_source + found.of_target + found.of_labels + found.of_choice
-        assert found.variance == pytest.approx(without + found.unseen**2, rel=1e-12)
+        assert found.variance == pytest.approx(without + by_hand**2, rel=1e-10)
     assert apart == 0.25 * value
 
 
@@ -166,6 +167,25 @@ def test_differences_of_estimates_are_estimates_of_differences():
     difference = first.minus(second)
     assert difference.value == pytest.approx(direct.value, abs=1e-14)
     assert difference.variance == pytest.approx(direct.variance, rel=1e-12)
+
+
+def test_what_rows_cannot_tell_of_two_models_cancels_only_where_it_agrees():
+    """Another method is above one estimate and as far below the other: twice that, not nothing."""
+    part, at_source, at_target = some_forecasts()
+    shares = bridged_shares(at_source)
+    robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
+    value = calibrated(part, at_source, at_target, None).value - 0.1
+    off = value - robust + np.array([0.05, -0.05])
+    above, below = (
+        calibrated(
+            part._replace(expected_target=part.expected_target + each), at_source, at_target, None
+        )
+        for each in off
+    )
+    change = above.minus(below)
+    rows = change.of_source + change.of_target + change.of_labels + change.of_choice
+    assert change.variance - rows == pytest.approx(0.1**2, rel=1e-10)
+    assert above.minus(above).variance == 0
 
 
 def test_rounding_is_no_difference():
