@@ -256,6 +256,40 @@ def test_a_stratified_mean_by_hand():
     assert found.standard_error == pytest.approx(math.sqrt(variance))
 
 
+def test_one_label_of_a_stratum_stands_for_all_of_it():
+    """Its spread is unknown then, not its size: 10 rows of 2 and 3 of 5."""
+    losses, stands_for = np.array([1.0, 10, 20, 60]), np.repeat([2.0, 5], [10, 3])
+    known = np.arange(13) > 8
+    measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
+    found = _actual(losses, measure, 0.95, _design(stands_for, known))
+    assert found.value == pytest.approx((20 * 1 + 15 * 30) / 35)
+    assert found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1.0, 1e90])
+def test_losses_of_any_size_have_an_interval(scale):
+    measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
+    found = _actual(scale * np.array([1.0, 2, 3]), measure, 0.95)
+    assert found.high / scale == pytest.approx(2 + 4.302652729911275 / math.sqrt(3))
+
+
+def test_a_metric_of_labelled_rows_is_by_the_same_design(withheld):
+    """Half of the labels are given, most of them in one part of the deployment."""
+    rows = filled(withheld)
+    part = rows["stands_for"].rank(method="dense").to_numpy()
+    rows["ill"] = rows["ill"].where((part == 1) | (rows.index % 5 == 0), None)
+    found = adapt(TRAIN, DEPLOY, label="ill", labels=rows, metric=["accuracy", "auc"])
+    (candidate,) = found.metrics[0]["candidates"]
+    assert candidate["actual"] == pytest.approx(1 - found.actual["none"].value, rel=1e-12)
+
+
+def test_one_label_tells_nothing_by_any_metric():
+    labels = TRUTH["ill"].where(TRUTH.index == 4, None)
+    found = adapt(TRAIN, DEPLOY.assign(ill=labels), label="ill", metric=["accuracy", "auc"])
+    assert found.actual is None
+    assert {each["candidates"][0]["actual"] for each in found.metrics} == {None}
+
+
 def test_a_class_among_decimals_may_be_written_without_them():
     codes, known = _codes(np.array([1.0, 0.5, np.nan, 2.0]), np.array(["0.5", "1.0"]))
     assert codes[:2].tolist() == [1, 0]

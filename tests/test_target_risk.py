@@ -448,6 +448,23 @@ def test_a_loss_of_ones_own_may_be_negative():
     assert risk.interval[0] < risk.value < risk.interval[1] < 0
 
 
+def test_a_ratio_of_zero_in_the_first_row_is_like_one_in_any_other():
+    """The ratio is known but for a constant, which is found from rows that have one."""
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(300, 1)), rng.normal(0.5, 1, size=(300, 1))
+    X_target[0] = -5.0
+    y, order = X[:, 0] + rng.normal(size=300), np.argsort(X[:, 0])
+    ratio = KnownRatio(lambda Z: np.where(Z[:, 0] < -1, -np.inf, 3 + Z[:, 0] / 2))
+    found = [
+        estimate_risk(
+            LinearRegression(), X[rows], y[rows], X_target, ratio=ratio, random_state=0
+        ).estimate
+        for rows in (order, order[::-1])
+    ]
+    assert found[0].standard_error == pytest.approx(found[1].standard_error, rel=0.5)
+    assert found[0].value == pytest.approx(found[1].value, rel=0.1)
+
+
 def test_models_keep_their_own_ratios():
     data = make_gaussian_shift(300, 300, random_state=0)
     away = KnownRatio(lambda X: -X[:, 0])

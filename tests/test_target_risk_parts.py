@@ -110,6 +110,25 @@ def test_what_a_row_adds_is_what_its_weight_changes():
         assert found.source[row] == pytest.approx(slope, rel=0.02, abs=1e-7)
 
 
+def test_a_forecast_without_spread_changes_nothing():
+    """But for rounding it is the plain weighted mean, with the error of one."""
+    part, at_source, at_target = some_forecasts()
+    shares = bridged_shares(at_source)
+    same = part._replace(forecasts=((np.full(200, 0.3), np.full(150, 0.3)),))
+    found = calibrated(same, at_source, at_target, None)
+    assert found.value == pytest.approx(shares @ part.held_out + 0.1, rel=1e-12)
+    plain = np.sum((shares * (part.held_out - shares @ part.held_out)) ** 2)
+    assert np.sum(found.source**2) == pytest.approx(plain, rel=1e-10)
+
+
+def test_target_rows_of_ratio_zero_are_not_left_out():
+    part, at_source, at_target = some_forecasts()
+    at_target[0] = -1.0  # weights of at most 4 leave out nothing of it, as of a ratio of 0
+    one = calibrated(part, at_source, at_target, None)
+    at_target[0] = -np.inf
+    assert calibrated(part, at_source, at_target, None).unseen == pytest.approx(one.unseen)
+
+
 def test_what_the_rows_cannot_tell_widens_the_interval():
     """The part of the target that weights of at most 4 leave out, and another estimate, by hand."""
     part, at_source, at_target = some_forecasts()
@@ -120,9 +139,10 @@ def test_what_the_rows_cannot_tell_widens_the_interval():
         left_out = 1 - np.minimum(1 / (0.25 * ratio + 0.75), 1).mean()
         other = some.expected_target.mean() + found.shares @ (some.held_out - some.expected)
         apart = min(abs(value - other), 0.25 * value)
-        assert found.unseen == pytest.approx(np.hypot(0.1 * left_out * value, apart), rel=1e-10)
+        by_hand = np.hypot(0.1 * left_out * value, apart)
+        assert np.hypot(*found.unseen) == pytest.approx(by_hand, rel=1e-10)
         without = found.of_source + found.of_target + found.of_labels + found.of_choice
-        assert found.variance == pytest.approx(without + found.unseen**2, rel=1e-12)
+        assert found.variance == pytest.approx(without + by_hand**2, rel=1e-10)
     assert apart == 0.25 * value
 
 
@@ -147,6 +167,25 @@ def test_differences_of_estimates_are_estimates_of_differences():
     difference = first.minus(second)
     assert difference.value == pytest.approx(direct.value, abs=1e-14)
     assert difference.variance == pytest.approx(direct.variance, rel=1e-12)
+
+
+def test_what_rows_cannot_tell_of_two_models_cancels_only_where_it_agrees():
+    """Another method is above one estimate and as far below the other: twice that, not nothing."""
+    part, at_source, at_target = some_forecasts()
+    shares = bridged_shares(at_source)
+    robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
+    value = calibrated(part, at_source, at_target, None).value - 0.1
+    off = value - robust + np.array([0.05, -0.05])
+    above, below = (
+        calibrated(
+            part._replace(expected_target=part.expected_target + each), at_source, at_target, None
+        )
+        for each in off
+    )
+    change = above.minus(below)
+    rows = change.of_source + change.of_target + change.of_labels + change.of_choice
+    assert change.variance - rows == pytest.approx(0.1**2, rel=1e-10)
+    assert above.minus(above).variance == 0
 
 
 def test_rounding_is_no_difference():

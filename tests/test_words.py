@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from weighbridge import Geodesic, ImportanceWeighted, adapt
 from weighbridge._findings import Estimate, Finding
+from weighbridge.cli._adapt import _actual_block
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
 from weighbridge.report import render, summary_html
 from weighbridge.target_risk import RiskEstimate
@@ -23,6 +24,7 @@ from weighbridge.verdict import (
     assumption_words,
     cards,
     knowing,
+    text_table,
 )
 from weighbridge.verdict._judgement import _told_apart, _worded
 from weighbridge.verdict._words import (
@@ -240,10 +242,13 @@ def test_what_headline_cards_and_terminal_must_and_must_not_say(report, axes, he
     red = [each.question for each in found.values() if each.state == "stop"]
     if labels == "disagree":
         assert red == ["What to expect?"]
-        assert "labels contradict it" in spread
+        assert "labels do not bear it out" in spread
         assert "WB604" in text
     else:
         assert red == ["Is there overlap?"] * (overlap == "broken")
+        assert ("labels agree" in spread.split("Assumed")[1]) == (
+            labels == "agree" and overlap != "broken"  # where nothing was expected nothing agrees
+        )
         assert "WB604" not in text
     # labels agree with a forecast, so not where there was none
     checked = labels == "agree" and overlap != "broken"
@@ -367,7 +372,7 @@ def test_a_changed_relation_is_in_the_headline_and_the_red_card(moved):
     top = page[: page.index("<nav")]
     assert verdict.sentence[:40] in top
     assert "wbr-stop" in top
-    assert "deployment labels contradict it" in top
+    assert "deployment labels do not bear it out" in top
 
 
 def test_an_interval_that_holds_zero_is_neither_green_nor_sure(report):
@@ -503,6 +508,69 @@ def test_a_model_that_ends_without_weights_is_not_helped_by_weighting():
     thin = Judgement("strong", "thin", None, None)
     answers = _worded(verdict, thin).answers
     assert answers[3].evidence == "the choice was lam 0, no weights"
+
+
+def test_a_search_that_ends_without_weights_had_enough_rows_to_weight_by(report):
+    """Thin overlap is no reason where other weightings were tried and are in the table."""
+    verdict = assessed(report, [row("none", risk(0.2)), row("full", risk(0.3), lam=1.0)], "thin")
+    judgement = Judgement("strong", "thin", Estimate.normal(0.0, 0.1), None)
+    for can_weight, evidence in (
+        (True, "the choice was lam 0, no weights"),
+        (False, "too few effective rows to weight by"),
+    ):
+        thin = replace(report.overlap_judgement, word="thin", can_weight=can_weight)
+        some = replace(verdict, report=replace(report, overlap_judgement=thin))
+        assert _worded(some, judgement).answer("weighting").evidence == evidence
+
+
+def test_the_change_on_the_card_is_in_the_table():
+    """Of equal weights the ones in question are shown, whether they are used or not."""
+    data = make_gaussian_shift(100, 100, random_state=0)
+    own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Geodesic(1.0))
+    names = ["none", "full", "given"]
+    verdict = assess(own, data.X, data.y, data.X_target, candidates=names, worthwhile=9.0)
+    assert verdict.use == "none"
+    shown = {each.name for each in verdict.candidates if each.same_as is None}
+    assert shown == {"none", "given"}
+
+
+def test_a_gain_that_labels_do_not_show_is_not_advised(report):
+    verdict = made(report, "strong", "enough", "sure", "sure")
+    truth = {"none": 0.2, "tuned": 0.21, "constant": 0.4}
+    known = {name: Actual(each, 0.01, each - 0.03, each + 0.03, 9) for name, each in truth.items()}
+    verdict = knowing(verdict, known)
+    assert verdict.sentence.startswith("Weighting did not help: ")
+    answer = verdict.answer("weighting")
+    assert answer.role == "caution"
+    assert answer.advice == "On the labelled rows the tuned weighting does not help; label more."
+
+
+def test_without_shift_labels_agree_with_the_training_error_or_do_not(report):
+    """The same in the headline and below the table, where another estimate stands."""
+    verdict = made(report, "none", "enough", "nothing", "wide", labels="disagree")
+    expect = verdict.to_dict()["expect"]
+    wide = {**expect["candidates"][0], "error": {"value": 0.2, "low": 0.1, "high": 0.4}}
+    actual = {"none": verdict._judgement.actual["none"].to_dict()}
+    expect |= {"candidates": [wide], "actual": actual}
+    shift = {"word": "none"}
+    facts = StoredResult({**verdict.to_dict(), "expect": expect, "shift": shift})
+    assert verdict.sentence.startswith(CHANGED)
+    assert agreement(facts) == "far from the expected one: none"
+
+
+def test_a_wide_table_fits_a_terminal_and_a_narrow_one_has_air():
+    wide = text_table([["a" * 20, *["b" * 10] * 5]])
+    assert wide == ["  " + " ".join(["a" * 20, *["b" * 10] * 5])]
+    assert text_table([["a", "b"], ["c", "ddd"]]) == ["  a    b", "  c  ddd"]
+
+
+def test_many_actual_errors_far_from_expected_fit_a_terminal(report):
+    far = {"value": 0.9, "low": 0.9, "high": 0.9, "rows": 9}
+    names = ("none", "full", "power", "relative", "tuned", "constant")
+    rows = [row(each, risk(0.2), lam=0.1 * k).to_dict() for k, each in enumerate(names)]
+    result = made(report, "strong", "enough", "sure", "sure").to_dict()
+    result["expect"] |= {"candidates": rows, "actual": dict.fromkeys(names, far)}
+    assert max(map(len, _actual_block(StoredResult(result)).splitlines())) <= 80
 
 
 def test_one_red_card_says_why_nothing_is_estimated(report):

@@ -188,7 +188,9 @@ def metrics_dict(
     """Return every metric asked for: in training, expected and actual, without weights and used."""
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
     codes, known = _codes(labels, classes)
-    rows = X_target[known], codes[known], classes, stands_for[known]
+    is_told = known.sum() > 1  # one label tells nothing
+    shares = _design(stands_for, known)[0] if is_told else stands_for[known]
+    rows = X_target[known], codes[known], classes, shares
     found = []
     for name, risks in verdict._metrics({"none", verdict.use}).items():
         is_gain = name == "accuracy"  # as it was asked for, not as a loss
@@ -201,7 +203,7 @@ def metrics_dict(
                 told["expected"] = dict(zip(("value", "low", "high"), ends, strict=True))
             model = verdict.candidate(each).model
             asked = find_measure(scorers[name], None, model)
-            value = value_of(asked, model, *rows) if known.any() else math.nan
+            value = value_of(asked, model, *rows) if is_told else math.nan
             told["actual"] = None if math.isnan(value) else _turned(is_gain, value)[0]
             candidates.append(told)
         measure = "accuracy" if is_gain else NAMES[scorers[name]]
@@ -219,9 +221,9 @@ def _design(stands_for: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.n
     values, strata = np.unique(stands_for, return_inverse=True)
     stratum, weights = strata[known], stands_for[known]
     labelled = np.bincount(stratum, minlength=values.size)
-    if labelled.min() > 1:  # those without a label are like the others of their stratum
-        weights = weights * (np.bincount(strata) / labelled)[stratum]
-    else:
+    # those without a label are like the others of their stratum
+    weights = weights * (np.bincount(strata) / np.maximum(labelled, 1))[stratum]
+    if labelled.min() < 2:  # one label has no spread
         stratum = np.zeros_like(stratum)
     return weights / weights.sum(), stratum
 
@@ -244,8 +246,8 @@ def _actual(losses: np.ndarray, measure: Measure, confidence: float, design: Any
     off = shares * (losses - mean)
     off -= (np.bincount(stratum, off) / sizes)[stratum]
     parts = sizes * np.bincount(stratum, off**2) / (sizes - 1)
-    freedom = parts.sum() ** 2 / max((parts**2 / (sizes - 1)).sum(), 1e-300)
     error = math.sqrt(parts.sum())
+    freedom = 1 / float(((parts / (error**2 or 1)) ** 2 / (sizes - 1)).sum() or 1)
     half = error * float(stdtrit(freedom, level)) if error else 0.0
     low, high = max(measure.bounds[0], mean - half), mean + half
     if not measure.root:

@@ -359,7 +359,8 @@ def _actual_block(facts: StoredResult) -> str:
     listed = [f"{name} {facts.numbers.value(each.value)}" for name, each in facts.actual.items()]
     told = "  ".join(each.replace(" ", "\xa0") for each in listed)
     lines = fill(told, 80, initial_indent="    actual error   ", subsequent_indent=" " * 19)
-    return f"{lines}\n{' ' * 19}{agreement(facts)}".replace("\xa0", " ")
+    said = fill(agreement(facts), 80, initial_indent=" " * 19, subsequent_indent=" " * 19)
+    return f"{lines}\n{said}".replace("\xa0", " ")
 
 
 def _bytes_text(size: int) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,8 +41,8 @@ class Influence:
     shares: FloatArray
     folds: FloatArray
     plain: bool = False
-    # what the rows cannot tell, as a standard deviation
-    unseen: float = 0.0
+    # what the rows cannot tell, as standard deviations; in a difference equal signs cancel
+    unseen: FloatArray = field(default_factory=partial(np.zeros, 2))
 
     @cached_property
     def of_source(self) -> float:
@@ -69,7 +69,7 @@ class Influence:
     def variance(self) -> float:
         """All of it."""
         rows = self.of_source + self.of_target + self.of_labels
-        return rows + self.of_choice + self.unseen**2
+        return rows + self.of_choice + float(self.unseen @ self.unseen)
 
     @property
     def degrees_of_freedom(self) -> float:
@@ -221,10 +221,11 @@ def calibrated(
         passed = 1 - (1 - BRIDGED.lam) * weights
         moved_source, moved_target = ratio.of(source * passed)
         source, target = source + moved_source, target + moved_target
-    left_out = 1 - np.exp(np.minimum(_bridged(log_ratio_target) - log_ratio_target, 0)).mean()
+    large = np.maximum(log_ratio_target, 0)
+    left_out = 1 - np.exp(_bridged(large) - large).mean()
     robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
-    apart = min(abs(value - robust), _APART * abs(value))
-    unseen = float(np.hypot(_MISJUDGED * left_out * value, apart))
+    apart = np.clip(value - robust, -_APART * abs(value), _APART * abs(value))
+    unseen = np.array([_MISJUDGED * left_out * value, apart])
     value += part.of_final - float(part.of_folds.mean())
     return Influence(value, source, target, residuals, shares, part.of_folds, unseen=unseen)
 
@@ -242,7 +243,9 @@ def _calibration(
         # what is forecast beyond all source rows could not be calibrated
         within = np.clip(at_target, at_source.min(), at_source.max())
         centre = shares @ at_source
-        spread = float(np.sqrt(shares @ (at_source - centre) ** 2)) or 1.0
+        spread = float(np.sqrt(shares @ (at_source - centre) ** 2))
+        if spread <= _ROUNDING * np.abs(at_source).max():  # one and the same forecast tells nothing
+            spread = np.inf
         columns.append(((at_source - centre) / spread, (within - centre) / spread))
     source, target = (np.column_stack(each) for each in zip(*columns, strict=True))
     gram = (source * shares[:, None]).T @ source + _SHRINKAGE / shares.size * np.eye(len(columns))

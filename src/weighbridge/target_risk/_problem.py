@@ -104,7 +104,8 @@ class RiskProblem:
     @property
     def log_ratios(self) -> tuple[FloatArray, FloatArray]:
         """Log ratios at both samples, scaled to a mean ratio of 1 over the source rows."""
-        off = float(self.log_ratio[0] - self.rows.log_ratio[0])
+        row = self.rows.log_ratio.argmax()  # any but those of ratio 0
+        off = float(self.log_ratio[row] - self.rows.log_ratio[row])
         return self.rows.log_ratio, self.log_ratio_target - off
 
     @cached_property

@@ -36,7 +36,7 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         weighted if weighted in made else "none",
         WORTHWHILE * abs(typical) if worthwhile is None else worthwhile,
     )
-    used, candidates = assessed[judgement.use], _told_apart(made, judgement.use)
+    used, candidates = assessed[judgement.use], _told_apart(made, weighted)
     report = diagnosis.report(_weighting(used.model) if _key(made[judgement.use]) else None)
     bare = Verdict(
         sentence="",
@@ -104,10 +104,10 @@ def _key(candidate: Candidate) -> Any:
     )
 
 
-def _told_apart(candidates: dict[str, Candidate], use: str) -> tuple[Candidate, ...]:
+def _told_apart(candidates: dict[str, Candidate], weighted: str) -> tuple[Candidate, ...]:
     """Say of candidates with the same final weights which one stands for them."""
-    # none stands for all without weights, the one to use for those like it, else the first
-    order = dict.fromkeys(["none", use, *candidates])
+    # none stands for all without weights, the one in question for those like it, else the first
+    order = dict.fromkeys(["none", *{weighted} & {*candidates}, *candidates])
     first = {_key(candidates[name]): name for name in reversed(order)}
     return tuple(
         replace(each, same_as=first[_key(each)] if first[_key(each)] != each.name else None)

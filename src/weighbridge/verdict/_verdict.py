@@ -8,15 +8,7 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from weighbridge._findings import (
-    BROKEN,
-    Estimate,
-    Finding,
-    Numbers,
-    Record,
-    notebook_card,
-    number,
-)
+from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
 from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_estimate
 from weighbridge.verdict._words import PROCEDURE, assumption
 
@@ -73,11 +65,8 @@ def _table(verdict: Verdict) -> list[str]:
     ]
     if verdict.constant is not None:  # what is far larger than all others would widen the table
         guess = ("constant", *candidate_cells(verdict.constant.to_dict(), numbers))
-        if max(map(len, text_table([heads, *rows, guess]))) > 80:
-            loss = verdict.constant.risk.estimate
-            short = guess[3] if loss is None or numbers.is_share else number(loss.value)
-            guess = (*guess[:3], short, "–", "–", "–", guess[7])
-        rows.append(guess)
+        is_wide = max(map(len, text_table([heads, *rows, guess]))) > 80
+        rows.append((*guess[:4], "–", "–", "–", guess[7]) if is_wide else guess)
     lines = [*text_table([heads, *rows]), f"  {PROCEDURE}"]
     for each in verdict.candidates:
         same = [other.name for other in verdict.candidates if other.same_as == each.name]
@@ -90,11 +79,12 @@ def _table(verdict: Verdict) -> list[str]:
 def text_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table, the first with its heads."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    gap = "  " if sum(widths) + 2 * len(widths) <= 80 else " "
     lines = []
     for row in rows:
         first, *rest = row
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
-        lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+        lines.append("  " + gap.join([f"{first:<{widths[0]}}", *cells]).rstrip())
     return lines
 
 

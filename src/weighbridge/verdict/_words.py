@@ -113,7 +113,7 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
 
 def assumption(role: str, *, is_checked: bool) -> str:
     """Return what is assumed, and what known labels say about it."""
-    said = "contradict it" if role == "stop" else "agree"
+    said = "do not bear it out" if role == "stop" else "agree"
     return f"{ASSUMED}; deployment labels {said}" if is_checked else ASSUMED
 
 
@@ -223,7 +223,7 @@ class Judgement:
             _shift(self, report),
             _matters(self, numbers, risks.none),
             _overlap(self, report),
-            _weighting(self, numbers),
+            _weighting(self, numbers, report.overlap_judgement.can_weight),
             _expect(self, numbers, risks),
         )
 
@@ -352,7 +352,7 @@ def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
     return reason or f"full ratio: {effective:,.0f} effective rows of {n_rows:,}"
 
 
-def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
+def _weighting(judgement: Judgement, numbers: Numbers, can_weight: bool) -> Answer:
     word, actual = judgement.weighting, judgement.actual
     if word == UNKNOWN:
         return _answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model.")
@@ -360,18 +360,21 @@ def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
         return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
     if judgement.change is None:
         few, chosen = "too few effective rows to weight by", "the choice was lam 0, no weights"
-        return _answer("weighting", word, few if judgement.weighted == "none" else chosen, _KEEP)
+        return _answer("weighting", word, chosen if can_weight else few, _KEEP)
     evidence, role = _change(judgement.change, numbers), ""
     if word == NO_GAIN:
         small = f"; worth having {_worth(judgement, numbers)}" if judgement.is_small else ""
         return _answer("weighting", word, evidence + small, _KEEP)
-    likely = "" if word == HELPS else "; that it helps is likely, not certain"
+    advice = f"Use the {judgement.use} weighting"
+    advice += "." if word == HELPS else "; that it helps is likely, not certain."
     if actual:
         moved = actual[judgement.use].value - actual["none"].value
         evidence += f"; actual {numbers.change(moved)}"
-        role = "caution" if moved >= 0 else ""
+        if moved >= 0:
+            role, advice = "caution", f"On the labelled rows the {judgement.use} weighting does not"
+            advice += " help; label more."
     role = role if judgement.beats_constant else "caution"
-    return _answer("weighting", word, evidence, f"Use the {judgement.use} weighting{likely}.", role)
+    return _answer("weighting", word, evidence, advice, role)
 
 
 def _expect(judgement: Judgement, numbers: Numbers, risks: Risks) -> Answer:
