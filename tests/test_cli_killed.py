@@ -59,16 +59,20 @@ def test_a_run_after_kill_9_ends_as_if_nothing_had_happened(tmp_path, kills):
     seconds = time.monotonic() - begun
     moments = random.Random(kills)
     hit = 0
-    for _ in range(kills):
+    for _ in range(4 * kills):
         shutil.rmtree(tmp_path / "weighbridge-out")
         process = started(tmp_path)
         time.sleep(moments.uniform(0.1, 1) * seconds)
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        if process.returncode == 0:  # too late: the machine has become faster
+            seconds *= 0.7
+            continue
         hit += process.returncode == -signal.SIGKILL
         for name in FILES:  # what is there is whole
             path = tmp_path / "weighbridge-out" / name
             assert not path.exists() or path.read_bytes() == undisturbed[name]
         assert finished(tmp_path) == undisturbed
-        (tmp_path / "weighbridge-out").mkdir(exist_ok=True)
-    assert hit > kills / 2
+        if hit == kills:
+            return
+    pytest.fail(f"only {hit} of {kills} runs were killed")

@@ -452,8 +452,8 @@ def test_a_withheld_page_and_terminal_say_what_to_do(tmp_path, monkeypatch):
     page = (tmp_path / "weighbridge-out/report.html").read_text(encoding="utf-8")
     for text in (" ".join(shown.stdout.split()), " ".join(page.split())):
         plain = text.replace('<span class="wbr-keep">', "").replace("</span>", "")
-        assert f"{near} tell it within ± 5 points, {far} within ± 10 (95 %)" in plain
-        assert f"{path} has {expect['to_label']['chosen']}" in plain
+        assert f"{near} give it to within 5 points, {far} to within 10 points (at 95 %)" in plain
+        assert f"{path} lists {expect['to_label']['chosen']} rows" in plain
         assert f"--labels {path}" in plain
         share, value = (
             f"{100 * each:.{d}f} %"
@@ -496,4 +496,4 @@ def test_rows_are_asked_for_only_where_overlap_is_thin_or_broken(withheld):
     thin = adapt(TRAIN, people(200, 0.2, 3).drop(columns="ill"), label="ill", lam=0.5, alpha=1.0)
     assert thin.verdict.overlap == "thin"
     assert thin.to_label["chosen"] == len(thin.label_these) > 20
-    assert "To know the error, label deployment rows" in render(thin.to_dict())
+    assert "To measure the error, label deployment rows" in render(thin.to_dict())

@@ -326,7 +326,7 @@ WORDS = {
     "no_shift": ["the error in training is the best forecast", "no weighting was searched for"],
     "thin": ["These are rough figures", "The overlap is thin: the full ratio is worth 38"],
     "broken": [
-        "No error is given for deployment",
+        "No error can be forecast for deployment",
         "weights mean nothing",
         "no weighting can be judged",
     ],

@@ -21,6 +21,7 @@ from weighbridge.verdict import (
     StoredResult,
     agreement,
     assess,
+    assumption_words,
     cards,
     knowing,
     text_table,
@@ -249,6 +250,14 @@ def test_what_headline_cards_and_terminal_must_and_must_not_say(report, axes, he
             labels == "agree" and overlap != "broken"  # where nothing was expected nothing agrees
         )
         assert "WB604" not in text
+    # labels agree with a forecast, so not where there was none
+    checked = labels == "agree" and overlap != "broken"
+    stored = verdict.to_dict()
+    known = verdict._judgement.actual or {}
+    stored["expect"]["actual"] = {name: each.to_dict() for name, each in known.items()}
+    on_page = assumption_words(StoredResult(stored))
+    for each in (spread, on_page):
+        assert ("deployment labels agree" in each) == checked
     assert ("WB603" in text) == (labels is None and shift != "none" and overlap != "broken")
     if labels:
         assert "actual" in expect.evidence
@@ -313,7 +322,7 @@ def test_how_actual_errors_are_said_to_agree(report):
     assert told(constant=far).startswith("far from")
     broken = made(report, "strong", "broken", "nothing", "no").to_dict()
     broken["expect"] |= {"actual": {"none": near}, "constant": None}
-    assert "nothing to compare" in agreement(StoredResult(broken))
+    assert "no forecast to compare" in agreement(StoredResult(broken))
 
 
 def test_candidates_with_the_same_weights_are_one_row_but_none_and_the_one_in_use_stay(report):
@@ -493,8 +502,12 @@ def test_a_model_that_ends_without_weights_is_not_helped_by_weighting():
     own = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Geodesic(0.0))
     verdict = assess(own, data.X, data.y, data.X_target, candidates=["none", "given"])
     assert (verdict.weighting, verdict.use) == ("no gain", "none")
-    assert verdict.answer("weighting").evidence == "no weights in the end"
+    assert verdict.answer("weighting").evidence == "the choice was lam 0, no weights"
     assert verdict.candidate("given").same_as == "none"
+    # with thin overlap too: a search that chose no weights did not lack the rows for it
+    thin = Judgement("strong", "thin", None, None)
+    answers = _worded(verdict, thin).answers
+    assert answers[3].evidence == "the choice was lam 0, no weights"
 
 
 def test_a_search_that_ends_without_weights_had_enough_rows_to_weight_by(report):
@@ -502,7 +515,7 @@ def test_a_search_that_ends_without_weights_had_enough_rows_to_weight_by(report)
     verdict = assessed(report, [row("none", risk(0.2)), row("full", risk(0.3), lam=1.0)], "thin")
     judgement = Judgement("strong", "thin", Estimate.normal(0.0, 0.1), None)
     for can_weight, evidence in (
-        (True, "no weights in the end"),
+        (True, "the choice was lam 0, no weights"),
         (False, "too few effective rows to weight by"),
     ):
         thin = replace(report.overlap_judgement, word="thin", can_weight=can_weight)

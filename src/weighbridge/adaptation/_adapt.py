@@ -162,7 +162,7 @@ def adapt(
     model : {"linear", "boosting", "forest", "svm"}, "module:object", estimator, or a list of them
         What to fit. Of several the first is used, and the others are compared with it.
     metric : str or list of str, optional
-        Numbers to expect: "error" (the default), "log_loss", "brier", "accuracy",
+        Metrics to expect: "error" (the default), "log_loss", "brier", "accuracy",
         "balanced_accuracy", "auc", "f1" for classes; "rmse" (the default), "mse", "mae", "r2" for
         numbers. The verdict is about the first that is a loss, or else the default; all are in
         ``result.metrics``. "auc" and "f1" of more than two classes are means over the classes;

@@ -101,13 +101,13 @@ class Adaptation:
         Log density ratio of each training row, scaled to a mean ratio of 1.
     actual : dict of str to Estimate, or None
         The actual error of each candidate, where the deployment has labels: on how many ``rows``,
-        and the interval that so few leave (Wilson's for a share of errors, else Student's).
+        and its interval (Wilson's for a share of errors, else Student's).
     metrics : list of dict
         Every metric asked for, as in ``expect.metrics`` of the result: in training, expected with
         its interval, and actual, for the unweighted model and the one that is used.
     to_label : dict or None
-        How many deployment rows to label for how close an error, where overlap is thin or broken
-        and no label is known.
+        How many deployment rows to label to know the error how closely, where overlap is thin or
+        broken and no label is known.
     label_these : data frame or None
         These rows: ``row``, counted from 1, ``stands_for``, their columns, an empty one to fill in.
     notes : tuple of Finding

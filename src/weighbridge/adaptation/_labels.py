@@ -150,7 +150,7 @@ def _comparable(value: Any) -> str:
 def _refused(message: str) -> InputError:
     help = (
         "give a deployment file without labels, and label_these.csv as it was written for it, with "
-        "labels in the last column; rows without one may stay or go"
+        "labels in the last column; rows without a label may stay or go"
     )
     return InputError([Problem("WB151", message, (), help)])
 
@@ -278,5 +278,5 @@ def unseen_classes(values: np.ndarray, pair: Pair) -> Iterator[Finding]:
                 "warning",
                 f"{len(unseen):,} labelled deployment rows are of classes that training does not "
                 f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
-                "Correct what is misspelt; of a class that is new, add rows to the training data.",
+                "Correct misspelt classes; if a class is new, add rows of it to the training data.",
             )

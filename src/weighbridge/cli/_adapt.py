@@ -68,7 +68,7 @@ _FILES = {
     "--labels",
     metavar="FILE",
     group="what",
-    help="Labels of some rows of DEPLOY: label_these.csv of an earlier run, filled in.",
+    help="Labels of some rows of DEPLOY: the label_these.csv of an earlier run, filled in.",
 )
 @options.option(
     "--model",
@@ -84,8 +84,9 @@ _FILES = {
     metavar="A,B",
     multiple=True,
     callback=options.split_names,
-    help="Numbers to expect: error, log_loss, brier, accuracy, balanced_accuracy, auc, f1; rmse, "
-    "mse, mae, r2. The verdict is about the first that is a loss.  [default: error, rmse]",
+    help="Metrics to expect: error, log_loss, brier, accuracy, balanced_accuracy, auc, f1 for "
+    "classes, rmse, mse, mae, r2 for numbers; the verdict is about the first loss among them.  "
+    "[default: error or rmse]",
 )
 @options.ratio_option
 @options.option(
@@ -96,7 +97,7 @@ _FILES = {
     "--worthwhile",
     type=click.FloatRange(0, max_open=True),
     metavar="X",
-    help="Smallest gain worth having, in units of the metric.  [default: 2 % of it]",
+    help="Smallest gain worth having, in units of the metric.  [default: 2 % of the error]",
 )
 @options.confidence_option
 @options.seed_option
@@ -122,7 +123,7 @@ def adapt(
 
     TRAIN has rows with labels, DEPLOY rows like those the model will be used on: CSV (also .gz),
     Parquet or a folder of Parquet files. Writes report.html, model.skops, weights.csv and
-    result.json, and where they hardly overlap label_these.csv, the rows of DEPLOY to label.
+    result.json, and where they overlap little label_these.csv, rows of DEPLOY to label.
     """
     job = Job(session, train, deploy, out, force=force, **settings)
     job.check()

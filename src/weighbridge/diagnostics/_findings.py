@@ -193,8 +193,8 @@ def _of_overlap(report: ShiftReport) -> Iterator[Finding]:
             CODES[THIN],
             "warning",
             f"Overlap is thin: {report.overlap_judgement.reason}.",
-            "Prefer a smaller lam or alpha > 1, which caps every weight, and read all figures for "
-            "the deployment as rough."
+            "If you weight, prefer a smaller lam, or alpha > 1, which caps every weight; read all "
+            "figures for the deployment as rough."
             if report.overlap_judgement.can_weight
             else "Keep the unweighted model, and read all figures for the deployment as rough.",
         )

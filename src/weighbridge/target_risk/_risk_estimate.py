@@ -38,7 +38,7 @@ class RiskEstimate(Record):
         What to know about it.
     covered, covered_share : RiskEstimate or None, float or None
         Where it is withheld: the same for the target rows in the source's support, and their
-        share; None for fewer than 50 such rows, or a tenth, and where they overlap too little.
+        share; `covered` is None if they are fewer than 50, under a tenth, or overlap too little.
 
     Examples
     --------

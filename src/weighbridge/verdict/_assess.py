@@ -352,7 +352,7 @@ def assess(
     Weighting helps where the whole interval of the paired change is better than zero, and "probably
     helps" where the change is better than zero by more than one standard error; less than
     `worthwhile` is no gain. The shift matters if the unweighted model surely loses more than that
-    in addition, and does not if it surely loses less; else one "cannot tell". Every expected loss
+    in addition, and does not if it surely loses less; else one cannot tell. Every expected loss
     is of outer folds: no weighting is praised on the rows that chose it. Where the samples hardly
     overlap nothing is estimated, and where no shift is found nothing is tuned.
 

@@ -33,7 +33,7 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         diagnosis.overlap.word,
         worse_in_deployment(none, diagnosis.confidence),
         made[weighted].change if weighted in made and _key(made[weighted]) else None,
-        weighted,
+        weighted if weighted in made else "none",
         WORTHWHILE * abs(typical) if worthwhile is None else worthwhile,
     )
     used, candidates = assessed[judgement.use], _told_apart(made, weighted)

@@ -192,9 +192,9 @@ def expect_words(facts: StoredResult) -> list[str]:
     training = f"an {numbers.loss} of {numbers.value(facts.expect['training'])}"
     if facts.is_withheld or used is None or used["error"] is None:
         return [
-            "No error is given for deployment: too few training rows are like the deployment rows "
-            f"for a figure to mean anything ({facts.expect.get('withheld') or 'WB302'}). In "
-            f"training the unweighted model has {training}; do not carry it over.",
+            "No error can be forecast for deployment: too few training rows are like its rows "
+            f"({facts.expect.get('withheld') or 'WB302'}). In training the unweighted model has "
+            f"{training}; do not expect the same in deployment.",
             *label_words(facts),
         ]
     if facts.shift.get("word") == "none":
@@ -218,31 +218,32 @@ def expect_words(facts: StoredResult) -> list[str]:
 def label_words(facts: StoredResult) -> list[str]:
     """Return what is known of the part that training covers, and which rows to label."""
     covered, plan = facts.expect.get("covered"), facts.expect.get("to_label")
-    words = [] if covered is None else [_covered(facts, covered)]
+    words = [] if covered is None else _covered(facts, covered)
     if plan is None:
         return words
-    near, far = (f"within ± {100 * each:g}" for each in plan["within"])
-    unit = "% of it" if plan["relative"] else "points"
+    unit = "%" if plan["relative"] else "points"
+    near, far = (f"to within {100 * each:g} {unit}" for each in plan["within"])
     path = (facts.result.get("files") or {}).get("labels")
     again = "pass it as labels=" if path is None else f"run again with --labels {path}"
     return [
         *words,
-        f"To know the error, label deployment rows: {plan['rows'][0]:,} tell it {near} {unit}, "
-        f"{plan['rows'][1]:,} {far} ({facts.confidence}). {path or 'result.label_these'} has "
-        f"{plan['chosen']:,} of them, drawn at random, each with the number of rows that it stands "
-        f"for. Fill in the column {facts.inputs.get('label')}, and {again}.",
+        f"To measure the error, label deployment rows: {plan['rows'][0]:,} give it {near}, "
+        f"{plan['rows'][1]:,} {far} (at {facts.confidence}). {path or 'result.label_these'} lists "
+        f"{plan['chosen']:,} rows, drawn at random; stands_for says how many rows each stands for. "
+        f"Fill in the column {facts.inputs.get('label')} and {again}.",
     ]
 
 
-def _covered(facts: StoredResult, covered: dict[str, Any]) -> str:
+def _covered(facts: StoredResult, covered: dict[str, Any]) -> list[str]:
     which = f"the {percent(covered['share'])} of the deployment rows that training covers"
     if covered["error"] is None:
-        return f"There is no figure for {which} either: too few, or too unlike the training rows."
+        few = "they are too few, or too few training rows are like them"
+        return [] if facts.actual else [f"No error can be forecast for {which} either: {few}."]
     numbers, found = facts.numbers, stored_estimate(covered["error"])
     rough = ", a rough figure" * (covered["state"] == "flagged")
-    others = "" if facts.actual else " Nothing is known about the others."
+    others = "" if facts.actual else " Nothing is known about the rest."
     error = f"{numbers.noun} {numbers.value(found.value)} {numbers.interval(found)}"
-    return f"For {which}: {error}{rough}, without weights.{others}"
+    return [f"For {which}: {error}{rough}, without weights.{others}"]
 
 
 def _changed(facts: StoredResult) -> str:
@@ -271,7 +272,7 @@ def agreement(facts: StoredResult) -> str:
     agree = {name: facts.agrees(name) for name in facts.actual}
     known = [each for each in agree.values() if each is not None]
     if not known:
-        return "no error was expected, so there is nothing to compare it with"
+        return "there was no forecast to compare it with"
     if all(known):
         return f"{'each' if len(known) > 1 else 'it'} agrees with the expected one"
     missed = ", ".join(name for name, each in agree.items() if each is False)
@@ -281,17 +282,17 @@ def agreement(facts: StoredResult) -> str:
 def actual_words(facts: StoredResult) -> str:
     """Return whether the actual errors are as expected, where deployment labels are known."""
     return (
-        "Deployment labels are known here. weighbridge did not use them for fitting or choosing. "
-        f"Actual errors beside the expected ones: {agreement(facts)}."
+        "Deployment labels are known here; no fit and no choice has used them. "
+        f"Actual errors against expected ones: {agreement(facts)}."
     )
 
 
 def assumption_words(facts: StoredResult) -> str:
     """Return what every figure of the page rests on."""
     role = (facts.answers.get("expect") or {}).get("role") or ""
-    known = bool(facts.actual) and not facts.is_withheld
+    is_checked = bool(facts.actual) and not facts.is_withheld
     check = "" if facts.actual else " Only deployment labels can check it."
-    return f"Assumed: {assumption(role, is_known=known)}.{check}"
+    return f"Assumed: {assumption(role, is_checked=is_checked)}.{check}"
 
 
 def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) -> list[str]:

@@ -40,8 +40,8 @@ def verdict_parts(verdict: Verdict) -> VerdictParts:
     width = max(len(each.word) for each in verdict.answers) + 2
     table = _table(verdict) if len(verdict.candidates) > 1 else []
     answers = [_answer_parts(each, width) for each in verdict.answers]
-    is_known = bool(verdict._judgement.actual) and verdict.overlap != BROKEN
-    assumed = assumption(verdict.answer("expect").role, is_known=is_known)
+    is_checked = bool(verdict._judgement.actual) and verdict.overlap != BROKEN
+    assumed = assumption(verdict.answer("expect").role, is_checked=is_checked)
     assumed = fill(assumed, 78 - 11).replace("\n", "\n" + " " * 13)
     answers.append(AnswerParts(f"  {'Assumed':<11}", "", assumed, "neutral"))
     return VerdictParts(verdict.sentence, answers, "\n".join(table))
@@ -64,11 +64,9 @@ def _table(verdict: Verdict) -> list[str]:
         if each.same_as is None
     ]
     if verdict.constant is not None:  # what is far larger than all others would widen the table
-        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
         guess = ("constant", *candidate_cells(verdict.constant.to_dict(), numbers))
-        widths[3] = max(widths[3], len(guess[3]))
-        fits = zip(guess, widths, strict=True)
-        rows.append(tuple(cell if len(cell) <= width else "–" for cell, width in fits))
+        is_wide = max(map(len, text_table([heads, *rows, guess]))) > 80
+        rows.append((*guess[:4], "–", "–", "–", guess[7]) if is_wide else guess)
     lines = [*text_table([heads, *rows]), f"  {PROCEDURE}"]
     for each in verdict.candidates:
         same = [other.name for other in verdict.candidates if other.same_as == each.name]

@@ -111,10 +111,10 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(value, math.nan, value - below, value + above)
 
 
-def assumption(role: str, *, is_known: bool) -> str:
+def assumption(role: str, *, is_checked: bool) -> str:
     """Return what is assumed, and what known labels say about it."""
     said = "do not bear it out" if role == "stop" else "agree"
-    return f"{ASSUMED}; deployment labels {said}" if is_known else ASSUMED
+    return f"{ASSUMED}; deployment labels {said}" if is_checked else ASSUMED
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,8 @@ class Judgement:
             value = f"{numbers.value(truth.value)} {numbers.interval(truth)}"
         found = f"{loss} {value}{beside}"
         if self.overlap == BROKEN:
-            known = f"{loss} {value}" if self.actual else "no estimate"
-            return f"The files hardly overlap: {known} for deployment"
+            known = f"{loss} {value} in" if self.actual else "no estimate for"
+            return f"The files hardly overlap: {known} deployment"
         if self.is_refuted(risks):
             rough = self.is_rough(risks)
             return f"{'The rough figure was off' if rough else 'The relation has changed'}: {found}"
@@ -321,7 +321,7 @@ def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answ
     worse, truth = judgement.worse, (judgement.actual or {}).get("none")
     there = truth or none.estimate
     if worse is None or there is None:
-        return _answer("matters", UNKNOWN, WITHHELD, "Fix the overlap first.")
+        return _answer("matters", UNKNOWN, WITHHELD, "Label deployment rows to find out.")
     evidence = f"unweighted: {numbers.value(none.training.value)} in training"
     if judgement.shift == "none" and truth is None:
         evidence += ", and no shift was found"
@@ -355,12 +355,12 @@ def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
 def _weighting(judgement: Judgement, numbers: Numbers, can_weight: bool) -> Answer:
     word, actual = judgement.weighting, judgement.actual
     if word == UNKNOWN:
-        return _answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model until then.")
+        return _answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model.")
     if judgement.shift == "none":  # there was nothing to gain, so no gain is no disappointment
         return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
     if judgement.change is None:
-        few = "no weights in the end" if can_weight else "too few effective rows to weight by"
-        return _answer("weighting", word, few, _KEEP)
+        few, chosen = "too few effective rows to weight by", "the choice was lam 0, no weights"
+        return _answer("weighting", word, chosen if can_weight else few, _KEEP)
     evidence, role = _change(judgement.change, numbers), ""
     if word == NO_GAIN:
         small = f"; worth having {_worth(judgement, numbers)}" if judgement.is_small else ""
@@ -388,7 +388,7 @@ def _expect(judgement: Judgement, numbers: Numbers, risks: Risks) -> Answer:
             told += f"; expected {value} {evidence}"
         return _answer("expect", numbers.value(truth.value), told, *_held(judgement, risks))
     if judgement.overlap == BROKEN:
-        return _answer("expect", UNKNOWN, WITHHELD, "No figure is better than a wrong one.")
+        return _answer("expect", UNKNOWN, WITHHELD, "Label deployment rows to measure it.")
     if judgement.is_rough(risks):
         rough = f"{evidence}{named}, rough"
         return _answer("expect", value, rough, "Treat it as a rough figure.", "caution")
@@ -399,7 +399,7 @@ def _expect(judgement: Judgement, numbers: Numbers, risks: Risks) -> Answer:
 def _held(judgement: Judgement, risks: Risks) -> tuple[str, str]:
     """Return what known labels say about the expected error, and the role of the answer."""
     if judgement.overlap == BROKEN:
-        return "Measured: nothing was expected where the files hardly overlap.", "neutral"
+        return "Measured; with so little overlap nothing was forecast.", "neutral"
     if not judgement.is_refuted(risks):
         return "The labels agree with what was expected.", "neutral"
     or_rough = ", or the rough figure was off" if judgement.is_rough(risks) else ""
