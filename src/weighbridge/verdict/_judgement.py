@@ -9,7 +9,13 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
-from weighbridge._findings import ENOUGH, Estimate, Finding, effective_sample_size
+from weighbridge._findings import (
+    ENOUGH,
+    SOME_OUTSIDE,
+    Estimate,
+    Finding,
+    effective_sample_size,
+)
 from weighbridge.diagnostics import ShiftReport, weighting_name
 from weighbridge.target_risk import Assessed, RiskProblem, assess_metrics, paired_change
 from weighbridge.verdict._candidates import LITERATURE, weighted_name
@@ -82,7 +88,8 @@ def knowing(verdict: Verdict, actual: dict[str, Actual] | None) -> Verdict:
 def _worded(verdict: Verdict, judgement: Judgement) -> Verdict:
     """Return the verdict in the words of a judgement."""
     none, used = (verdict.candidate(name).risk for name in ("none", verdict.use))
-    risks = Risks(none, used, None if verdict.constant is None else verdict.constant.risk)
+    constant = None if verdict.constant is None else verdict.constant.risk
+    risks = Risks(none, used, constant, verdict.report.support.share > SOME_OUTSIDE)
     kept = [each for each in verdict.findings if each.code not in CODES]
     return replace(
         verdict,
