@@ -15,12 +15,14 @@ from weighbridge._estimators import is_estimated
 from weighbridge._findings import (
     BROKEN,
     ENOUGH,
+    SOME_OUTSIDE,
     Estimate,
     Finding,
     OverlapJudgement,
     judge_weights,
     number,
     pareto_threshold,
+    percent,
 )
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import RowLoss, respond
@@ -308,6 +310,8 @@ def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:
         return f"one of the samples has only {fewest} rows"
     if problem.ess < _FEW_EFFECTIVE:
         return f"the full ratio has only {problem.ess:.0f} effective rows"
+    if overlap.goes_beyond:
+        return f"more than {percent(SOME_OUTSIDE)} of the target rows lie outside the source"
     return ""
 
 

@@ -11,7 +11,6 @@ from sklearn.base import is_classifier
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._findings import (
     ENOUGH,
-    SOME_OUTSIDE,
     Estimate,
     Finding,
     effective_sample_size,
@@ -89,7 +88,7 @@ def _worded(verdict: Verdict, judgement: Judgement) -> Verdict:
     """Return the verdict in the words of a judgement."""
     none, used = (verdict.candidate(name).risk for name in ("none", verdict.use))
     constant = None if verdict.constant is None else verdict.constant.risk
-    risks = Risks(none, used, constant, verdict.report.support.share > SOME_OUTSIDE)
+    risks = Risks(none, used, constant)
     kept = [each for each in verdict.findings if each.code not in CODES]
     return replace(
         verdict,
@@ -123,8 +122,9 @@ def _told_apart(candidates: dict[str, Candidate], weighted: str) -> tuple[Candid
 
 
 def _new(findings: tuple[Finding, ...], report: ShiftReport) -> list[Finding]:
-    """Leave out what the report has said already: that overlap is thin or broken."""
-    said = () if report.overlap == ENOUGH else ("WB601", "WB602")
+    """Leave out what the report has said already: that overlap is not all it could be."""
+    is_said = report.overlap != ENOUGH or report.overlap_judgement.goes_beyond
+    said = ("WB601", "WB602") if is_said else ()
     return [finding for finding in findings if finding.code not in said]
 
 

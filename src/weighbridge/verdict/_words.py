@@ -89,8 +89,6 @@ class Risks(NamedTuple):
     none: RiskEstimate
     used: RiskEstimate
     constant: RiskEstimate | None = None
-    # whether so many deployment rows lie outside the training data that forecasts there may be off
-    is_beyond: bool = False
 
 
 def gain_word(change: Estimate | None, worthwhile: float = 0.0) -> str:
@@ -181,7 +179,7 @@ class Judgement:
 
     def is_rough(self, risks: Risks) -> bool:
         """True where the figure for the deployment is a rough one."""
-        return (risks.used.state != "good" or risks.is_beyond) and self.shift != "none"
+        return risks.used.state != "good" and self.shift != "none"
 
     def sentence(self, numbers: Numbers, risks: Risks) -> str:
         """Return the answer in one line; where labels are known, by what they say."""
