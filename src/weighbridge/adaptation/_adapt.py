@@ -318,7 +318,7 @@ def _adaptation(
     """Put together what was found."""
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
-    weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
+    weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs)
     rows, values, stands_for = asked.labels
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
@@ -402,9 +402,11 @@ def _find_metrics(
     return usual if loss == "accuracy" else loss, scorers
 
 
-def _weights(verdict: Any, ratio: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+def _weights(verdict: Any, ratio: Any, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
     """Return the weight of each training row, mean 1, and its log ratio."""
-    log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, sample_weight), sample_weight)
+    sample_weight, y = inputs.pair.weight, inputs.pair.y
+    raw = source_log_ratio(ratio, inputs.X, sample_weight, y)
+    log_ratio = mean_one_log_ratio(raw, sample_weight)
     used = verdict.candidate(verdict.use)
     weighting = Geodesic(used.lam, 1.0 if used.alpha is None else used.alpha)
     log_weight = source_log_weight(weighting, log_ratio, sample_weight)

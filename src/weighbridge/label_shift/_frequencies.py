@@ -147,6 +147,12 @@ class ClassFrequencies(Record):
         """Weights of the classes: frequency in the target over that in the source."""
         return tuple(new / old for new, old in zip(self.target, self.source, strict=True))
 
+    @property
+    def change(self) -> str:
+        """The class that grew most, in words."""
+        most = int(np.argmax(np.subtract(self.target, self.source)))
+        return f"{self.classes[most]}: {percent(self.source[most])} to {percent(self.target[most])}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields, ready for JSON.
 

@@ -3,6 +3,7 @@
 from weighbridge.target_risk._assessed import (
     Assessed,
     assess_metrics,
+    assess_again,
     assess_procedures,
     paired_change,
 )

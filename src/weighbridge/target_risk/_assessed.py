@@ -97,6 +97,17 @@ def assess_procedures(
         return [each._replace(said=said) for each, (said, _) in zip(assessed, found, strict=True)]
 
 
+def assess_again(
+    none: Assessed, weighted: Any, problem: RiskProblem, measure: Measure
+) -> tuple[RiskEstimate, RiskEstimate]:
+    """Return risks under another ratio: of a model that was assessed, and of one with weights."""
+    (full,) = assess_procedures([weighted], problem, measure)
+    outside = outside_support(problem.rows.X, problem.X_target).share
+    overlap = judge_weights(problem.shares, outside)
+    procedure = Procedure(none.said or {}, none.model)
+    return _measured([procedure], problem, measure, overlap)[0].risk, full.risk
+
+
 def _covered(
     risk: RiskEstimate, procedure: Procedure, problem: RiskProblem, measure: Measure
 ) -> RiskEstimate:

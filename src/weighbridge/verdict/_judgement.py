@@ -40,6 +40,7 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         made[weighted].change if weighted in made and _key(made[weighted]) else None,
         weighted if weighted in made else "none",
         WORTHWHILE * abs(typical) if worthwhile is None else worthwhile,
+        mix=_mix(problem),
     )
     used, candidates = assessed[judgement.use], _told_apart(made, weighted)
     report = diagnosis.report(_weighting(used.model) if _key(made[judgement.use]) else None)
@@ -56,6 +57,7 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         _metrics=partial(assess_metrics, assessed, problem, diagnosis.overlap),
         constant=constant and _constant(constant, none, problem),
         worthwhile=judgement.worthwhile,
+        otherwise=model.otherwise,
         _problem=problem,
         _diagnosis=diagnosis,
     )
@@ -74,6 +76,13 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         by_other_loss=_chosen_by_other_loss(used.model, used.risk.measure),
     )
     return _worded(bare, judgement)
+
+
+def _mix(problem: RiskProblem) -> str:
+    """Return how the mix of classes changed, where weights are for that; of numbers nothing."""
+    if not problem.by_label or problem.rows.classes is None:
+        return ""
+    return problem.ratio.frequencies_.change
 
 
 def knowing(verdict: Verdict, actual: dict[str, Actual] | None) -> Verdict:
