@@ -20,9 +20,10 @@ from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio, mean_lo
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"
 # Standard errors by which class frequencies must tell the samples apart to be what changed; by
-# which they are beaten where it is something else; and by which anything tells them apart at all.
-# By simulated problems and by tasks of the choosing half of the natural suite.
-_FOUND, _BEATEN, _ANY = 3.0, 1.5, 2.0
+# which they are beaten where it is something else; by which anything must tell them apart then;
+# and by which it does so where there may be something. By simulated problems and by tasks of the
+# choosing half of the natural suite.
+_FOUND, _BEATEN, _SEEN, _HINT = 3.0, 1.5, 2.0, 1.0
 # Inverse penalty of the rival that is tilted along the scores of the classes.
 _TILT = 10.0
 
@@ -198,11 +199,11 @@ def judge_kind(
 
 
 def _kind(gain: float, against: float, rivals_gain: float) -> str:
-    if against > _BEATEN and rivals_gain > _ANY:
+    if against > _BEATEN and rivals_gain > _SEEN:
         return COVARIATE
     if gain > _FOUND and against < 0:
         return LABEL
-    return UNCLEAR if max(gain, rivals_gain) > _ANY else NONE
+    return UNCLEAR if max(gain, rivals_gain) > _HINT else NONE
 
 
 def _along_classes(
