@@ -175,9 +175,9 @@ def as_record(
     labels: np.ndarray, priors: FloatArray, found: Frequencies, confidence: float, method: str
 ) -> ClassFrequencies:
     """Return frequencies and their intervals for people to read."""
-    ends = found.interval(confidence)
-    numbers = (tuple(map(float, part)) for part in (priors, found.target, *ends))
-    return ClassFrequencies(tuple(labels.tolist()), *numbers, confidence, method)
+    rows = (priors, found.target, *found.interval(confidence))
+    source, target, low, high = (tuple(map(float, part)) for part in rows)
+    return ClassFrequencies(tuple(labels.tolist()), source, target, low, high, confidence, method)
 
 
 def check_method(method: Any) -> None:

@@ -2,8 +2,8 @@
 
 from weighbridge.target_risk._assessed import (
     Assessed,
-    assess_metrics,
     assess_again,
+    assess_metrics,
     assess_procedures,
     paired_change,
 )
