@@ -75,7 +75,8 @@ class ShiftKind(Record):
 
     def __str__(self) -> str:
         if self.kind == LABEL:
-            return f"The mix of classes changed ({self.frequencies.change}), not how the rows of a class look."
+            mix = f"The mix of classes changed ({self.frequencies.change})"
+            return f"{mix}, not how the rows of a class look."
         return {
             COVARIATE: "The features changed, and not by the mix of classes alone.",
             UNCLEAR: "The rows do not tell whether the mix of classes changed or the features did.",
@@ -180,8 +181,8 @@ def judge_kind(
 ) -> ShiftKind:
     """Return the kind of shift, by the held-out rows of a domain classifier's folds."""
     domain = CrossFittedDomain(DomainRows(X, X_target, random_state=random_state))
-    rows, n = domain.rows, label_ratio._chances.codes.size
-    codes, fold = rows.codes, np.empty(rows.codes.size, dtype=int)
+    rows, codes = domain.rows, domain.rows.codes
+    fold = np.empty(codes.size, dtype=int)
     for k, test in enumerate(rows.tests):
         fold[test] = k
     chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.places]
