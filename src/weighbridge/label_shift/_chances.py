@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,8 @@ def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
 class ClassChances:
     """Calibrated probabilities of the classes, cross-fitted at the source, and models for more.
 
-    `source` and `target` are those of the two samples; `at` gives them for any rows.
+    `source` are those of the source rows, by the one model that did not see them; `targets` those
+    of the target rows, by the models of all folds one after another; `at` the mean of the latter.
     """
 
     def __init__(
@@ -113,10 +115,12 @@ class ClassChances:
             source[rows] = np.tensordot(self.shares, held_out, axes=1)
             rest = np.setdiff1d(np.arange(codes.size), rows)
             if rest.size:
-                source[rest] = self._mixed(take_rows(stacked, rest))
-            target = self._mixed(take_rows(stacked, np.flatnonzero(domain)))
+                # fold by fold, so that they are as sharp as those of the rows drawn
+                said = self._by_fold(take_rows(stacked, rest))
+                source[rest] = said[np.arange(rest.size) % len(said), np.arange(rest.size)]
+            target = self._by_fold(take_rows(stacked, np.flatnonzero(domain)))
         self.calibration = Calibration(source, codes)
-        self.source, self.target = map(self.calibration.apply, (source, target))
+        self.source, self.targets = map(self.calibration.apply, (source, target))
         self.priors = np.bincount(codes) / codes.size
 
     def _cross_fit(self, stacked: Any, rows: np.ndarray, cv: int, seed: int) -> FloatArray:
@@ -137,20 +141,25 @@ class ClassChances:
                 self.fitted[-1].append(fitted)
         return held_out
 
-    def _mixed(self, table: Any) -> FloatArray:
-        """Return the mean of the fold models at rows that none of them has seen."""
-        found = np.zeros((table.shape[0], self.n_classes))
+    def _by_fold(self, table: Any) -> FloatArray:
+        """Return what the models of each fold say of rows that none of them has seen."""
+        found = np.zeros((len(self.fitted[0]), table.shape[0], self.n_classes))
         for share, fitted, (_, view) in zip(self.shares, self.fitted, self.models, strict=True):
             seen = view(table)
-            for each in fitted:
-                found += share / len(fitted) * answer_of(each, "predict_proba", seen)
+            for k, each in enumerate(fitted):
+                found[k] += share * answer_of(each, "predict_proba", seen)
         return found
+
+    @cached_property
+    def target(self) -> FloatArray:
+        """Probabilities at the target rows: the mean over the folds."""
+        return np.asarray(self.targets.mean(axis=0))
 
     def at(self, X: Any) -> FloatArray:
         """Return the probabilities at any rows."""
         table = target_like_source(self.example, X)
         table = np.asarray(table) if isinstance(table, list | tuple) else table
-        return self.calibration.apply(self._mixed(table))
+        return np.asarray(self.calibration.apply(self._by_fold(table)).mean(axis=0))
 
 
 class Calibration:
@@ -177,7 +186,7 @@ class Calibration:
 
     def apply(self, probabilities: FloatArray) -> FloatArray:
         """Return calibrated probabilities."""
-        return np.asarray(softmax(self.slope * self._logs(probabilities) + self.bias, axis=1))
+        return np.asarray(softmax(self.slope * self._logs(probabilities) + self.bias, axis=-1))
 
 
 def _as_it_is(table: Any) -> Any:

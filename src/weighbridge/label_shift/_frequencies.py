@@ -70,13 +70,17 @@ def estimate_frequencies(chances: ClassChances, method: str) -> Frequencies:
 def _by_likelihood(chances: ClassChances) -> Frequencies:
     """Maximise the likelihood of the target rows; errors by the equations that it solves."""
     priors, codes = chances.priors, chances.codes
-    (n, k), m = chances.source.shape, len(chances.target)
-    found = most_likely(chances.target, priors)
+    (n, k), m = chances.source.shape, chances.targets.shape[1]
+    # models of all folds have their say: their mean would be less sharp than any of them
+    found = most_likely(chances.targets.reshape(-1, k), priors)
     safe = (m * found + _ADDED_ROWS) / (m + _ADDED_ROWS * k)
     weights = safe / priors
-    at_target, at_source = (posterior(part, weights) for part in (chances.target, chances.source))
+    at_source = posterior(chances.source, weights)
+    at_target = posterior(chances.targets.reshape(-1, k), weights)
+    square = at_target.T @ at_target / len(at_target)
+    at_target = at_target.reshape(-1, m, k).mean(axis=0)
     # derivative of the mean posterior by the frequencies, along frequencies that add up to 1
-    slope = (np.diag(at_target.mean(axis=0)) - at_target.T @ at_target / m) / safe - np.eye(k)
+    slope = (np.diag(at_target.mean(axis=0)) - square) / safe - np.eye(k)
     along = np.vstack([np.eye(k - 1), -np.ones(k - 1)])
     pull = -along @ np.linalg.inv((slope @ along)[:-1])
     # were the probabilities right, these would have mean 0: their spread is what is known of them
