@@ -115,9 +115,7 @@ class ClassChances:
             source[rows] = np.tensordot(self.shares, held_out, axes=1)
             rest = np.setdiff1d(np.arange(codes.size), rows)
             if rest.size:
-                # fold by fold, so that they are as sharp as those of the rows drawn
-                said = self._by_fold(take_rows(stacked, rest))
-                source[rest] = said[np.arange(rest.size) % len(said), np.arange(rest.size)]
+                source[rest] = _dealt(self._by_fold(take_rows(stacked, rest)))
             target = self._by_fold(take_rows(stacked, np.flatnonzero(domain)))
         self.calibration = Calibration(source, codes)
         self.source, self.targets = map(self.calibration.apply, (source, target))
@@ -152,8 +150,8 @@ class ClassChances:
 
     @cached_property
     def target(self) -> FloatArray:
-        """Probabilities at the target rows: the mean over the folds."""
-        return np.asarray(self.targets.mean(axis=0))
+        """Probabilities at the target rows, each by one of the models, as at the source."""
+        return _dealt(self.targets)
 
     def at(self, X: Any) -> FloatArray:
         """Return the probabilities at any rows."""
@@ -162,12 +160,18 @@ class ClassChances:
         return np.asarray(self.calibration.apply(self._by_fold(table)).mean(axis=0))
 
 
+def _dealt(by_fold: FloatArray) -> FloatArray:
+    """Return what one fold says of each row: a mean over folds would be less sharp than any."""
+    rows = np.arange(by_fold.shape[1])
+    return np.asarray(by_fold[rows % len(by_fold), rows])
+
+
 class Calibration:
     """Bias-corrected temperature scaling: ``softmax(slope log p + bias)``, most likely."""
 
     def __init__(self, probabilities: FloatArray, codes: np.ndarray):
         self.floor = 1 / (2 * codes.size)
-        log_p, truth = self._logs(probabilities), np.eye(probabilities.shape[1])[codes]
+        log_p, truth = self._floored(probabilities), np.eye(probabilities.shape[1])[codes]
 
         def loss(at: FloatArray) -> tuple[float, FloatArray]:
             log_q = log_softmax(at[0] * log_p + np.append(0.0, at[1:]), axis=1)
@@ -181,12 +185,30 @@ class Calibration:
         self.slope, *bias = minimize(loss, start, jac=True, method="BFGS").x
         self.bias = np.append(0.0, bias)
 
-    def _logs(self, probabilities: FloatArray) -> FloatArray:
+    def _floored(self, probabilities: FloatArray) -> FloatArray:
         return np.log(np.maximum(probabilities, self.floor))
 
     def apply(self, probabilities: FloatArray) -> FloatArray:
         """Return calibrated probabilities."""
-        return np.asarray(softmax(self.slope * self._logs(probabilities) + self.bias, axis=-1))
+        scores = self.slope * self._floored(probabilities) + self.bias
+        return np.asarray(softmax(scores, axis=-1))
+
+    def logs(self, calibrated: FloatArray) -> FloatArray:
+        """Return the logarithms before calibration, up to a constant for each row."""
+        return (np.log(np.maximum(calibrated, 1e-300)) - self.bias) / self.slope
+
+    def influence(self, calibrated: FloatArray, codes: np.ndarray) -> FloatArray:
+        """Return how slope and biases move with each source row, times their number."""
+        logs, off = self.logs(calibrated), np.eye(calibrated.shape[1])[codes] - calibrated
+        scores = np.column_stack([np.sum(off * logs, axis=1), off[:, 1:]])
+        centred = logs - np.sum(calibrated * logs, axis=1, keepdims=True)
+        weighted = calibrated * centred
+        inner = np.diag(calibrated.mean(axis=0)) - calibrated.T @ calibrated / codes.size
+        hessian = np.empty((logs.shape[1], logs.shape[1]))
+        hessian[0, 0] = np.sum(weighted * centred) / codes.size
+        hessian[0, 1:] = hessian[1:, 0] = weighted.mean(axis=0)[1:]
+        hessian[1:, 1:] = inner[1:, 1:] + _PRIOR_ROWS / codes.size * np.eye(len(inner) - 1)
+        return np.asarray(np.linalg.solve(hessian, scores.T).T)
 
 
 def _as_it_is(table: Any) -> Any:
