@@ -15,11 +15,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import weighbridge
 from cli_runs import run, within_80_columns
 from weighbridge._files import is_ours
-from weighbridge.adaptation._labels import _actual, _codes, _design, plan_labels, rows_to_label
+from weighbridge.adaptation._labels import _codes, plan_labels, rows_to_label
 from weighbridge.exceptions import InputError, OverlapWarning
 from weighbridge.ratios import covered_rows, outside_support
 from weighbridge.report import render
-from weighbridge.target_risk import estimate_risk, find_measure
+from weighbridge.target_risk import Sample, by_labels, estimate_risk, find_measure
 
 SCHEMA = json.loads(
     files("weighbridge.adaptation").joinpath("result.schema.json").read_text(encoding="utf-8")
@@ -58,6 +58,12 @@ def filled(result, truth=TRUTH):
 
 def errors(result):
     return (result.verdict.model.predict(DEPLOY) != TRUTH["ill"]).to_numpy()
+
+
+def of_labels(losses, measure, stands_for, known=None):
+    known = np.ones(stands_for.size, dtype=bool) if known is None else known
+    sample = Sample.drawn(np.arange(stands_for.size), stands_for, known)
+    return by_labels(losses, sample, measure.bounds, 0.95)
 
 
 # ---------------------------------------------------------------- the covered part
@@ -242,7 +248,7 @@ def test_intervals_of_labelled_rows_hold_95_times_in_100(kind):
     for _ in range(2000):
         losses = np.concatenate([rng.choice(part, n) for part, n in zip(parts, drawn, strict=True)])
         known = rng.random(losses.size) > 0.2
-        found = _actual(losses[known], measure, 0.95, _design(stands_for, known))
+        found = of_labels(losses[known], measure, stands_for, known)
         held.append(found.low <= truth <= found.high)
     assert np.mean(held) == pytest.approx(0.95, abs=3 * math.sqrt(0.95 * 0.05 / 2000))
 
@@ -250,7 +256,7 @@ def test_intervals_of_labelled_rows_hold_95_times_in_100(kind):
 def test_a_stratified_mean_by_hand():
     losses, stands_for = np.array([1.0, 3, 10, 20, 60]), np.array([2.0, 2, 5, 5, 5])
     measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
-    found = _actual(losses, measure, 0.95, _design(stands_for, np.ones(5, dtype=bool)))
+    found = of_labels(losses, measure, stands_for)
     assert found.value == pytest.approx((4 * 2 + 15 * 30) / 19)
     variance = (4 / 19) ** 2 * 2 / 2 + (15 / 19) ** 2 * 700 / 3
     assert found.standard_error == pytest.approx(math.sqrt(variance))
@@ -261,7 +267,7 @@ def test_one_label_of_a_stratum_stands_for_all_of_it():
     losses, stands_for = np.array([1.0, 10, 20, 60]), np.repeat([2.0, 5], [10, 3])
     known = np.arange(13) > 8
     measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
-    found = _actual(losses, measure, 0.95, _design(stands_for, known))
+    found = of_labels(losses, measure, stands_for, known)
     assert found.value == pytest.approx((20 * 1 + 15 * 30) / 35)
     assert found.low < found.value < found.high
 
@@ -269,7 +275,7 @@ def test_one_label_of_a_stratum_stands_for_all_of_it():
 @pytest.mark.parametrize("scale", [1e-90, 1.0, 1e90])
 def test_losses_of_any_size_have_an_interval(scale):
     measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
-    found = _actual(scale * np.array([1.0, 2, 3]), measure, 0.95)
+    found = of_labels(scale * np.array([1.0, 2, 3]), measure, np.ones(3))
     assert found.high / scale == pytest.approx(2 + 4.302652729911275 / math.sqrt(3))
 
 

@@ -37,6 +37,7 @@ from weighbridge.adaptation._inputs import (
 from weighbridge.adaptation._labels import (
     ROW,
     STANDS_FOR,
+    Labels,
     knowing_labels,
     metrics_dict,
     plan_labels,
@@ -287,7 +288,7 @@ class _Asked(NamedTuple):
     metric: str
     scoring: str
     metrics: dict[str, str]
-    labels: tuple[np.ndarray, np.ndarray, np.ndarray]
+    labels: Labels
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
@@ -308,7 +309,7 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
         usual = next(iter(METRICS[task]))
         raise refused("WB703", str(error), option("metric", usual)) from error
     labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
-    inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
+    inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels.values, inputs.pair)))
     return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics, labels)
 
 
@@ -319,7 +320,7 @@ def _adaptation(
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
-    rows, values, stands_for = asked.labels
+    rows = asked.labels.rows
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
     if not rows.size and verdict.overlap != ENOUGH and not taken:
@@ -331,7 +332,7 @@ def _adaptation(
         weights=weights,
         log_ratio=log_ratio,
         actual=None,
-        metrics=metrics_dict(verdict, some, values, asked.metrics, stands_for),
+        metrics=metrics_dict(verdict, some, asked.labels, asked.metrics),
         to_label=plan,
         label_these=frame,
         notes=inputs.notes,
@@ -346,7 +347,7 @@ def _adaptation(
         pictures=compute_pictures(verdict, diagnosis),
         timing={},
     )
-    told = knowing_labels(found, some, values, asked.scoring, stands_for)
+    told = knowing_labels(found, some, asked.labels, asked.scoring)
     stages.end()
     return replace(told, timing=stages.timing())
 

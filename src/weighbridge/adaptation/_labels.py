@@ -5,18 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 from sklearn.base import is_classifier
 
 from weighbridge._data import canonical_order, take_rows
-from weighbridge._findings import Finding, Problem, listed, shown, shown_file, wilson
+from weighbridge._findings import BROKEN, Finding, Problem, listed, shown, shown_file
 from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
 from weighbridge.exceptions import InputError
-from weighbridge.target_risk import NAMES, Measure, find_measure, value_of
+from weighbridge.target_risk import (
+    NAMES,
+    Relation,
+    Sample,
+    by_labels,
+    compare_relation,
+    find_measure,
+    forecast_labels,
+    forecast_losses,
+    label_values,
+    value_of,
+    with_forecast,
+)
 from weighbridge.verdict import Actual, Verdict, knowing
 
 if TYPE_CHECKING:
@@ -81,14 +93,20 @@ def _frame(deploy: Table, label: str, rows: np.ndarray, stands_for: np.ndarray) 
     return frame
 
 
-def read_labels(
-    data: Any, tables: tuple[Table, Table], pair: Pair, label: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class Labels(NamedTuple):
+    """Which deployment rows may have labels, these, and how many rows each stands for."""
+
+    rows: np.ndarray
+    values: np.ndarray
+    stands_for: np.ndarray
+
+
+def read_labels(data: Any, tables: tuple[Table, Table], pair: Pair, label: str) -> Labels:
     """Return which deployment rows have which labels and stand for how many; refuse misfits."""
     (train, deploy), own = tables, pair.y_target
     if data is None:
         values = np.empty(0) if own is None else own
-        return np.arange(values.size), values, np.ones(values.size)
+        return Labels(np.arange(values.size), values, np.ones(values.size))
     table = read_table(data, "labels")
     asked = label if label in table.names else defused(label)
     for misfit in _misfits(table, asked, train.column(label).kind, deploy, own):
@@ -97,7 +115,7 @@ def read_labels(
     rows = np.searchsorted(deploy.positions + 1, numbers)
     names = [n for n in pair.X_target if n in table.names and n not in (ROW, STANDS_FOR)]
     _check_features(table, deploy, names, rows)
-    return rows, values, stands_for
+    return Labels(rows, values, stands_for)
 
 
 def _misfits(table: Table, label: str, kind: str, deploy: Table, own: Any) -> Iterator[str]:
@@ -155,41 +173,56 @@ def _refused(message: str) -> InputError:
     return InputError([Problem("WB151", message, (), help)])
 
 
-def knowing_labels(
-    found: Adaptation, X_target: Any, labels: np.ndarray, scoring: str, stands_for: Any = None
-) -> Adaptation:
+def knowing_labels(found: Adaptation, X_target: Any, labels: Labels, scoring: str) -> Adaptation:
     """Return what was found, led by the truth where labels of the deployment are known."""
-    actual = actual_errors(found.verdict, X_target, labels, scoring, stands_for)
-    return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
+    actual, relation = actual_errors(found.verdict, X_target, labels, scoring)
+    return replace(found, verdict=knowing(found.verdict, actual, relation), actual=actual)
 
 
 def actual_errors(
-    verdict: Verdict, X_target: Any, y_target: np.ndarray, scoring: str, stands_for: Any = None
-) -> dict[str, Actual] | None:
-    """Return the loss of every candidate on deployment rows whose label is known, if any is."""
+    verdict: Verdict, X_target: Any, labels: Labels, scoring: str
+) -> tuple[dict[str, Actual] | None, Relation | None]:
+    """Return the loss of every candidate by known deployment labels, and what these tell."""
     measure = find_measure(scoring, None, verdict.model)
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
-    labels, known = _codes(y_target, classes)
+    codes, known = _codes(labels.values, classes)
     loss = measure.row_loss
     if loss is None or known.sum() < 2:  # one label tells nothing
-        return None
-    rows, labels = X_target[known], labels[known]
-    design = _design(np.ones(known.size) if stands_for is None else stands_for, known)
-    found = {}
+        return None, None
+    sample = Sample.drawn(labels.rows, labels.stands_for, known)
+    problem, confidence = verdict._problem, verdict.confidence
+    is_forecast = verdict.overlap != BROKEN and measure.bounds[0] == 0
+    n_given = sum(bool(as_word(each)) for each in labels.values.tolist())
+    found, relation, codes = {}, None, codes[known]
     for each in filter(None, (*verdict.candidates, verdict.constant)):
-        losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
-        found[each.name] = _actual(losses, measure, verdict.confidence, design)
-    return found
+        said = verdict._said[each.name]
+        losses = loss.loss(codes, respond(each.model, X_target[known], loss.response, classes))
+        told = alone = by_labels(losses, sample, measure.bounds, confidence)
+        forecast = forecast_losses(problem, said, loss) if is_forecast else None
+        if forecast is not None and each.name == "none":
+            values = label_values(problem, codes)
+            both = forecast, forecast_labels(problem, said)
+            relation = compare_relation(losses, values, sample, both, confidence)
+            relation = relation.rooted(forecast.value) if measure.root else relation
+        is_few = forecast is not None and n_given < problem.n_target
+        if forecast is not None and is_few:
+            told = with_forecast(losses, sample, forecast, measure.bounds, confidence)
+        told, alone = (one.rooted() if measure.root else one for one in (told, alone))
+        numbers = told.value, told.standard_error, told.low, told.high
+        found[each.name] = Actual(*numbers, sample.rows.size, alone if is_few else None)
+    return found, relation
 
 
 def metrics_dict(
-    verdict: Verdict, X_target: Any, labels: Any, scorers: dict[str, str], stands_for: np.ndarray
+    verdict: Verdict, X_target: Any, labels: Labels, scorers: dict[str, str]
 ) -> list[dict[str, Any]]:
     """Return every metric asked for: in training, expected and actual, without weights and used."""
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
-    codes, known = _codes(labels, classes)
+    codes, known = _codes(labels.values, classes)
     is_told = known.sum() > 1  # one label tells nothing
-    shares = _design(stands_for, known)[0] if is_told else stands_for[known]
+    shares = labels.stands_for[known]
+    if is_told:
+        shares = Sample.drawn(labels.rows, labels.stands_for, known).shares
     rows = X_target[known], codes[known], classes, shares
     found = []
     for name, risks in verdict._metrics({"none", verdict.use}).items():
@@ -214,44 +247,6 @@ def metrics_dict(
 def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
     """Return a loss, and the ends of its interval, as the gain that it leaves."""
     return [1 - value, *(1 - each for each in ends[::-1])] if is_gain else [value, *ends]
-
-
-def _design(stands_for: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return share and stratum of each labelled row; rows that stand for as many are a stratum."""
-    values, strata = np.unique(stands_for, return_inverse=True)
-    stratum, weights = strata[known], stands_for[known]
-    labelled = np.bincount(stratum, minlength=values.size)
-    # those without a label are like the others of their stratum
-    weights = weights * (np.bincount(strata) / np.maximum(labelled, 1))[stratum]
-    if labelled.min() < 2:  # one label has no spread
-        stratum = np.zeros_like(stratum)
-    return weights / weights.sum(), stratum
-
-
-def _actual(losses: np.ndarray, measure: Measure, confidence: float, design: Any = None) -> Actual:
-    """Return a mean loss with its interval: Wilson's for a share of errors, else Student's."""
-    n, level = losses.size, (1 + confidence) / 2
-    shares, stratum = design or _design(np.ones(n), np.ones(n, dtype=bool))
-    sizes = np.bincount(stratum)
-    mean = min(float(shares @ losses), measure.bounds[1])
-    if measure.bounds[1] == 1:
-        # a plain sample of so many rows has the same variance; no stratum is taken to be pure
-        chance = (np.bincount(stratum, losses) + 0.5) / (sizes + 1)
-        middle = float(shares @ chance[stratum])
-        n_eff = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
-        low, high = map(float, wilson(mean, n_eff, confidence))
-        return Actual(mean, math.sqrt(mean * (1 - mean) / n_eff), low, high, n)
-    off = shares * (losses - mean)
-    off -= (np.bincount(stratum, off) / sizes)[stratum]
-    parts = sizes * np.bincount(stratum, off**2) / (sizes - 1)
-    error = math.sqrt(parts.sum())
-    freedom = 1 / float(((parts / (error**2 or 1)) ** 2 / (sizes - 1)).sum() or 1)
-    half = error * float(stdtrit(freedom, level)) if error else 0.0
-    low, high = max(measure.bounds[0], mean - half), mean + half
-    if not measure.root:
-        return Actual(mean, error, low, high, n)
-    root = math.sqrt(mean)
-    return Actual(root, error / (2 * root) if root else 0.0, math.sqrt(low), math.sqrt(high), n)
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -353,14 +353,16 @@ def _files_block(files: Mapping[str, str], used: Candidate) -> str:
 
 def _actual_block(facts: StoredResult) -> str:
     """Return the actual errors, and whether they are as expected."""
-    from weighbridge.verdict import agreement
+    from weighbridge.verdict import agreement, relation_words
 
     # what belongs together stays on one line
     listed = [f"{name} {facts.numbers.value(each.value)}" for name, each in facts.actual.items()]
     told = "  ".join(each.replace(" ", "\xa0") for each in listed)
     lines = fill(told, 80, initial_indent="    actual error   ", subsequent_indent=" " * 19)
     said = fill(agreement(facts), 80, initial_indent=" " * 19, subsequent_indent=" " * 19)
-    return f"{lines}\n{said}".replace("\xa0", " ")
+    split = relation_words(facts)
+    more = f"\n\n{within_columns(f'  {split}')}" if split else ""
+    return f"{lines}\n{said}".replace("\xa0", " ") + more
 
 
 def _bytes_text(size: int) -> str:

@@ -12,6 +12,7 @@ from weighbridge.verdict._page_words import (
     expect_words,
     label_words,
     page_words,
+    relation_words,
 )
 from weighbridge.verdict._verdict import Candidate, Verdict, metric_table, text_table, verdict_parts
 from weighbridge.verdict._words import PROCEDURE, Actual, Answer

@@ -17,6 +17,7 @@ from weighbridge.verdict._words import (
     assumption,
     overlap_evidence,
     shift_evidence,
+    split_text,
 )
 
 # Differences below this are of no concern.
@@ -69,6 +70,9 @@ class StoredResult:
         # the actual errors, where labels of the deployment are known
         actual = self.expect.get("actual") or {}
         self.actual = {name: stored_estimate(each) for name, each in actual.items()}
+        self._by_labels = {
+            name: stored_estimate(each.get("alone") or each) for name, each in actual.items()
+        }
 
     def is_none(self, name: str) -> bool:
         """Whether a weighting turned out to be none at all."""
@@ -95,7 +99,7 @@ class StoredResult:
             return None
         if name == self.use and self.shift.get("word") == "none":  # expected as in training
             return self.finding("WB604") is None
-        return not are_apart(actual, stored_estimate(error))
+        return not are_apart(self._by_labels[name], stored_estimate(error))
 
 
 def stored_estimate(numbers: dict[str, float]) -> Estimate:
@@ -283,8 +287,29 @@ def actual_words(facts: StoredResult) -> str:
     """Return whether the actual errors are as expected, where deployment labels are known."""
     return (
         "Deployment labels are known here; no fit and no choice has used them. "
-        f"Actual errors against expected ones: {agreement(facts)}."
+        f"Actual errors against expected ones: {agreement(facts)}. {relation_words(facts)}"
+    ).rstrip()
+
+
+# What a change comes from, in a sentence.
+_SOURCES = (" come from other rows", " from another relation")
+
+
+def relation_words(facts: StoredResult) -> str:
+    """Return what labels say of the unweighted model, and where its change comes from."""
+    split, found = facts.expect.get("relation"), facts.actual.get("none")
+    if split is None or found is None:
+        return ""
+    numbers = facts.numbers
+    before, now = numbers.value(facts.expect["training"]), numbers.value(found.value)
+    words = (
+        f"With {split['labels']:,} labels the error without weights is {now} "
+        f"{numbers.interval(found)}; training said {before}. Of the change, "
+        f"{split_text(split, numbers, *_SOURCES)} between features and label."
     )
+    if (facts.expect["actual"]["none"] or {}).get("alone"):
+        words += " The labels have been put together with the forecast made without them."
+    return words
 
 
 def assumption_words(facts: StoredResult) -> str:

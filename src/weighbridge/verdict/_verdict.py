@@ -253,6 +253,8 @@ class Verdict(Record):
     _diagnosis: Any = field(default=None, repr=False, compare=False)
     # returns every metric asked for of some candidates
     _metrics: Any = field(default=None, repr=False, compare=False)
+    # what each candidate and the constant have said of rows, by name
+    _said: Any = field(default=None, repr=False, compare=False)
 
     def answer(self, question: str) -> Answer:
         """Return the answer to one question.
@@ -340,6 +342,7 @@ class Verdict(Record):
                 "worthwhile": self.worthwhile,
                 "withheld": "WB302" if self.overlap == BROKEN else None,
                 "covered": _covered(self.candidate("none").risk),
+                "relation": (split := getattr(self._judgement, "split", None)) and split.to_dict(),
             },
             "findings": [each.to_dict() for each in self.findings],
         }
