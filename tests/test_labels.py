@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import weighbridge
 from cli_runs import run, within_80_columns
 from weighbridge._files import is_ours
-from weighbridge.adaptation._labels import _codes, plan_labels, rows_to_label
+from weighbridge.adaptation._labels import class_codes, plan_labels, rows_to_label
 from weighbridge.exceptions import InputError, OverlapWarning
 from weighbridge.ratios import covered_rows, outside_support
 from weighbridge.report import render
@@ -297,7 +297,7 @@ def test_one_label_tells_nothing_by_any_metric():
 
 
 def test_a_class_among_decimals_may_be_written_without_them():
-    codes, known = _codes(np.array([1.0, 0.5, np.nan, 2.0]), np.array(["0.5", "1.0"]))
+    codes, known = class_codes(np.array([1.0, 0.5, np.nan, 2.0]), np.array(["0.5", "1.0"]))
     assert codes[:2].tolist() == [1, 0]
     assert known.tolist() == [True, True, False, False]
 

@@ -11,11 +11,13 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import is_classifier
 
-from weighbridge._data import canonical_order, take_rows
+from weighbridge._data import FEWEST_ROWS, canonical_order, take_rows
 from weighbridge._findings import BROKEN, Finding, Problem, listed, shown, shown_file
 from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
+from weighbridge.diagnostics import domain_auc
 from weighbridge.exceptions import InputError
+from weighbridge.ratios import covered_rows, target_like_source
 from weighbridge.target_risk import (
     NAMES,
     Relation,
@@ -33,6 +35,7 @@ from weighbridge.verdict import Actual, Verdict, knowing
 
 if TYPE_CHECKING:
     from weighbridge.adaptation._adaptation import Adaptation
+    from weighbridge.adaptation._inputs import Inputs
 
 ROW, STANDS_FOR = "row", "stands_for"
 # How close labels are to come: to a share in points, to any other loss as a part of it.
@@ -42,6 +45,8 @@ _MOST_ROWS, _FEWEST_ROWS = 500, 20
 # Where training covers the deployment, the share of errors is taken to be at least this, elsewhere
 # a coin's; any other loss is taken to be so many times as large elsewhere.
 _LEAST_ERROR, _COIN, _LARGER = 0.1, 0.5, 2.0
+# Confidence at which labelled rows are said to be unlike the others.
+_BEYOND_DOUBT = 0.999
 
 
 def rows_to_label(
@@ -56,30 +61,59 @@ def plan_labels(
     verdict: Verdict, deploy: Table, label: str, seed: int
 ) -> tuple[dict[str, Any], Any]:
     """Say how many rows to label, and draw them, more where losses are less certain."""
-    looked_at, is_covered = verdict._problem.covered
     risk, is_share = verdict.candidate("none").risk, verdict.numbers.is_share
+    problem = verdict._problem
+    is_covered = problem.covered[1]
     spread = max(risk.training.standard_error * math.sqrt(risk.n_rows), 1e-300)
-    counts = np.array([is_covered.sum(), (~is_covered).sum()])
-    shares, size, within = counts / counts.sum(), 1.0, _POINTS if is_share else _PARTS
-    spreads = np.array([max(spread, math.sqrt(_LEAST_ERROR * (1 - _LEAST_ERROR))), _COIN])
-    if not is_share:
-        spreads = spread * np.array([1, _LARGER])
-        size = risk.training.value * float(shares @ [1, _LARGER])
+    shares, spreads = np.array([is_covered.mean(), 1 - is_covered.mean()]), _spreads(is_share)
+    size, within = 1.0, _POINTS if is_share else _PARTS
+    if is_share:
+        spreads[0] = max(spread, spreads[0])
+    else:
+        spreads, size = spread * spreads, risk.training.value * float(shares @ spreads)
     asked = [rows_to_label(each * size, shares, spreads, risk.confidence) for each in within]
     wanted = [min(deploy.rows, max(_FEWEST_ROWS, each)) for each in asked]
-    total, least = min(wanted[0], _MOST_ROWS), np.minimum(_FEWEST_ROWS, counts)
+    total = min(wanted[0], _MOST_ROWS)
+    frame = _drawn(problem.X_target, problem.covered, deploy, label, seed, total, spreads)
+    plan = {"within": list(within), "relative": not is_share, "rows": wanted}
+    return {**plan, "chosen": len(frame)}, frame
+
+
+def draw_rows(inputs: Inputs, label: str, budget: int, seed: int) -> Any:
+    """Draw so many deployment rows to label, by the same rule, before any model is fitted."""
+    if inputs.pair.y_target is not None:
+        where = shown_file(inputs.tables[1].name)
+        help = "leave its column out, or run adapt, which uses what there is"
+        raise InputError([Problem("WB151", f"{where} has labels already.", (), help)])
+    X, X_target = inputs.X, target_like_source(inputs.X, inputs.X_target)
+    spreads = _spreads(inputs.pair.task == "classification")
+    covered = covered_rows(X, X_target)
+    return _drawn(X_target, covered, inputs.tables[1], label, seed, budget, spreads)
+
+
+def _spreads(is_share: bool) -> np.ndarray:
+    """Return how far losses are taken to spread where training covers the deployment, and not."""
+    least = math.sqrt(_LEAST_ERROR * (1 - _LEAST_ERROR))
+    return np.array([least, _COIN] if is_share else [1.0, _LARGER])
+
+
+def _drawn(
+    X_target: Any, covered: Any, deploy: Table, label: str, seed: int, total: int, spreads: Any
+) -> Any:
+    """Return rows to label out of the two parts of the deployment, in the order of a sample."""
+    looked_at, is_covered = covered
+    counts = np.array([is_covered.sum(), (~is_covered).sum()])
+    shares, least = counts / counts.sum(), np.minimum(min(_FEWEST_ROWS, total // 2), counts)
     there = round(total * shares[1] * spreads[1] / float(shares @ spreads))
     there = min(max(there, least[1]), counts[1])
     n_rows = np.clip([total - there, there], least, counts)
     rng = np.random.default_rng(seed)
     # whatever the order of the rows
-    order = rng.permutation(canonical_order(take_rows(verdict._problem.X_target, looked_at)))
+    order = rng.permutation(canonical_order(take_rows(X_target, looked_at)))
     drawn = [order[is_covered[order]][: n_rows[0]], order[~is_covered[order]][: n_rows[1]]]
     stands_for = np.repeat(deploy.rows * shares / np.maximum(n_rows, 1), n_rows)
     mixed = rng.permutation(stands_for.size)  # the first so many are a sample too
-    frame = _frame(deploy, label, looked_at[np.concatenate(drawn)[mixed]], stands_for[mixed])
-    plan = {"within": list(within), "relative": not is_share, "rows": wanted}
-    return {**plan, "chosen": len(frame)}, frame
+    return _frame(deploy, label, looked_at[np.concatenate(drawn)[mixed]], stands_for[mixed])
 
 
 def _frame(deploy: Table, label: str, rows: np.ndarray, stands_for: np.ndarray) -> Any:
@@ -100,13 +134,23 @@ class Labels(NamedTuple):
     values: np.ndarray
     stands_for: np.ndarray
 
+    @classmethod
+    def of_all(cls, values: np.ndarray) -> Labels:
+        """Return the labels of all rows, or of a random sample of them."""
+        return cls(np.arange(values.size), values, np.ones(values.size))
+
+    @property
+    def n_given(self) -> int:
+        """How many rows have one, whether training has its class or not."""
+        return sum(as_word(each) is not None for each in self.values.tolist())
+
 
 def read_labels(data: Any, tables: tuple[Table, Table], pair: Pair, label: str) -> Labels:
     """Return which deployment rows have which labels and stand for how many; refuse misfits."""
     (train, deploy), own = tables, pair.y_target
     if data is None:
         values = np.empty(0) if own is None else own
-        return Labels(np.arange(values.size), values, np.ones(values.size))
+        return Labels.of_all(values)
     table = read_table(data, "labels")
     asked = label if label in table.names else defused(label)
     for misfit in _misfits(table, asked, train.column(label).kind, deploy, own):
@@ -185,14 +229,13 @@ def actual_errors(
     """Return the loss of every candidate by known deployment labels, and what these tell."""
     measure = find_measure(scoring, None, verdict.model)
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
-    codes, known = _codes(labels.values, classes)
+    codes, known = class_codes(labels.values, classes)
     loss = measure.row_loss
     if loss is None or known.sum() < 2:  # one label tells nothing
         return None, None
     sample = Sample.drawn(labels.rows, labels.stands_for, known)
     problem, confidence = verdict._problem, verdict.confidence
     is_forecast = verdict.overlap != BROKEN and measure.bounds[0] == 0
-    n_given = sum(bool(as_word(each)) for each in labels.values.tolist())
     found, relation, codes = {}, None, codes[known]
     for each in filter(None, (*verdict.candidates, verdict.constant)):
         said = verdict._said[each.name]
@@ -204,7 +247,7 @@ def actual_errors(
             both = forecast, forecast_labels(problem, said)
             relation = compare_relation(losses, values, sample, both, confidence)
             relation = relation.rooted(forecast.value) if measure.root else relation
-        is_few = forecast is not None and n_given < problem.n_target
+        is_few = forecast is not None and labels.n_given < problem.n_target
         if forecast is not None and is_few:
             told = with_forecast(losses, sample, forecast, measure.bounds, confidence)
         told, alone = (one.rooted() if measure.root else one for one in (told, alone))
@@ -218,7 +261,7 @@ def metrics_dict(
 ) -> list[dict[str, Any]]:
     """Return every metric asked for: in training, expected and actual, without weights and used."""
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
-    codes, known = _codes(labels.values, classes)
+    codes, known = class_codes(labels.values, classes)
     is_told = known.sum() > 1  # one label tells nothing
     shares = labels.stands_for[known]
     if is_told:
@@ -249,7 +292,7 @@ def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
     return [1 - value, *(1 - each for each in ends[::-1])] if is_gain else [value, *ends]
 
 
-def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def class_codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return labels as numbers of their class, and which of them the model can know at all."""
     if classes is None:
         numbers = np.asarray(labels, dtype=np.float64)
@@ -260,16 +303,51 @@ def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, 
     return np.array(codes), np.array(codes) >= 0
 
 
-def unseen_classes(values: np.ndarray, pair: Pair) -> Iterator[Finding]:
-    """Yield a finding where labelled deployment rows have classes that training does not have."""
-    if pair.task == "classification":
-        _, known = _codes(values, np.unique(np.asarray(pair.y)))
-        unseen = [str(as_word(each)) for each in values[~known].tolist() if as_word(each)]
-        if unseen:
-            yield Finding(
-                "WB152",
-                "warning",
-                f"{len(unseen):,} labelled deployment rows are of classes that training does not "
-                f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
-                "Correct misspelt classes; if a class is new, add rows of it to the training data.",
+def label_findings(labels: Labels, inputs: Inputs, seed: int) -> Iterator[Finding]:
+    """Yield what is wrong with labels: new classes, one class only, rows unlike the others."""
+    pair = inputs.pair
+    if pair.task == "classification" and labels.n_given:
+        _, known = class_codes(labels.values, np.unique(np.asarray(pair.y)))
+        words = [str(as_word(each)) for each in labels.values.tolist() if as_word(each)]
+        yield from _unseen([str(as_word(each)) for each in labels.values[~known].tolist()])
+        if len(words) > 1 and len({*words}) == 1:
+            said = (
+                f"All {len(words):,} labelled deployment rows are of one class, {shown(words[0])}."
             )
+            help = "Check that labels of other classes were not left out; else label more rows."
+            yield Finding("WB154", "warning", said, help)
+    if (labels.stands_for == labels.stands_for.mean()).all():  # not by a design of two parts
+        yield from _apart(labels, inputs, seed)
+
+
+def _unseen(values: list[str]) -> Iterator[Finding]:
+    """Yield a finding where labelled deployment rows have classes that training does not have."""
+    unseen = [each for each in values if each != "None"]
+    if unseen:
+        yield Finding(
+            "WB152",
+            "warning",
+            f"{len(unseen):,} labelled deployment rows are of classes that training does not "
+            f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
+            "Correct misspelt classes; if a class is new, add rows of it to the training data.",
+        )
+
+
+def _apart(labels: Labels, inputs: Inputs, seed: int) -> Iterator[Finding]:
+    """Yield a finding where labelled rows are beyond doubt unlike those without a label."""
+    given = [as_word(each) is not None for each in labels.values.tolist()]
+    is_given = np.zeros(len(inputs.X_target), dtype=bool)
+    is_given[labels.rows[given]] = True
+    if min(is_given.sum(), (~is_given).sum()) < FEWEST_ROWS:
+        return
+    groups = (inputs.X_target[each] for each in (~is_given, is_given))
+    auc = domain_auc(*groups, confidence=_BEYOND_DOUBT, random_state=seed)
+    if auc.low > 0.5:
+        yield Finding(
+            "WB153",
+            "warning",
+            f"Deployment rows with a label are not like those without one (AUC {auc.value:.2f}): "
+            "their error is that of a part of the deployment.",
+            "Label rows drawn at random; weighbridge label draws them, and says how many others "
+            "each stands for.",
+        )

@@ -11,8 +11,8 @@ from weighbridge.verdict._page_words import (
     cards,
     expect_words,
     label_words,
+    labels_tell,
     page_words,
-    relation_words,
 )
 from weighbridge.verdict._verdict import Candidate, Verdict, metric_table, text_table, verdict_parts
 from weighbridge.verdict._words import PROCEDURE, Actual, Answer

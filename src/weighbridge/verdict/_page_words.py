@@ -285,10 +285,17 @@ def agreement(facts: StoredResult) -> str:
 
 def actual_words(facts: StoredResult) -> str:
     """Return whether the actual errors are as expected, where deployment labels are known."""
+    is_pooled = bool((facts.expect.get("pooled") or {}).get("counts"))
+    used = "only the last fit" if is_pooled else "no fit and no choice"
     return (
-        "Deployment labels are known here; no fit and no choice has used them. "
-        f"Actual errors against expected ones: {agreement(facts)}. {relation_words(facts)}"
+        f"Deployment labels are known here; {used} has used them. "
+        f"Actual errors against expected ones: {agreement(facts)}. {labels_tell(facts)}"
     ).rstrip()
+
+
+def labels_tell(facts: StoredResult) -> str:
+    """Return what labels say of the relation, and what was done with them."""
+    return " ".join(filter(None, (relation_words(facts), pool_words(facts))))
 
 
 # What a change comes from, in a sentence.
@@ -310,6 +317,30 @@ def relation_words(facts: StoredResult) -> str:
     if (facts.expect["actual"]["none"] or {}).get("alone"):
         words += " The labels have been put together with the forecast made without them."
     return words
+
+
+def pool_words(facts: StoredResult) -> str:
+    """Return whether labelled deployment rows have joined the training rows, if that was asked."""
+    pooled = facts.expect.get("pooled")
+    if pooled is None:
+        return ""
+    if pooled["change"] is None:
+        few = f"{pooled['labels']:,} labels are too few"
+        return f"Labelled deployment rows were not pooled with training rows: {few}."
+    change, numbers = stored_estimate(pooled["change"]), facts.numbers
+    by = f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
+    loss = "error" if numbers.is_share else "mean loss"
+    if not pooled["counts"]:
+        return (
+            "Labelled deployment rows were not pooled with training rows: the best of the weights "
+            f"tried changes the {loss} on labelled rows left out by {by}, not clearly for the "
+            "better."
+        )
+    return (
+        f"As asked for, the {pooled['labels']:,} labelled deployment rows are among the training "
+        f"rows of the model that is kept, each counting as {pooled['counts']:g} of them: this "
+        f"changes its {loss} on labelled rows left out by {by}. All other figures are without them."
+    )
 
 
 def assumption_words(facts: StoredResult) -> str:

@@ -342,7 +342,6 @@ class Verdict(Record):
                 "worthwhile": self.worthwhile,
                 "withheld": "WB302" if self.overlap == BROKEN else None,
                 "covered": _covered(self.candidate("none").risk),
-                "relation": (split := getattr(self._judgement, "split", None)) and split.to_dict(),
             },
             "findings": [each.to_dict() for each in self.findings],
         }
