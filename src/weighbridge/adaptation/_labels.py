@@ -105,7 +105,7 @@ def _drawn(
     counts = np.array([is_covered.sum(), (~is_covered).sum()])
     shares, least = counts / counts.sum(), np.minimum(min(_FEWEST_ROWS, total // 2), counts)
     there = round(total * shares[1] * spreads[1] / float(shares @ spreads))
-    there = min(max(there, least[1]), counts[1])
+    there = min(max(there, least[1]), counts[1], total - least[0])
     n_rows = np.clip([total - there, there], least, counts)
     rng = np.random.default_rng(seed)
     # whatever the order of the rows
@@ -316,7 +316,7 @@ def label_findings(labels: Labels, inputs: Inputs, seed: int) -> Iterator[Findin
             )
             help = "Check that labels of other classes were not left out; else label more rows."
             yield Finding("WB154", "warning", said, help)
-    if (labels.stands_for == labels.stands_for.mean()).all():  # not by a design of two parts
+    if np.unique(labels.stands_for).size == 1:  # not by a design of two parts
         yield from _apart(labels, inputs, seed)
 
 
