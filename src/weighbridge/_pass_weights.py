@@ -1,4 +1,4 @@
-"""How weights reach an estimator: one door, and an error where there is none."""
+"""How weights reach an estimator, and what it answers: one door each, with an error in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from weighbridge.blocks import BlockModel, Rows, as_rows, block_steps, from_dask, is_blocks
 
@@ -157,3 +157,42 @@ def _request(estimator: Any, method: str, wanted: bool) -> None:
     unset = not plain or getattr(routing, method).requests.get("sample_weight") is None
     if unset or (wanted and method == "fit"):
         setter(sample_weight=wanted)
+
+
+class AnswerError(ValueError):
+    """A model's answer that no rows explain: the model itself is wrong."""
+
+
+# Probabilities of a row add up to 1 within this, as numbers of single precision do.
+_SUM = 1e-3
+
+
+def answer_of(model: Any, method: str, X: Any, *, numbers: bool = True) -> np.ndarray:
+    """Ask a model about rows; refuse other shapes than it promises, and numbers that are none."""
+    answer, n = np.asarray(getattr(model, method)(X)), _num_samples(X)
+    shape = (n, len(model.classes_)) if method == "predict_proba" else (n,)
+    answer = answer[:, 0] if answer.shape == (n, 1) and shape == (n,) else answer
+    problem = "" if answer.shape == shape else f"has shape {answer.shape}, not {shape}"
+    if numbers and not problem:
+        try:  # objects may hold numbers; text and complex numbers are none
+            casting: Any = "unsafe" if answer.dtype == object else "same_kind"
+            answer = answer.astype(float, casting=casting)
+            problem = _number_problem(answer)
+        except (TypeError, ValueError):
+            problem = f"is of type {answer.dtype}, not numbers"
+    if problem:
+        name = type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
+        raise AnswerError(f"Got {name}, whose {method} {problem}; correct the model.")
+    return answer
+
+
+def _number_problem(answer: np.ndarray) -> str:
+    """Say what is wrong with numbers; those of classes are probabilities."""
+    rows = answer if answer.ndim == 2 else answer[:, None]
+    bad = int((~np.isfinite(rows).all(axis=1)).sum())
+    if bad:
+        return f"is NaN or infinite in {bad} of {len(rows)} rows"
+    chances = answer.ndim == 2 and rows.size
+    if chances and max(np.abs(rows.sum(axis=1) - 1).max(), -rows.min()) > _SUM:
+        return "has rows that are not between 0 and 1 with a sum of 1"
+    return ""

@@ -260,6 +260,29 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
+def as_labels(y: Any) -> np.ndarray:
+    """Return labels as an array; a list of numbers and text is not turned into text."""
+    array = to_numpy(y)
+    if array.dtype.kind in "US" and not hasattr(y, "dtype"):
+        array = np.asarray(y, dtype=object)
+    return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def is_continuous(labels: np.ndarray) -> bool:
+    """True for numbers with decimals."""
+    return labels.dtype.kind == "f" and bool(np.any(labels != np.rint(labels)))
+
+
+# Whole numbers with more different values than this count something, and are not classes.
+_MOST_WHOLE = 50
+
+
+def is_quantity(labels: np.ndarray) -> bool:
+    """True for labels that are numbers with decimals, or counts of many values."""
+    many = labels.dtype.kind in "iuf" and np.unique(labels).size > _MOST_WHOLE
+    return is_continuous(labels) or many
+
+
 def refuse_missing(y: Any) -> None:
     """Refuse labels that are not there."""
     values = to_numpy(y).ravel().tolist()

@@ -45,6 +45,7 @@ from weighbridge.criteria import (
     has_closed_form,
 )
 from weighbridge.exceptions import SearchWarning
+from weighbridge.label_shift import ratio_by_kind
 from weighbridge.ratios import (
     mean_one_log_ratio,
     share_outside,
@@ -292,7 +293,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         estimator = seeded(clone(self.estimator), estimator_seed)
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
-        ratio, kind, _ = self._ratio_by_kind(X, X_target, y)
+        ratio, kind, _ = ratio_by_kind(self, X, X_target, y)
         raw = source_log_ratio(ratio, X, sample_weight, y)
         log_ratio = mean_one_log_ratio(raw, sample_weight)
         by_label = hasattr(ratio, "score_labels")

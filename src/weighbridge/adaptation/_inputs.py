@@ -33,9 +33,8 @@ from sklearn.svm import SVC, SVR
 from weighbridge._data import check_sample_weight
 from weighbridge._estimators import FittedRows, WeightedEstimator
 from weighbridge._findings import Finding, Option, Problem, escaped, nearest, shown, shown_file
-from weighbridge._pass_weights import fit_with_weights, weight_parameter
+from weighbridge._pass_weights import AnswerError, answer_of, fit_with_weights, weight_parameter
 from weighbridge._tables import Pair, Table, read_pair
-from weighbridge.criteria import AnswerError, answer_of
 from weighbridge.diagnostics import MOSTLY_SHARED, TELLS_APART
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import (

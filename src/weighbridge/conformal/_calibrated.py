@@ -28,7 +28,7 @@ from weighbridge._pass_weights import fit_with_weights
 from weighbridge.conformal._report import SLACK, few_rows_finding
 from weighbridge.criteria import table_rows
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import COVARIATE
+from weighbridge.label_shift import COVARIATE, ratio_by_kind
 from weighbridge.ratios import is_fitted, mean_one_log_ratio, source_log_ratio, target_like_source
 from weighbridge.weighting import log_mean
 
@@ -232,7 +232,7 @@ class CalibratedEstimator(WeightedEstimator):
             self._check_fitting(used)
             fitting, calibration = split(used, self.calibration_size, rng, by_class=self._by_class)
         # of all rows: one of the fitted part alone covered no better, with half of the rows
-        ratio, kind, _ = self._ratio_by_kind(rows.X, X_target, rows.y)
+        ratio, kind, _ = ratio_by_kind(self, rows.X, X_target, rows.y)
         models = self._fit_models(fitting, ratio, X_target, rng)
         refuse_text(models["estimator_"], rows.X, ratio)
         scores = self._scores(models, calibration)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from weighbridge._pass_weights import answer_of
 from weighbridge.conformal._calibrated import CalibratedEstimator, Part
 from weighbridge.conformal._report import ConformalReport
-from weighbridge.criteria import answer_of
 
 
 class ConformalClassifier(CalibratedEstimator):

@@ -11,9 +11,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _num_samples
 
+from weighbridge._pass_weights import answer_of
 from weighbridge.conformal._calibrated import CalibratedEstimator, Part
 from weighbridge.conformal._report import ConformalReport
-from weighbridge.criteria import answer_of
 from weighbridge.ratios import is_fitted
 
 _FOLDS = 5

@@ -18,10 +18,8 @@ from weighbridge.criteria._linear_design import (
 )
 from weighbridge.criteria._rows import (
     ROW_LOSSES,
-    AnswerError,
     RowLoss,
     SourceRows,
-    answer_of,
     default_scoring,
     respond,
     source_rows,

@@ -30,6 +30,7 @@ from weighbridge._data import (
     to_numpy,
     unmasked,
 )
+from weighbridge._pass_weights import answer_of
 from weighbridge.blocks import ON_BLOCKS, Block, Rows, as_rows, in_memory, is_blocks
 from weighbridge.ratios import mean_one_log_ratio, source_log_weight, weighting_or_default
 from weighbridge.weighting import RIWERM, mean_one
@@ -275,45 +276,6 @@ def default_scoring(estimator: Any) -> str:
     if hasattr(estimator, "predict_proba"):
         return "neg_brier_score"
     return "neg_squared_margin" if hasattr(estimator, "decision_function") else "accuracy"
-
-
-class AnswerError(ValueError):
-    """A model's answer that no rows explain: the model itself is wrong."""
-
-
-# Probabilities of a row add up to 1 within this, as numbers of single precision do.
-_SUM = 1e-3
-
-
-def answer_of(model: Any, method: str, X: Any, *, numbers: bool = True) -> np.ndarray:
-    """Ask a model about rows; refuse other shapes than it promises, and numbers that are none."""
-    answer, n = np.asarray(getattr(model, method)(X)), _num_samples(X)
-    shape = (n, len(model.classes_)) if method == "predict_proba" else (n,)
-    answer = answer[:, 0] if answer.shape == (n, 1) and shape == (n,) else answer
-    problem = "" if answer.shape == shape else f"has shape {answer.shape}, not {shape}"
-    if numbers and not problem:
-        try:  # objects may hold numbers; text and complex numbers are none
-            casting: Any = "unsafe" if answer.dtype == object else "same_kind"
-            answer = answer.astype(float, casting=casting)
-            problem = _number_problem(answer)
-        except (TypeError, ValueError):
-            problem = f"is of type {answer.dtype}, not numbers"
-    if problem:
-        name = type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
-        raise AnswerError(f"Got {name}, whose {method} {problem}; correct the model.")
-    return answer
-
-
-def _number_problem(answer: np.ndarray) -> str:
-    """Say what is wrong with numbers; those of classes are probabilities."""
-    rows = answer if answer.ndim == 2 else answer[:, None]
-    bad = int((~np.isfinite(rows).all(axis=1)).sum())
-    if bad:
-        return f"is NaN or infinite in {bad} of {len(rows)} rows"
-    chances = answer.ndim == 2 and rows.size
-    if chances and max(np.abs(rows.sum(axis=1) - 1).max(), -rows.min()) > _SUM:
-        return "has rows that are not between 0 and 1 with a sum of 1"
-    return ""
 
 
 def respond(estimator: Any, X: Any, response: str, classes: np.ndarray | None) -> np.ndarray:

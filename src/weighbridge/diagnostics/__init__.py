@@ -20,7 +20,7 @@ from weighbridge.diagnostics._weights import (
     perplexity,
     summarize_weights,
 )
-from weighbridge.label_shift import LabelShift, label_shift
+from weighbridge.label_shift import label_shift
 from weighbridge.ratios import (
     CrossFittedDomain,
     DomainRows,
@@ -39,7 +39,6 @@ __all__ = [
     "FeatureAttribution",
     "FeatureShift",
     "Finding",
-    "LabelShift",
     "OverlapJudgement",
     "ShiftReport",
     "Support",

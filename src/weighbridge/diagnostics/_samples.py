@@ -12,15 +12,16 @@ import scipy.sparse as sp
 
 from weighbridge._data import (
     FEWEST_ROWS,
+    as_labels,
     check_sample_weight,
     is_foreign,
+    is_quantity,
     read_columns,
     refuse_missing,
     take_rows,
     to_numpy,
 )
 from weighbridge.blocks import Block, Rows, as_rows
-from weighbridge.label_shift import as_labels, is_quantity
 from weighbridge.ratios import stacked_table, target_like_source
 
 # Rows that a class should have for its frequency to mean anything.

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from weighbridge._data import RowScores, canonical_order, check_count, take_rows
 from weighbridge._findings import Record
-from weighbridge.criteria import answer_of
+from weighbridge._pass_weights import answer_of
 from weighbridge.ratios import TableEncoder, stacked_table
 
 Array = np.ndarray[Any, Any]

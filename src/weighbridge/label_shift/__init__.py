@@ -1,8 +1,7 @@
 """Label shift: the mix of classes changes, not how the rows of a class look."""
 
-from weighbridge.label_shift._chances import as_labels, coded_classes
-from weighbridge.label_shift._explained import LabelShift, label_shift
-from weighbridge.label_shift._frequencies import ClassFrequencies, class_frequencies
+from weighbridge.label_shift._chances import coded_classes
+from weighbridge.label_shift._frequencies import ClassFrequencies
 from weighbridge.label_shift._kinds import (
     AUTO,
     COVARIATE,
@@ -14,14 +13,17 @@ from weighbridge.label_shift._kinds import (
     fit_by_kind,
     judge_kind,
     kind_of_shift,
+    ratio_by_kind,
 )
-from weighbridge.label_shift._ratio import LabelRatio, PriorCorrected, is_quantity
+from weighbridge.label_shift._ratio import LabelRatio, PriorCorrected, class_frequencies
+
+# What it was called when it only looked for label shift.
+label_shift = kind_of_shift
 
 # Public names; the others serve the packages above.
 __all__ = [
     "ClassFrequencies",
     "LabelRatio",
-    "LabelShift",
     "PriorCorrected",
     "ShiftKind",
     "class_frequencies",

@@ -15,9 +15,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from weighbridge._data import FloatArray, check_count, refuse_missing, take_rows, to_numpy
+from weighbridge._data import (
+    FloatArray,
+    as_labels,
+    check_count,
+    is_continuous,
+    refuse_missing,
+    take_rows,
+)
+from weighbridge._pass_weights import answer_of
 from weighbridge.blocks import one_thread
-from weighbridge.criteria import answer_of
 from weighbridge.ratios import (
     MAX_TREE_COLUMNS,
     QuadraticFeatures,
@@ -39,19 +46,6 @@ _PRIOR_ROWS = 1.0
 
 # A model, and what it sees of a table.
 _Viewed = tuple[Any, Callable[[Any], Any]]
-
-
-def as_labels(y: Any) -> np.ndarray:
-    """Return labels as an array; a list of numbers and text is not turned into text."""
-    array = to_numpy(y)
-    if array.dtype.kind in "US" and not hasattr(y, "dtype"):
-        array = np.asarray(y, dtype=object)
-    return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
-
-
-def is_continuous(y: np.ndarray) -> bool:
-    """True for numbers with decimals."""
-    return y.dtype.kind == "f" and bool(np.any(y != np.rint(y)))
 
 
 def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:

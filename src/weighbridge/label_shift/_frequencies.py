@@ -10,8 +10,7 @@ from scipy.special import ndtri
 
 from weighbridge._data import FloatArray
 from weighbridge._findings import Record, percent
-from weighbridge.label_shift._chances import ClassChances, coded_classes
-from weighbridge.ratios import check_confidence, stacked_table
+from weighbridge.label_shift._chances import ClassChances
 
 METHODS = ("em", "bbse", "rlls")
 # Steps of expectation maximisation; one that moves no frequency by more than this is the last.
@@ -189,82 +188,3 @@ class ClassFrequencies(Record):
             f"{label}: {percent(old)} -> {percent(new)} [{percent(low)}, {percent(high)}]"
             for label, old, new, low, high in rows
         )
-
-
-def as_record(
-    labels: np.ndarray, priors: FloatArray, found: Frequencies, confidence: float, method: str
-) -> ClassFrequencies:
-    """Return frequencies and their intervals for people to read."""
-    rows = (priors, found.target, *found.interval(confidence))
-    source, target, low, high = (tuple(map(float, part)) for part in rows)
-    return ClassFrequencies(tuple(labels.tolist()), source, target, low, high, confidence, method)
-
-
-def check_method(method: Any) -> None:
-    """Refuse a method that does not exist."""
-    if method not in METHODS:
-        raise ValueError(f"Got method={method!r}, but expected one of {', '.join(METHODS)}.")
-
-
-def class_frequencies(
-    X: Any,
-    y: Any,
-    X_target: Any,
-    *,
-    method: str = "em",
-    classifier: Any = None,
-    cv: int = 5,
-    confidence: float = 0.95,
-    random_state: Any = 0,
-) -> ClassFrequencies:
-    """Estimate how frequent the classes are in a target without labels.
-
-    It is right under label shift: rows of one class look the same in both samples, and only the
-    frequencies of the classes differ.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
-    y : array-like of shape (n_source,)
-        Their classes.
-    X_target : same type as `X`, of shape (n_target, n_features)
-        Target rows.
-    method : {"em", "bbse", "rlls"}, default="em"
-        "em" maximises the likelihood of the target rows (Saerens et al. 2002), by calibrated
-        probabilities (bias-corrected temperature scaling, Alexandari et al. 2020). "bbse" matches
-        mean forecasts (Lipton et al. 2018), "rlls" does so with less variance and some bias
-        towards no change (Azizzadenesheli et al. 2019); its intervals do not count that bias.
-    classifier : classifier with predict_proba, optional
-        Default: logistic regression, linear and with squares and products, and histogram gradient
-        boosting, mixed as suits the held-out rows best; for tables of any kind.
-    cv : int, default=5
-        Number of folds, stratified by class.
-    confidence : float, default=0.95
-        Of the intervals.
-    random_state : int, RandomState instance or None, default=0
-        Deals the folds, draws 10,000 rows to fit to from larger samples.
-
-    Returns
-    -------
-    ClassFrequencies
-        Frequencies in both samples, with intervals for the target's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from weighbridge.label_shift import class_frequencies
-    >>> rng = np.random.default_rng(1)
-    >>> y, y_target = rng.uniform(size=1000) < 0.5, rng.uniform(size=1000) < 0.2
-    >>> X, X_target = (rng.normal(2.0 * part)[:, None] for part in (y, y_target))
-    >>> found = class_frequencies(X, y, X_target)
-    >>> found.low[1] < 0.2 < found.high[1]
-    True
-    """
-    check_method(method)
-    check_confidence(confidence)
-    n_source = int(np.sum(stacked_table(X, X_target)[1] == 0))
-    labels, codes = coded_classes(y, n_source)
-    chances = ClassChances(X, codes, X_target, classifier, cv, random_state)
-    found = estimate_frequencies(chances, method)
-    return as_record(labels, chances.priors, found, confidence, method)

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
+from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import FloatArray
 from weighbridge._findings import Record
+from weighbridge.blocks import is_blocks
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import LabelRatio
@@ -178,6 +180,20 @@ def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any) -> ByKind:
     if found.kind == LABEL:
         return ByKind(label_ratio, found, ratio)
     return ByKind(ratio, found, label_ratio)
+
+
+def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind:
+    """Fit the ratio of a model that weights rows, for the kind of shift it is told or finds."""
+    check_shift(model.shift)
+    free = model.ratio is None and X_target is not None and not is_blocks(X)
+    if model.shift == LABEL and not free:
+        raise ValueError(
+            "Got shift='label', which needs X_target, rows in memory, and no other ratio; for "
+            "another ratio in the label pass ratio=LabelRatio(...) and leave shift out."
+        )
+    if free and (model.shift == LABEL or (model.shift == AUTO and is_classifier(model.estimator))):
+        return fit_by_kind(model.shift, X, y, X_target)
+    return ByKind(model._fitted_ratio(X, X_target, y))
 
 
 def judge_kind(

@@ -11,12 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 from scipy.stats import rankdata
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from weighbridge._data import take_rows
 from weighbridge._findings import OUTSIDE, effective_sample_size
 from weighbridge.ratios._classifier import family_and_view, whole_table
-from weighbridge.ratios._cross_fit import Family, Single, log_prior_odds, row_log_losses
+from weighbridge.ratios._cross_fit import (
+    MAX_TREE_COLUMNS,
+    MIN_TREE_ROWS,
+    Family,
+    Single,
+    log_prior_odds,
+    row_log_losses,
+    small_trees,
+)
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._kernel import bandwidth_grid
 from weighbridge.ratios._logistic import LogisticPath, QuadraticFeatures, can_be_squared
@@ -24,34 +31,10 @@ from weighbridge.ratios._ulsif import ULSIF
 
 # The score is that of the ratio r / (a r + 1 - a), which no row can take beyond 1 / a.
 RELATIVE = 0.05
-# Trees look at every column at every split.
-MAX_TREE_COLUMNS = 1000
-# With fewer rows of a sample trees have nothing to split, and kernels no rows to hold out.
-MIN_TREE_ROWS = 50
+# With fewer rows of a sample kernels have no rows to hold out.
 MIN_KERNEL_ROWS = 10
 # A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
 ROWS_PER_COEFFICIENT = 20
-
-
-def small_trees(
-    categorical: np.ndarray,
-    seed: int,
-    *,
-    learning_rate: float,
-    max_iter: int,
-    patience: int,
-) -> HistGradientBoostingClassifier:
-    """Return boosted trees of 8 leaves that stop early: there is often little to tell."""
-    return HistGradientBoostingClassifier(
-        learning_rate=learning_rate,
-        max_iter=max_iter,
-        max_leaf_nodes=8,
-        l2_regularization=1.0,
-        early_stopping=True,
-        n_iter_no_change=patience,
-        categorical_features=categorical if categorical.any() else None,
-        random_state=seed,
-    )
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,35 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logit
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import Pipeline
 
 from weighbridge._data import take_rows
+
+# Trees look at every column at every split; with fewer rows of a sample they have nothing to split.
+MAX_TREE_COLUMNS, MIN_TREE_ROWS = 1000, 50
+
+
+def small_trees(
+    categorical: np.ndarray,
+    seed: int,
+    *,
+    learning_rate: float,
+    max_iter: int,
+    patience: int,
+) -> HistGradientBoostingClassifier:
+    """Return boosted trees of 8 leaves that stop early: there is often little to tell."""
+    return HistGradientBoostingClassifier(
+        learning_rate=learning_rate,
+        max_iter=max_iter,
+        max_leaf_nodes=8,
+        l2_regularization=1.0,
+        early_stopping=True,
+        n_iter_no_change=patience,
+        categorical_features=categorical if categorical.any() else None,
+        random_state=seed,
+    )
 
 
 def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:

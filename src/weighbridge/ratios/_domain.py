@@ -21,8 +21,7 @@ from weighbridge._data import (
 )
 from weighbridge._findings import Estimate
 from weighbridge.blocks import one_thread
-from weighbridge.ratios._candidates import MAX_TREE_COLUMNS, MIN_TREE_ROWS, small_trees
-from weighbridge.ratios._cross_fit import deal
+from weighbridge.ratios._cross_fit import MAX_TREE_COLUMNS, MIN_TREE_ROWS, deal, small_trees
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._stack_samples import stacked_table
 

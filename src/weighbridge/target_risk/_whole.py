@@ -12,7 +12,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from weighbridge._data import FloatArray
 from weighbridge._findings import Estimate
-from weighbridge.criteria import answer_of, respond
+from weighbridge._pass_weights import answer_of
+from weighbridge.criteria import respond
 from weighbridge.target_risk._question import CALIBRATED, WEIGHTED, Measure
 
 if TYPE_CHECKING:
