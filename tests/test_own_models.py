@@ -61,7 +61,7 @@ def test_probabilities_that_are_none(wrong):
     with pytest.raises(ValueError, match=blamed):
         ConformalClassifier(model, GaussianRatio()).fit(X, CLASSES, X_target=X_TARGET)
     with pytest.raises(ValueError, match=blamed):
-        label_shift(X, CLASSES, np.linspace(-1, 1, 60), classifier=model)
+        label_shift(X, CLASSES, X_TARGET, classifier=model)
     with pytest.raises(ValueError, match=blamed):
         two_sample_test(X, X_TARGET, classifier=model)
 

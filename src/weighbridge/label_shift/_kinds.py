@@ -29,7 +29,7 @@ AUTO = "auto"
 _FOUND, _BEATEN, _SEEN, _HINT = 3.0, 1.5, 2.0, 1.0
 # How surely a rival may still add to class frequencies where these are what changed, and the part
 # of the best explanation that they may not have where it is something else.
-_LEFT, _MOST = 2.5, 0.8
+_LEFT, _MOST = 2.5, 0.95
 # Inverse penalty of the rival that is tilted along the scores of the classes.
 _TILT = 10.0
 
