@@ -148,11 +148,11 @@ class LabelRatio(BaseEstimator):
         if self._middles is not None:
             numbers, unit = labels.astype(float), np.eye(self._middles.size)
             return np.column_stack([np.interp(numbers, self._middles, row) for row in unit])
-        places = np.searchsorted(self.classes_, labels).clip(0, self.classes_.size - 1)
-        unknown = np.asarray(self.classes_[places] != labels)
-        if unknown.any():
+        codes = {label: code for code, label in enumerate(self.classes_.tolist())}
+        places = np.array([codes.get(label, -1) for label in labels.tolist()], dtype=int)
+        if (places < 0).any():
             raise ValueError(
-                f"Got label {labels[unknown].tolist()[0]!r}, which the training rows did not have "
+                f"Got label {labels[places < 0].tolist()[0]!r}, which the training rows did not have "
                 f"(theirs are {self.classes_[:5].tolist()}); its frequency there is 0, and no "
                 "weight can stand for it."
             )
