@@ -34,7 +34,7 @@ MIN_CLASS_ROWS = 20
 # Models are fitted to that many rows of larger samples.
 MAX_ROWS = 10_000
 # Rows by which the biases of a calibration are held near none: empty corners stay finite.
-_PRIOR_ROWS = 1.0
+PRIOR_ROWS = 1.0
 
 # A model, and what it sees of a table.
 _Viewed = tuple[Any, Callable[[Any], Any]]
@@ -163,7 +163,7 @@ class Calibration:
         def loss(at: FloatArray) -> tuple[float, FloatArray]:
             log_q = log_softmax(at[0] * log_p + np.append(0.0, at[1:]), axis=1)
             off = np.exp(log_q) - truth
-            pull = np.append(0.0, at[1:]) * _PRIOR_ROWS
+            pull = np.append(0.0, at[1:]) * PRIOR_ROWS
             value = -np.sum(truth * log_q) + pull @ at / 2
             gradient = np.append(np.sum(off * log_p), off.sum(axis=0)[1:]) + pull
             return float(value / codes.size), gradient / codes.size

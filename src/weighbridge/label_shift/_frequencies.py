@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from weighbridge._data import FloatArray
 from weighbridge._findings import Record, percent
-from weighbridge.label_shift._chances import ClassChances, coded_classes
+from weighbridge.label_shift._chances import PRIOR_ROWS, ClassChances, coded_classes
 from weighbridge.ratios import check_confidence, stacked_table
 
 METHODS = ("em", "bbse", "rlls")
@@ -74,15 +74,42 @@ def _by_likelihood(chances: ClassChances) -> Frequencies:
     found = most_likely(chances.target, priors)
     safe = (m * found + _ADDED_ROWS) / (m + _ADDED_ROWS * k)
     weights = safe / priors
-    at_target, at_source = (posterior(part, weights) for part in (chances.target, chances.source))
-    # derivative of the mean posterior by the frequencies, along frequencies that add up to 1
-    slope = (np.diag(at_target.mean(axis=0)) - at_target.T @ at_target / m) / safe - np.eye(k)
+    at_target = posterior(chances.target, weights)
+    # derivatives of the mean posterior: by the slope and the biases of a calibration, and by the
+    # frequencies, along those that add up to 1
+    by_calibration = _slopes(at_target, _logs(chances.target))
+    by_frequency = by_calibration[:, 1:] / safe - np.eye(k)
     along = np.vstack([np.eye(k - 1), -np.ones(k - 1)])
-    pull = -along @ np.linalg.inv((slope @ along)[:-1])
-    # were the probabilities right, these would have mean 0: their spread is what is known of them
-    off = weights[codes, None] * (at_source - np.eye(k)[codes])
-    of_source = (off - off.mean(axis=0))[:, :-1] @ pull.T / n
-    return Frequencies(found, of_source, (at_target - at_target.mean(axis=0))[:, :-1] @ pull.T / m)
+    pull = -along @ np.linalg.inv((by_frequency @ along)[:-1])
+    off = np.eye(k)[codes] - priors
+    of_source = _of_calibration(chances) @ by_calibration.T - off / priors @ by_calibration[:, 1:].T
+    of_target = at_target - at_target.mean(axis=0)
+    return Frequencies(found, of_source[:, :-1] @ pull.T / n, of_target[:, :-1] @ pull.T / m)
+
+
+def _logs(chances: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(chances, 1e-12)))
+
+
+def _slopes(chances: FloatArray, logs: FloatArray) -> FloatArray:
+    """Return the derivatives of mean probabilities by a slope of the logarithms, and by biases."""
+    tilted = chances * logs
+    by_slope = tilted.mean(axis=0) - chances.T @ tilted.sum(axis=1) / len(chances)
+    by_bias = np.diag(chances.mean(axis=0)) - chances.T @ chances / len(chances)
+    return np.column_stack([by_slope, by_bias])
+
+
+def _of_calibration(chances: ClassChances) -> FloatArray:
+    """Return by how much each source row moves the slope and the biases, times their number."""
+    logs, (n, k) = _logs(chances.source), chances.source.shape
+    off = np.eye(k)[chances.codes] - chances.source
+    slopes = _slopes(chances.source, logs)
+    tilted = chances.source * logs
+    spread = np.sum(tilted * logs, axis=1) - tilted.sum(axis=1) ** 2
+    information = np.block([[spread.mean(), slopes[:, 0]], [slopes[:, :1], slopes[:, 1:]]])
+    scores = np.column_stack([np.sum(off * logs, axis=1), off])
+    held = PRIOR_ROWS / n * np.eye(k + 1)  # near none where the classes never meet
+    return np.asarray(scores @ np.linalg.inv(information + held))
 
 
 def _by_moments(chances: ClassChances, method: str) -> Frequencies:
@@ -101,8 +128,9 @@ def _by_moments(chances: ClassChances, method: str) -> Frequencies:
     weights = np.maximum(weights, 0)
     scale = float(priors @ weights)
     weights /= scale
-    off = chances.source * weights[codes, None]
-    of_source = -(off - off.mean(axis=0)) @ solve.T * priors / n
+    # errors come from how forecasts scatter within a class, not from how many rows it has
+    off = (chances.source - (joint / priors).T[codes]) * weights[codes, None]
+    of_source = -off @ solve.T * priors / n
     of_target = (chances.target - goal) @ solve.T * priors / m
     return Frequencies(priors * weights, of_source, of_target)
 
