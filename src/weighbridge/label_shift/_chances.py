@@ -42,7 +42,7 @@ MIN_CLASS_ROWS = 20
 # Models are fitted to that many rows of larger samples.
 MAX_ROWS = 10_000
 # Rows by which the biases of a calibration are held near none: empty corners stay finite.
-_PRIOR_ROWS = 1.0
+PRIOR_ROWS = 1.0
 
 # A model, and what it sees of a table.
 _Viewed = tuple[Any, Callable[[Any], Any]]
@@ -170,7 +170,7 @@ class Calibration:
         def loss(at: FloatArray) -> tuple[float, FloatArray]:
             log_q = log_softmax(at[0] * log_p + np.append(0.0, at[1:]), axis=1)
             off = np.exp(log_q) - truth
-            pull = np.append(0.0, at[1:]) * _PRIOR_ROWS
+            pull = np.append(0.0, at[1:]) * PRIOR_ROWS
             value = -np.sum(truth * log_q) + pull @ at / 2
             gradient = np.append(np.sum(off * log_p), off.sum(axis=0)[1:]) + pull
             return float(value / codes.size), gradient / codes.size
@@ -186,23 +186,6 @@ class Calibration:
         """Return calibrated probabilities."""
         scores = self.slope * self._floored(probabilities) + self.bias
         return np.asarray(softmax(scores, axis=-1))
-
-    def logs(self, calibrated: FloatArray) -> FloatArray:
-        """Return the logarithms before calibration, up to a constant for each row."""
-        return (np.log(np.maximum(calibrated, 1e-300)) - self.bias) / self.slope
-
-    def influence(self, calibrated: FloatArray, codes: np.ndarray) -> FloatArray:
-        """Return how slope and biases move with each source row, times their number."""
-        logs, off = self.logs(calibrated), np.eye(calibrated.shape[1])[codes] - calibrated
-        scores = np.column_stack([np.sum(off * logs, axis=1), off[:, 1:]])
-        centred = logs - np.sum(calibrated * logs, axis=1, keepdims=True)
-        weighted = calibrated * centred
-        inner = np.diag(calibrated.mean(axis=0)) - calibrated.T @ calibrated / codes.size
-        hessian = np.empty((logs.shape[1], logs.shape[1]))
-        hessian[0, 0] = np.sum(weighted * centred) / codes.size
-        hessian[0, 1:] = hessian[1:, 0] = weighted.mean(axis=0)[1:]
-        hessian[1:, 1:] = inner[1:, 1:] + _PRIOR_ROWS / codes.size * np.eye(len(inner) - 1)
-        return np.asarray(np.linalg.solve(hessian, scores.T).T)
 
 
 def _as_it_is(table: Any) -> Any:

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from weighbridge._data import FloatArray
 from weighbridge._findings import Record, percent
-from weighbridge.label_shift._chances import ClassChances
+from weighbridge.label_shift._chances import PRIOR_ROWS, ClassChances
 
 METHODS = ("em", "bbse", "rlls")
 # Steps of expectation maximisation; one that moves no frequency by more than this is the last.
@@ -81,27 +81,48 @@ def _by_likelihood(chances: ClassChances) -> Frequencies:
     safe = (m * found + _ADDED_ROWS) / (m + _ADDED_ROWS * k)
     weights, truth = safe / priors, np.eye(k)[codes]
     there = posterior(targets, weights)
-    spread = np.diag(there.mean(axis=0)) - there.T @ there / len(there)
-    # derivative of the mean posterior by the frequencies, along frequencies that add up to 1
+    # derivatives of the mean posterior: by the slope and the biases of a calibration, and by the
+    # frequencies, along those that add up to 1
+    by_calibration = _slopes(there, _logs(targets))
+    by_frequency = by_calibration[:, 1:] / safe - np.eye(k)
     along = np.vstack([np.eye(k - 1), -np.ones(k - 1)])
-    pull = -along @ np.linalg.inv(((spread / safe - np.eye(k)) @ along)[:-1])
-    # the calibration and the source's own frequencies move the mean posterior too
-    by_calibration = np.column_stack([_by_slope(chances, targets, there), spread[:, 1:]])
-    moved = chances.calibration.influence(chances.source, codes) @ by_calibration.T
-    moved -= (truth - priors) @ (spread / priors).T
+    pull = -along @ np.linalg.inv((by_frequency @ along)[:-1])
+    of_source = _of_calibration(chances) @ by_calibration.T
+    of_source -= (truth - priors) / priors @ by_calibration[:, 1:].T
     # were the probabilities right, these would have mean 0: what is left is their misfit
-    off = (weights[codes, None] * (posterior(chances.source, weights) - truth)).mean(axis=0)
-    misfit = pull @ off[:-1]
-    at_target = there.reshape(-1, m, k).mean(axis=0)
-    of_target = (at_target - at_target.mean(axis=0))[:, :-1] @ pull.T / m
+    off = weights[codes, None] * (posterior(chances.source, weights) - truth)
+    misfit = pull @ off.mean(axis=0)[:-1]
     corrected = np.maximum(found - _CORRECTED * misfit, 0)
-    return Frequencies(corrected / corrected.sum(), moved[:, :-1] @ pull.T / n, of_target, misfit)
+    by_row = there.reshape(-1, m, k).mean(axis=0)
+    of_target = (by_row - by_row.mean(axis=0))[:, :-1] @ pull.T / m
+    return Frequencies(
+        corrected / corrected.sum(), of_source[:, :-1] @ pull.T / n, of_target, misfit
+    )
 
 
-def _by_slope(chances: ClassChances, targets: FloatArray, there: FloatArray) -> FloatArray:
-    """Return the derivative of the mean posterior at the target by the slope of the calibration."""
-    logs = chances.calibration.logs(targets)
-    return np.asarray((there * (logs - np.sum(there * logs, axis=1, keepdims=True))).mean(axis=0))
+def _logs(chances: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(chances, 1e-12)))
+
+
+def _slopes(chances: FloatArray, logs: FloatArray) -> FloatArray:
+    """Return the derivatives of mean probabilities by a slope of the logarithms, and by biases."""
+    tilted = chances * logs
+    by_slope = tilted.mean(axis=0) - chances.T @ tilted.sum(axis=1) / len(chances)
+    by_bias = np.diag(chances.mean(axis=0)) - chances.T @ chances / len(chances)
+    return np.column_stack([by_slope, by_bias])
+
+
+def _of_calibration(chances: ClassChances) -> FloatArray:
+    """Return by how much each source row moves the slope and the biases, times their number."""
+    logs, (n, k) = _logs(chances.source), chances.source.shape
+    off = np.eye(k)[chances.codes] - chances.source
+    slopes = _slopes(chances.source, logs)
+    tilted = chances.source * logs
+    spread = np.sum(tilted * logs, axis=1) - tilted.sum(axis=1) ** 2
+    information = np.block([[spread.mean(), slopes[:, 0]], [slopes[:, :1], slopes[:, 1:]]])
+    scores = np.column_stack([np.sum(off * logs, axis=1), off])
+    held = PRIOR_ROWS / n * np.eye(k + 1)  # near none where the classes never meet
+    return np.asarray(scores @ np.linalg.inv(information + held))
 
 
 def _by_moments(chances: ClassChances, method: str) -> Frequencies:
@@ -120,8 +141,9 @@ def _by_moments(chances: ClassChances, method: str) -> Frequencies:
     weights = np.maximum(weights, 0)
     scale = float(priors @ weights)
     weights /= scale
-    off = chances.source * weights[codes, None]
-    of_source = -(off - off.mean(axis=0)) @ solve.T * priors / n
+    # errors come from how forecasts scatter within a class, not from how many rows it has
+    off = (chances.source - (joint / priors).T[codes]) * weights[codes, None]
+    of_source = -off @ solve.T * priors / n
     of_target = (chances.target - goal) @ solve.T * priors / m
     return Frequencies(priors * weights, of_source, of_target)
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from weighbridge._data import FloatArray, as_labels, check_count, is_quantity
+from weighbridge._data import FloatArray, as_labels, check_count, is_quantity, refuse_missing
 from weighbridge._pass_weights import answer_of
 from weighbridge.label_shift._chances import ClassChances, coded_classes
 from weighbridge.label_shift._frequencies import (
@@ -106,6 +106,7 @@ class LabelRatio(BaseEstimator):
         check_confidence(self.confidence)
         check_count("bins", self.bins, 2)
         labels, self._middles = as_labels(y), None
+        refuse_missing(labels)
         if is_quantity(labels):
             labels, self._middles = _binned(labels.astype(float), int(self.bins))
         self.classes_, codes = coded_classes(labels, _num_samples(X))
@@ -147,11 +148,11 @@ class LabelRatio(BaseEstimator):
         if self._middles is not None:
             numbers, unit = labels.astype(float), np.eye(self._middles.size)
             return np.column_stack([np.interp(numbers, self._middles, row) for row in unit])
-        places = np.searchsorted(self.classes_, labels).clip(0, self.classes_.size - 1)
-        unknown = np.asarray(self.classes_[places] != labels)
-        if unknown.any():
+        codes = {label: code for code, label in enumerate(self.classes_.tolist())}
+        places = np.array([codes.get(label, -1) for label in labels.tolist()], dtype=int)
+        if (places < 0).any():
             raise ValueError(
-                f"Got label {labels[unknown].tolist()[0]!r}, which the training rows did not have "
+                f"Got label {labels[places < 0].tolist()[0]!r}, which no training row had "
                 f"(theirs are {self.classes_[:5].tolist()}); its frequency there is 0, and no "
                 "weight can stand for it."
             )
@@ -241,6 +242,7 @@ def class_frequencies(
     >>> found.low[1] < 0.2 < found.high[1]
     True
     """
+    coded_classes(y, _num_samples(X))  # numbers, which a ratio may cut into bins, have no classes
     options = {"cv": cv, "confidence": confidence, "random_state": random_state}
     ratio = LabelRatio(method, classifier=classifier, **options).fit(X, y, X_target)
     return ratio.frequencies_

@@ -169,9 +169,11 @@ class LabelInfluence:
 
     def __init__(self, ratio: Any, y: Any, kept: np.ndarray | None):
         found, self.parts = ratio._found, ratio._parts(y)
-        # of the logarithm of each class's weight
-        scale = ratio._weights * ratio._chances.priors
-        self.of_source = found.of_source[slice(None) if kept is None else kept] / scale
+        chances, used = ratio._chances, slice(None) if kept is None else kept
+        scale = ratio._weights * chances.priors
+        # of the logarithm of each class's weight, the frequency here over that of the source
+        counts = np.eye(scale.size)[chances.codes] / chances.priors - 1
+        self.of_source = (found.of_source / scale - counts / chances.codes.size)[used]
         self.of_target = found.of_target / scale
 
     def of(self, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
