@@ -77,8 +77,8 @@ def _repeats(problem, said, measure, y, seed, repeats):
         rows = rng.permutation(losses.size)[:n]
         sample = Sample.drawn(rows, np.ones(n), np.ones(n, dtype=bool))
         known = losses[rows]
-        ours = with_forecast(known, sample, forecasts[0], measure.bounds, 0.95)
-        plain = by_labels(known, sample, measure.bounds, 0.95)
+        ours = with_forecast(known, sample, forecasts[0], measure, 0.95)
+        plain = by_labels(known, sample, measure, 0.95)
         relation = compare_relation(known, values[rows], sample, forecasts, 0.95)
         yield {
             "n": n,

@@ -164,8 +164,7 @@ def test_the_interval_of_an_actual_error_is_wilsons_for_shares_and_students_for_
     task = "classification" if metric == "error" else "regression"
     measure = find_measure(METRICS[task][metric], None, model)
     sample = Sample.drawn(np.arange(60), np.ones(60), np.ones(60, dtype=bool))
-    found = by_labels(losses.astype(float), sample, measure.bounds, 0.9)
-    found = found.rooted() if measure.root else found
+    found = by_labels(losses.astype(float), sample, measure, 0.9)
     if metric == "error":
         ends = binomtest(int(losses.sum()), 60).proportion_ci(0.9, method="wilson")
     else:

@@ -43,14 +43,14 @@ def test_wrong_usage(run):
         assert "--json" in words[-1] or result.stdout == ""
 
 
-def test_alone_it_prints_eight_lines_and_an_example(run):
+def test_alone_it_prints_nine_lines_and_an_example(run):
     result = run()
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:8]] == COMMANDS
-    assert lines[8] == ""
-    assert lines[9].startswith("Example:  weighbridge adapt")
-    assert len(lines) == 10
+    assert [line.split()[0] for line in lines[1:9]] == COMMANDS
+    assert lines[9] == ""
+    assert lines[10].startswith("Example:  weighbridge adapt")
+    assert len(lines) == 11
     assert all(len(line) <= 80 for line in lines)
 
 

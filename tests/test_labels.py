@@ -63,7 +63,7 @@ def errors(result):
 def of_labels(losses, measure, stands_for, known=None):
     known = np.ones(stands_for.size, dtype=bool) if known is None else known
     sample = Sample.drawn(np.arange(stands_for.size), stands_for, known)
-    return by_labels(losses, sample, measure.bounds, 0.95)
+    return by_labels(losses, sample, measure, 0.95)
 
 
 # ---------------------------------------------------------------- the covered part
@@ -547,7 +547,7 @@ def test_the_words_of_a_few_labels(few):
         "training said",
         "come from other rows",
         "from another relation between features and label.",
-        "put together with the forecast",
+        "forecast made without them have been put together",
     ):
         assert part in page
 
@@ -615,7 +615,7 @@ def test_labelled_rows_that_do_not_help_stay_out(few):
     assert found.pooled["counts"] == 0
     rows = NEAR.drop(columns="ill")
     assert (found.model.predict_proba(rows) == few.model.predict_proba(rows)).all()
-    assert "were not pooled with training rows" in render(found.to_dict())
+    assert "did not join the training rows: this changes" in render(found.to_dict())
 
 
 def test_pooling_needs_labels():

@@ -47,6 +47,7 @@ _MOST_ROWS, _FEWEST_ROWS = 500, 20
 _LEAST_ERROR, _COIN, _LARGER = 0.1, 0.5, 2.0
 # Confidence at which labelled rows are said to be unlike the others.
 _BEYOND_DOUBT = 0.999
+_DRAW = "Label rows drawn at random; weighbridge label draws them."
 
 
 def rows_to_label(
@@ -140,9 +141,9 @@ class Labels(NamedTuple):
         return cls(np.arange(values.size), values, np.ones(values.size))
 
     @property
-    def n_given(self) -> int:
-        """How many rows have one, whether training has its class or not."""
-        return sum(as_word(each) is not None for each in self.values.tolist())
+    def given(self) -> np.ndarray:
+        """Which rows have one, whether training has its class or not."""
+        return np.array([as_word(each) is not None for each in self.values.tolist()], dtype=bool)
 
 
 def read_labels(data: Any, tables: tuple[Table, Table], pair: Pair, label: str) -> Labels:
@@ -236,21 +237,23 @@ def actual_errors(
     sample = Sample.drawn(labels.rows, labels.stands_for, known)
     problem, confidence = verdict._problem, verdict.confidence
     is_forecast = verdict.overlap != BROKEN and measure.bounds[0] == 0
+    is_few = is_forecast and labels.given.sum() < problem.n_target
     found, relation, codes = {}, None, codes[known]
     for each in filter(None, (*verdict.candidates, verdict.constant)):
-        said = verdict._said[each.name]
         losses = loss.loss(codes, respond(each.model, X_target[known], loss.response, classes))
-        told = alone = by_labels(losses, sample, measure.bounds, confidence)
-        forecast = forecast_losses(problem, said, loss) if is_forecast else None
-        if forecast is not None and each.name == "none":
-            values = label_values(problem, codes)
-            both = forecast, forecast_labels(problem, said)
-            relation = compare_relation(losses, values, sample, both, confidence)
-            relation = relation.rooted(forecast.value) if measure.root else relation
-        is_few = forecast is not None and labels.n_given < problem.n_target
-        if forecast is not None and is_few:
-            told = with_forecast(losses, sample, forecast, measure.bounds, confidence)
-        told, alone = (one.rooted() if measure.root else one for one in (told, alone))
+        told = alone = by_labels(losses, sample, measure, confidence)
+        if is_forecast:
+            said = verdict._said[each.name]
+            forecast = forecast_losses(problem, said, loss)
+            if is_few:
+                told = with_forecast(losses, sample, forecast, measure, confidence)
+            if each.name == "none":
+                both, values = (
+                    (forecast, forecast_labels(problem, said)),
+                    label_values(problem, codes),
+                )
+                relation = compare_relation(losses, values, sample, both, confidence)
+                relation = relation.rooted(forecast.value) if measure.root else relation
         numbers = told.value, told.standard_error, told.low, told.high
         found[each.name] = Actual(*numbers, sample.rows.size, alone if is_few else None)
     return found, relation
@@ -305,49 +308,37 @@ def class_codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndar
 
 def label_findings(labels: Labels, inputs: Inputs, seed: int) -> Iterator[Finding]:
     """Yield what is wrong with labels: new classes, one class only, rows unlike the others."""
-    pair = inputs.pair
-    if pair.task == "classification" and labels.n_given:
+    pair, given = inputs.pair, labels.given
+    if pair.task == "classification":
         _, known = class_codes(labels.values, np.unique(np.asarray(pair.y)))
-        words = [str(as_word(each)) for each in labels.values.tolist() if as_word(each)]
-        yield from _unseen([str(as_word(each)) for each in labels.values[~known].tolist()])
-        if len(words) > 1 and len({*words}) == 1:
-            said = (
-                f"All {len(words):,} labelled deployment rows are of one class, {shown(words[0])}."
+        unseen, words = (
+            [str(as_word(each)) for each in labels.values[some].tolist()]
+            for some in (given & ~known, given)
+        )
+        if unseen:
+            yield Finding(
+                "WB152",
+                "warning",
+                f"{len(unseen):,} labelled deployment rows are of classes that training does not "
+                f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
+                "Correct misspelt classes; if a class is new, add rows of it to the training data.",
             )
+        if len(words) > 1 and len({*words}) == 1:
+            said = f"All {len(words):,} labelled deployment rows are of one class"
             help = "Check that labels of other classes were not left out; else label more rows."
-            yield Finding("WB154", "warning", said, help)
+            yield Finding("WB154", "warning", f"{said}, {shown(words[0])}.", help)
     if np.unique(labels.stands_for).size == 1:  # not by a design of two parts
-        yield from _apart(labels, inputs, seed)
+        yield from _unlike_others(labels.rows[given], inputs.X_target, seed)
 
 
-def _unseen(values: list[str]) -> Iterator[Finding]:
-    """Yield a finding where labelled deployment rows have classes that training does not have."""
-    unseen = [each for each in values if each != "None"]
-    if unseen:
-        yield Finding(
-            "WB152",
-            "warning",
-            f"{len(unseen):,} labelled deployment rows are of classes that training does not "
-            f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
-            "Correct misspelt classes; if a class is new, add rows of it to the training data.",
-        )
-
-
-def _apart(labels: Labels, inputs: Inputs, seed: int) -> Iterator[Finding]:
+def _unlike_others(rows: np.ndarray, X_target: Any, seed: int) -> Iterator[Finding]:
     """Yield a finding where labelled rows are beyond doubt unlike those without a label."""
-    given = [as_word(each) is not None for each in labels.values.tolist()]
-    is_given = np.zeros(len(inputs.X_target), dtype=bool)
-    is_given[labels.rows[given]] = True
-    if min(is_given.sum(), (~is_given).sum()) < FEWEST_ROWS:
+    others = np.setdiff1d(np.arange(len(X_target)), rows)
+    if min(rows.size, others.size) < FEWEST_ROWS:
         return
-    groups = (inputs.X_target[each] for each in (~is_given, is_given))
-    auc = domain_auc(*groups, confidence=_BEYOND_DOUBT, random_state=seed)
+    both = X_target.iloc[others], X_target.iloc[rows]
+    auc = domain_auc(*both, confidence=_BEYOND_DOUBT, random_state=seed)
     if auc.low > 0.5:
-        yield Finding(
-            "WB153",
-            "warning",
-            f"Deployment rows with a label are not like those without one (AUC {auc.value:.2f}): "
-            "their error is that of a part of the deployment.",
-            "Label rows drawn at random; weighbridge label draws them, and says how many others "
-            "each stands for.",
-        )
+        said = f"Deployment rows with a label are not like those without (AUC {auc.value:.2f})"
+        said += ": their error is that of a part of the deployment."
+        yield Finding("WB153", "warning", said, _DRAW)

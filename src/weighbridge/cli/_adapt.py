@@ -372,9 +372,9 @@ def _actual_block(facts: StoredResult) -> str:
     told = "  ".join(each.replace(" ", "\xa0") for each in listed)
     lines = fill(told, 80, initial_indent="    actual error   ", subsequent_indent=" " * 19)
     said = fill(agreement(facts), 80, initial_indent=" " * 19, subsequent_indent=" " * 19)
-    split = labels_tell(facts)
-    more = f"\n\n{within_columns(f'  {split}')}" if split else ""
-    return f"{lines}\n{said}".replace("\xa0", " ") + more
+    block = f"{lines}\n{said}".replace("\xa0", " ")
+    is_few = facts.expect["actual"]["none"].get("alone") or facts.expect.get("pooled")
+    return f"{block}\n\n{within_columns(f'  {labels_tell(facts)}')}" if is_few else block
 
 
 def _bytes_text(size: int) -> str:

@@ -49,36 +49,29 @@ def label(
     check_there([train, deploy], EXAMPLE)
     check_suffix(out)
     check_outputs([out], force=force, inputs=[train, deploy])
-    session.narration.say(f"weighbridge label: rows of {deploy}")
-    with library_warnings(session):
-        result = _drawn(session, train, deploy, out, settings)
-    session.show(result, _text)
-    return 0
-
-
-def _drawn(
-    session: Session, train: Path, deploy: Path, out: Path, settings: dict[str, Any]
-) -> dict[str, Any]:
     from weighbridge._tables import TableWriter
     from weighbridge.adaptation import draw_rows, head, inputs_dict, read_inputs, refusals_told
 
-    narration, seed = session.narration, settings["seed"]
-    narration("read", 0, 1)
-    names = {"label": settings["label"], "drop": settings["drop"], "keep": settings["keep"] or None}
-    inputs = read_inputs(train, deploy, ratio="auto", option=cli_option, seed=seed, **names)
-    narration.detail("read", size_text(inputs.tables))
-    with refusals_told(cli_option):
-        rows = draw_rows(inputs, settings["label"], settings["budget"], seed)
+    session.narration.say(f"weighbridge label: rows of {deploy}")
+    session.narration("read", 0, 1)
+    settings |= {"drop": list(settings["drop"]), "keep": list(settings["keep"]) or None}
+    roles = {name: settings[name] for name in ("label", "drop", "keep", "seed")}
+    with library_warnings(session), refusals_told(cli_option):
+        inputs = read_inputs(train, deploy, ratio="auto", option=cli_option, **roles)
+        session.narration.detail("read", size_text(inputs.tables))
+        rows = draw_rows(inputs, settings["label"], settings["budget"], settings["seed"])
     with write_whole(out) as temporary, TableWriter(temporary, [*rows]) as written:
         written.write([rows[name].to_numpy() for name in rows])
-    return session.result(
+    found = session.result(
         **head("label"),
         inputs=inputs_dict(inputs.tables, inputs.pair, settings["label"]),
-        settings={**settings, "drop": list(settings["drop"]), "keep": names["keep"]},
+        settings=settings,
         findings=[each.to_dict() for each in inputs.notes],
         files={"labels": str(out)},
         label={"rows": len(rows), "parts": int(rows["stands_for"].nunique())},
     )
+    session.show(found, _text)
+    return 0
 
 
 def _text(result: dict[str, Any]) -> str:
@@ -86,13 +79,9 @@ def _text(result: dict[str, Any]) -> str:
     path, name = result["files"]["labels"], result["inputs"]["label"]
     files = [result["inputs"][each]["file"] for each in ("train", "deploy")]
     words = ["weighbridge", "adapt", *files, "--label", name, "--labels", path]
-    blocks = [
-        *(finding_text(each) for each in result["findings"]),
-        within_columns(
-            f"  Wrote {path}: {result['label']['rows']:,} rows of {files[1]}, drawn at random. "
-            f"Fill in its last column, {name}, and change nothing else; rows may be left empty. "
-            "Then:"
-        ),
-        f"  {shlex.join(words)}",
-    ]
-    return "\n" + "\n\n".join(blocks)
+    said = (
+        f"  Wrote {path}: {result['label']['rows']:,} rows of {files[1]}, drawn at random. Fill in "
+        f"its last column, {name}, and change nothing else; rows may be left empty. Then:"
+    )
+    findings = [finding_text(each) for each in result["findings"]]
+    return "\n" + "\n\n".join([*findings, within_columns(said), f"  {shlex.join(words)}"])

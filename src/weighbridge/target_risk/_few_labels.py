@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit, xlogy
 
 from weighbridge._data import FloatArray
-from weighbridge._findings import Estimate, Record, wilson
+from weighbridge._findings import Estimate, wilson
 from weighbridge.target_risk._influence import Influence, Losses, calibrated
 
 if TYPE_CHECKING:
     from weighbridge.criteria import RowLoss
     from weighbridge.target_risk._held_out import HeldOut
     from weighbridge.target_risk._problem import RiskProblem
+    from weighbridge.target_risk._question import Measure
 
 # By how much the relation between features and label may move an error, in points or as a part of
 # any other loss: the scale of Student's t with two degrees of freedom, whose tails leave room for
@@ -52,125 +52,96 @@ class Sample(NamedTuple):
             stratum = np.zeros_like(stratum)
         return cls(rows[known], weights / weights.sum(), stratum)
 
-    @property
-    def sizes(self) -> npt.NDArray[np.intp]:
-        """Labelled rows of each stratum."""
-        return np.bincount(self.stratum)
-
-    def covariance(self, *values: FloatArray) -> FloatArray:
-        """Return the covariances of the means of several values of the labelled rows."""
-        return np.asarray(self._parts(*values).sum(axis=0))
-
-    def freedom(self, values: FloatArray) -> float:
-        """Return the degrees of freedom of the variance of a mean, by Satterthwaite."""
-        parts = self._parts(values)[:, 0, 0]
-        total = parts.sum()
-        known = float(((parts / (total or 1)) ** 2 / np.maximum(self.sizes - 1, 1)).sum())
-        return 1 / (known or 1)
-
-    def _parts(self, *values: FloatArray) -> FloatArray:
-        """Return what each stratum adds to the covariances."""
-        off = np.column_stack(values)
-        off = self.shares[:, None] * (off - self.shares @ off)
-        n = self.sizes
-        found = []
-        for k, size in enumerate(n):
-            some = off[self.stratum == k]
-            some = some - some.mean(axis=0)
-            found.append(some.T @ some * size / max(size - 1, 1))
-        return np.array(found)
+    def covariance(self, *values: FloatArray) -> tuple[FloatArray, float]:
+        """Return covariances of means of values, and the degrees of freedom of the first."""
+        off = self.shares[:, None] * (np.column_stack(values) - self.shares @ np.array(values).T)
+        sizes = np.bincount(self.stratum)
+        parts = np.array(
+            [size * np.atleast_2d(np.cov(off[self.stratum == k].T)) for k, size in enumerate(sizes)]
+        )
+        total = parts.sum(axis=0)
+        part = parts[:, 0, 0] / (total[0, 0] or 1)
+        return total, 1 / float(part**2 @ (1 / (sizes - 1)) or 1)
 
     def effective(self, losses: FloatArray) -> float:
         """Return how large a plain sample is whose share of errors has the same variance."""
         # no stratum is taken to be pure
-        chance = (np.bincount(self.stratum, losses) + 0.5) / (self.sizes + 1)
+        chance = (np.bincount(self.stratum, losses) + 0.5) / (np.bincount(self.stratum) + 1)
         middle = float(self.shares @ chance[self.stratum])
         spread = float(self.shares**2 @ (chance * (1 - chance))[self.stratum])
         return middle * (1 - middle) / spread
 
 
-def by_labels(
-    losses: FloatArray, sample: Sample, bounds: tuple[float, float], confidence: float
-) -> Estimate:
+def by_labels(losses: FloatArray, sample: Sample, measure: Measure, confidence: float) -> Estimate:
     """Return a mean by labels alone: Wilson's interval for a share of errors, else Student's."""
-    mean = min(float(sample.shares @ losses), bounds[1])
-    if bounds[1] == 1:
+    mean = min(float(sample.shares @ losses), measure.bounds[1])
+    if measure.bounds[1] == 1:
         n = sample.effective(losses)
         low, high = map(float, wilson(mean, n, confidence))
         return Estimate(mean, math.sqrt(mean * (1 - mean) / n), low, high)
-    error = math.sqrt(sample.covariance(losses)[0, 0])
-    half = error * float(stdtrit(sample.freedom(losses), (1 + confidence) / 2)) if error else 0.0
-    return Estimate(mean, error, max(bounds[0], mean - half), mean + half)
+    covariance, freedom = sample.covariance(losses)
+    error = math.sqrt(covariance[0, 0])
+    half = error * float(stdtrit(freedom, (1 + confidence) / 2)) if error else 0.0
+    found = Estimate(mean, error, max(measure.bounds[0], mean - half), mean + half)
+    return _rooted(found) if measure.root else found
+
+
+def _rooted(found: Estimate) -> Estimate:
+    low, value, high = (math.sqrt(each) for each in (found.low, found.value, found.high))
+    return Estimate(value, found.standard_error / (2 * value) if value else 0.0, low, high)
 
 
 def with_forecast(
-    losses: FloatArray,
-    sample: Sample,
-    forecast: Influence,
-    bounds: tuple[float, float],
-    confidence: float,
+    losses: FloatArray, sample: Sample, forecast: Influence, measure: Measure, confidence: float
 ) -> Estimate:
     """Return a mean by labels, by forecasts at all target rows, and by the forecast of the mean.
 
     Labels are helped by forecasts of single rows as far as these follow them (prediction-powered
-    inference); the forecast of the mean counts as a first guess whose error has heavy tails, and is
-    forgotten where the labels speak against it.
+    inference); the forecast of the mean counts as a first guess whose error has heavy tails, which
+    labels overrule the sooner the further it is off.
     """
-    value, left = _powered(losses, sample, forecast.rows)
-    size, is_share = forecast.value, bounds[1] == 1
-    variance = left * float(sample.covariance(losses)[0, 0])
+    value, left, variance = _powered(losses, sample, forecast.rows)
+    size, doubt, is_share = forecast.value, math.sqrt(forecast.variance), measure.bounds[1] == 1
     if not (is_share or (value > 0 and size > 0 and variance > 0)):  # amounts that tell nothing
-        return by_labels(losses, sample, bounds, confidence)
+        return by_labels(losses, sample, measure, confidence)
     if is_share:
-        n = sample.effective(losses) / left
         value = min(max(value, 0.5 / (losses.size + 1)), 1 - 0.5 / (losses.size + 1))
         points = (np.arange(_GRID) + 0.5) / _GRID
-        likely = n * (xlogy(value, points) + xlogy(1 - value, 1 - points))
-        off, moved = points - size, _MOVED_POINTS
-        scale = math.sqrt(forecast.variance + moved**2)
+        likely = xlogy(value, points) + xlogy(1 - value, 1 - points)
+        likely *= sample.effective(losses) / left
+        off, scale = points - size, math.hypot(doubt, _MOVED_POINTS)
     else:
-        spread = math.sqrt(variance) / value
-        scale = math.hypot(math.sqrt(forecast.variance) / size, _MOVED_PART)
+        spread, scale = math.sqrt(variance) / value, math.hypot(doubt / size, _MOVED_PART)
         reach = 8 * (scale + spread) + abs(math.log(value / size))
         off = np.linspace(-reach, reach, _GRID)
         points = size * np.exp(off)
         likely = -0.5 * ((value / points - 1) / spread) ** 2  # the larger, the less certain
-    first = -(_FREEDOM + 1) / 2 * np.log1p((off / scale) ** 2 / _FREEDOM)
-    chance = np.cumsum(np.exp(likely + first - (likely + first).max()))
+    likely -= (_FREEDOM + 1) / 2 * np.log1p((off / scale) ** 2 / _FREEDOM)
+    chance = np.cumsum(np.exp(likely - likely.max()))
     ends = np.array([(1 - confidence) / 2, 0.5, (1 + confidence) / 2])
-    low, middle, high = points[np.searchsorted(chance, ends * chance[-1])]
-    error = (high - low) / (2 * float(ndtri(ends[2])))
-    return Estimate(float(middle), float(error), float(low), float(high))
+    low, middle, high = points[np.searchsorted(chance, ends * chance[-1])].tolist()
+    found = Estimate(middle, (high - low) / (2 * float(ndtri(ends[2]))), low, high)
+    return _rooted(found) if measure.root else found
 
 
-def _powered(losses: FloatArray, sample: Sample, rows: FloatArray) -> tuple[float, float]:
-    """Return a prediction-powered mean, and which part of the labels' variance is left to it."""
+def _powered(losses: FloatArray, sample: Sample, rows: FloatArray) -> tuple[float, float, float]:
+    """Return a prediction-powered mean, the part of the labels' variance left to it, and that."""
     there = rows[sample.rows]
-    covariance = sample.covariance(losses, there)
+    covariance, _ = sample.covariance(losses, there)
     of_all = float(rows.var())
     doubt = _SHRINKAGE / losses.size * of_all * float(sample.shares @ sample.shares)
     total = covariance[1, 1] + of_all / rows.size
     slope = float(np.clip(covariance[0, 1] / (total + doubt or 1), 0, 1))
     mean = float(sample.shares @ losses)
     value = mean + slope * float(rows.mean() - sample.shares @ there)
-    before = covariance[0, 0] or 1.0
-    left = (before - 2 * slope * covariance[0, 1] + slope**2 * total) / before
-    return max(value, 0.2 * mean), float(np.clip(left, _LEAST_LEFT, 1))
+    before = float(covariance[0, 0])
+    left = (before - 2 * slope * covariance[0, 1] + slope**2 * total) / (before or 1.0)
+    left = float(np.clip(left, _LEAST_LEFT, 1))
+    return max(value, 0.2 * mean), left, left * before
 
 
-@dataclass(frozen=True, repr=False)
-class Relation(Record):
-    """Whether labels of target rows are what the source's relation forecasts of them.
-
-    Parameters
-    ----------
-    labels : int
-        Labelled rows.
-    p_value : float
-        How often labels disagree as much with the forecasts where the relation is the same.
-    part : Estimate
-        By how much another relation changes the loss.
-    """
+class Relation(NamedTuple):
+    """How many labels were compared with forecasts, their p-value, and the part of the loss."""
 
     labels: int
     p_value: float
@@ -178,15 +149,11 @@ class Relation(Record):
 
     def rooted(self, before: float) -> Relation:
         """Return the same about the root of a mean, which was that large `before`."""
-        part, error = self.part, self.part.standard_error / (2 * math.sqrt(before))
+        part, root = self.part, math.sqrt(before)
         low, value, high = (
-            math.sqrt(max(before + each, 0)) - math.sqrt(before)
-            for each in (part.low, part.value, part.high)
+            math.sqrt(max(before + each, 0)) - root for each in (part.low, part.value, part.high)
         )
-        return replace(self, part=Estimate(value, error, low, high))
-
-    def __str__(self) -> str:
-        return f"{self.part} by another relation (p {self.p_value:.2g}, {self.labels} labels)"
+        return self._replace(part=Estimate(value, part.standard_error / (2 * root), low, high))
 
 
 def compare_relation(
@@ -197,17 +164,12 @@ def compare_relation(
     confidence: float,
 ) -> Relation:
     """Compare losses and labels with what the source forecasts of either at the same rows."""
-    off = [
-        each - forecast.rows[sample.rows]
-        for each, forecast in zip((losses, values), forecasts, strict=True)
-    ]
-    covariance = sample.covariance(*off)
-    for k, forecast in enumerate(forecasts):
-        covariance[k, k] += forecast.variance - forecast.of_target - forecast.of_labels
-    means = np.array([sample.shares @ each for each in off])
-    errors = np.sqrt(np.diag(covariance))
+    off = [losses - forecasts[0].rows[sample.rows], values - forecasts[1].rows[sample.rows]]
+    covariance, freedom = sample.covariance(*off)
+    covariance += np.diag([each.variance - each.of_target - each.of_labels for each in forecasts])
+    means, errors = np.array(off) @ sample.shares, np.sqrt(np.diag(covariance))
     mean, error = float(means[0]), float(errors[0])
-    half = error * float(stdtrit(sample.freedom(off[0]), (1 + confidence) / 2))
+    half = error * float(stdtrit(freedom, (1 + confidence) / 2))
     part = Estimate(mean, error, mean - half, mean + half)
     scores = means / np.where(errors > 0, errors, np.inf)
     between = covariance[0, 1] / (errors.prod() or np.inf)
@@ -232,30 +194,28 @@ def forecast_losses(problem: RiskProblem, said: dict[str, HeldOut], loss: RowLos
 
 def forecast_labels(problem: RiskProblem, said: dict[str, HeldOut]) -> Influence:
     """Return what the source forecasts of the labels, as `label_values` counts them."""
-    labels, classes = problem.labels, problem.rows.classes
-    place = 0 if classes is None else _most_frequent(problem)
-    off = float(problem.rows.codes.mean()) if classes is None else 0.0
-    at_source, at_target = labels.source[:, place] - off, labels.target[:, place] - off
-    forecasts = [(at_source, at_target)]
-    own = said.get("predict" if classes is None else "predict_proba")
+    is_number, codes = problem.rows.classes is None, problem.rows.codes
+    place = 0 if is_number else _most_frequent(codes)
+    forecasts = [(problem.labels.source[:, place], problem.labels.target[:, place])]
+    own = said.get("predict" if is_number else "predict_proba")
     if own is not None:
-        there = np.mean(own.at_target, axis=0)
-        own_pair = (
-            (own.at_source, there) if classes is None else (own.at_source.T[place], there.T[place])
-        )
-        forecasts.append((own_pair[0] - off, own_pair[1] - off))
+        both = own.at_source, np.mean(own.at_target, axis=0)
+        forecasts.append(both if is_number else (both[0][:, place], both[1][:, place]))
+    off = float(codes.mean()) if is_number else 0.0
+    forecasts = [(here - off, there - off) for here, there in forecasts]
+    at_source, at_target = forecasts[0]
     mean = float(at_target.mean())
-    values = label_values(problem, problem.rows.codes)
+    values = label_values(problem, codes)
     part = Losses(values, at_source, at_target, np.array([mean]), mean, tuple(forecasts))
     return calibrated(part, *problem.log_ratios, problem.ratio_influence)
 
 
-def label_values(problem: RiskProblem, codes: npt.NDArray[np.generic]) -> FloatArray:
+def label_values(problem: RiskProblem, codes: npt.NDArray[Any]) -> FloatArray:
     """Return labels as numbers: from their mean on, or whether they are of the commonest class."""
-    if problem.rows.classes is None:
-        return np.asarray(codes - problem.rows.codes.mean(), dtype=np.float64)
-    return np.asarray(codes == _most_frequent(problem), dtype=np.float64)
+    known = problem.rows.codes
+    of_class = problem.rows.classes is not None
+    return (codes == _most_frequent(known)).astype(float) if of_class else codes - known.mean()
 
 
-def _most_frequent(problem: RiskProblem) -> int:
-    return int(np.bincount(problem.rows.codes).argmax())
+def _most_frequent(codes: npt.NDArray[Any]) -> int:
+    return int(np.bincount(codes).argmax())

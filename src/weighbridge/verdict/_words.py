@@ -289,14 +289,17 @@ class Judgement:
             yield Finding("WB505", "warning", said, _SAY_MORE)
         if self.is_refuted(risks) and self.actual:
             truth, expected = self.actual[self.use], self.expected(risks.used)
-            if truth.alone is not None and self.split is not None:
-                said = f"{_unlike(self.split, numbers)}."
-                yield Finding("WB604", "warning", said, _RELATION)
-                return
             said = (
                 f"The actual error, {numbers.value(truth.value)} {numbers.interval(truth)}, is far "
                 f"from the expected {numbers.value(expected.value)} {numbers.interval(expected)}."
             )
+            if truth.alone is not None and self.split is not None:
+                part, p_value = self.split.relation.part, self.split.relation.p_value
+                said = (
+                    f"The {truth.rows:,} labels are not what the relation in training leads to "
+                    f"expect (p {number(p_value, 2)}); it moves the error by "
+                    f"{_change(part, numbers)}."
+                )
             yield Finding("WB604", "warning", said, _RELATION)
         if self.shift != "none" and self.weighting != UNKNOWN and not self.actual:
             yield Finding("WB603", "note", *_UNSEEN)
@@ -351,15 +354,6 @@ def _constant(judgement: Judgement, numbers: Numbers, risks: Risks) -> str:
     return f"constant {numbers.value(found.value)}"
 
 
-def _unlike(split: Split, numbers: Numbers) -> str:
-    """Return that labels are not what training leads to expect, and what that costs."""
-    found = split.relation
-    return (
-        f"The {found.labels:,} labels are not what the relation in training leads to expect "
-        f"(p {number(found.p_value, 2)}); it changes the error by {_change(found.part, numbers)}"
-    )
-
-
 def _change(change: Estimate | None, numbers: Numbers) -> str:
     assert change is not None
     return f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
@@ -405,7 +399,7 @@ def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answ
     else:
         rise = f"{numbers.change(worse.value)} {numbers.change_interval(worse)}"
         evidence += f", {numbers.value(there.value)} in deployment ({rise})"
-    if judgement.split is not None:
+    if judgement.split is not None and truth is not None and truth.alone is not None:
         evidence += f"; {split_text(judgement.split.to_dict(), numbers)}"
     advice = {
         "yes": "Do not trust the training error; plan with the one in deployment.",
