@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.optimize import minimize
+from scipy.special import ndtri, softmax
 
 from weighbridge._data import FloatArray
 from weighbridge._findings import Record, percent
@@ -62,29 +63,59 @@ def posterior(chances: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
 
-def estimate_frequencies(chances: ClassChances, method: str) -> Frequencies:
-    """Return the class frequencies of the target by one of the methods."""
-    return _by_likelihood(chances) if method == "em" else _by_moments(chances, method)
+def estimate_frequencies(
+    chances: ClassChances, method: str, scores: FloatArray | None = None
+) -> Frequencies:
+    """Return the class frequencies of the target by one of the methods.
+
+    By likelihood the weights are free, or log linear in scores of the classes.
+    """
+    if method == "em":
+        return _by_likelihood(chances, scores)
+    return _by_moments(chances, method)
 
 
-def _by_likelihood(chances: ClassChances) -> Frequencies:
+def _most_likely_tilt(chances: FloatArray, priors: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return the likeliest frequencies whose weights are log linear in scores of the classes."""
+
+    def frequencies(at: FloatArray) -> FloatArray:
+        return np.asarray(softmax(np.log(priors) + scores @ at))
+
+    def loss(at: FloatArray) -> tuple[float, FloatArray]:
+        found = frequencies(at)
+        value = -np.log(chances @ (found / priors)).mean() + at @ at / (2 * len(chances))
+        off = posterior(chances, found / priors).mean(axis=0) - found
+        return float(value), at / len(chances) - off @ scores
+
+    start = np.zeros(scores.shape[1])
+    return frequencies(minimize(loss, start, jac=True, method="BFGS").x)
+
+
+def _by_likelihood(chances: ClassChances, scores: FloatArray | None) -> Frequencies:
     """Maximise the likelihood of the target rows; errors by the equations that it solves."""
     priors, codes = chances.priors, chances.codes
     (n, k), m = chances.source.shape, len(chances.target)
-    found = most_likely(chances.target, priors)
+    if scores is None:
+        found = most_likely(chances.target, priors)
+    else:
+        found = _most_likely_tilt(chances.target, priors, scores)
     safe = (m * found + _ADDED_ROWS) / (m + _ADDED_ROWS * k)
     weights = safe / priors
     at_target = posterior(chances.target, weights)
     # derivatives of the mean posterior: by the slope and the biases of a calibration, and by the
-    # frequencies, along those that add up to 1
+    # frequencies, along the ways that they may move
     by_calibration = _slopes(at_target, _logs(chances.target))
     by_frequency = by_calibration[:, 1:] / safe - np.eye(k)
-    along = np.vstack([np.eye(k - 1), -np.ones(k - 1)])
-    pull = -along @ np.linalg.inv((by_frequency @ along)[:-1])
-    off = np.eye(k)[codes] - priors
-    of_source = _of_calibration(chances) @ by_calibration.T - off / priors @ by_calibration[:, 1:].T
+    scores = np.eye(k)[:, :-1] if scores is None else scores
+    along = safe[:, None] * (scores - safe @ scores)
+    pull = -along @ np.linalg.inv(scores.T @ by_frequency @ along) @ scores.T
+    # were the weights fixed, frequencies would go along with those of the source
+    counts = np.eye(k)[codes] / priors - 1
+    along_source = safe * (counts - (counts @ safe)[:, None])
+    off = _of_calibration(chances) @ by_calibration.T - along_source
+    of_source = along_source + off @ pull.T
     of_target = at_target - at_target.mean(axis=0)
-    return Frequencies(found, of_source[:, :-1] @ pull.T / n, of_target[:, :-1] @ pull.T / m)
+    return Frequencies(found, of_source / n, of_target @ pull.T / m)
 
 
 def _logs(chances: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from weighbridge._data import FloatArray, check_count, to_numpy
+from weighbridge._data import FloatArray, check_count, refuse_missing, to_numpy
 from weighbridge.criteria import answer_of
 from weighbridge.label_shift._chances import ClassChances, as_labels, coded_classes, is_continuous
 from weighbridge.label_shift._frequencies import (
@@ -43,7 +43,8 @@ class LabelRatio(BaseEstimator):
     bins : int, default=5
         Numbers with decimals are cut into so many classes of equally many source rows, and weights
         are interpolated between their medians. This is harder than with classes: features tell
-        numbers less clearly, and what they cannot tell is noise in the weights.
+        numbers less clearly, so "em" lets only a line and a parabola into the log weights. What
+        the other methods cannot tell is noise in the weights.
     cv : int, default=5
         Number of folds, stratified by class.
     confidence : float, default=0.95
@@ -109,11 +110,13 @@ class LabelRatio(BaseEstimator):
         check_confidence(self.confidence)
         check_count("bins", self.bins, 2)
         labels, self._middles = as_labels(y), None
+        refuse_missing(labels)
         if is_quantity(labels):
             labels, self._middles = _binned(labels.astype(float), int(self.bins))
         self.classes_, codes = coded_classes(labels, _num_samples(X))
         chances = ClassChances(X, codes, X_target, self.classifier, self.cv, self.random_state)
-        self._keep(chances, estimate_frequencies(chances, self.method))
+        scores = None if self._middles is None else _bent(self._middles, chances.priors)
+        self._keep(chances, estimate_frequencies(chances, self.method, scores))
         return self
 
     def _keep(self, chances: ClassChances, found: Frequencies) -> None:
@@ -150,9 +153,10 @@ class LabelRatio(BaseEstimator):
             return np.column_stack([np.interp(numbers, self._middles, row) for row in unit])
         codes = {label: code for code, label in enumerate(self.classes_.tolist())}
         places = np.array([codes.get(label, -1) for label in labels.tolist()], dtype=int)
-        if (places < 0).any():
+        unknown = places < 0
+        if unknown.any():
             raise ValueError(
-                f"Got label {labels[places < 0].tolist()[0]!r}, which the training rows did not have "
+                f"Got label {labels[unknown].tolist()[0]!r}, which the training rows did not have "
                 f"(theirs are {self.classes_[:5].tolist()}); its frequency there is 0, and no "
                 "weight can stand for it."
             )
@@ -191,6 +195,13 @@ def _binned(labels: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
     codes = np.unique(codes, return_inverse=True)[1]
     medians = [float(np.median(labels[codes == code])) for code in range(int(codes.max()) + 1)]
     return codes, np.array(medians)
+
+
+def _bent(middles: np.ndarray, priors: FloatArray) -> FloatArray:
+    """Return a line and a parabola in the medians of bins: free weights of bins would be noise."""
+    line = middles - priors @ middles
+    line /= np.sqrt(priors @ line**2)
+    return np.column_stack([line, line**2])
 
 
 class PriorCorrected(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
