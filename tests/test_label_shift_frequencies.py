@@ -102,19 +102,30 @@ def _as_they_are(source, target, codes):
     )
 
 
-@pytest.mark.parametrize(("method", "made"), [("em", _calibrated), ("bbse", _as_they_are)])
-@pytest.mark.parametrize("k", [2, 3])
-def test_errors_by_leaving_rows_out(method, made, k):
+LINE = np.column_stack([np.linspace(-1, 1, 4), np.linspace(-1, 1, 4) ** 2])
+
+
+@pytest.mark.parametrize(
+    ("k", "made", "options"),
+    [
+        (2, _calibrated, ("em",)),
+        (3, _calibrated, ("em",)),
+        (4, _calibrated, ("em", LINE)),
+        (2, _as_they_are, ("bbse",)),
+        (3, _as_they_are, ("bbse",)),
+    ],
+)
+def test_errors_by_leaving_rows_out(k, made, options):
     # for the likelihood with probabilities that are calibrated again: the errors of both are one
-    raw = forecasts(150, 120, k, 30 + k)
-    found = estimate_frequencies(made(raw.source, raw.target, raw.codes), method)
+    raw = forecasts(75 * k, 60 * k, k, 30 + k)
+    found = estimate_frequencies(made(raw.source, raw.target, raw.codes), *options)
     one_less = {
         "source": lambda i: (np.delete(raw.source, i, 0), raw.target, np.delete(raw.codes, i)),
         "target": lambda i: (raw.source, np.delete(raw.target, i, 0), raw.codes),
     }
     for sample, influence in (("source", found.of_source), ("target", found.of_target)):
         n = len(influence)
-        left = [estimate_frequencies(made(*one_less[sample](i)), method).target for i in range(n)]
+        left = [estimate_frequencies(made(*one_less[sample](i)), *options).target for i in range(n)]
         moved = (n - 1) / n * (np.mean(left, axis=0) - left)
         ratio = np.sqrt(np.sum(influence**2, axis=0) / np.sum(moved**2, axis=0))
         np.testing.assert_allclose(ratio, 1, atol=0.12)
