@@ -192,6 +192,7 @@ class RiskProblem:
         if isinstance(estimator, WeightedEstimator) and not _has_ratio(estimator):
             # a copy with the very same inner estimator: what is shared is told by that
             options = {**estimator.get_params(deep=False), "ratio": self.ratio}
+            options |= {"shift": COVARIATE} if "shift" in options else {}  # the ratio settles it
             return type(estimator)(**options)
         return estimator
 

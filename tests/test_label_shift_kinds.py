@@ -1,0 +1,249 @@
+"""Which kind of shift it is, and what acts on it: weights, forecasts, expected errors."""
+
+import json
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.special import softmax
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from weighbridge import ImportanceWeighted, ImportanceWeightedCV, assess
+from weighbridge.label_shift import ClassFrequencies, LabelRatio, PriorCorrected, kind_of_shift
+from weighbridge.label_shift._frequencies import estimate_frequencies
+from weighbridge.label_shift._kinds import _kind
+from weighbridge.target_risk import estimate_risk
+from weighbridge.target_risk._influence import LabelInfluence
+
+FAST = LabelRatio(classifier=LogisticRegression())
+HALVES = ClassFrequencies((0, 1), (0.5, 0.5), (0.1, 0.9), (0, 0), (1, 1))
+
+
+def draw(n, shares, seed, apart=2.0):
+    """Normal classes at the corners of a simplex, with the given frequencies."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(len(shares), n, p=shares)
+    return apart * np.eye(len(shares))[codes] + rng.normal(size=(n, len(shares))), codes
+
+
+def problem(kind, seed=0, n=500):
+    """Return X, y, X_target of a clear problem of a kind."""
+    X, y = draw(n, [0.5, 0.3, 0.2], [seed, 1])
+    if kind == "label":
+        return X, y, draw(n, [0.1, 0.3, 0.6], [seed, 2])[0]
+    X_target, _ = draw(n, [0.5, 0.3, 0.2], [seed, 2])
+    return X, y, X_target + (0.7 if kind == "covariate" else 0)
+
+
+@pytest.mark.parametrize("kind", ["label", "covariate", "none"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_clear_problems_are_told_apart(kind, seed):
+    found = kind_of_shift(*problem(kind, seed))
+    assert found.kind == kind
+    if kind == "label":
+        mix = found.frequencies
+        half = np.subtract(mix.high, mix.low) / 2
+        assert (np.abs(np.subtract(mix.target, [0.1, 0.3, 0.6])) < 2 * half).all()
+        assert found.against < 0 < 3 < found.gain
+        assert str(found).startswith("The mix of classes changed (2: ")
+    assert json.loads(json.dumps(found.to_dict()))["kind"] == kind
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_a_slight_change_of_classes_that_overlap_is_unclear():
+    X, y = draw(600, [0.5, 0.5], 3, apart=1)
+    found = kind_of_shift(X, y, draw(600, [0.35, 0.65], 4, apart=1)[0])
+    assert found.kind == "unclear"
+    assert "do not tell" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("gain", "against", "rivals_gain", "kind"),
+    [
+        (9, -1, 9, "label"),
+        (9, 0.1, 9, "unclear"),
+        (9, 2, 9, "covariate"),
+        (0, 2, 1.9, "unclear"),
+        (2, -1, 0, "unclear"),
+        (0.5, -1, 0.5, "none"),
+        (-3, 2, -1, "none"),
+    ],
+)
+def test_the_rule(gain, against, rivals_gain, kind):
+    assert _kind(gain, against, rivals_gain) == kind
+
+
+def test_the_order_of_rows_and_of_classes_does_not_matter():
+    X, y, X_target = problem("label")
+    first = kind_of_shift(X, y, X_target)
+    rows = np.random.default_rng(5).permutation(len(y))
+    other = kind_of_shift(X[rows], np.array(["z", "y", "x"])[y[rows]], X_target[rows])
+    assert other.kind == first.kind == "label"
+    assert other.frequencies.classes == ("x", "y", "z")
+    assert other.frequencies.target[::-1] == pytest.approx(first.frequencies.target, abs=0.02)
+    assert other.gain == pytest.approx(first.gain, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", ["label", "covariate"])
+def test_estimators_and_verdicts_act_by_the_kind(kind):
+    X, y, X_target = problem(kind)
+    auto = ImportanceWeightedCV(LogisticRegression(), shift="auto", random_state=0)
+    auto.fit(X, y, X_target=X_target)
+    assert auto.shift_.kind == kind
+    assert hasattr(auto.ratio_, "score_labels") == (kind == "label")
+    given = clone(auto).set_params(shift=kind).fit(X, y, X_target=X_target)
+    assert given.shift_ is None
+    np.testing.assert_allclose(auto.weights_, given.weights_)
+    np.testing.assert_allclose(auto.predict_proba(X_target), given.predict_proba(X_target))
+    verdict = assess(LogisticRegression(), X, y, X_target, random_state=0)
+    assert verdict.sentence.startswith("The mix of classes changed") == (kind == "label")
+    if kind == "label":
+        assert len(np.unique(auto.log_ratio_.round(9))) == 3
+
+
+def test_a_tuned_model_with_a_kind_of_its_own_can_be_assessed():
+    X, y, X_target = problem("label", n=300)
+    own = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
+    verdict = assess(own, X, y, X_target, shift="label", random_state=0)
+    assert verdict.sentence.startswith("The mix of classes changed")
+
+
+def test_weights_of_classes_reach_the_fit_rows_without_weight_do_not():
+    X, y, X_target = problem("label", n=300)
+    names = np.array(["low", "mid", "top"])[y]
+    own = np.where(np.arange(300) < 100, 0.0, 2.0)
+    model = ImportanceWeighted(LogisticRegression(), FAST)
+    model.fit(X, names, own, X_target=X_target)
+    ratio = clone(FAST).fit(X, names, X_target)
+    weights = np.exp(ratio.score_labels(names))
+    np.testing.assert_allclose(weights, np.array(ratio.frequencies_.weights)[y])
+    by_hand = LogisticRegression().fit(
+        X[100:], names[100:], (2 * weights / np.average(weights, weights=own))[100:]
+    )
+    np.testing.assert_allclose(model.estimator_.coef_, by_hand.coef_, atol=1e-3)
+    tuned = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
+    tuned.fit(X, names, own, X_target=X_target)
+    few = assess(LogisticRegression(), X, names, X_target, sample_weight=own, shift="label")
+    assert few.sentence.startswith("The mix of classes changed")
+    assert tuned.best_weighting_.lam == 1
+
+
+def test_a_ratio_in_the_label_is_copied_pickled_and_reads_any_table():
+    X, y, X_target = problem("label", n=300)
+    ratio = clone(LabelRatio("bbse", classifier=GaussianNB(), cv=3)).fit(X, y, X_target)
+    assert ratio.get_params()["cv"] == 3
+    copy = pickle.loads(pickle.dumps(ratio))
+    np.testing.assert_array_equal(copy.score_samples(X_target), ratio.score_samples(X_target))
+    np.testing.assert_array_equal(copy.score_labels(y), ratio.score_labels(y))
+    assert not hasattr(clone(copy), "frequencies_")
+    assert clone(FrozenEstimator(ratio)).frequencies_ == ratio.frequencies_
+    # the ratio of features is the mean weight of a row's classes
+    assert np.exp(ratio.score_samples(X)).mean() == pytest.approx(1, abs=0.05)
+    frames = [pd.DataFrame(part, columns=list("abc")) for part in (X, X_target)]
+    text = [frame.assign(a=np.where(frame.a > 1, "high", "low")) for frame in frames]
+    by_text = LabelRatio().fit(text[0], y, text[1])
+    assert by_text.score_samples(text[1][["c", "b", "a"]]) == pytest.approx(
+        by_text.score_samples(text[1])
+    )
+    matrix = LabelRatio().fit(sp.csr_matrix(X), y, sp.csr_matrix(X_target))
+    assert matrix.frequencies_.target == pytest.approx([0.1, 0.3, 0.6], abs=0.12)
+
+
+def test_numbers_are_weighted_to_a_known_mean():
+    rng = np.random.default_rng(6)
+    y, y_target = rng.normal(0, 1, 2000), rng.normal(0.5, 1, 2000)
+    X, X_target = (part[:, None] + rng.normal(size=(2000, 1)) for part in (y, y_target))
+    fast = LabelRatio(bins=10, classifier=LogisticRegression())
+    model = ImportanceWeighted(LinearRegression(), fast).fit(X, y, X_target=X_target)
+    assert np.average(y, weights=model.weights_) == pytest.approx(0.5, abs=0.1)
+    # free weights of bins that the features hardly tell apart would be worse than none
+    truth = np.exp(0.5 * y - 0.125)
+    assert np.mean((model.weights_ - truth) ** 2) < 0.5 * np.mean((1 - truth) ** 2)
+    middles = np.array(model.ratio_.frequencies_.classes)
+    log_weights = model.ratio_.score_labels(middles)
+    np.testing.assert_allclose(
+        np.polyval(np.polyfit(middles, log_weights, 2), middles), log_weights
+    )
+
+
+def test_prior_correction_is_the_rule_of_bayes():
+    model = LogisticRegression().fit([[0.0], [2.0]], [0, 1])
+    model.coef_[:], model.intercept_[:] = 2, -2  # N(0, 1) and N(2, 1), half and half
+    x = np.linspace(-3, 5, 30)
+    density = np.column_stack([norm.pdf(x), norm.pdf(x, 2)]) * [0.1, 0.9]
+    found = PriorCorrected(model, HALVES).fit(None, None)
+    chances = found.predict_proba(x[:, None])
+    np.testing.assert_allclose(chances, density / density.sum(axis=1, keepdims=True))
+    np.testing.assert_array_equal(found.predict(x[:, None]), density.argmax(axis=1))
+    y = np.arange(1000) % 2
+    X = np.random.default_rng(7).normal(2 * y)[:, None]
+    estimated = PriorCorrected(FrozenEstimator(model)).fit(X, y, X[y == 1])
+    assert estimated.frequencies_.target[1] == pytest.approx(1, abs=0.02)
+    with pytest.raises(TypeError, match="has no predict_proba to rescale"):
+        PriorCorrected(LinearSVC().fit(X, y), HALVES).fit(X, y)
+    with pytest.raises(ValueError, match="Got neither frequencies nor X_target"):
+        PriorCorrected(model).fit(X, y)
+    with pytest.raises(ValueError, match="for a classifier of"):
+        PriorCorrected(LogisticRegression().fit(X, y + 1), HALVES).fit(X, y)
+
+
+@pytest.mark.parametrize("kept", [None, np.arange(0, 90, 2)])
+def test_errors_of_weights_of_classes_by_leaving_rows_out(kept):
+    rng = np.random.default_rng(8)
+    codes, codes_target = rng.integers(0, 3, 90), rng.choice(3, 80, p=[0.2, 0.3, 0.5])
+    source, target = (
+        softmax(2 * np.eye(3)[each] + rng.normal(size=(each.size, 3)), axis=1)
+        for each in (codes, codes_target)
+    )
+
+    def fitted(source, target, codes):
+        made = SimpleNamespace(source=source, target=target, codes=codes)
+        made.priors = np.bincount(codes) / codes.size
+        found = estimate_frequencies(made, "bbse")
+        weights = found.target / made.priors
+        return SimpleNamespace(
+            _found=found, _weights=weights, _chances=made, _parts=lambda y: np.eye(3)[y]
+        )
+
+    whole = fitted(source, target, codes)
+    y = codes if kept is None else codes[kept]
+    influence = LabelInfluence(whole, y, kept)
+    contributions = rng.normal(size=y.size)
+    of_source, of_target = influence.of(contributions)
+
+    def total(ratio):
+        return contributions @ np.log(ratio._weights)[y]
+
+    left = np.array(
+        [total(fitted(np.delete(source, i, 0), target, np.delete(codes, i))) for i in range(90)]
+    )
+    moved = (89 / 90 * (total(whole) - left))[slice(None) if kept is None else kept]
+    assert np.corrcoef(moved, of_source)[0, 1] > 0.999
+    np.testing.assert_allclose(of_source, moved, atol=0.1 * np.abs(moved).max())
+    left = np.array([total(fitted(source, np.delete(target, i, 0), codes)) for i in range(80)])
+    moved = 79 / 80 * (total(whole) - left)
+    np.testing.assert_allclose(of_target, moved, atol=0.1 * np.abs(moved).max())
+    everything = influence.moved(np.ones((y.size, 1)), np.ones((80, 1)))
+    np.testing.assert_allclose(
+        contributions @ everything, of_source.sum() + of_target.sum(), atol=1e-9
+    )
+
+
+def test_the_expected_error_under_label_shift_covers_the_truth():
+    held = 0
+    for seed in range(15):
+        X, y = draw(500, [0.8, 0.2], [9, seed], apart=1.2)
+        X_target, _ = draw(500, [0.2, 0.8], [10, seed], apart=1.2)
+        X_new, y_new = draw(20_000, [0.2, 0.8], [11, seed], apart=1.2)
+        found = estimate_risk(LogisticRegression(), X, y, X_target, ratio=FAST, random_state=0)
+        truth = np.mean(LogisticRegression().fit(X, y).predict(X_new) != y_new)
+        held += found.estimate.low <= truth <= found.estimate.high
+    assert held >= 12  # of 15 at 95 %: fewer in 5 of 10,000 tries
