@@ -197,9 +197,9 @@ def _relation(world, number, rng):
             other._centres = world._centres + size * move / length
     elif world.name == "logistic":
         about = "other slopes"
-        other._slopes = world._slopes + rng.normal(0, 1, world._slopes.shape) * np.abs(
-            world._slopes
-        ).mean()
+        other._slopes = (
+            world._slopes + rng.normal(0, 1, world._slopes.shape) * np.abs(world._slopes).mean()
+        )
     else:
         about = "other leaves"
         other._leaves = world._leaves[rng.permutation(16)]

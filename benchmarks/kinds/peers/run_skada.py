@@ -139,9 +139,7 @@ def main():
             started = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = {
-                    name: judge(folder / f"{shift}--{seed}.npz", name) for name in REWEIGHTERS
-                }
+                found = {name: judge(folder / f"{shift}--{seed}.npz", name) for name in REWEIGHTERS}
             path.write_text(json.dumps({"accuracy": found, "skada": version("skada")}))
             print(path.stem, f"{time.process_time() - started:.0f} s", flush=True)
 
