@@ -176,9 +176,10 @@ def _label(world, number, rng):
             after, name = before.copy(), "one class"
             after[rng.integers(world.n_classes)] = rng.uniform(0.01, 0.8)
         after = after / after.sum()
-        if LEAST_LABEL < np.abs(after - before).sum() / 2 and after.max() < 0.97:
-            ratio = after / np.maximum(before, 1e-3)
-            return _kept(world, lambda _X, y: ratio[y] / ratio.max(), name)
+        if np.abs(after - before).sum() / 2 > LEAST_LABEL and after.max() < 0.97:
+            break
+    ratio = after / np.maximum(before, 1e-3)
+    return _kept(world, lambda _X, y: ratio[y] / ratio.max(), name)
 
 
 def _relation(world, number, rng):

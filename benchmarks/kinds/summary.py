@@ -138,7 +138,7 @@ def told(rows, _rivals):
 
 def _acted_wrongly(row):
     is_sure = row["kind"] not in (UNSURE, "none")
-    return is_sure and row["acted"] != row["truth"]
+    return is_sure and judged(row["truth"], row["acted"]) == "wrong kind"
 
 
 def natural(rows, _rivals):

@@ -2,9 +2,9 @@
 
     ENVIRONMENT/bin/python benchmarks/kinds/peers/run_quapy.py OUT
 
-Runs in an environment of its own (quapy, abstention). EMQ with bias-corrected temperature scaling on
-cross-fitted probabilities and an estimated training prevalence (`EMQ.EMQ_BCTS`), the configuration
-that QuaPy recommends; base classifier: logistic regression on standardised columns, as for ours.
+Runs in an environment of its own (quapy, abstention). EMQ with bias-corrected temperature scaling
+on cross-fitted probabilities and an estimated training prevalence (`EMQ.EMQ_BCTS`), which its
+authors found best; base classifier: logistic regression on standardised columns, as for ours.
 Writes OUT/quapy/NAME.json: for every draw its estimates, in the order of the classes.
 """
 
