@@ -14,7 +14,7 @@ from weighbridge.diagnostics._attribution import (
     attribute_shift,
     attributed,
 )
-from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows
+from weighbridge.ratios._domain import CrossFittedDomain, DomainRows
 
 
 def test_a_shift_in_one_of_five_independent_columns_is_all_in_that_column():

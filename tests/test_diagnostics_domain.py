@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import ndtr
 
-from weighbridge.diagnostics._domain import (
+from weighbridge.ratios._domain import (
     CrossFittedDomain,
     DomainRows,
     binned,

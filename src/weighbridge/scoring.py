@@ -103,7 +103,7 @@ class ImportanceWeightedScorer:
         X, y = unmasked(X), unmasked(y, "y")
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         log_ratio = mean_one_log_ratio(
-            source_log_ratio(self.ratio, X, sample_weight), sample_weight
+            source_log_ratio(self.ratio, X, sample_weight, y), sample_weight
         )
         weights = mean_one(source_log_weight(weighting, log_ratio, sample_weight), sample_weight)
         scorer = check_scoring(estimator, self.scoring)

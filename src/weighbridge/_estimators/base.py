@@ -220,7 +220,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
                 params = {**params, name: default()}
         return super().set_params(**params)
 
-    def _fitted_ratio(self, X: Any, X_target: Any) -> Any:
+    def _fitted_ratio(self, X: Any, X_target: Any, y: Any = None) -> Any:
         ratio = None if self.ratio is None else clone(check_ratio(self.ratio))
         ready = ratio is not None and is_fitted(ratio)
         if ready and X_target is not None:
@@ -243,7 +243,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
                 "with a ratio that needs none: ratio=sklearn.frozen.FrozenEstimator(fit_ratio(X, "
                 "X_target)) or weighbridge.ratios.KnownRatio(...)."
             )
-        return fit_ratio(X, X_target, ratio)
+        return fit_ratio(X, X_target, ratio, y=y)
 
     def _copy_features(self) -> None:
         """Take over what the inner estimator knows about its columns."""

@@ -148,8 +148,8 @@ class ImportanceWeighted(WeightedEstimator):
         weighting = weighting_or_default(self.weighting)
         rows = as_rows(X) if is_blocks(X) else X
         sample_weight = check_sample_weight(in_memory(sample_weight), _num_samples(rows))
-        ratio = self._fitted_ratio(rows, X_target)
-        log_ratio = source_log_ratio(ratio, rows, sample_weight)
+        ratio = self._fitted_ratio(rows, X_target, y)
+        log_ratio = source_log_ratio(ratio, rows, sample_weight, y)
         log_scale = log_mean(log_ratio, sample_weight)
         if self.normalize:
             log_ratio = mean_one_log_ratio(log_ratio, sample_weight)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
@@ -45,6 +45,7 @@ from weighbridge.criteria import (
     has_closed_form,
 )
 from weighbridge.exceptions import SearchWarning
+from weighbridge.label_shift import AUTO, LABEL, ShiftKind, check_shift, fit_by_kind
 from weighbridge.ratios import (
     mean_one_log_ratio,
     share_outside,
@@ -128,6 +129,10 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     on_interrupt : {"raise", "best"}, default="raise"
         What Ctrl-C does to a search. "raise": KeyboardInterrupt; a journal keeps what is finished.
         "best": a warning, and the answer is formed from the candidates evaluated so far.
+    shift : {"covariate", "label", "auto"}, default="covariate"
+        What changed: the features, by a ratio in them; the mix of classes, by weights of classes
+        (`weighbridge.label_shift.LabelRatio`); or whichever held-out rows tell, for classifiers
+        without a `ratio` of their own (`weighbridge.label_shift.kind_of_shift`).
 
     Attributes
     ----------
@@ -148,6 +153,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         How far the source rows cover the target, as `weighbridge.diagnostics.judge_overlap` judges
         it for the inner estimator; the same word as of `weighbridge.diagnose` and
         `weighbridge.assess`. See the notes for a ratio that came fitted.
+    shift_ : ShiftKind or None
+        The kind of shift that ``shift="auto"`` found.
     ratio_ : density ratio
         The fitted ratio.
     log_ratio_ : ndarray of shape (n_samples,)
@@ -216,7 +223,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     25
     """
 
-    on_interrupt = "raise"  # in models saved before it was a parameter
+    on_interrupt, shift = "raise", "covariate"  # in models saved before they were parameters
     _single_output = True
 
     def __init__(
@@ -234,6 +241,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         random_state: Any = None,
         verbose: int | None = None,
         on_interrupt: str = "raise",
+        shift: str = "covariate",
     ):
         self.estimator = estimator
         self.ratio = ratio
@@ -247,6 +255,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.on_interrupt = on_interrupt
+        self.shift = shift
 
     @with_callbacks
     @np.errstate(under="ignore")
@@ -284,8 +293,10 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         estimator = seeded(clone(self.estimator), estimator_seed)
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
-        ratio = self._fitted_ratio(X, X_target)
-        log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, sample_weight), sample_weight)
+        ratio, kind = self._ratio_by_kind(X, X_target, y)
+        raw = source_log_ratio(ratio, X, sample_weight, y)
+        log_ratio = mean_one_log_ratio(raw, sample_weight)
+        by_label = hasattr(ratio, "score_labels")
         outside = _known_outside(X, X_target, sample_weight)
         choice = _choice(ratio, log_ratio, sample_weight, outside)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
@@ -299,11 +310,13 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             none = canonical((0.0, 1.0), bounds)
             result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
         else:
-            result = self._searched(objective, bounds)
+            result = self._searched(objective, bounds, by_label)
         guarded = choice is not Choice.FREE and self.answer != "argmin"
         n_parameters = count_parameters(unweighted, _n_columns(X))
         usable = _with_rows(result, log_ratio, sample_weight, n_parameters) if guarded else result
-        answer = form_answer(self.answer, objective, usable, guarded=guarded)
+        # weights of classes are right or wrong as a whole: a part of them is neither
+        form = "guard" if self.answer == "stack" and by_label else self.answer
+        answer = form_answer(form, objective, usable, guarded=guarded)
         weightings = [Geodesic(*usable.evaluations[index].point) for index in answer.indices]
         weights = [_weights(each, log_ratio, sample_weight) for each in weightings]
         delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
@@ -313,6 +326,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         overlap = _overlap(ratio, outside, log_ratio, sample_weight, n_parameters)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
+        self.shift_ = kind
         self.estimator_, self.search_result_ = model, result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
         self.reason_ = answer.reason
@@ -323,6 +337,19 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self._copy_features()
         warn_of_choice(overlap, choice, self.answer, weighted=any(weighted))
         return self
+
+    def _ratio_by_kind(self, X: Any, X_target: Any, y: np.ndarray) -> tuple[Any, ShiftKind | None]:
+        """Return the ratio for the kind of shift asked for or found, and what was found."""
+        check_shift(self.shift)
+        free = self.ratio is None and X_target is not None and not is_blocks(X)
+        if self.shift == LABEL and not free:
+            raise ValueError(
+                "Got shift='label', which needs X_target, rows in memory, and no other ratio; for "
+                "another ratio in the label pass ratio=LabelRatio(...) and leave shift out."
+            )
+        if free and (self.shift == LABEL or (self.shift == AUTO and is_classifier(self.estimator))):
+            return fit_by_kind(self.shift, X, y, X_target)
+        return self._fitted_ratio(X, X_target, y), None
 
     def _objective(
         self, estimator: Any, X: Any, y: Any, log_ratio: Any, sample_weight: Any, seed: int
@@ -344,10 +371,14 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
                     return objective
         return CrossValidation().objective(estimator, X, y, log_ratio, sample_weight, **options)
 
-    def _searched(self, objective: CandidateObjective, bounds: Bounds) -> SearchResult:
+    def _searched(
+        self, objective: CandidateObjective, bounds: Bounds, by_label: bool
+    ) -> SearchResult:
         """Search, show progress, keep the journal, and say which candidates failed."""
         search = self.search
-        if search is None:
+        if search is None and by_label:
+            search = Handful(2)
+        elif search is None:
             search = _SURFACE if objective.solved_together else Handful()
         progress = SearchProgress(self.verbose, self)
         journal = None if self.journal is None else Journal(self.journal)

@@ -5,16 +5,9 @@ from weighbridge.diagnostics._attribution import FeatureAttribution, attribute_s
 from weighbridge.diagnostics._balance import BalanceRow, BalanceTable, balance_table, balance_text
 from weighbridge.diagnostics._calibration import Calibration, calibration
 from weighbridge.diagnostics._diagnosis import Diagnosis, diagnose, weighting_name
-from weighbridge.diagnostics._domain import (
-    CrossFittedDomain,
-    DomainRows,
-    check_confidence,
-    domain_auc,
-)
 from weighbridge.diagnostics._feature_shift import FeatureShift, feature_shift
 from weighbridge.diagnostics._features import Feature, read_features
 from weighbridge.diagnostics._findings import DIFFERENT, MOSTLY_SHARED, TELLS_APART
-from weighbridge.diagnostics._label_shift import LabelShift, label_shift
 from weighbridge.diagnostics._samples import in_a_sentence, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
 from weighbridge.diagnostics._two_sample import TwoSampleTest, two_sample_test
@@ -27,7 +20,15 @@ from weighbridge.diagnostics._weights import (
     perplexity,
     summarize_weights,
 )
-from weighbridge.ratios import Support, outside_support
+from weighbridge.label_shift import LabelShift, label_shift
+from weighbridge.ratios import (
+    CrossFittedDomain,
+    DomainRows,
+    Support,
+    check_confidence,
+    domain_auc,
+    outside_support,
+)
 
 # Public names; the others serve the packages above.
 __all__ = [

@@ -11,18 +11,18 @@ import numpy as np
 from weighbridge._data import check_count, distinct_values
 from weighbridge._findings import Record
 from weighbridge.blocks import one_thread
-from weighbridge.diagnostics._domain import (
+from weighbridge.diagnostics._features import table_columns
+from weighbridge.ratios import (
     CrossFittedDomain,
     DomainModel,
     DomainRows,
     FoldAuc,
+    TableEncoder,
     binned,
     fold_auc,
     mean_log_odds,
     standard_error,
 )
-from weighbridge.diagnostics._features import table_columns
-from weighbridge.ratios import TableEncoder
 
 Array = np.ndarray[Any, Any]
 

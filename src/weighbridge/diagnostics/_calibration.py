@@ -11,9 +11,9 @@ from scipy.special import ndtri
 
 from weighbridge._findings import Estimate, Record
 from weighbridge.blocks import is_blocks
-from weighbridge.diagnostics._domain import check_confidence
 from weighbridge.diagnostics._samples import sum_of_stretches
 from weighbridge.diagnostics._sums import Moments
+from weighbridge.ratios import check_confidence
 
 # A mean ratio as near to 1 as this was made so.
 _BY_CONSTRUCTION = 1e-9

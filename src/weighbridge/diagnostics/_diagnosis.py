@@ -18,18 +18,20 @@ from weighbridge.blocks import one_thread
 from weighbridge.diagnostics._attribution import attributed
 from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._calibration import calibration
-from weighbridge.diagnostics._domain import CrossFittedDomain, DomainRows, check_confidence
 from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
 from weighbridge.diagnostics._findings import find_all, table_findings
-from weighbridge.diagnostics._label_shift import LabelShift, label_shift
-from weighbridge.diagnostics._samples import RARE_CLASS, Samples, coded_classes, read_samples
+from weighbridge.diagnostics._samples import RARE_CLASS, Samples, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
 from weighbridge.exceptions import OverlapWarning
+from weighbridge.label_shift import LabelShift, coded_classes, label_shift
 from weighbridge.ratios import (
     AutoRatio,
+    CrossFittedDomain,
+    DomainRows,
+    check_confidence,
     check_ratio,
     fit_ratio,
     is_fitted,

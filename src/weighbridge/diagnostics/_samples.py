@@ -20,60 +20,11 @@ from weighbridge._data import (
     to_numpy,
 )
 from weighbridge.blocks import Block, Rows, as_rows
+from weighbridge.label_shift import as_labels, is_quantity
 from weighbridge.ratios import stacked_table, target_like_source
 
-# Whole numbers with more different values than this count something, and are not classes.
-MOST_WHOLE = 50
 # Rows that a class should have for its frequency to mean anything.
 RARE_CLASS = 20
-
-
-def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes and the number of each row's; refuse anything else."""
-    y = _as_array(y)
-    if y.shape != (n_source,):
-        raise ValueError(f"Got y of shape {y.shape}, but expected ({n_source},), one for each row.")
-    refuse_missing(y)
-    if _is_continuous(y):
-        raise ValueError(
-            "Got y with continuous values, but label shift is checked for classes only; leave the "
-            "check out for regression, or pass classes."
-        )
-    kinds = {"number" if isinstance(v, int | float) else type(v).__name__ for v in y.tolist()}
-    if len(kinds) > 1:
-        raise ValueError(
-            f"Got y with labels of several types ({', '.join(sorted(kinds))}); convert all of them "
-            "to text."
-        )
-    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if labels.size < 2:
-        raise ValueError(
-            f"Got y with one class only ({y.tolist()[0]!r}); a check needs two or more."
-        )
-    if counts.min() < 2:
-        rare = labels.tolist()[int(np.argmin(counts))]
-        raise ValueError(
-            f"Got y with class {rare!r} in 1 row only; each class needs 2 rows or more, to be held "
-            "out once. Merge rare classes, or leave them out."
-        )
-    if 4 * labels.size > y.size:
-        raise ValueError(
-            f"Got y with {labels.size} classes in {y.size} rows; there should be 4 rows or more "
-            "for a class. Merge rare classes."
-        )
-    return labels, codes
-
-
-def _as_array(y: Any) -> np.ndarray:
-    """Return labels as an array; a list of numbers and text is not turned into text."""
-    array = to_numpy(y)
-    if array.dtype.kind in "US" and not hasattr(y, "dtype"):
-        array = np.asarray(y, dtype=object)
-    return array.ravel() if array.ndim == 2 and array.shape[1] == 1 else array
-
-
-def _is_continuous(y: np.ndarray) -> bool:
-    return y.dtype.kind == "f" and bool(np.any(y != np.rint(y)))
 
 
 @dataclass(frozen=True)
@@ -90,8 +41,7 @@ class Samples:
     @property
     def has_quantities(self) -> bool:
         """True for labels that are numbers with decimals, or counts of many values."""
-        y = _as_array(self.y)
-        return _is_continuous(y) or (y.dtype.kind in "iuf" and np.unique(y).size > MOST_WHOLE)
+        return is_quantity(as_labels(self.y))
 
 
 def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None) -> Samples:

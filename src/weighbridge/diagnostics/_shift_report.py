@@ -23,10 +23,10 @@ from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._balance import BalanceTable
 from weighbridge.diagnostics._calibration import Calibration
 from weighbridge.diagnostics._feature_shift import FeatureShift
-from weighbridge.diagnostics._label_shift import LabelShift
 from weighbridge.diagnostics._samples import in_a_sentence
 from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
+from weighbridge.label_shift import LabelShift
 from weighbridge.ratios import Support
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number

@@ -4,9 +4,21 @@ Every ratio has ``score_samples(X)``, the log ratio ``log p_target(x) - log p_so
 """
 
 from weighbridge.ratios._base import DensityRatioMixin
-from weighbridge.ratios._candidates import CandidateTable
+from weighbridge.ratios._candidates import MAX_TREE_COLUMNS, CandidateTable, small_trees
 from weighbridge.ratios._classifier import ClassifierRatio
 from weighbridge.ratios._cross_fit import deal
+from weighbridge.ratios._domain import (
+    CrossFittedDomain,
+    DomainModel,
+    DomainRows,
+    FoldAuc,
+    binned,
+    check_confidence,
+    domain_auc,
+    fold_auc,
+    mean_log_odds,
+    standard_error,
+)
 from weighbridge.ratios._encoder import TableEncoder, numbers_meant
 from weighbridge.ratios._fit_ratio import (
     AutoRatio,

@@ -33,6 +33,27 @@ MIN_KERNEL_ROWS = 10
 ROWS_PER_COEFFICIENT = 20
 
 
+def small_trees(
+    categorical: np.ndarray,
+    seed: int,
+    *,
+    learning_rate: float,
+    max_iter: int,
+    patience: int,
+) -> HistGradientBoostingClassifier:
+    """Return boosted trees of 8 leaves that stop early: there is often little to tell."""
+    return HistGradientBoostingClassifier(
+        learning_rate=learning_rate,
+        max_iter=max_iter,
+        max_leaf_nodes=8,
+        l2_regularization=1.0,
+        early_stopping=True,
+        n_iter_no_change=patience,
+        categorical_features=categorical if categorical.any() else None,
+        random_state=seed,
+    )
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A way to estimate the ratio, and what it sees of the table; no family is the constant 1."""
@@ -95,16 +116,8 @@ def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
         )
 
     def boosting() -> Candidate:
-        # small trees that stop early: a ratio is smoother than most things trees learn
-        trees = HistGradientBoostingClassifier(
-            learning_rate=0.1,
-            max_iter=500,
-            max_leaf_nodes=8,
-            l2_regularization=1.0,
-            early_stopping=True,
-            categorical_features=encoder.categorical if any(encoder.is_text) else None,
-            random_state=seed,
-        )
+        # a ratio is smoother than most things trees learn
+        trees = small_trees(encoder.categorical, seed, learning_rate=0.1, max_iter=500, patience=10)
         return Candidate(
             "boosting",
             Single(trees),

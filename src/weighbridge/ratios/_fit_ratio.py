@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._data import RowScores, check_count, shuffled, take_rows
+from weighbridge._data import RowScores, check_count, shuffled, take_rows, to_numpy
 from weighbridge._findings import outside_share
 from weighbridge.blocks import ArrayRows, as_numbers, as_rows, is_blocks, one_thread
 from weighbridge.ratios._base import EstimatedRatio
@@ -200,16 +200,23 @@ class AutoRatio(EstimatedRatio):
         """Keep what scores rows from now on."""
         candidate = result.candidate
         self.view_, self.line_, self.fold_models_ = candidate.view, result.line, result.models
-        self.held_out_ = None
+        self.held_out_ = self._tested = None
         self.fitted_log_prior_odds_ = log_prior_odds(codes)
         if candidate.family is None:
             return
+        rows.remember(result.log_ratio)
+        self._tested = rows
         if candidate.refit:
             fitted = candidate.family.fit_all(candidate.view(X), codes)[result.member]
             self.fold_models_ = [FoldModel(fitted, codes, codes)]
-            return
-        rows.remember(result.log_ratio)
-        self.held_out_ = rows
+        else:
+            self.held_out_ = rows
+
+    def _held_out_scores(self, X: Any) -> np.ndarray:
+        """Return the log ratio at rows of the fit, by models that have not seen them."""
+        tested = copy(self)
+        tested.held_out_ = self._tested
+        return to_numpy(tested.score_samples(X))
 
     def _score_block(self, X: Any) -> np.ndarray:
         if not self.fold_models_:  # the constant
@@ -374,7 +381,7 @@ def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
 HEAD = 1000
 
 
-def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
+def fit_ratio(X: Any, X_target: Any, ratio: Any = None, *, y: Any = None) -> Any:
     """Fit a density ratio to a source and a target sample.
 
     Parameters
@@ -386,6 +393,8 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
         Target rows. Columns of data frames are matched by name, whatever their order.
     ratio : density ratio or pipeline that ends in one, optional
         Not yet fitted; it is cloned. Default: `AutoRatio()`.
+    y : array-like of shape (n_source,), optional
+        Labels of the source rows, for a ratio in the label (`weighbridge.label_shift.LabelRatio`).
 
     Returns
     -------
@@ -415,10 +424,27 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None) -> Any:
             f"Got ratio={type(ratio).__name__}, which is fitted already; use its score_samples "
             "directly, or pass a ratio that is not fitted."
         )
+    if hasattr(ratio, "score_labels"):
+        return _fit_to_labels(X, y, X_target, ratio)
     if is_blocks(X) or is_blocks(X_target):
         return _fit_to_blocks(X, X_target, ratio)
     stacked, domain = stack_samples(X, X_target)
     return ratio.fit(stacked, domain)
+
+
+def _fit_to_labels(X: Any, y: Any, X_target: Any, ratio: Any) -> Any:
+    """Fit a ratio in the label, which needs labels, and rows in memory."""
+    if y is None:
+        raise ValueError(
+            f"Got a {type(ratio).__name__} and no labels; a ratio in the label needs those of the "
+            "source rows: y=..."
+        )
+    if is_blocks(X) or is_blocks(X_target):
+        raise TypeError(
+            f"Got rows in blocks for a {type(ratio).__name__}, which needs them in memory; fit it "
+            "to samples: X.sample(n)."
+        )
+    return ratio.fit(X, y, X_target)
 
 
 def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:

@@ -12,8 +12,17 @@ from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.weighting import Geodesic, log_mean
 
 
-def source_log_ratio(ratio: Any, X: Any, sample_weight: np.ndarray | None) -> np.ndarray:
+def source_log_ratio(
+    ratio: Any, X: Any, sample_weight: np.ndarray | None, y: Any = None
+) -> np.ndarray:
     """Return the log ratio at the rows of `X`; rows whose sample_weight is 0 may have any value."""
+    if hasattr(ratio, "score_labels"):
+        if y is None:
+            raise ValueError(
+                f"Got a {type(ratio).__name__}, a ratio in the label, where no labels are at hand; "
+                "use a ratio in the features here."
+            )
+        return np.asarray(ratio.score_labels(y))
     # one that was not made for blocks scores them one by one
     alone = is_blocks(X) and not hasattr(ratio, "_fit_blocks")
     scores = as_rows(X).vector(ratio.score_samples) if alone else ratio.score_samples(X)

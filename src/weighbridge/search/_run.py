@@ -282,7 +282,10 @@ class GridSearch(Search):
 
 
 class Handful(Search):
-    """No weights, the full ratio, and halfway between them on the curve of the largest alpha."""
+    """No weights, the full ratio, and what lies between them on the curve of the largest alpha."""
+
+    def __init__(self, n_points: int = 3) -> None:
+        self.n_points = n_points
 
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
         points = self.points(bounds)
@@ -290,7 +293,7 @@ class Handful(Search):
 
     def points(self, bounds: Bounds = Bounds()) -> list[Point]:  # noqa: B008
         """Return the points; by default those of ERM, IWERM and RIWERM(0.5)."""
-        lams = spaced(bounds.lam, 3)
+        lams = spaced(bounds.lam, self.n_points)
         ordered = [lams[0], lams[-1], *lams[1:-1]]
         return list(dict.fromkeys(canonical((lam, bounds.alpha[1]), bounds) for lam in ordered))
 

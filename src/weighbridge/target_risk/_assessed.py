@@ -168,7 +168,7 @@ def _of_rows(
     for losses in (part.held_out, part.expected, part.expected_target):
         _check_losses(losses, measure)
     named = {
-        CALIBRATED: calibrated(part, *problem.log_ratios, ratio),
+        CALIBRATED: calibrated(part, *problem.log_ratios, ratio, problem.bridge),
         DOUBLY_ROBUST: doubly_robust(part, problem.shares, ratio),
         WEIGHTED: weighted_mean(part.held_out, problem.shares, plain=True),
     }

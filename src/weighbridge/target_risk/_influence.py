@@ -12,8 +12,7 @@ from scipy.special import expit, stdtrit
 
 from weighbridge._data import FloatArray, take_rows
 from weighbridge._findings import Estimate, pareto_k
-from weighbridge.geodesic import log_weight
-from weighbridge.weighting import RIWERM
+from weighbridge.weighting import RIWERM, Geodesic
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._labels import Features
@@ -163,6 +162,26 @@ class RatioInfluence:
         return self.features.times(self.X, moved)
 
 
+class LabelInfluence:
+    """How the weights of classes move with the rows that their frequencies were estimated from."""
+
+    def __init__(self, ratio: Any, y: Any, kept: np.ndarray | None):
+        found, self.parts = ratio._found, ratio._parts(y)
+        # of the logarithm of each class's weight
+        scale = ratio._weights * ratio._chances.priors
+        self.of_source = found.of_source[slice(None) if kept is None else kept] / scale
+        self.of_target = found.of_target / scale
+
+    def of(self, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what the ratio's own error adds to a weighted mean, row by row of both samples."""
+        by_class = self.parts.T @ contributions
+        return self.of_source @ by_class, self.of_target @ by_class
+
+    def moved(self, source: FloatArray, target: FloatArray) -> FloatArray:
+        """Return by how much the log ratio at the source rows moves if rows count so much more."""
+        return self.parts @ (self.of_source.T @ source + self.of_target.T @ target)
+
+
 class Losses(NamedTuple):
     """Losses of one procedure: held out, expected there, and expected at the target."""
 
@@ -176,7 +195,9 @@ class Losses(NamedTuple):
     forecasts: tuple[tuple[FloatArray, FloatArray], ...] = ()
 
 
-def doubly_robust(part: Losses, shares: FloatArray, ratio: RatioInfluence | None) -> Influence:
+def doubly_robust(
+    part: Losses, shares: FloatArray, ratio: RatioInfluence | LabelInfluence | None
+) -> Influence:
     """Estimate the mean loss on the target: modelled losses, corrected by weighted residuals."""
     residuals = part.held_out - part.expected
     correction, centre = shares @ residuals, part.expected_target.mean()
@@ -208,30 +229,27 @@ def calibrated(
     part: Losses,
     log_ratio: FloatArray,
     log_ratio_target: FloatArray,
-    ratio: RatioInfluence | None,
+    ratio: RatioInfluence | LabelInfluence | None,
+    bridge: Geodesic = BRIDGED,
 ) -> Influence:
     """Estimate the mean loss on the target from forecasts of it, calibrated on weighted rows."""
-    weights = np.exp(_bridged(log_ratio))
+    weights = np.exp(bridge(log_ratio))
     shares = np.asarray(weights / weights.sum())
     expected, residuals, pull = _calibration(part.held_out, shares, part.forecasts)
     value, source = float(expected.mean()), shares * residuals * pull
     target = (expected - value) / expected.size
     if ratio is not None:
         # of the log ratio's error the log weight has this part: d log w / d log r
-        passed = 1 - (1 - BRIDGED.lam) * weights
+        passed = 1 - (1 - bridge.lam) * weights
         moved_source, moved_target = ratio.of(source * passed)
         source, target = source + moved_source, target + moved_target
     large = np.maximum(log_ratio_target, 0)
-    left_out = 1 - np.exp(_bridged(large) - large).mean()
+    left_out = 1 - np.exp(bridge(large) - large).mean()
     robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
     apart = np.clip(value - robust, -_APART * abs(value), _APART * abs(value))
     unseen = np.array([_MISJUDGED * left_out * value, apart])
     value += part.of_final - float(part.of_folds.mean())
     return Influence(value, source, target, residuals, shares, part.of_folds, unseen=unseen)
-
-
-def _bridged(log_ratio: FloatArray) -> FloatArray:
-    return np.asarray(log_weight(log_ratio, BRIDGED.lam, BRIDGED.alpha))
 
 
 def _calibration(

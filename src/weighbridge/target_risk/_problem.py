@@ -21,6 +21,7 @@ from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
+from weighbridge.label_shift import AUTO, LABEL, ShiftKind, fit_by_kind
 from weighbridge.ratios import (
     check_ratio,
     covered_rows,
@@ -30,9 +31,10 @@ from weighbridge.ratios import (
     target_like_source,
 )
 from weighbridge.target_risk._held_out import HeldOut, Step, fit_finals
-from weighbridge.target_risk._influence import BRIDGED, Losses, RatioInfluence
+from weighbridge.target_risk._influence import BRIDGED, LabelInfluence, Losses, RatioInfluence
 from weighbridge.target_risk._labels import Features, PlausibleLabels, Smoothed, smooth
 from weighbridge.target_risk._question import Question
+from weighbridge.weighting import Geodesic
 
 
 class RiskProblem:
@@ -63,9 +65,12 @@ class RiskProblem:
         )
         question.check_folds(_num_samples(X))
         self.n_folds = int(question.cv)
-        self.ratio = _frozen_ratio(estimator, X, X_target, question.ratio)
-        log_ratio = source_log_ratio(self.ratio, X, sample_weight)
-        self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, BRIDGED)
+        self.ratio, self.kind = _frozen_ratio(estimator, X, y, X_target, question)
+        log_ratio = source_log_ratio(self.ratio, X, sample_weight, y)
+        # where labels are weighted, forecasts made for the source mislead: weights go all the way
+        self.by_label = hasattr(self.ratio, "score_labels")
+        self.bridge = Geodesic() if self.by_label else BRIDGED
+        self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, self.bridge)
         # as the ratio gives it; that of `rows` has mean 1
         self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
         self._check_classes(question.cv)
@@ -146,8 +151,10 @@ class RiskProblem:
         return PlausibleLabels(self.smooth, self.rows.codes, n_classes, self.rows.validation)
 
     @cached_property
-    def ratio_influence(self) -> RatioInfluence | None:
+    def ratio_influence(self) -> RatioInfluence | LabelInfluence | None:
         """The error of an estimated ratio; None for a known one."""
+        if self.by_label:
+            return LabelInfluence(self.ratio, self.rows.y, self.rows.kept)
         if not is_estimated(self.ratio):
             return None
         return RatioInfluence(
@@ -238,11 +245,17 @@ def _has_ratio(estimator: Any) -> bool:
     return estimator.ratio is not None and is_fitted(clone(check_ratio(estimator.ratio)))
 
 
-def _frozen_ratio(estimator: Any, X: Any, X_target: Any, ratio: Any) -> Any:
-    """Return the ratio, fitted if it is not yet, so that copies keep it."""
+def _frozen_ratio(
+    estimator: Any, X: Any, y: Any, X_target: Any, question: Question
+) -> tuple[Any, ShiftKind | None]:
+    """Return the ratio, fitted if it is not yet, so that copies keep it, and the kind of shift."""
+    ratio, shift = question.ratio, question.shift
     if ratio is None and isinstance(estimator, WeightedEstimator):
         ratio = estimator.ratio
     if ratio is not None and is_fitted(check_ratio(ratio)):
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
-        return ratio if lasting else FrozenEstimator(ratio)
-    return FrozenEstimator(fit_ratio(X, X_target, ratio))
+        return (ratio if lasting else FrozenEstimator(ratio)), None
+    if ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator))):
+        ratio, kind = fit_by_kind(shift, X, y, X_target)
+        return FrozenEstimator(ratio), kind
+    return FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)), None

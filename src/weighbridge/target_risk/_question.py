@@ -15,6 +15,7 @@ from sklearn.metrics import get_scorer
 from weighbridge._data import refuse_missing, to_numpy
 from weighbridge.criteria import ROW_LOSSES, RowLoss
 from weighbridge.diagnostics import check_confidence
+from weighbridge.label_shift import AUTO, check_shift
 from weighbridge.ratios import refuse_no_table
 
 # Scorers by what people call the number behind them.
@@ -144,6 +145,7 @@ class Question:
     random_state: Any = None
     journal: Any = None
     progress: Any = None
+    shift: str = AUTO
     metrics: Mapping[str, str] = field(default_factory=dict)  # scorers by the names asked for
 
     def metrics_of(self, estimator: Any) -> dict[str, Measure]:
@@ -159,6 +161,7 @@ class Question:
                 f"Got method={self.method!r}, but expected one of {', '.join(METHODS)}."
             )
         check_confidence(self.confidence)
+        check_shift(self.shift)
         return measure
 
     def check_folds(self, n_rows: int) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
@@ -22,28 +21,10 @@ from weighbridge._data import (
 )
 from weighbridge._findings import Estimate
 from weighbridge.blocks import one_thread
-from weighbridge.ratios import TableEncoder, deal, stacked_table
-
-
-def small_trees(
-    categorical: np.ndarray[Any, Any],
-    seed: int,
-    *,
-    learning_rate: float,
-    max_iter: int,
-    patience: int,
-) -> HistGradientBoostingClassifier:
-    """Return boosted trees of 8 leaves that stop early: there is often little to tell."""
-    return HistGradientBoostingClassifier(
-        learning_rate=learning_rate,
-        max_iter=max_iter,
-        max_leaf_nodes=8,
-        l2_regularization=1.0,
-        early_stopping=True,
-        n_iter_no_change=patience,
-        categorical_features=categorical if categorical.any() else None,
-        random_state=seed,
-    )
+from weighbridge.ratios._candidates import MAX_TREE_COLUMNS, MIN_TREE_ROWS, small_trees
+from weighbridge.ratios._cross_fit import deal
+from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.ratios._stack_samples import stacked_table
 
 
 Array = np.ndarray[Any, Any]
@@ -108,9 +89,6 @@ def _effective_rows(weights: Array) -> float:
     return 1 / float(share @ share)
 
 
-# Trees look at every column at every split, and have nothing to split in a handful of rows.
-MAX_TREE_COLUMNS = 1000
-MIN_TREE_ROWS = 50
 # Values that a column keeps for trees. Histogram boosting would find weighted quantiles in each
 # fold, which takes longer than the trees, and finds none in columns of few values.
 N_BINS = 128

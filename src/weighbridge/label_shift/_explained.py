@@ -3,126 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import nnls
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
 
-from weighbridge._data import check_count, take_rows
 from weighbridge._findings import Record
-from weighbridge.blocks import one_thread
-from weighbridge.criteria import answer_of
-from weighbridge.diagnostics._domain import MAX_TREE_COLUMNS, small_trees
-from weighbridge.diagnostics._samples import coded_classes
-from weighbridge.ratios import QuadraticFeatures, TableEncoder, stacked_table
+from weighbridge.label_shift._chances import ClassChances, coded_classes
+from weighbridge.ratios import stacked_table
 from weighbridge.weighting import log_mean
-
-# Products of more columns than this are too many coefficients for the rows there usually are.
-MAX_PRODUCTS = 20
-# Trees need rows to split.
-MIN_TREE_ROWS = 200
-MIN_CLASS_ROWS = 20
-
-
-# A model, and what it sees of a table.
-_Viewed = tuple[Any, Callable[[Any], Any]]
-
-
-def _cross_fit(
-    models: list[_Viewed],
-    stacked: Any,
-    rows: np.ndarray,
-    codes: np.ndarray,
-    new: np.ndarray,
-    cv: int,
-    seed: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return held-out probabilities at some rows, the mean of the fold models at others."""
-    folds = min(cv, int(np.bincount(codes).min()))
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    split = list(splitter.split(np.zeros((rows.size, 1)), codes))
-    n_classes = int(codes.max()) + 1
-    held_out = np.empty((len(models), rows.size, n_classes))
-    others = np.zeros((len(models), new.size, n_classes))
-    for k, (model, view) in enumerate(models):
-        seen, unseen = (view(take_rows(stacked, part)) for part in (rows, new))
-        for train, test in split:
-            fitted = clone(model).fit(take_rows(seen, train), codes[train])
-            held_out[k, test] = answer_of(fitted, "predict_proba", take_rows(seen, test))
-            if new.size:
-                others[k] += answer_of(fitted, "predict_proba", unseen) / folds
-    shares = _mixing_shares(held_out, codes)[:, None, None]
-    return (shares * held_out).sum(axis=0), (shares * others).sum(axis=0)
-
-
-def _models(
-    classifier: Any,
-    stacked: Any,
-    domain: np.ndarray,
-    rows: np.ndarray,
-    codes: np.ndarray,
-    seed: int,
-) -> list[_Viewed]:
-    """Return the classifier given, or up to three for a table of any kind, as its rows allow."""
-    if classifier is not None:
-        if not hasattr(classifier, "predict_proba"):
-            raise TypeError(
-                f"Got classifier of type {type(classifier).__name__}, which has no "
-                "predict_proba; wrap it in CalibratedClassifierCV, or leave it out."
-            )
-        return [(classifier, lambda table: table)]
-    encoder = TableEncoder().fit(stacked, domain)
-    models: list[_Viewed] = [(LogisticRegression(max_iter=1000), encoder.numbers)]
-    if sp.issparse(stacked):
-        return models
-    if encoder.width <= MAX_PRODUCTS:
-        squares = QuadraticFeatures(encoder).fit(take_rows(stacked, rows))
-        models.append((LogisticRegression(C=0.3, max_iter=1000), squares))
-    enough = rows.size >= MIN_TREE_ROWS and np.bincount(codes).min() >= MIN_CLASS_ROWS
-    if stacked.shape[1] <= MAX_TREE_COLUMNS and enough:
-        trees = small_trees(
-            encoder.categorical, seed, learning_rate=0.05, max_iter=200, patience=10
-        )
-        models.append((trees, encoder.for_trees))
-    return models
-
-
-def _mixing_shares(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the shares of the mixture that is most likely, by expectation maximisation."""
-    rows = np.arange(codes.size)
-    likelihood = np.column_stack([p[rows, codes] for p in probabilities])
-    likelihood = np.maximum(likelihood, 1 / (2 * codes.size))
-    shares = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
-    for _ in range(200):
-        responsible = likelihood * shares
-        shares = (responsible / responsible.sum(axis=1, keepdims=True)).mean(axis=0)
-    return shares
-
-
-def drawn(codes: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np.ndarray:
-    """Draw the rows that represent a large sample; rare classes keep at least two."""
-    if codes.size <= n_rows:
-        return np.arange(codes.size)
-    order = rng.permutation(codes.size)
-    by_class = order[np.argsort(codes[order], kind="stable")]
-    starts = np.flatnonzero(np.diff(codes[by_class], prepend=-1))
-    kept = np.concatenate([by_class[starts], by_class[starts + 1], order[:n_rows]])
-    return np.unique(kept)
-
 
 # Ratios are compared as r / (a r + 1 - a), which no single row can take beyond 1 / a.
 RELATIVE = 0.1
 # The share of the ratio from which on label shift is recognised.
 EXPLAINED = 0.95
-# Larger samples are represented by that many rows of each.
-MAX_ROWS = 10_000
 
 
 # Coefficients of the class probabilities, the share explained, and its standard error.
@@ -149,7 +44,7 @@ class LabelShift(Record):
 
     Examples
     --------
-    >>> from weighbridge.diagnostics import LabelShift
+    >>> from weighbridge.label_shift import LabelShift
     >>> print(LabelShift(0.98, 0.01, (0.5, 0.5), (0.2, 0.8), ("no", "yes")))
     class frequencies explain 98 % of the ratio
     no: 50 % -> 20 %, yes: 50 % -> 80 %
@@ -227,7 +122,7 @@ def label_shift(
     cv : int, default=5
         Number of folds, stratified by class.
     random_state : int, RandomState instance or None, default=0
-        Deals the folds and draws from samples with more than 10,000 rows.
+        Deals the folds, draws 10,000 rows to fit to from larger samples.
 
     Returns
     -------
@@ -252,7 +147,7 @@ def label_shift(
     Examples
     --------
     >>> import numpy as np
-    >>> from weighbridge.diagnostics import label_shift
+    >>> from weighbridge.label_shift import label_shift
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 2000)  # half and half here, 20 % and 80 % in the target
     >>> x = rng.normal(2 * y)
@@ -261,37 +156,32 @@ def label_shift(
     >>> shift.r_squared > 0.95, np.round(shift.target_priors, 1)
     (True, array([0.2, 0.8]))
     """
-    check_count("cv", cv, 2)
     if (X_target is None) != (log_ratio_target is None):
         raise ValueError(
             "Got one of X_target and log_ratio_target; pass both, the target rows and the log "
             "ratios there, or neither."
         )
-    stacked, domain = stacked_table(X, X if X_target is None else X_target)
-    n_source, n_target = np.bincount(domain)
+    others = X if X_target is None else X_target
+    n_source, n_target = np.bincount(stacked_table(X, others)[1])
     labels, codes = coded_classes(y, n_source)
     log_r = _checked_ratio(log_ratio, "log_ratio", n_source)
     log_r_target = np.empty(0)
     if X_target is not None:
         log_r_target = _checked_ratio(log_ratio_target, "log_ratio_target", n_target)
-    rng = check_random_state(random_state)
-    rows, target = drawn(codes, MAX_ROWS, rng), rng.permutation(log_r_target.size)[:MAX_ROWS]
-    priors = np.bincount(codes) / n_source
-    log_scale = float(log_mean(log_r[rows]))
-    # constant, or 0 in all of the rows drawn
-    if log_scale == -math.inf or np.ptp(log_r[rows]) < 1e-9:
-        return _result(labels, priors, (np.full(labels.size, math.nan), math.nan, math.nan))
+    if np.ptp(log_r) < 1e-9:
+        nothing = np.full(labels.size, math.nan), math.nan, math.nan
+        return _result(labels, np.bincount(codes) / n_source, nothing)
+    chances = ClassChances(X, codes, others, classifier, cv, random_state)
+    log_scale = float(log_mean(log_r))
     ratio, ratio_target = (
-        np.exp(np.minimum(part - log_scale, 700)) for part in (log_r[rows], log_r_target[target])
+        np.exp(np.minimum(part - log_scale, 700)) for part in (log_r, log_r_target)
     )
-    seed = int(rng.randint(2**31 - 1))
-    with one_thread():
-        models = _models(classifier, stacked, domain, rows, codes[rows], seed)
-        parts = (rows, codes[rows], n_source + target)
-        at_rows, at_target = _cross_fit(models, stacked, *parts, int(cv), seed)
-    if X_target is None:
-        return _result(labels, priors, _explained_at_source(at_rows, ratio))
-    return _result(labels, priors, _explained_at_both(at_rows, at_target, ratio, ratio_target))
+    found = (
+        _explained_at_source(chances.source, ratio)
+        if X_target is None
+        else _explained_at_both(chances.source, chances.target, ratio, ratio_target)
+    )
+    return _result(labels, chances.priors, found)
 
 
 def _result(labels: np.ndarray, priors: np.ndarray, found: _Explained) -> LabelShift:

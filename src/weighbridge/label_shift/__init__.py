@@ -1,0 +1,29 @@
+"""Label shift: the mix of classes changes, not how the rows of a class look."""
+
+from weighbridge.label_shift._chances import as_labels, coded_classes
+from weighbridge.label_shift._explained import LabelShift, label_shift
+from weighbridge.label_shift._frequencies import ClassFrequencies, class_frequencies
+from weighbridge.label_shift._kinds import (
+    AUTO,
+    COVARIATE,
+    LABEL,
+    UNCLEAR,
+    ShiftKind,
+    check_shift,
+    fit_by_kind,
+    judge_kind,
+    kind_of_shift,
+)
+from weighbridge.label_shift._ratio import LabelRatio, PriorCorrected, is_quantity
+
+# Public names; the others serve the packages above.
+__all__ = [
+    "ClassFrequencies",
+    "LabelRatio",
+    "LabelShift",
+    "PriorCorrected",
+    "ShiftKind",
+    "class_frequencies",
+    "kind_of_shift",
+    "label_shift",
+]

@@ -1,0 +1,250 @@
+"""Which kind of shift it is: held-out rows decide between two explanations of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import _num_samples
+
+from weighbridge._data import FloatArray
+from weighbridge._findings import Record, percent
+from weighbridge.label_shift._chances import coded_classes
+from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
+from weighbridge.label_shift._ratio import LabelRatio
+from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio, mean_log_odds
+
+NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
+AUTO = "auto"
+# Standard errors by which class frequencies must tell the samples apart to be what changed; by
+# which they are beaten where it is something else; and by which anything tells them apart at all.
+# By simulated problems and by tasks of the choosing half of the natural suite.
+_FOUND, _BEATEN, _ANY = 3.0, 1.5, 2.0
+# Inverse penalty of the rival that is tilted along the scores of the classes.
+_TILT = 10.0
+
+
+@dataclass(frozen=True, repr=False)
+class ShiftKind(Record):
+    """Which kind of shift it is, as `kind_of_shift` finds it.
+
+    Parameters
+    ----------
+    kind : str
+        "label" (the mix of classes changed, not how the rows of a class look), "covariate" (the
+        features changed in another way), "unclear" (the rows do not tell which), or "none".
+    frequencies : ClassFrequencies
+        Of the classes, should it be label shift.
+    gain : float
+        How much better class frequencies tell held-out rows of the two samples apart than a coin,
+        in standard errors of the log loss.
+    against : float
+        How much better the best other explanation does than class frequencies, in the same unit;
+        negative where these do better.
+    rival : str
+        That other explanation: "ratio", "linear", "trees", "both" (their mean), or "score" (the
+        features changed along the very scores that tell the classes apart).
+
+    Examples
+    --------
+    >>> from weighbridge.label_shift import ClassFrequencies, ShiftKind
+    >>> mix = ClassFrequencies(("no", "yes"), (0.61, 0.39), (0.39, 0.61), (0.3, 0.5), (0.5, 0.7))
+    >>> print(ShiftKind("label", mix, 7.1, -2.3, "score"))
+    The mix of classes changed (yes: 39 % to 61 %), not how the rows of a class look.
+    """
+
+    kind: str
+    frequencies: ClassFrequencies
+    gain: float
+    against: float
+    rival: str
+
+    @property
+    def change(self) -> str:
+        """The class whose frequency changed most, in words."""
+        mix = self.frequencies
+        moved = np.subtract(mix.target, mix.source)
+        most = int(np.argmax(moved))  # ties of two classes: the one that grew
+        return f"{mix.classes[most]}: {percent(mix.source[most])} to {percent(mix.target[most])}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON.
+
+        Returns
+        -------
+        dict
+            All fields; None for NaN.
+        """
+        return super().to_dict() | {"frequencies": self.frequencies.to_dict()}
+
+    def __str__(self) -> str:
+        if self.kind == LABEL:
+            return f"The mix of classes changed ({self.change}), not how the rows of a class look."
+        return {
+            COVARIATE: "The features changed, and not by the mix of classes alone.",
+            UNCLEAR: "The rows do not tell whether the mix of classes changed or the features did.",
+            NONE: "No shift found.",
+        }[self.kind]
+
+
+def kind_of_shift(
+    X: Any,
+    y: Any,
+    X_target: Any,
+    *,
+    ratio: Any = None,
+    classifier: Any = None,
+    cv: int = 5,
+    random_state: Any = 0,
+) -> ShiftKind:
+    """Tell label shift from covariate shift, as far as features alone can.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
+        Source rows.
+    y : array-like of shape (n_source,)
+        Their classes.
+    X_target : same type as `X`, of shape (n_target, n_features)
+        Target rows.
+    ratio : fitted AutoRatio, optional
+        Default: fitted here.
+    classifier : classifier with predict_proba, optional
+        Tells the classes apart; by default a mixture of three that suits any table.
+    cv : int, default=5
+        Number of folds.
+    random_state : int, RandomState instance or None, default=0
+        Deals folds, draws rows of large samples.
+
+    Returns
+    -------
+    ShiftKind
+        The kind, the frequencies of the classes, and the evidence.
+
+    Notes
+    -----
+    Under label shift the ratio is ``r(x) = sum_c (q_c / p_c) P(c | x)``: one number a class. Held
+    out, it is compared with ratios that are free to be anything (the log loss of telling the
+    samples apart, paired by row): the estimated ratio, a linear and a tree model, and, as hard as
+    a rival can be, a tilt along the scores of the classes themselves. Label shift is what remains
+    if no rival does better and class frequencies do better than a coin by three standard errors.
+    Whether the relation of features and label has changed, only labels of the target can tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.label_shift import kind_of_shift
+    >>> rng = np.random.default_rng(0)
+    >>> y, y_target = rng.uniform(size=1000) < 0.5, rng.uniform(size=1000) < 0.1
+    >>> X, X_target = (rng.normal(2.0 * part)[:, None] for part in (y, y_target))
+    >>> kind_of_shift(X, y, X_target).kind
+    'label'
+    >>> other = X[rng.choice(1000, 1000, p=np.exp(-X[:, 0]) / np.exp(-X[:, 0]).sum())]
+    >>> kind_of_shift(X, y, other).kind
+    'covariate'
+    """
+    label_ratio = LabelRatio(classifier=classifier, cv=cv, random_state=random_state)
+    label_ratio.fit(X, y, X_target)
+    ratio = fit_ratio(X, X_target) if ratio is None else ratio
+    return judge_kind(label_ratio, ratio, X, X_target, random_state)
+
+
+def check_shift(shift: Any) -> None:
+    """Refuse a kind of shift that does not exist."""
+    if shift not in (COVARIATE, LABEL, AUTO):
+        raise ValueError(f"Got shift={shift!r}, but expected {COVARIATE!r}, {LABEL!r} or {AUTO!r}.")
+
+
+def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any) -> tuple[Any, ShiftKind | None]:
+    """Fit the ratio for the kind of shift that was asked for, or that held-out rows tell."""
+    if shift == LABEL:
+        return LabelRatio().fit(X, y, X_target), None
+    ratio = fit_ratio(X, X_target)
+    try:
+        coded_classes(y, _num_samples(X))
+    except ValueError:  # too few rows of a class to hold out: nothing can be told
+        return ratio, None
+    label_ratio = LabelRatio().fit(X, y, X_target)
+    found = judge_kind(label_ratio, ratio, X, X_target, 0)
+    return (label_ratio if found.kind == LABEL else ratio), found
+
+
+def judge_kind(
+    label_ratio: LabelRatio, ratio: Any, X: Any, X_target: Any, random_state: Any
+) -> ShiftKind:
+    """Return the kind of shift, by the held-out rows of a domain classifier's folds."""
+    domain = CrossFittedDomain(DomainRows(X, X_target, random_state=random_state))
+    rows, n = domain.rows, label_ratio._chances.codes.size
+    codes, fold = rows.codes, np.empty(rows.codes.size, dtype=int)
+    for k, test in enumerate(rows.tests):
+        fold[test] = k
+    chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.places]
+    implied, tilted = _along_classes(chances, codes, fold, label_ratio._chances.priors)
+    rivals = _domain_parts(domain) | {"score": tilted}
+    if hasattr(ratio, "_held_out_scores"):
+        at = [ratio._held_out_scores(part) for part in (X, X_target)]
+        rivals["ratio"] = np.concatenate(at)[rows.places]
+    losses = {name: _log_losses(each, codes) for name, each in rivals.items()}
+    rival = min(losses, key=lambda name: float(losses[name].mean()))
+    own, none = _log_losses(implied, codes), _log_losses(np.zeros(codes.size), codes)
+    gain, against = _in_errors(none - own), _in_errors(own - losses[rival])
+    kind = _kind(gain, against, _in_errors(none - losses[rival]))
+    return ShiftKind(kind, label_ratio.frequencies_, gain, against, rival)
+
+
+def _kind(gain: float, against: float, rivals_gain: float) -> str:
+    if against > _BEATEN and rivals_gain > _ANY:
+        return COVARIATE
+    if gain > _FOUND and against < 0:
+        return LABEL
+    return UNCLEAR if max(gain, rivals_gain) > _ANY else NONE
+
+
+def _along_classes(
+    chances: FloatArray, codes: np.ndarray, fold: np.ndarray, priors: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return two log ratios, held out: by frequencies of classes, and a tilt along their scores."""
+    scores = np.log(chances[:, 1:] / chances[:, :1])
+    scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
+    implied, tilted = np.empty(codes.size), np.empty(codes.size)
+    odds = _log_odds(codes)
+    for k in range(int(fold.max()) + 1):
+        test = fold == k
+        found = most_likely(chances[~test & (codes == 1)], priors)
+        implied[test] = np.log(chances[test] @ (found / priors))
+        line = LogisticRegression(C=_TILT).fit(scores[~test], codes[~test])
+        tilted[test] = line.decision_function(scores[test]) - odds
+    return implied, tilted
+
+
+def _domain_parts(domain: CrossFittedDomain) -> dict[str, FloatArray]:
+    """Return the held-out log ratios of the parts of the domain classifier."""
+    rows = domain.rows
+    linear, trees = np.empty(rows.codes.size), np.empty(rows.codes.size)
+    for model, test in zip(domain.models, rows.tests, strict=True):
+        linear[test] = model.linear_part(rows.numbers[test])
+        if rows.tree_codes is not None and model.trees is not None:
+            trees[test] = model.tree_part(rows.tree_codes[test])
+        else:
+            trees[test] = linear[test]
+    return {"linear": linear, "trees": trees, "both": mean_log_odds(linear, trees)}
+
+
+def _log_odds(codes: np.ndarray) -> float:
+    share = float(codes.mean())
+    return math.log(share / (1 - share))
+
+
+def _log_losses(log_ratio: FloatArray, codes: np.ndarray) -> FloatArray:
+    """Return the log loss of telling the samples apart, row by row."""
+    odds = log_ratio + _log_odds(codes)
+    return np.asarray(np.logaddexp(0, np.where(codes == 1, -odds, odds)))
+
+
+def _in_errors(differences: FloatArray) -> float:
+    """Return the mean of differences in its standard errors."""
+    spread = float(differences.std())
+    return float(differences.mean()) / spread * math.sqrt(differences.size) if spread else 0.0
