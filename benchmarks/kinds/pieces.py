@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 
 from benchmarks.expected_error.cells import cell
 from benchmarks.kinds import problems, sets
+from benchmarks.kinds.summary import UNSURE
 from benchmarks.natural.run import MODELS
 from benchmarks.natural.run import load as load_task
 from benchmarks.natural.tasks import file_name
@@ -60,8 +61,11 @@ def chosen(model, X, y, X_target, shift):
 
 
 def said(model):
-    """Return the kind that a model of `shift="auto"` tells, and the one that it acts on."""
-    return {"kind": model.shift_, "acted": model.shift_}
+    """Return the kind that a model of `shift="auto"` tells, on what evidence, and what it did."""
+    kind, is_weighted = model.shift_, any(each.lam > 0 for each, _ in model.mixture_)
+    by = "label" if hasattr(model.ratio_, "score_labels") else "covariate"
+    out = {"kind": getattr(kind, "kind", UNSURE), "acted": by if is_weighted else "none"}
+    return out | {name: getattr(kind, name, None) for name in ("gain", "against", "rival")}
 
 
 def frequencies(options):
