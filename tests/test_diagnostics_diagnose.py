@@ -215,7 +215,7 @@ def test_label_shift_is_a_finding():
     y, y_target = rng.integers(0, 2, 1500), (rng.uniform(size=1500) < 0.85).astype(int)
     X, X_target = (rng.normal(size=(1500, 2)) + 2.5 * each[:, None] for each in (y, y_target))
     report = diagnose(X, X_target, y=y)
-    assert report.label_shift.r_squared > 0.9
+    assert report.label_shift.kind == "label"
     assert "WB202" in codes(report)
 
 

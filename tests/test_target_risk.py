@@ -575,3 +575,17 @@ def _skewed(n, seed=0):
         for each in (X, X_target)
     )
     return X, y, X_target, y_target
+
+
+@pytest.mark.parametrize(("share", "state"), [(0.02, "good"), (0.08, "flagged")])
+def test_a_forecast_beyond_the_source_is_rough(share, state):
+    """Where more than 5 % of the rows lie outside, no forecast is called a good one."""
+    rng = np.random.default_rng(0)
+    X, X_target = rng.uniform(-1, 1, size=(800, 1)), rng.uniform(-1, 1, size=(800, 1))
+    X_target[: round(800 * share)] = rng.uniform(4, 5, size=(round(800 * share), 1))
+    y = X[:, 0] + rng.normal(0, 0.1, size=800)
+    ratio = KnownRatio(lambda X: np.zeros(len(X)))
+    risk = estimate_risk(LinearRegression(), X, y, X_target, ratio=ratio, random_state=0)
+    assert risk.state == state
+    said = " ".join(each.message for each in risk.findings)
+    assert ("more than 5 % of the target rows lie outside the source" in said) == (share > 0.05)

@@ -387,15 +387,6 @@ def test_an_interval_that_holds_zero_is_neither_green_nor_sure(report):
     assert verdict.answer("weighting").role == "neutral"
 
 
-def test_a_forecast_beyond_the_training_data_is_rough(report):
-    """A linear model of a curve, 6 % of the rows outside: the relation was said to have changed."""
-    beyond = replace(report, support=replace(report.support, share=0.06))
-    verdict = made(beyond, "strong", "enough", "nothing", "sure", labels="disagree")
-    assert verdict.sentence.startswith("The rough figure was off: actual error")
-    assert "or the rough figure was off" in verdict.answer("expect").advice
-    assert made(beyond, "strong", "enough", "nothing", "sure").answer("expect").role == "caution"
-
-
 def test_a_wide_rise_is_not_said_to_be_none(report):
     """17.3 % → 19.4 % was "Matters: no", with "does about as well in deployment"."""
     verdict = made(report, "strong", "enough", "nothing", "wide")

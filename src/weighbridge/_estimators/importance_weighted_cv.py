@@ -45,7 +45,7 @@ from weighbridge.criteria import (
     has_closed_form,
 )
 from weighbridge.exceptions import SearchWarning
-from weighbridge.label_shift import AUTO, LABEL, ShiftKind, check_shift, fit_by_kind
+from weighbridge.label_shift import AUTO, LABEL, ByKind, check_shift, fit_by_kind
 from weighbridge.ratios import (
     mean_one_log_ratio,
     share_outside,
@@ -293,7 +293,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         estimator = seeded(clone(self.estimator), estimator_seed)
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
-        ratio, kind = self._ratio_by_kind(X, X_target, y)
+        ratio, kind, _ = self._ratio_by_kind(X, X_target, y)
         raw = source_log_ratio(ratio, X, sample_weight, y)
         log_ratio = mean_one_log_ratio(raw, sample_weight)
         by_label = hasattr(ratio, "score_labels")
@@ -338,7 +338,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         warn_of_choice(overlap, choice, self.answer, weighted=any(weighted))
         return self
 
-    def _ratio_by_kind(self, X: Any, X_target: Any, y: np.ndarray) -> tuple[Any, ShiftKind | None]:
+    def _ratio_by_kind(self, X: Any, X_target: Any, y: np.ndarray) -> ByKind:
         """Return the ratio for the kind of shift asked for or found, and what was found."""
         check_shift(self.shift)
         free = self.ratio is None and X_target is not None and not is_blocks(X)
@@ -349,7 +349,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             )
         if free and (self.shift == LABEL or (self.shift == AUTO and is_classifier(self.estimator))):
             return fit_by_kind(self.shift, X, y, X_target)
-        return self._fitted_ratio(X, X_target, y), None
+        return ByKind(self._fitted_ratio(X, X_target, y))
 
     def _objective(
         self, estimator: Any, X: Any, y: Any, log_ratio: Any, sample_weight: Any, seed: int

@@ -31,6 +31,7 @@ from weighbridge._findings.numbers import (
     percent_labels,
     signed,
     tick_labels,
+    wilson,
 )
 from weighbridge._findings.progress import (
     Progress,

@@ -312,3 +312,18 @@ class Estimate:
         ends = [end for end in (self.value, self.low, self.high) if math.isfinite(end)]
         numbers = Numbers("", max(map(abs, ends), default=0.0), [self])
         return f"{numbers.plain(self.value)} {numbers.interval(self)}"
+
+
+def wilson(share: Any, n: Any, confidence: float = 0.95) -> tuple[Any, Any]:
+    """Return Wilson's interval of a share, or of several, of `n` rows, which need not be whole."""
+    import numpy as np  # only here, as in `Estimate.normal`
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + confidence) / 2))
+    scale = 1 / (1 + z**2 / n)
+    middle = scale * (share + z**2 / (2 * n))
+    half = scale * z * np.hypot(np.sqrt(share * (1 - share) / n), z / (2 * n))
+    # rounding may leave an end on the wrong side of the share, where that is 0 or 1
+    return np.maximum(np.minimum(middle - half, share), 0.0), np.minimum(
+        np.maximum(middle + half, share), 1.0
+    )

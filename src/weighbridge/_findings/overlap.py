@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -102,6 +102,8 @@ class OverlapJudgement(Record):
         Why, in a few words; empty where overlap is enough.
     can_weight : bool, default=True
         Whether enough rows are left for weights to be worth a trial.
+    goes_beyond : bool, default=False
+        Whether so many target rows lie outside the source that forecasts there may be off.
 
     Examples
     --------
@@ -112,7 +114,9 @@ class OverlapJudgement(Record):
 
     word: str
     reason: str = ""
-    can_weight: bool = field(default=True, repr=False)  # follows from the numbers
+    # these follow from the numbers
+    can_weight: bool = field(default=True, repr=False)
+    goes_beyond: bool = field(default=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.word}: {self.reason}" if self.reason else self.word
@@ -171,7 +175,7 @@ def judge_overlap(
         return OverlapJudgement(THIN, beyond)
     if has_heavy_tail(n_rows, tail_index):
         return OverlapJudgement(THIN, f"the weights have a heavy tail, index {tail_index:.2f}")
-    return OverlapJudgement(ENOUGH)
+    return OverlapJudgement(ENOUGH, goes_beyond=outside > SOME_OUTSIDE)
 
 
 def has_heavy_tail(n_rows: int, tail_index: float) -> bool:
@@ -190,7 +194,7 @@ def judge_weights(
     n_rows = weights.size if sample_weight is None else round(effective_sample_size(sample_weight))
     # a power of 2 is exact, and squares neither over- nor underflow
     weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
-    return judge_overlap(
+    judged = judge_overlap(
         n_rows=n_rows,
         worth=effective_sample_size(weights),
         tail_index=pareto_k(weights),
@@ -198,6 +202,7 @@ def judge_weights(
         outside=MANY_OUTSIDE if outside is None else outside,
         n_parameters=n_parameters,
     )
+    return replace(judged, goes_beyond=judged.goes_beyond and outside is not None)
 
 
 def count_parameters(estimator: Any, n_columns: int) -> int:

@@ -44,6 +44,7 @@ from weighbridge.adaptation._labels import (
     unseen_classes,
 )
 from weighbridge.exceptions import InputError
+from weighbridge.label_shift import AUTO, COVARIATE, LABEL
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge.target_risk import Question, base_of
@@ -68,6 +69,8 @@ METRICS = {
         "r2": "r2",
     },
 }
+# What may have changed, in the words of the option.
+_SHIFTS = (AUTO, COVARIATE, LABEL)
 # For three and more classes: the mean over classes, each against the others.
 _OF_CLASSES = {"roc_auc": "roc_auc_ovr", "f1": "f1_macro"}
 
@@ -91,6 +94,7 @@ class Settings:
     keep: tuple[str, ...] | None = None
     weight: str | None = None
     labels: Any = None
+    shift: str = "auto"
 
     @property
     def n_parallel(self) -> int:
@@ -108,6 +112,13 @@ class Settings:
             (math.isfinite(alpha), f"alpha {alpha:g}", "a finite number", "alpha", "3"),
             (0 < share < 1, f"a confidence of {share:g}", "between 0 and 1", "confidence", "0.95"),
             (0 <= gain < math.inf, f"worthwhile {gain:g}", "0 or more", "worthwhile", "0.005"),
+            (
+                self.shift in _SHIFTS,
+                f"shift {shown(self.shift)}",
+                ", ".join(_SHIFTS),
+                "shift",
+                "auto",
+            ),
             (self.n_jobs != 0, "0 jobs", "a number of cores, or -1 for all", "jobs", "1"),
         )
         problems = [
@@ -132,6 +143,7 @@ def adapt(
     model: Any = "linear",
     metric: Any = None,
     ratio: Any = "auto",
+    shift: str = "auto",
     lam: float | None = None,
     alpha: float | None = None,
     worthwhile: float | None = None,
@@ -170,6 +182,11 @@ def adapt(
     ratio : str or density ratio, default="auto"
         How the ratio is estimated ("classifier", "gaussian", "ulsif", "rulsif", "kliep", "kmm",
         "nearest"), or a column of both tables that holds it.
+    shift : {"auto", "covariate", "label"}, default="auto"
+        What changed, if you know: the features, or the mix of classes alone, for which weights are
+        weights of classes. By default held-out rows decide, where there are classes and no other
+        `ratio` is named; where they cannot tell, weights are those for features, and the verdict
+        says what the other kind would mean.
     lam, alpha : float, optional
         Fix either or both; by default they are tuned.
     worthwhile : float, optional
@@ -221,6 +238,7 @@ def adapt(
         models=_several(model),
         metric=() if metric is None else _several(metric),
         ratio=ratio,
+        shift=shift,
         lam=lam,
         alpha=alpha,
         worthwhile=worthwhile,
@@ -252,6 +270,8 @@ def run(
     stages("shift", 0, 1)
     # those that were named as ``module:object``
     imported = {name: base_of(each) for name, each in asked.models.items() if ":" in name}
+    # the ratio that was asked for, unless it is the default, which waits for the kind of shift
+    by_kind = inputs.ratio_name == AUTO
     with (
         threadpool_limits(settings.n_parallel if settings.n_jobs > 0 else os.cpu_count()),
         refusals_told(option),
@@ -264,7 +284,8 @@ def run(
             inputs.X_target,
             pair.weight,
             Question(
-                ratio=inputs.ratio,
+                ratio=None if by_kind else inputs.ratio,
+                shift=settings.shift,
                 scoring=asked.scoring,
                 metrics=asked.metrics,
                 worthwhile=settings.worthwhile,
@@ -318,7 +339,7 @@ def _adaptation(
     """Put together what was found."""
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
-    weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs.X, pair.weight)
+    weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs)
     rows, values, stands_for = asked.labels
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
@@ -402,9 +423,11 @@ def _find_metrics(
     return usual if loss == "accuracy" else loss, scorers
 
 
-def _weights(verdict: Any, ratio: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+def _weights(verdict: Any, ratio: Any, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
     """Return the weight of each training row, mean 1, and its log ratio."""
-    log_ratio = mean_one_log_ratio(source_log_ratio(ratio, X, sample_weight), sample_weight)
+    sample_weight, y = inputs.pair.weight, inputs.pair.y
+    raw = source_log_ratio(ratio, inputs.X, sample_weight, y)
+    log_ratio = mean_one_log_ratio(raw, sample_weight)
     used = verdict.candidate(verdict.use)
     weighting = Geodesic(used.lam, 1.0 if used.alpha is None else used.alpha)
     log_weight = source_log_weight(weighting, log_ratio, sample_weight)

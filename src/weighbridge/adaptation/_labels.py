@@ -12,7 +12,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.base import is_classifier
 
 from weighbridge._data import canonical_order, take_rows
-from weighbridge._findings import Finding, Problem, listed, shown, shown_file
+from weighbridge._findings import Finding, Problem, listed, shown, shown_file, wilson
 from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
 from weighbridge.exceptions import InputError
@@ -237,12 +237,10 @@ def _actual(losses: np.ndarray, measure: Measure, confidence: float, design: Any
     if measure.bounds[1] == 1:
         # a plain sample of so many rows has the same variance; no stratum is taken to be pure
         chance = (np.bincount(stratum, losses) + 0.5) / (sizes + 1)
-        middle, z = float(shares @ chance[stratum]), float(ndtri(level))
+        middle = float(shares @ chance[stratum])
         n_eff = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
-        error, scale = math.sqrt(mean * (1 - mean) / n_eff), 1 / (1 + z * z / n_eff)
-        middle = scale * (mean + z * z / (2 * n_eff))
-        half = scale * z * math.hypot(error, z / (2 * n_eff))
-        return Actual(mean, error, middle - half, middle + half, n)
+        low, high = map(float, wilson(mean, n_eff, confidence))
+        return Actual(mean, math.sqrt(mean * (1 - mean) / n_eff), low, high, n)
     off = shares * (losses - mean)
     off -= (np.bincount(stratum, off) / sizes)[stratum]
     parts = sizes * np.bincount(stratum, off**2) / (sizes - 1)

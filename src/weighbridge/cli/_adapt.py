@@ -90,6 +90,12 @@ _FILES = {
 )
 @options.ratio_option
 @options.option(
+    "--shift",
+    metavar="KIND",
+    default="auto",
+    help="What changed: covariate (the features), label (the mix of classes alone), or auto.",
+)
+@options.option(
     "--lam", type=click.FloatRange(0, 1), metavar="X", help="Fix lam.  [default: tuned]"
 )
 @options.option("--alpha", type=float, metavar="X", help="Fix alpha.  [default: tuned]")

@@ -26,7 +26,7 @@ from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import LabelShift, coded_classes, label_shift
+from weighbridge.label_shift import LabelRatio, ShiftKind, coded_classes, judge_kind
 from weighbridge.ratios import (
     AutoRatio,
     CrossFittedDomain,
@@ -54,11 +54,12 @@ class Diagnosis:
         n_parameters: int,
         confidence: float,
         random_state: Any,
+        kind: ShiftKind | None = None,
     ):
         self.confidence = check_confidence(confidence)
         self.X, self.X_target = samples.X, samples.X_target
         self.sample_weight = samples.sample_weight
-        self.ratio = ratio
+        self.ratio, self.label_shift = ratio, kind
         self.estimated, self.automatic = is_estimated(ratio), _is_automatic(ratio)
         with one_thread():
             self._look(ratio, samples, random_state)
@@ -67,12 +68,17 @@ class Diagnosis:
     def _look(self, ratio: Any, samples: Samples, random_state: Any) -> None:
         X, X_target, confidence = self.X, self.X_target, self.confidence
         self.rows = DomainRows(X, X_target, random_state=random_state)
-        raw = source_log_ratio(ratio, X, self.sample_weight)
+        raw = source_log_ratio(ratio, X, self.sample_weight, samples.y)
         raw_target = to_numpy(ratio.score_samples(X_target)).astype(float)
+        # a ratio in the label says this of features alone
+        by_features = raw
+        if hasattr(ratio, "score_labels"):
+            by_features = to_numpy(ratio.score_samples(X)).astype(float)
+        self.by_features = by_features - log_mean(raw, self.sample_weight)
         self.log_ratio = mean_one_log_ratio(raw, self.sample_weight)
         self.log_ratio_target = raw_target - log_mean(raw, self.sample_weight)
-        self.calibration = calibration(raw, raw_target, confidence=confidence)
-        self.label_shift, notes = _label_shift(samples, raw, raw_target, random_state)
+        self.calibration = calibration(by_features, raw_target, confidence=confidence)
+        notes = self._look_at_labels(samples, random_state)
         self.domain = CrossFittedDomain(self.rows)  # as the ratio sees the rows
         self.auc = self.domain.auc(confidence)
         self.attribution = attributed(self.domain)
@@ -82,6 +88,21 @@ class Diagnosis:
         self.support = outside_support(X, X_target, random_state=random_state)
         self.n_target = raw_target.size
         self.full = summarize_weights(self.weights_of(None))
+
+    def _look_at_labels(self, samples: Samples, random_state: Any) -> list[Finding]:
+        """Find the kind of shift, where there are classes; none keeps a diagnosis from the rest."""
+        if samples.y is None or samples.has_quantities:
+            return []
+        try:
+            labels, codes = coded_classes(samples.y, self.log_ratio.size)
+        except ValueError as error:
+            reason = str(error)
+            said = f"Label shift was not checked: {reason[0].lower()}{reason[1:]}"
+            return [Finding("WB117", "note", said, "Everything else needs no labels.")]
+        if self.label_shift is None:
+            by_label = LabelRatio(random_state=random_state).fit(self.X, samples.y, self.X_target)
+            self.label_shift = judge_kind(by_label, self.ratio, self.X, self.X_target, random_state)
+        return _of_rare_classes(labels, codes)
 
     def _judged(self, n_parameters: int) -> OverlapJudgement:
         weights, share = self.weights_of(None), self.support.share
@@ -147,30 +168,6 @@ def _is_automatic(ratio: Any) -> bool:
     while isinstance(ratio, FrozenEstimator | Pipeline):
         ratio = ratio.estimator if isinstance(ratio, FrozenEstimator) else ratio.steps[-1][1]
     return isinstance(ratio, AutoRatio)
-
-
-def _label_shift(
-    samples: Samples, log_ratio: np.ndarray, log_ratio_target: np.ndarray, random_state: Any
-) -> tuple[LabelShift | None, list[Finding]]:
-    """Check for label shift where there are classes; no label keeps a diagnosis from the rest."""
-    y = samples.y
-    if y is None or samples.has_quantities:
-        return None, []
-    try:
-        labels, codes = coded_classes(y, log_ratio.size)
-    except ValueError as error:
-        reason = str(error)
-        said = f"Label shift was not checked: {reason[0].lower()}{reason[1:]}"
-        return None, [Finding("WB117", "note", said, "Everything else needs no labels.")]
-    found = label_shift(
-        samples.X,
-        y,
-        log_ratio,
-        X_target=samples.X_target,
-        log_ratio_target=log_ratio_target,
-        random_state=random_state,
-    )
-    return found, _of_rare_classes(labels, codes)
 
 
 def _of_rare_classes(labels: np.ndarray, codes: np.ndarray) -> list[Finding]:

@@ -14,6 +14,7 @@ from weighbridge._findings import BROKEN, CODES, SOME_OUTSIDE, THIN, Finding, pe
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._features import Feature, features_of
 from weighbridge.diagnostics._samples import Samples, in_a_sentence, listed
+from weighbridge.label_shift import LABEL, UNCLEAR
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics._shift_report import ShiftReport
@@ -151,14 +152,22 @@ def _no_shift(report: ShiftReport) -> Finding:
 
 
 def _of_labels(report: ShiftReport) -> Iterator[Finding]:
-    check = report.label_shift
-    if check is not None and report.shift != "none" and check.recognised:
+    found = report.label_shift
+    if found is not None and found.kind == LABEL:
         yield Finding(
             "WB202",
             "note",
-            f"A change of class frequencies explains {100 * check.r_squared:.0f} % of the ratio.",
-            "If the classes look the same in both samples, correct their frequencies instead of "
-            "weighting by features.",
+            f"{found} Class frequencies tell the samples apart as well as any other difference.",
+            "Weight by class; if you know that the features changed for another reason, say "
+            "shift='covariate'.",
+        )
+    elif found is not None and found.kind == UNCLEAR and report.shift != "none":
+        yield Finding(
+            "WB204",
+            "note",
+            f"{found} If the mix did: {found.frequencies.change}.",
+            "Think of how the data came about, or label some target rows; shift='label' or "
+            "shift='covariate' says which you believe.",
         )
 
 

@@ -26,7 +26,7 @@ from weighbridge.diagnostics._feature_shift import FeatureShift
 from weighbridge.diagnostics._samples import in_a_sentence
 from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
-from weighbridge.label_shift import LabelShift
+from weighbridge.label_shift import ShiftKind
 from weighbridge.ratios import Support
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
@@ -100,7 +100,7 @@ class ShiftReport(Record):
         Effective rows and tail of the full ratio, and of the weights that are used.
     calibration : Calibration
         Identities that a density ratio fulfils.
-    label_shift : LabelShift or None
+    label_shift : ShiftKind or None
         Whether class frequencies explain the shift, where labels were given.
     overlap_judgement : OverlapJudgement
         Enough, thin or broken, and why.
@@ -130,7 +130,7 @@ class ShiftReport(Record):
     full: WeightSummary
     weights: WeightSummary
     calibration: Calibration
-    label_shift: LabelShift | None
+    label_shift: ShiftKind | None
     overlap_judgement: OverlapJudgement
     findings: tuple[Finding, ...]
 

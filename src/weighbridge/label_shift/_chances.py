@@ -154,7 +154,7 @@ class ClassChances:
 
 
 class Calibration:
-    """Bias-corrected temperature scaling: ``softmax(slope log p + bias)``, by maximum likelihood."""
+    """Bias-corrected temperature scaling: ``softmax(slope log p + bias)``, most likely."""
 
     def __init__(self, probabilities: FloatArray, codes: np.ndarray):
         self.floor = 1 / (2 * codes.size)

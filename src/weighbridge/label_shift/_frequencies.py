@@ -147,6 +147,12 @@ class ClassFrequencies(Record):
         """Weights of the classes: frequency in the target over that in the source."""
         return tuple(new / old for new, old in zip(self.target, self.source, strict=True))
 
+    @property
+    def change(self) -> str:
+        """The class that grew most, in words."""
+        most = int(np.argmax(np.subtract(self.target, self.source)))
+        return f"{self.classes[most]}: {percent(self.source[most])} to {percent(self.target[most])}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields, ready for JSON.
 
@@ -169,9 +175,9 @@ def as_record(
     labels: np.ndarray, priors: FloatArray, found: Frequencies, confidence: float, method: str
 ) -> ClassFrequencies:
     """Return frequencies and their intervals for people to read."""
-    ends = found.interval(confidence)
-    numbers = (tuple(map(float, part)) for part in (priors, found.target, *ends))
-    return ClassFrequencies(tuple(labels.tolist()), *numbers, confidence, method)
+    rows = (priors, found.target, *found.interval(confidence))
+    source, target, low, high = (tuple(map(float, part)) for part in rows)
+    return ClassFrequencies(tuple(labels.tolist()), source, target, low, high, confidence, method)
 
 
 def check_method(method: Any) -> None:

@@ -252,7 +252,7 @@ def _weighted_feature(feature: Feature, weights: dict[str, np.ndarray]) -> Weigh
 
 
 def _overlap(diagnosis: Diagnosis) -> OverlapHistogram | None:
-    source = diagnosis.log_ratio[~np.isnan(diagnosis.log_ratio)]
+    source = diagnosis.by_features[~np.isnan(diagnosis.by_features)]
     if not np.isfinite(source.max()) or np.isnan(diagnosis.log_ratio_target).any():
         return None
     return compute_overlap(source, diagnosis.log_ratio_target)

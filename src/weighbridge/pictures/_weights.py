@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import expit
 
 from weighbridge._data import check_count
+from weighbridge._findings import wilson
 from weighbridge.diagnostics import CrossFittedDomain, check_confidence, check_weights
 from weighbridge.pictures._picture import Picture, check_log_ratio
 
@@ -332,7 +333,7 @@ def compute_reliability(
     # both samples count one half
     share = counts / totals
     predicted = (sums / totals).sum(axis=1) / share.sum(axis=1)
-    low, high = (_balanced(bound, totals) for bound in _wilson(plain, n, confidence))
+    low, high = (_balanced(bound, totals) for bound in wilson(plain, n, confidence))
     gap = float(np.abs(observed - predicted).max())
     return ReliabilityCurve(predicted, observed, low, high, gap)
 
@@ -392,13 +393,3 @@ def _rises(before: np.ndarray, after: np.ndarray) -> bool:
 def _balanced(plain: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """Turn shares of target rows into those of samples that are equally large."""
     return np.asarray(plain * totals[0] / (plain * totals[0] + (1 - plain) * totals[1]))
-
-
-def _wilson(plain: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return Wilson's interval of shares of `n` rows."""
-    z = float(ndtri((1 + confidence) / 2))
-    middle = (plain + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(plain * (1 - plain) / n + z**2 / (4 * n**2))
-    # rounding may leave a bound on the wrong side of the share, where that is 0 or 1
-    low, high = np.minimum(middle - half, plain), np.maximum(middle + half, plain)
-    return np.maximum(low, 0.0), np.minimum(high, 1.0)

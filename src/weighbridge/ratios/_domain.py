@@ -26,7 +26,6 @@ from weighbridge.ratios._cross_fit import deal
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._stack_samples import stacked_table
 
-
 Array = np.ndarray[Any, Any]
 
 

@@ -2,6 +2,7 @@
 
 from weighbridge.target_risk._assessed import (
     Assessed,
+    assess_again,
     assess_metrics,
     assess_procedures,
     paired_change,

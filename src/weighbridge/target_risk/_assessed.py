@@ -15,12 +15,14 @@ from weighbridge._estimators import is_estimated
 from weighbridge._findings import (
     BROKEN,
     ENOUGH,
+    SOME_OUTSIDE,
     Estimate,
     Finding,
     OverlapJudgement,
     judge_weights,
     number,
     pareto_threshold,
+    percent,
 )
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import RowLoss, respond
@@ -93,6 +95,17 @@ def assess_procedures(
                 for one, each in zip(assessed, found, strict=True)
             ]
         return [each._replace(said=said) for each, (said, _) in zip(assessed, found, strict=True)]
+
+
+def assess_again(
+    none: Assessed, weighted: Any, problem: RiskProblem, measure: Measure
+) -> tuple[RiskEstimate, RiskEstimate]:
+    """Return risks under another ratio: of a model that was assessed, and of one with weights."""
+    (full,) = assess_procedures([weighted], problem, measure)
+    outside = outside_support(problem.rows.X, problem.X_target).share
+    overlap = judge_weights(problem.shares, outside)
+    procedure = Procedure(none.said or {}, none.model)
+    return _measured([procedure], problem, measure, overlap)[0].risk, full.risk
 
 
 def _covered(
@@ -308,6 +321,8 @@ def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:
         return f"one of the samples has only {fewest} rows"
     if problem.ess < _FEW_EFFECTIVE:
         return f"the full ratio has only {problem.ess:.0f} effective rows"
+    if overlap.goes_beyond:
+        return f"more than {percent(SOME_OUTSIDE)} of the target rows lie outside the source"
     return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,7 @@ from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import AUTO, LABEL, ShiftKind, fit_by_kind
+from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, fit_by_kind
 from weighbridge.ratios import (
     check_ratio,
     covered_rows,
@@ -65,7 +66,7 @@ class RiskProblem:
         )
         question.check_folds(_num_samples(X))
         self.n_folds = int(question.cv)
-        self.ratio, self.kind = _frozen_ratio(estimator, X, y, X_target, question)
+        self.ratio, self.kind, self._other = _frozen_ratio(estimator, X, y, X_target, question)
         log_ratio = source_log_ratio(self.ratio, X, sample_weight, y)
         # where labels are weighted, forecasts made for the source mislead: weights go all the way
         self.by_label = hasattr(self.ratio, "score_labels")
@@ -143,6 +144,17 @@ class RiskProblem:
             part = RiskProblem(*made)
         part.fold = self.fold
         return part
+
+    @cached_property
+    def otherwise(self) -> RiskProblem | None:
+        """The same rows and folds under the other kind of shift, where it may be that one."""
+        if self.kind is None or self.kind.kind == COVARIATE:
+            return None
+        rows, question = self.rows, replace(self.question, ratio=FrozenEstimator(self._other))
+        made = self.estimator, rows.X, rows.y, self.X_target, rows.sample_weight, question
+        other = RiskProblem(*made)
+        other.fold = self.fold
+        return other
 
     @cached_property
     def labels(self) -> PlausibleLabels:
@@ -245,17 +257,15 @@ def _has_ratio(estimator: Any) -> bool:
     return estimator.ratio is not None and is_fitted(clone(check_ratio(estimator.ratio)))
 
 
-def _frozen_ratio(
-    estimator: Any, X: Any, y: Any, X_target: Any, question: Question
-) -> tuple[Any, ShiftKind | None]:
+def _frozen_ratio(estimator: Any, X: Any, y: Any, X_target: Any, question: Question) -> ByKind:
     """Return the ratio, fitted if it is not yet, so that copies keep it, and the kind of shift."""
     ratio, shift = question.ratio, question.shift
     if ratio is None and isinstance(estimator, WeightedEstimator):
         ratio = estimator.ratio
     if ratio is not None and is_fitted(check_ratio(ratio)):
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
-        return (ratio if lasting else FrozenEstimator(ratio)), None
+        return ByKind(ratio if lasting else FrozenEstimator(ratio))
     if ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator))):
-        ratio, kind = fit_by_kind(shift, X, y, X_target)
-        return FrozenEstimator(ratio), kind
-    return FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)), None
+        found = fit_by_kind(shift, X, y, X_target)
+        return found._replace(ratio=FrozenEstimator(found.ratio))
+    return ByKind(FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)))

@@ -20,6 +20,7 @@ def estimate_risk(
     X_target: Any,
     *,
     ratio: Any = None,
+    shift: str = "auto",
     scoring: Any = None,
     loss: Any = None,
     method: str = CALIBRATED,
@@ -45,7 +46,10 @@ def estimate_risk(
     X_target : same type, of shape (n_target, n_features)
         Target rows.
     ratio : density ratio, optional
-        Fitted or not; default that of the estimator, else `AutoRatio()`.
+        Fitted or not; default that of the estimator, else the one for the kind of shift.
+    shift : {"auto", "covariate", "label"}, default="auto"
+        What changed: the features, the mix of classes alone, or whichever held-out rows tell; see
+        `weighbridge.label_shift.kind_of_shift`. A `ratio` decides it.
     scoring : str or scorer, optional
         As in scikit-learn. Losses are shown as losses ("accuracy" as the share of errors,
         "neg_mean_squared_error" as that error), other metrics as they are. Default: the share of
@@ -106,6 +110,7 @@ def estimate_risk(
     """
     question = Question(
         ratio=ratio,
+        shift=shift,
         scoring=scoring,
         loss=loss,
         method=method,
@@ -129,6 +134,7 @@ def compare_risks(
     X_target: Any,
     *,
     ratio: Any = None,
+    shift: str = "auto",
     scoring: Any = None,
     loss: Any = None,
     method: str = CALIBRATED,
@@ -152,10 +158,10 @@ def compare_risks(
     X_target : same type, of shape (n_target, n_features)
         Target rows.
     ratio : density ratio, optional
-        Fitted or not; default that of one of the two, else `AutoRatio()`.
+        Fitted or not; default that of one of the two, else the one for the kind of shift.
     scoring : str or scorer, optional
         As in `estimate_risk`; a loss that is a mean over rows, or the root of one.
-    loss, method, confidence, sample_weight, cv, n_jobs, random_state
+    shift, loss, method, confidence, sample_weight, cv, n_jobs, random_state
         As in `estimate_risk`.
 
     Returns
@@ -178,6 +184,7 @@ def compare_risks(
     """
     question = Question(
         ratio=ratio,
+        shift=shift,
         scoring=scoring,
         loss=loss,
         method=method,

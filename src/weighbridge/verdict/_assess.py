@@ -23,6 +23,7 @@ from weighbridge.blocks import one_thread
 from weighbridge.criteria import CrossValidation, has_closed_form
 from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
+from weighbridge.label_shift import COVARIATE, LABEL
 from weighbridge.ratios import share_outside, weighting_or_default
 from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
@@ -30,6 +31,7 @@ from weighbridge.target_risk import (
     Measure,
     Question,
     RiskProblem,
+    assess_again,
     assess_procedures,
     base_of,
     check_arguments,
@@ -56,6 +58,7 @@ class _Model:
     diagnosis: Any = None
     shift: str = ""
     assessed: dict[str, Assessed] = field(default_factory=dict)
+    otherwise: dict[str, Any] | None = None
 
     @property
     def base(self) -> Any:
@@ -147,6 +150,9 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
     """Diagnose the rows that count, and assess every model without weights."""
     rows, question = problem.rows, problem.question
     for each in models.values():
+        if problem.by_label and question.candidates is None:
+            # weights of classes are right or wrong as a whole
+            each.names = tuple(name for name in each.names if name not in ("power", "relative"))
         each.candidates = make_candidates(each.estimator, each.names, question.n_jobs, problem.seed)
         each.finals = problem.fit_finals(each.candidates[:1], stage.step)
     diagnosis: Diagnosis | None = None
@@ -160,12 +166,13 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
                 n_parameters=each.n_parameters,
                 confidence=question.confidence,
                 random_state=problem.random_state,
+                kind=problem.kind,
             )
             stage.step()
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
         (none,) = _assessed(each, each.candidates[:1], each.finals, problem, stage)
         each.assessed["none"] = none
-        each.shift = _shift(each.diagnosis, none)
+        each.shift = _shift(each.diagnosis, none, problem)
 
 
 def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -> None:
@@ -188,6 +195,19 @@ def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -
     for each in pending.values():
         found = _assessed(each, each.others, each.finals, problem, stage)
         each.assessed |= zip(each.names[1:], map(journals.taken_off, found), strict=True)
+        each.otherwise = _otherwise(each, problem)
+
+
+def _otherwise(model: _Model, problem: RiskProblem) -> dict[str, Any] | None:
+    """Return what is expected under the other kind of shift, where it may be that one."""
+    other = problem.otherwise
+    if other is None:
+        return None
+    weighted = ImportanceWeighted(model.base)
+    risks = assess_again(model.assessed["none"], weighted, other, model.measure)
+    estimates = [risk.estimate and risk.estimate.to_dict() for risk in risks]
+    kind, mix = (LABEL, other.ratio.frequencies_.change) if other.by_label else (COVARIATE, "")
+    return {"kind": kind, "mix": mix, "none": estimates[0], "full": estimates[1]}
 
 
 def _assessed(
@@ -203,9 +223,11 @@ def _assessed(
     )
 
 
-def _shift(diagnosis: Diagnosis, none: Assessed) -> str:
+def _shift(diagnosis: Diagnosis, none: Assessed, problem: RiskProblem) -> str:
     """Return the word for the shift; a small group that costs much is a shift, if a slight one."""
     word = shift_word(diagnosis.auc)
+    if word == "none" and problem.by_label:  # class frequencies see what a classifier may not
+        return "slight"
     worse = worse_in_deployment(none, _BEYOND_DOUBT)
     matters = worse is not None and worse.low > 0
     if word == "none" and diagnosis.test.p_value <= _FOUND and matters:
@@ -286,6 +308,7 @@ def assess(
     worthwhile: float | None = None,
     confidence: float = 0.95,
     sample_weight: Any = None,
+    shift: str = "auto",
     cv: int = 5,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -322,6 +345,10 @@ def assess(
     sample_weight : array-like of shape (n_samples,), optional
         Your weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
         rows as they are: the ratio and the target know nothing of these weights.
+    shift : {"auto", "covariate", "label"}, default="auto"
+        What changed, if you know: the features, or the mix of classes alone. "auto" lets held-out
+        rows decide for classifiers (`weighbridge.label_shift.kind_of_shift`), unless a `ratio` is
+        given; where they cannot tell, weights are those for features, and the verdict says so.
     cv : int, default=5
         Number of outer folds; each repeats the choice of the weighting.
     n_jobs : int, optional
@@ -375,6 +402,7 @@ def assess(
         candidates=candidates,
         worthwhile=worthwhile,
         confidence=confidence,
+        shift=shift,
         cv=cv,
         n_jobs=n_jobs,
         random_state=random_state,

@@ -11,7 +11,6 @@ from sklearn.base import is_classifier
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._findings import (
     ENOUGH,
-    SOME_OUTSIDE,
     Estimate,
     Finding,
     effective_sample_size,
@@ -41,6 +40,7 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         made[weighted].change if weighted in made and _key(made[weighted]) else None,
         weighted if weighted in made else "none",
         WORTHWHILE * abs(typical) if worthwhile is None else worthwhile,
+        mix=_mix(problem),
     )
     used, candidates = assessed[judgement.use], _told_apart(made, weighted)
     report = diagnosis.report(_weighting(used.model) if _key(made[judgement.use]) else None)
@@ -57,6 +57,7 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         _metrics=partial(assess_metrics, assessed, problem, diagnosis.overlap),
         constant=constant and _constant(constant, none, problem),
         worthwhile=judgement.worthwhile,
+        otherwise=model.otherwise,
         _problem=problem,
         _diagnosis=diagnosis,
     )
@@ -77,6 +78,13 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
     return _worded(bare, judgement)
 
 
+def _mix(problem: RiskProblem) -> str:
+    """Return how the mix of classes changed, where weights are for that; of numbers nothing."""
+    if not problem.by_label or problem.rows.classes is None:
+        return ""
+    return problem.ratio.frequencies_.change
+
+
 def knowing(verdict: Verdict, actual: dict[str, Actual] | None) -> Verdict:
     """Return the verdict with the words that it has once labels of the deployment are known."""
     if actual is None:
@@ -89,7 +97,7 @@ def _worded(verdict: Verdict, judgement: Judgement) -> Verdict:
     """Return the verdict in the words of a judgement."""
     none, used = (verdict.candidate(name).risk for name in ("none", verdict.use))
     constant = None if verdict.constant is None else verdict.constant.risk
-    risks = Risks(none, used, constant, verdict.report.support.share > SOME_OUTSIDE)
+    risks = Risks(none, used, constant)
     kept = [each for each in verdict.findings if each.code not in CODES]
     return replace(
         verdict,
@@ -123,8 +131,9 @@ def _told_apart(candidates: dict[str, Candidate], weighted: str) -> tuple[Candid
 
 
 def _new(findings: tuple[Finding, ...], report: ShiftReport) -> list[Finding]:
-    """Leave out what the report has said already: that overlap is thin or broken."""
-    said = () if report.overlap == ENOUGH else ("WB601", "WB602")
+    """Leave out what the report has said already: that overlap is not all it could be."""
+    is_said = report.overlap != ENOUGH or report.overlap_judgement.goes_beyond
+    said = ("WB601", "WB602") if is_said else ()
     return [finding for finding in findings if finding.code not in said]
 
 

@@ -15,6 +15,7 @@ from weighbridge.verdict._words import (
     ROLES,
     are_apart,
     assumption,
+    otherwise_words,
     overlap_evidence,
     shift_evidence,
 )
@@ -212,7 +213,9 @@ def expect_words(facts: StoredResult) -> list[str]:
     )
     rough = ["These are rough figures."] if used.get("state") == "flagged" else []
     said = _said(facts, "WB505") + _said(facts, "WB501")
-    return [expected, *rough, *said, *label_words(facts)]
+    other = facts.expect.get("otherwise")
+    otherwise = [otherwise_words(other, numbers)] if other else []
+    return [expected, *rough, *otherwise, *said, *label_words(facts)]
 
 
 def label_words(facts: StoredResult) -> list[str]:
@@ -292,7 +295,8 @@ def assumption_words(facts: StoredResult) -> str:
     role = (facts.answers.get("expect") or {}).get("role") or ""
     is_checked = bool(facts.actual) and not facts.is_withheld
     check = "" if facts.actual else " Only deployment labels can check it."
-    return f"Assumed: {assumption(role, is_checked=is_checked)}.{check}"
+    by_class = bool(facts.verdict.get("by_class"))
+    return f"Assumed: {assumption(role, by_class=by_class, is_checked=is_checked)}.{check}"
 
 
 def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) -> list[str]:
@@ -305,6 +309,7 @@ def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) ->
             f"{auc['value']:.2f} ({auc['low']:.2f} to {auc['high']:.2f}); 0.50 is chance, 1.00 is "
             "complete separation."
         )
+    words += _said(facts, "WB202") + _said(facts, "WB204")
     if rows:
         words += [_moved(rows), *_left(facts, rows, shown)]
     return words

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
 from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_estimate
-from weighbridge.verdict._words import PROCEDURE, assumption
+from weighbridge.verdict._words import PROCEDURE, assumption, otherwise_words
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
@@ -41,7 +41,11 @@ def verdict_parts(verdict: Verdict) -> VerdictParts:
     table = _table(verdict) if len(verdict.candidates) > 1 else []
     answers = [_answer_parts(each, width) for each in verdict.answers]
     is_checked = bool(verdict._judgement.actual) and verdict.overlap != BROKEN
-    assumed = assumption(verdict.answer("expect").role, is_checked=is_checked)
+    assumed = assumption(
+        verdict.answer("expect").role,
+        by_class=bool(verdict._judgement.mix),
+        is_checked=is_checked,
+    )
     assumed = fill(assumed, 78 - 11).replace("\n", "\n" + " " * 13)
     answers.append(AnswerParts(f"  {'Assumed':<11}", "", assumed, "neutral"))
     return VerdictParts(verdict.sentence, answers, "\n".join(table))
@@ -73,6 +77,9 @@ def _table(verdict: Verdict) -> list[str]:
         lines += [f"  same weights, one row: {' = '.join([each.name, *same])}"] * bool(same)
     if verdict.constant is not None:
         lines.append(f"  constant: always predicts the {verdict.constant.literature} of training")
+    if verdict.otherwise is not None:
+        said = otherwise_words(verdict.otherwise, numbers)
+        lines.append(fill(said, 78, initial_indent="  ", subsequent_indent="    "))
     return lines
 
 
@@ -223,6 +230,9 @@ class Verdict(Record):
         same rows and folds; None where nothing is estimated.
     worthwhile : float
         The smallest gain worth having, in units of the loss.
+    otherwise : dict or None
+        Where it may be the other kind of shift: that kind, and the loss to expect then, without
+        weights ("none") and with those for that kind ("full").
 
     Examples
     --------
@@ -246,6 +256,7 @@ class Verdict(Record):
     model: Any
     constant: Candidate | None = None
     worthwhile: float = 0.0
+    otherwise: dict[str, Any] | None = None
     # its words before they are sentences
     _judgement: Any = field(default=None, repr=False, compare=False)
     # what pictures are drawn from: the samples with their ratio and folds, and the diagnosis
@@ -328,6 +339,7 @@ class Verdict(Record):
             "verdict": {
                 "sentence": self.sentence,
                 "use": self.use,
+                "by_class": bool(self._judgement and self._judgement.mix),
                 **{each.question: each.word for each in self.answers if each.question != "expect"},
             },
             "answers": [each.to_dict() for each in self.answers],
@@ -338,6 +350,7 @@ class Verdict(Record):
                 "confidence": self.confidence,
                 "constant": None if self.constant is None else self.constant.to_dict(),
                 "worthwhile": self.worthwhile,
+                "otherwise": self.otherwise,
                 "withheld": "WB302" if self.overlap == BROKEN else None,
                 "covered": _covered(self.candidate("none").risk),
             },

@@ -20,6 +20,7 @@ CANNOT_TELL = "cannot tell"
 WORTHWHILE = 0.02
 # What everything rests on, and what stands below a comparison.
 ASSUMED = "the relation between features and label is the same in both tables"
+ASSUMED_OF_CLASSES = "the rows of a class look the same in both tables"
 PROCEDURE = "error: of the whole procedure, choice included; lam, alpha: of the final model"
 
 
@@ -89,8 +90,6 @@ class Risks(NamedTuple):
     none: RiskEstimate
     used: RiskEstimate
     constant: RiskEstimate | None = None
-    # whether so many deployment rows lie outside the training data that forecasts there may be off
-    is_beyond: bool = False
 
 
 def gain_word(change: Estimate | None, worthwhile: float = 0.0) -> str:
@@ -113,10 +112,11 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(value, math.nan, value - below, value + above)
 
 
-def assumption(role: str, *, is_checked: bool) -> str:
+def assumption(role: str, *, by_class: bool, is_checked: bool) -> str:
     """Return what is assumed, and what known labels say about it."""
+    assumed = ASSUMED_OF_CLASSES if by_class else ASSUMED
     said = "do not bear it out" if role == "stop" else "agree"
-    return f"{ASSUMED}; deployment labels {said}" if is_checked else ASSUMED
+    return f"{assumed}; deployment labels {said}" if is_checked else assumed
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,8 @@ class Judgement:
     close: tuple[str, ...] = ()
     by_other_loss: bool = False
     actual: Mapping[str, Actual] | None = None
+    # how the mix of classes changed, where that is what weights are for
+    mix: str = ""
 
     @property
     def matters(self) -> str:
@@ -181,9 +183,14 @@ class Judgement:
 
     def is_rough(self, risks: Risks) -> bool:
         """True where the figure for the deployment is a rough one."""
-        return (risks.used.state != "good" or risks.is_beyond) and self.shift != "none"
+        return risks.used.state != "good" and self.shift != "none"
 
     def sentence(self, numbers: Numbers, risks: Risks) -> str:
+        """Return the answer, led by the kind of shift where it is one of classes."""
+        led = f"The mix of classes changed ({self.mix}). " if self.mix else ""
+        return led + self._verdict(numbers, risks)
+
+    def _verdict(self, numbers: Numbers, risks: Risks) -> str:
         """Return the answer in one line; where labels are known, by what they say."""
         expected, before = self.expected(risks.used), self.expected(risks.none).value
         value, loss, beside = numbers.value(expected.value), numbers.noun, ""
@@ -281,6 +288,23 @@ _UNSEEN = (
 )
 
 
+_BY_CLASS = (
+    "Weights are weights of classes. If a class itself looks different now, say --shift covariate."
+)
+
+
+def otherwise_words(otherwise: dict[str, Any], numbers: Numbers) -> str:
+    """Return what is expected if it is the other kind of shift."""
+    said = {"covariate": "the features changed, and not the mix of classes"}
+    why = said.get(otherwise["kind"], f"only the mix of classes changed ({otherwise['mix']})")
+    none, full = (otherwise[name] for name in ("none", "full"))
+    if none is None or full is None:
+        return f"If {why}: no estimate, the files hardly overlap."
+    weights = "weights by features" if otherwise["kind"] == "covariate" else "weights of classes"
+    values = f"{numbers.value(none['value'])} without weights, {numbers.value(full['value'])} with"
+    return f"If {why}: {numbers.noun} {values} {weights}."
+
+
 def _constant(judgement: Judgement, numbers: Numbers, risks: Risks) -> str:
     """Return the error of a constant guess, measured like the one it stands beside."""
     assert risks.constant is not None
@@ -309,6 +333,9 @@ def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
         if report.too_few:
             advice = "These are too few rows to tell; collect more of both before relying on it."
         return _answer("shift", "none", shift_evidence(report.auc, ()), advice)
+    if judgement.mix:
+        evidence = f"{shift_evidence(report.auc, ())}; the mix of classes, not how a class looks"
+        return _answer("shift", judgement.shift, evidence, _BY_CLASS)
     advice = f"Look at {moved[0] if moved else 'the features'} first: is its change expected?"
     return _answer("shift", judgement.shift, shift_evidence(report.auc, moved), advice)
 
