@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.natural.summary import effects, significant
 
 UNSURE = "unclear"
+FINE = ("right", "cannot tell", "no claim of label")
 
 
 def frequencies(rows, rivals):
@@ -124,8 +125,9 @@ def told(rows, _rivals):
     for name, some in sorted(groups.items()):
         verdicts = [judged(row["truth"], row["kind"]) for row in some]
         figures = {each: verdicts.count(each) / len(some) for each in sorted({*verdicts})}
+        fine = sum(figures.get(each, 0.0) for each in FINE)
         found[name] = figures | {
-            "right or cannot tell": figures.get("right", 0) + figures.get("cannot tell", 0),
+            "right or cannot tell": fine,
             "acted wrongly": float(np.mean([_acted_wrongly(row) for row in some])),
             "problems": len(some),
             "seconds": float(np.median([row["seconds"] for row in some])),
