@@ -21,11 +21,11 @@ from weighbridge import ImportanceWeighted, adapt
 from weighbridge._findings import Stages
 from weighbridge.adaptation import Settings, load_model, run
 from weighbridge.adaptation._adapt import METRICS
-from weighbridge.adaptation._labels import _actual, actual_errors
+from weighbridge.adaptation._labels import Labels, actual_errors
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import GaussianRatio
-from weighbridge.target_risk import Question, find_measure
+from weighbridge.target_risk import Question, Sample, by_labels, find_measure
 from weighbridge.verdict import assess_models
 
 SCHEMA = json.loads(
@@ -162,7 +162,10 @@ def test_the_interval_of_an_actual_error_is_wilsons_for_shares_and_students_for_
     losses = rng.random(60) < 0.2 if metric == "error" else rng.exponential(size=60)
     model = LogisticRegression() if metric == "error" else LinearRegression()
     task = "classification" if metric == "error" else "regression"
-    found = _actual(losses.astype(float), find_measure(METRICS[task][metric], None, model), 0.9)
+    measure = find_measure(METRICS[task][metric], None, model)
+    sample = Sample.drawn(np.arange(60), np.ones(60), np.ones(60, dtype=bool))
+    found = by_labels(losses.astype(float), sample, measure.bounds, 0.9)
+    found = found.rooted() if measure.root else found
     if metric == "error":
         ends = binomtest(int(losses.sum()), 60).proportion_ci(0.9, method="wilson")
     else:
@@ -170,7 +173,6 @@ def test_the_interval_of_an_actual_error_is_wilsons_for_shares_and_students_for_
     if metric == "rmse":
         ends = np.sqrt(ends)
     assert (found.low, found.high) == pytest.approx(tuple(ends), abs=1e-12)
-    assert found.rows == 60
 
 
 @pytest.mark.more
@@ -187,8 +189,10 @@ def test_one_label_tells_nothing(lines, seeing):
     labels = np.full(len(lines[1]), np.nan)
     for n_known, is_told in ((1, False), (2, True)):
         labels[:n_known] = 1.0
-        found = actual_errors(seeing.verdict, lines[1][["x"]], labels, METRICS["regression"]["mae"])
-        assert (found is not None) == is_told
+        known = Labels(np.arange(labels.size), labels, np.ones(labels.size))
+        scoring = METRICS["regression"]["mae"]
+        found, relation = actual_errors(seeing.verdict, lines[1][["x"]], known, scoring)
+        assert (found is not None) == (relation is not None) == is_told
 
 
 @pytest.mark.more

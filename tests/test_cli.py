@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import weighbridge
 from weighbridge.cli._app import app
 
-COMMANDS = ["demo", "adapt", "diagnose", "weights", "predict", "report", "explain"]
+COMMANDS = ["demo", "adapt", "diagnose", "weights", "label", "predict", "report", "explain"]
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import weighbridge
 from cli_runs import run, within_80_columns
 from weighbridge._files import is_ours
-from weighbridge.adaptation._labels import _actual, _codes, _design, plan_labels, rows_to_label
+from weighbridge.adaptation._labels import class_codes, plan_labels, rows_to_label
 from weighbridge.exceptions import InputError, OverlapWarning
 from weighbridge.ratios import covered_rows, outside_support
 from weighbridge.report import render
-from weighbridge.target_risk import estimate_risk, find_measure
+from weighbridge.target_risk import Sample, by_labels, estimate_risk, find_measure
 
 SCHEMA = json.loads(
     files("weighbridge.adaptation").joinpath("result.schema.json").read_text(encoding="utf-8")
@@ -58,6 +58,12 @@ def filled(result, truth=TRUTH):
 
 def errors(result):
     return (result.verdict.model.predict(DEPLOY) != TRUTH["ill"]).to_numpy()
+
+
+def of_labels(losses, measure, stands_for, known=None):
+    known = np.ones(stands_for.size, dtype=bool) if known is None else known
+    sample = Sample.drawn(np.arange(stands_for.size), stands_for, known)
+    return by_labels(losses, sample, measure.bounds, 0.95)
 
 
 # ---------------------------------------------------------------- the covered part
@@ -242,7 +248,7 @@ def test_intervals_of_labelled_rows_hold_95_times_in_100(kind):
     for _ in range(2000):
         losses = np.concatenate([rng.choice(part, n) for part, n in zip(parts, drawn, strict=True)])
         known = rng.random(losses.size) > 0.2
-        found = _actual(losses[known], measure, 0.95, _design(stands_for, known))
+        found = of_labels(losses[known], measure, stands_for, known)
         held.append(found.low <= truth <= found.high)
     assert np.mean(held) == pytest.approx(0.95, abs=3 * math.sqrt(0.95 * 0.05 / 2000))
 
@@ -250,7 +256,7 @@ def test_intervals_of_labelled_rows_hold_95_times_in_100(kind):
 def test_a_stratified_mean_by_hand():
     losses, stands_for = np.array([1.0, 3, 10, 20, 60]), np.array([2.0, 2, 5, 5, 5])
     measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
-    found = _actual(losses, measure, 0.95, _design(stands_for, np.ones(5, dtype=bool)))
+    found = of_labels(losses, measure, stands_for)
     assert found.value == pytest.approx((4 * 2 + 15 * 30) / 19)
     variance = (4 / 19) ** 2 * 2 / 2 + (15 / 19) ** 2 * 700 / 3
     assert found.standard_error == pytest.approx(math.sqrt(variance))
@@ -261,7 +267,7 @@ def test_one_label_of_a_stratum_stands_for_all_of_it():
     losses, stands_for = np.array([1.0, 10, 20, 60]), np.repeat([2.0, 5], [10, 3])
     known = np.arange(13) > 8
     measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
-    found = _actual(losses, measure, 0.95, _design(stands_for, known))
+    found = of_labels(losses, measure, stands_for, known)
     assert found.value == pytest.approx((20 * 1 + 15 * 30) / 35)
     assert found.low < found.value < found.high
 
@@ -269,7 +275,7 @@ def test_one_label_of_a_stratum_stands_for_all_of_it():
 @pytest.mark.parametrize("scale", [1e-90, 1.0, 1e90])
 def test_losses_of_any_size_have_an_interval(scale):
     measure = find_measure("neg_mean_absolute_error", None, LinearRegression())
-    found = _actual(scale * np.array([1.0, 2, 3]), measure, 0.95)
+    found = of_labels(scale * np.array([1.0, 2, 3]), measure, np.ones(3))
     assert found.high / scale == pytest.approx(2 + 4.302652729911275 / math.sqrt(3))
 
 
@@ -291,7 +297,7 @@ def test_one_label_tells_nothing_by_any_metric():
 
 
 def test_a_class_among_decimals_may_be_written_without_them():
-    codes, known = _codes(np.array([1.0, 0.5, np.nan, 2.0]), np.array(["0.5", "1.0"]))
+    codes, known = class_codes(np.array([1.0, 0.5, np.nan, 2.0]), np.array(["0.5", "1.0"]))
     assert codes[:2].tolist() == [1, 0]
     assert known.tolist() == [True, True, False, False]
 
@@ -497,3 +503,151 @@ def test_rows_are_asked_for_only_where_overlap_is_thin_or_broken(withheld):
     assert thin.verdict.overlap == "thin"
     assert thin.to_label["chosen"] == len(thin.label_these) > 20
     assert "To measure the error, label deployment rows" in render(thin.to_dict())
+
+
+# ---------------------------------------------------------------- a few labels
+
+
+NEAR = people(600, 0, 4)
+SHOWN = (np.arange(600) * 7) % 600 < 150  # 150 rows in no order
+
+
+@pytest.fixture(scope="module")
+def few():
+    return adapt(TRAIN, NEAR.assign(ill=NEAR["ill"].where(SHOWN, None)), label="ill")
+
+
+def test_a_few_labels_and_the_forecast_give_the_error_together(few):
+    blind = adapt(TRAIN, NEAR.drop(columns="ill"), label="ill")
+    expected = blind.verdict.candidate("none").risk.estimate
+    found, alone = few.actual["none"], few.actual["none"].alone
+    wrong = (
+        few.verdict.candidate("none").model.predict(few.pair.X_target) != NEAR["ill"]
+    ).to_numpy()
+    assert alone.value == pytest.approx(wrong[SHOWN].mean())
+    assert found.high - found.low < 0.9 * (alone.high - alone.low)
+    assert min(alone.value, expected.value) - 0.01 < found.value
+    assert found.value < max(alone.value, expected.value) + 0.01
+    assert found.low < wrong.mean() < found.high
+    relation = few.to_dict()["expect"]["relation"]
+    assert relation["labels"] == found.rows == 150
+    assert not relation["changed"]
+    assert relation["rows"] == blind.verdict._judgement.worse.to_dict()
+    assert relation["relation"]["value"] == pytest.approx(alone.value - expected.value, abs=0.02)
+    Draft202012Validator(SCHEMA).validate(few.to_dict())
+
+
+def test_the_words_of_a_few_labels(few):
+    assert "by 150 labels, expected" in few.verdict.sentence
+    assert "by 150 labels and the forecast; expected" in few.verdict.answer("expect").evidence
+    assert "by other rows" in few.verdict.answer("matters").evidence
+    page = " ".join(render(few.to_dict()).split())
+    for part in (
+        "With 150 labels the error without weights is",
+        "training said",
+        "come from other rows",
+        "from another relation between features and label.",
+        "put together with the forecast",
+    ):
+        assert part in page
+
+
+def test_labels_that_show_another_relation_say_so():
+    turned = NEAR.assign(ill=np.where(NEAR["ill"] == "yes", "no", "yes"))
+    found = adapt(TRAIN, turned.assign(ill=turned["ill"].where(SHOWN, None)), label="ill")
+    relation = found.to_dict()["expect"]["relation"]
+    assert relation["changed"]
+    assert relation["p_value"] < 1e-4
+    assert relation["relation"]["low"] > 0.1
+    assert found.verdict.sentence.startswith("The relation has changed: error ")
+    finding = next(each for each in found.findings if each.code == "WB604")
+    assert "The 150 labels are not what the relation in training leads to expect" in finding.message
+
+
+def test_all_labels_are_the_actual_error_and_nothing_else():
+    found = adapt(TRAIN, NEAR, label="ill")
+    assert found.actual["none"].alone is None
+    assert found.verdict.sentence.count("actual error") == 1
+    assert found.to_dict()["expect"]["relation"]["labels"] == 600
+
+
+def test_labels_of_a_part_of_the_deployment_are_a_finding():
+    old = NEAR["age"] > 62
+    part = adapt(TRAIN, NEAR.assign(ill=NEAR["ill"].where(old, None)), label="ill")
+    assert "WB153" in [each.code for each in part.findings]
+
+
+def test_labels_of_a_random_sample_or_of_one_class_are_told_apart(few):
+    assert not {"WB153", "WB154"} & {each.code for each in few.findings}
+    shown = NEAR["ill"].where(SHOWN & (NEAR["ill"] == "yes"), None)
+    one = adapt(TRAIN, NEAR.assign(ill=shown), label="ill")
+    finding = next(each for each in one.findings if each.code == "WB154")
+    assert 'labelled deployment rows are of one class, "yes"' in finding.message
+
+
+# ---------------------------------------------------------------- pooled
+
+
+def test_labelled_rows_join_the_training_rows_only_if_asked_and_better(few):
+    assert few.pooled is None
+    turned = NEAR.assign(ill=np.where(NEAR["ill"] == "yes", "no", "yes"))
+    shown = turned.assign(ill=turned["ill"].where(SHOWN, None))
+    kept = adapt(TRAIN, shown, label="ill")
+    found = adapt(TRAIN, shown, label="ill", pool=True)
+    assert found.pooled["labels"] == 150
+    assert found.pooled["counts"] in (1, 3, 10, 30)
+    assert found.pooled["change"]["high"] < 0
+    rest, truth = NEAR[~SHOWN].drop(columns="ill"), turned["ill"][~SHOWN]
+    before, after = ((each.model.predict(rest) != truth).mean() for each in (kept, found))
+    assert after < before - 0.1
+    # by hand: the same rows and weights in one fit
+    assert found.actual == kept.actual
+    content = found.to_dict()
+    Draft202012Validator(SCHEMA).validate(content)
+    assert content["settings"]["pool"]
+    page = " ".join(render(content).split())
+    assert "the 150 labelled deployment rows are among the training rows" in page
+    assert "only the last fit has used them" in page
+
+
+def test_labelled_rows_that_do_not_help_stay_out(few):
+    found = adapt(TRAIN, NEAR.assign(ill=NEAR["ill"].where(SHOWN, None)), label="ill", pool=True)
+    assert found.pooled["counts"] == 0
+    rows = NEAR.drop(columns="ill")
+    assert (found.model.predict_proba(rows) == few.model.predict_proba(rows)).all()
+    assert "were not pooled with training rows" in render(found.to_dict())
+
+
+def test_pooling_needs_labels():
+    with pytest.raises(InputError, match="no deployment row has a label") as caught:
+        adapt(TRAIN, DEPLOY, label="ill", pool=True)
+    assert caught.value.problems[0].code == "WB705"
+
+
+# ---------------------------------------------------------------- weighbridge label
+
+
+def test_the_command_writes_so_many_rows_to_label_and_adapt_takes_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TRAIN.to_csv("train.csv", index=False)
+    DEPLOY.to_csv("deploy.csv", index=False)
+    words = ("label", "train.csv", "deploy.csv", "--label", "ill", "--budget", "60")
+    shown = run(*words)
+    assert shown.exit_code == 0
+    assert within_80_columns(shown.stdout)
+    assert "Wrote label_these.csv: 60 rows of deploy.csv" in " ".join(shown.stdout.split())
+    rows = pd.read_csv("label_these.csv")
+    assert [*rows] == ["row", "stands_for", "age", "bmi", "site", "ill"]
+    assert len(rows) == 60
+    assert rows["stands_for"].sum() == pytest.approx(700)
+    assert (rows["site"] == "west").sum() >= 20
+    rows["ill"] = TRUTH["ill"].to_numpy()[rows["row"] - 1]
+    found = adapt("train.csv", "deploy.csv", label="ill", labels=rows)
+    assert found.actual["none"].rows == 60
+    stored = json.loads(run(*words, "--json", "--out", "other.csv").stdout)
+    Draft202012Validator(SCHEMA).validate(stored)
+    assert stored["label"] == {"rows": 60, "parts": 2}
+    TRUTH.to_csv("deploy.csv", index=False)
+    refused = run(*words, "--out", "third.csv")
+    assert refused.exit_code == 3
+    assert "has labels already" in refused.stderr

@@ -40,7 +40,7 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "SOURCE_DATE_EPOCH": "0",
 }
-COMMANDS = ("demo", "adapt", "diagnose", "weights", "predict", "report", "explain")
+COMMANDS = ("demo", "adapt", "diagnose", "weights", "label", "predict", "report", "explain")
 PACKAGES = ("weighbridge", "numpy", "scipy", "scikit-learn", "pandas", "skops")
 RELATIVE, ABSOLUTE = 1e-10, 1e-13  # rounding of a sum that is zero has no relative size
 MOST_LINES, MOST_CHARACTERS = 40, 200

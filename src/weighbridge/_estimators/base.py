@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -30,6 +30,7 @@ from weighbridge._data import (
 )
 from weighbridge._pass_weights import is_dask_estimator
 from weighbridge.blocks import as_rows, is_blocks, predict_by_blocks
+from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, check_shift, fit_by_kind
 from weighbridge.ratios import (
     AutoRatio,
     KnownRatio,
@@ -196,6 +197,9 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
     # Whether one label a row is all that is taken, whatever the inner estimator takes.
     _single_output: ClassVar[bool] = False
 
+    # What changed, for members without such a parameter, and in models saved before it was one.
+    shift: str = COVARIATE
+
     estimator: Any
     ratio: Any
     estimator_: Any
@@ -244,6 +248,19 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
                 "X_target)) or weighbridge.ratios.KnownRatio(...)."
             )
         return fit_ratio(X, X_target, ratio, y=y)
+
+    def _ratio_by_kind(self, X: Any, X_target: Any, y: np.ndarray) -> ByKind:
+        """Return the ratio for the kind of shift asked for or found, and what was found."""
+        check_shift(self.shift)
+        free = self.ratio is None and X_target is not None and not is_blocks(X)
+        if self.shift == LABEL and not free:
+            raise ValueError(
+                "Got shift='label', which needs X_target, rows in memory, and no other ratio; for "
+                "another ratio in the label pass ratio=LabelRatio(...) and leave shift out."
+            )
+        if free and (self.shift == LABEL or (self.shift == AUTO and is_classifier(self.estimator))):
+            return fit_by_kind(self.shift, X, y, X_target)
+        return ByKind(self._fitted_ratio(X, X_target, y))
 
     def _copy_features(self) -> None:
         """Take over what the inner estimator knows about its columns."""

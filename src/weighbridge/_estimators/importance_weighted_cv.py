@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
@@ -45,7 +45,6 @@ from weighbridge.criteria import (
     has_closed_form,
 )
 from weighbridge.exceptions import SearchWarning
-from weighbridge.label_shift import AUTO, LABEL, ByKind, check_shift, fit_by_kind
 from weighbridge.ratios import (
     mean_one_log_ratio,
     share_outside,
@@ -223,7 +222,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     25
     """
 
-    on_interrupt, shift = "raise", "covariate"  # in models saved before they were parameters
+    on_interrupt = "raise"  # in models saved before it was a parameter
     _single_output = True
 
     def __init__(
@@ -337,19 +336,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self._copy_features()
         warn_of_choice(overlap, choice, self.answer, weighted=any(weighted))
         return self
-
-    def _ratio_by_kind(self, X: Any, X_target: Any, y: np.ndarray) -> ByKind:
-        """Return the ratio for the kind of shift asked for or found, and what was found."""
-        check_shift(self.shift)
-        free = self.ratio is None and X_target is not None and not is_blocks(X)
-        if self.shift == LABEL and not free:
-            raise ValueError(
-                "Got shift='label', which needs X_target, rows in memory, and no other ratio; for "
-                "another ratio in the label pass ratio=LabelRatio(...) and leave shift out."
-            )
-        if free and (self.shift == LABEL or (self.shift == AUTO and is_classifier(self.estimator))):
-            return fit_by_kind(self.shift, X, y, X_target)
-        return ByKind(self._fitted_ratio(X, X_target, y))
 
     def _objective(
         self, estimator: Any, X: Any, y: Any, log_ratio: Any, sample_weight: Any, seed: int

@@ -298,6 +298,17 @@ class Estimate:
         low, high = max(bounds[0], value - half), min(bounds[1], value + half)
         return cls(float(value), float(standard_error), float(low), float(high))
 
+    def rooted(self) -> Estimate:
+        """Return the square root, its error by the delta method; below zero is none.
+
+        Returns
+        -------
+        Estimate
+            Of the root.
+        """
+        low, value, high = (math.sqrt(max(each, 0)) for each in (self.low, self.value, self.high))
+        return Estimate(value, self.standard_error / (2 * value) if value else 0.0, low, high)
+
     def to_dict(self) -> dict[str, float]:
         """Return value and interval, ready for JSON.
 

@@ -10,7 +10,7 @@ from weighbridge.adaptation._adaptation import (
     save,
 )
 from weighbridge.adaptation._inputs import Inputs, read_inputs, refusals_told
-from weighbridge.adaptation._labels import knowing_labels
+from weighbridge.adaptation._labels import Labels, draw_rows, knowing_labels
 from weighbridge.adaptation._saved_model import SavedModel, TableModel, Unseen, load_model
 
 # Public names; the others serve the packages above.

@@ -37,12 +37,14 @@ from weighbridge.adaptation._inputs import (
 from weighbridge.adaptation._labels import (
     ROW,
     STANDS_FOR,
+    Labels,
     knowing_labels,
+    label_findings,
     metrics_dict,
     plan_labels,
     read_labels,
-    unseen_classes,
 )
+from weighbridge.adaptation._pool import pool_labels
 from weighbridge.exceptions import InputError
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL
 from weighbridge.pictures import compute_pictures
@@ -95,6 +97,7 @@ class Settings:
     weight: str | None = None
     labels: Any = None
     shift: str = "auto"
+    pool: bool = False
 
     @property
     def n_parallel(self) -> int:
@@ -151,6 +154,7 @@ def adapt(
     seed: int = 0,
     n_jobs: int = 1,
     labels: Any = None,
+    pool: bool = False,
     journal: Any = None,
     progress: Progress | None = None,
 ) -> Adaptation:
@@ -202,6 +206,10 @@ def adapt(
         Labels of some deployment rows: ``label_these.csv`` of an earlier run with its last column
         filled in, in all rows or in some. Its columns ``row``, counted from 1, and ``stands_for``
         say which rows they are, and how many rows of the deployment each stands for.
+    pool : bool, default=False
+        Let labelled deployment rows join the training rows of the final model, each counting as 1,
+        3, 10 or 30 of them, where that makes it clearly better on labelled rows left out. All
+        other figures are of the model without them; ``result.pooled`` says what was done.
     journal : path, optional
         Folder that keeps finished fits of a search, so that a run that was stopped can go on.
     progress : function ``progress(stage, done, total)``, optional
@@ -246,6 +254,7 @@ def adapt(
         seed=seed,
         n_jobs=n_jobs,
         labels=os.fspath(labels) if isinstance(labels, os.PathLike) else labels,
+        pool=pool,
     )
     return run(train, deploy, settings, journal=journal, progress=progress)
 
@@ -308,7 +317,7 @@ class _Asked(NamedTuple):
     metric: str
     scoring: str
     metrics: dict[str, str]
-    labels: tuple[np.ndarray, np.ndarray, np.ndarray]
+    labels: Labels
 
 
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
@@ -329,7 +338,10 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
         usual = next(iter(METRICS[task]))
         raise refused("WB703", str(error), option("metric", usual)) from error
     labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
-    inputs = replace(inputs, notes=(*inputs.notes, *unseen_classes(labels[1], inputs.pair)))
+    if settings.pool and not labels.rows.size:
+        why = "no deployment row has a label that could join the training rows."
+        raise refused("WB705", why, option("labels", "label_these.csv"))
+    inputs = replace(inputs, notes=(*inputs.notes, *label_findings(labels, inputs, settings.seed)))
     return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics, labels)
 
 
@@ -340,7 +352,7 @@ def _adaptation(
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
     weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs)
-    rows, values, stands_for = asked.labels
+    rows = asked.labels.rows
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
     if not rows.size and verdict.overlap != ENOUGH and not taken:
@@ -352,7 +364,7 @@ def _adaptation(
         weights=weights,
         log_ratio=log_ratio,
         actual=None,
-        metrics=metrics_dict(verdict, some, values, asked.metrics, stands_for),
+        metrics=metrics_dict(verdict, some, asked.labels, asked.metrics),
         to_label=plan,
         label_these=frame,
         notes=inputs.notes,
@@ -367,7 +379,9 @@ def _adaptation(
         pictures=compute_pictures(verdict, diagnosis),
         timing={},
     )
-    told = knowing_labels(found, some, values, asked.scoring, stands_for)
+    told = knowing_labels(found, some, asked.labels, asked.scoring)
+    if settings.pool:
+        told = pool_labels(told, inputs, asked.labels, asked.scoring)
     stages.end()
     return replace(told, timing=stages.timing())
 

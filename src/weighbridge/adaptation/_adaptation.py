@@ -119,6 +119,9 @@ class Adaptation:
         ``from_numbers``.
     tables, pair, kinds, task, settings, metric, ratio, timing
         What the run was about; `to_dict` has all of it.
+    pooled : dict or None
+        With ``pool=True``: as how many training rows each labelled deployment row counts in the
+        model, and by how much that changes its loss on labelled rows left out.
 
     Examples
     --------
@@ -149,6 +152,7 @@ class Adaptation:
     ratio: str
     pictures: Pictures
     timing: dict[str, float]
+    pooled: dict[str, Any] | None = None
 
     @property
     def model(self) -> TableModel:
@@ -203,6 +207,8 @@ class Adaptation:
                 **found["expect"],
                 "actual": self.actual
                 and {name: each.to_dict() for name, each in self.actual.items()},
+                "relation": (split := verdict._judgement.split) and split.to_dict(),
+                "pooled": self.pooled,
                 "metrics": self.metrics,
                 "to_label": self.to_label,
                 "models": [_other(name, each) for name, each in self.others.items()],

@@ -5,22 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 from sklearn.base import is_classifier
 
-from weighbridge._data import canonical_order, take_rows
-from weighbridge._findings import Finding, Problem, listed, shown, shown_file, wilson
+from weighbridge._data import FEWEST_ROWS, canonical_order, take_rows
+from weighbridge._findings import BROKEN, Finding, Problem, listed, shown, shown_file
 from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
+from weighbridge.diagnostics import domain_auc
 from weighbridge.exceptions import InputError
-from weighbridge.target_risk import NAMES, Measure, find_measure, value_of
+from weighbridge.ratios import covered_rows, target_like_source
+from weighbridge.target_risk import (
+    NAMES,
+    Relation,
+    Sample,
+    by_labels,
+    compare_relation,
+    find_measure,
+    forecast_labels,
+    forecast_losses,
+    label_values,
+    value_of,
+    with_forecast,
+)
 from weighbridge.verdict import Actual, Verdict, knowing
 
 if TYPE_CHECKING:
     from weighbridge.adaptation._adaptation import Adaptation
+    from weighbridge.adaptation._inputs import Inputs
 
 ROW, STANDS_FOR = "row", "stands_for"
 # How close labels are to come: to a share in points, to any other loss as a part of it.
@@ -30,6 +45,8 @@ _MOST_ROWS, _FEWEST_ROWS = 500, 20
 # Where training covers the deployment, the share of errors is taken to be at least this, elsewhere
 # a coin's; any other loss is taken to be so many times as large elsewhere.
 _LEAST_ERROR, _COIN, _LARGER = 0.1, 0.5, 2.0
+# Confidence at which labelled rows are said to be unlike the others.
+_BEYOND_DOUBT = 0.999
 
 
 def rows_to_label(
@@ -44,30 +61,59 @@ def plan_labels(
     verdict: Verdict, deploy: Table, label: str, seed: int
 ) -> tuple[dict[str, Any], Any]:
     """Say how many rows to label, and draw them, more where losses are less certain."""
-    looked_at, is_covered = verdict._problem.covered
     risk, is_share = verdict.candidate("none").risk, verdict.numbers.is_share
+    problem = verdict._problem
+    is_covered = problem.covered[1]
     spread = max(risk.training.standard_error * math.sqrt(risk.n_rows), 1e-300)
-    counts = np.array([is_covered.sum(), (~is_covered).sum()])
-    shares, size, within = counts / counts.sum(), 1.0, _POINTS if is_share else _PARTS
-    spreads = np.array([max(spread, math.sqrt(_LEAST_ERROR * (1 - _LEAST_ERROR))), _COIN])
-    if not is_share:
-        spreads = spread * np.array([1, _LARGER])
-        size = risk.training.value * float(shares @ [1, _LARGER])
+    shares, spreads = np.array([is_covered.mean(), 1 - is_covered.mean()]), _spreads(is_share)
+    size, within = 1.0, _POINTS if is_share else _PARTS
+    if is_share:
+        spreads[0] = max(spread, spreads[0])
+    else:
+        spreads, size = spread * spreads, risk.training.value * float(shares @ spreads)
     asked = [rows_to_label(each * size, shares, spreads, risk.confidence) for each in within]
     wanted = [min(deploy.rows, max(_FEWEST_ROWS, each)) for each in asked]
-    total, least = min(wanted[0], _MOST_ROWS), np.minimum(_FEWEST_ROWS, counts)
+    total = min(wanted[0], _MOST_ROWS)
+    frame = _drawn(problem.X_target, problem.covered, deploy, label, seed, total, spreads)
+    plan = {"within": list(within), "relative": not is_share, "rows": wanted}
+    return {**plan, "chosen": len(frame)}, frame
+
+
+def draw_rows(inputs: Inputs, label: str, budget: int, seed: int) -> Any:
+    """Draw so many deployment rows to label, by the same rule, before any model is fitted."""
+    if inputs.pair.y_target is not None:
+        where = shown_file(inputs.tables[1].name)
+        help = "leave its column out, or run adapt, which uses what there is"
+        raise InputError([Problem("WB151", f"{where} has labels already.", (), help)])
+    X, X_target = inputs.X, target_like_source(inputs.X, inputs.X_target)
+    spreads = _spreads(inputs.pair.task == "classification")
+    covered = covered_rows(X, X_target)
+    return _drawn(X_target, covered, inputs.tables[1], label, seed, budget, spreads)
+
+
+def _spreads(is_share: bool) -> np.ndarray:
+    """Return how far losses are taken to spread where training covers the deployment, and not."""
+    least = math.sqrt(_LEAST_ERROR * (1 - _LEAST_ERROR))
+    return np.array([least, _COIN] if is_share else [1.0, _LARGER])
+
+
+def _drawn(
+    X_target: Any, covered: Any, deploy: Table, label: str, seed: int, total: int, spreads: Any
+) -> Any:
+    """Return rows to label out of the two parts of the deployment, in the order of a sample."""
+    looked_at, is_covered = covered
+    counts = np.array([is_covered.sum(), (~is_covered).sum()])
+    shares, least = counts / counts.sum(), np.minimum(min(_FEWEST_ROWS, total // 2), counts)
     there = round(total * shares[1] * spreads[1] / float(shares @ spreads))
-    there = min(max(there, least[1]), counts[1])
+    there = min(max(there, least[1]), counts[1], total - least[0])
     n_rows = np.clip([total - there, there], least, counts)
     rng = np.random.default_rng(seed)
     # whatever the order of the rows
-    order = rng.permutation(canonical_order(take_rows(verdict._problem.X_target, looked_at)))
+    order = rng.permutation(canonical_order(take_rows(X_target, looked_at)))
     drawn = [order[is_covered[order]][: n_rows[0]], order[~is_covered[order]][: n_rows[1]]]
     stands_for = np.repeat(deploy.rows * shares / np.maximum(n_rows, 1), n_rows)
     mixed = rng.permutation(stands_for.size)  # the first so many are a sample too
-    frame = _frame(deploy, label, looked_at[np.concatenate(drawn)[mixed]], stands_for[mixed])
-    plan = {"within": list(within), "relative": not is_share, "rows": wanted}
-    return {**plan, "chosen": len(frame)}, frame
+    return _frame(deploy, label, looked_at[np.concatenate(drawn)[mixed]], stands_for[mixed])
 
 
 def _frame(deploy: Table, label: str, rows: np.ndarray, stands_for: np.ndarray) -> Any:
@@ -81,14 +127,30 @@ def _frame(deploy: Table, label: str, rows: np.ndarray, stands_for: np.ndarray) 
     return frame
 
 
-def read_labels(
-    data: Any, tables: tuple[Table, Table], pair: Pair, label: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class Labels(NamedTuple):
+    """Which deployment rows may have labels, these, and how many rows each stands for."""
+
+    rows: np.ndarray
+    values: np.ndarray
+    stands_for: np.ndarray
+
+    @classmethod
+    def of_all(cls, values: np.ndarray) -> Labels:
+        """Return the labels of all rows, or of a random sample of them."""
+        return cls(np.arange(values.size), values, np.ones(values.size))
+
+    @property
+    def n_given(self) -> int:
+        """How many rows have one, whether training has its class or not."""
+        return sum(as_word(each) is not None for each in self.values.tolist())
+
+
+def read_labels(data: Any, tables: tuple[Table, Table], pair: Pair, label: str) -> Labels:
     """Return which deployment rows have which labels and stand for how many; refuse misfits."""
     (train, deploy), own = tables, pair.y_target
     if data is None:
         values = np.empty(0) if own is None else own
-        return np.arange(values.size), values, np.ones(values.size)
+        return Labels.of_all(values)
     table = read_table(data, "labels")
     asked = label if label in table.names else defused(label)
     for misfit in _misfits(table, asked, train.column(label).kind, deploy, own):
@@ -97,7 +159,7 @@ def read_labels(
     rows = np.searchsorted(deploy.positions + 1, numbers)
     names = [n for n in pair.X_target if n in table.names and n not in (ROW, STANDS_FOR)]
     _check_features(table, deploy, names, rows)
-    return rows, values, stands_for
+    return Labels(rows, values, stands_for)
 
 
 def _misfits(table: Table, label: str, kind: str, deploy: Table, own: Any) -> Iterator[str]:
@@ -155,41 +217,55 @@ def _refused(message: str) -> InputError:
     return InputError([Problem("WB151", message, (), help)])
 
 
-def knowing_labels(
-    found: Adaptation, X_target: Any, labels: np.ndarray, scoring: str, stands_for: Any = None
-) -> Adaptation:
+def knowing_labels(found: Adaptation, X_target: Any, labels: Labels, scoring: str) -> Adaptation:
     """Return what was found, led by the truth where labels of the deployment are known."""
-    actual = actual_errors(found.verdict, X_target, labels, scoring, stands_for)
-    return replace(found, verdict=knowing(found.verdict, actual), actual=actual)
+    actual, relation = actual_errors(found.verdict, X_target, labels, scoring)
+    return replace(found, verdict=knowing(found.verdict, actual, relation), actual=actual)
 
 
 def actual_errors(
-    verdict: Verdict, X_target: Any, y_target: np.ndarray, scoring: str, stands_for: Any = None
-) -> dict[str, Actual] | None:
-    """Return the loss of every candidate on deployment rows whose label is known, if any is."""
+    verdict: Verdict, X_target: Any, labels: Labels, scoring: str
+) -> tuple[dict[str, Actual] | None, Relation | None]:
+    """Return the loss of every candidate by known deployment labels, and what these tell."""
     measure = find_measure(scoring, None, verdict.model)
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
-    labels, known = _codes(y_target, classes)
+    codes, known = class_codes(labels.values, classes)
     loss = measure.row_loss
     if loss is None or known.sum() < 2:  # one label tells nothing
-        return None
-    rows, labels = X_target[known], labels[known]
-    design = _design(np.ones(known.size) if stands_for is None else stands_for, known)
-    found = {}
+        return None, None
+    sample = Sample.drawn(labels.rows, labels.stands_for, known)
+    problem, confidence = verdict._problem, verdict.confidence
+    is_forecast = verdict.overlap != BROKEN and measure.bounds[0] == 0
+    found, relation, codes = {}, None, codes[known]
     for each in filter(None, (*verdict.candidates, verdict.constant)):
-        losses = loss.loss(labels, respond(each.model, rows, loss.response, classes))
-        found[each.name] = _actual(losses, measure, verdict.confidence, design)
-    return found
+        said = verdict._said[each.name]
+        losses = loss.loss(codes, respond(each.model, X_target[known], loss.response, classes))
+        told = alone = by_labels(losses, sample, measure.bounds, confidence)
+        forecast = forecast_losses(problem, said, loss) if is_forecast else None
+        if forecast is not None and each.name == "none":
+            values = label_values(problem, codes)
+            both = forecast, forecast_labels(problem, said)
+            relation = compare_relation(losses, values, sample, both, confidence)
+            relation = relation.rooted(forecast.value) if measure.root else relation
+        is_few = forecast is not None and labels.n_given < problem.n_target
+        if forecast is not None and is_few:
+            told = with_forecast(losses, sample, forecast, measure.bounds, confidence)
+        told, alone = (one.rooted() if measure.root else one for one in (told, alone))
+        numbers = told.value, told.standard_error, told.low, told.high
+        found[each.name] = Actual(*numbers, sample.rows.size, alone if is_few else None)
+    return found, relation
 
 
 def metrics_dict(
-    verdict: Verdict, X_target: Any, labels: Any, scorers: dict[str, str], stands_for: np.ndarray
+    verdict: Verdict, X_target: Any, labels: Labels, scorers: dict[str, str]
 ) -> list[dict[str, Any]]:
     """Return every metric asked for: in training, expected and actual, without weights and used."""
     classes = verdict.model.classes_ if is_classifier(verdict.model) else None
-    codes, known = _codes(labels, classes)
+    codes, known = class_codes(labels.values, classes)
     is_told = known.sum() > 1  # one label tells nothing
-    shares = _design(stands_for, known)[0] if is_told else stands_for[known]
+    shares = labels.stands_for[known]
+    if is_told:
+        shares = Sample.drawn(labels.rows, labels.stands_for, known).shares
     rows = X_target[known], codes[known], classes, shares
     found = []
     for name, risks in verdict._metrics({"none", verdict.use}).items():
@@ -216,45 +292,7 @@ def _turned(is_gain: bool, value: float, *ends: float) -> list[float]:
     return [1 - value, *(1 - each for each in ends[::-1])] if is_gain else [value, *ends]
 
 
-def _design(stands_for: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return share and stratum of each labelled row; rows that stand for as many are a stratum."""
-    values, strata = np.unique(stands_for, return_inverse=True)
-    stratum, weights = strata[known], stands_for[known]
-    labelled = np.bincount(stratum, minlength=values.size)
-    # those without a label are like the others of their stratum
-    weights = weights * (np.bincount(strata) / np.maximum(labelled, 1))[stratum]
-    if labelled.min() < 2:  # one label has no spread
-        stratum = np.zeros_like(stratum)
-    return weights / weights.sum(), stratum
-
-
-def _actual(losses: np.ndarray, measure: Measure, confidence: float, design: Any = None) -> Actual:
-    """Return a mean loss with its interval: Wilson's for a share of errors, else Student's."""
-    n, level = losses.size, (1 + confidence) / 2
-    shares, stratum = design or _design(np.ones(n), np.ones(n, dtype=bool))
-    sizes = np.bincount(stratum)
-    mean = min(float(shares @ losses), measure.bounds[1])
-    if measure.bounds[1] == 1:
-        # a plain sample of so many rows has the same variance; no stratum is taken to be pure
-        chance = (np.bincount(stratum, losses) + 0.5) / (sizes + 1)
-        middle = float(shares @ chance[stratum])
-        n_eff = middle * (1 - middle) / float(shares**2 @ (chance * (1 - chance))[stratum])
-        low, high = map(float, wilson(mean, n_eff, confidence))
-        return Actual(mean, math.sqrt(mean * (1 - mean) / n_eff), low, high, n)
-    off = shares * (losses - mean)
-    off -= (np.bincount(stratum, off) / sizes)[stratum]
-    parts = sizes * np.bincount(stratum, off**2) / (sizes - 1)
-    error = math.sqrt(parts.sum())
-    freedom = 1 / float(((parts / (error**2 or 1)) ** 2 / (sizes - 1)).sum() or 1)
-    half = error * float(stdtrit(freedom, level)) if error else 0.0
-    low, high = max(measure.bounds[0], mean - half), mean + half
-    if not measure.root:
-        return Actual(mean, error, low, high, n)
-    root = math.sqrt(mean)
-    return Actual(root, error / (2 * root) if root else 0.0, math.sqrt(low), math.sqrt(high), n)
-
-
-def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def class_codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return labels as numbers of their class, and which of them the model can know at all."""
     if classes is None:
         numbers = np.asarray(labels, dtype=np.float64)
@@ -265,16 +303,51 @@ def _codes(labels: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, 
     return np.array(codes), np.array(codes) >= 0
 
 
-def unseen_classes(values: np.ndarray, pair: Pair) -> Iterator[Finding]:
-    """Yield a finding where labelled deployment rows have classes that training does not have."""
-    if pair.task == "classification":
-        _, known = _codes(values, np.unique(np.asarray(pair.y)))
-        unseen = [str(as_word(each)) for each in values[~known].tolist() if as_word(each)]
-        if unseen:
-            yield Finding(
-                "WB152",
-                "warning",
-                f"{len(unseen):,} labelled deployment rows are of classes that training does not "
-                f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
-                "Correct misspelt classes; if a class is new, add rows of it to the training data.",
+def label_findings(labels: Labels, inputs: Inputs, seed: int) -> Iterator[Finding]:
+    """Yield what is wrong with labels: new classes, one class only, rows unlike the others."""
+    pair = inputs.pair
+    if pair.task == "classification" and labels.n_given:
+        _, known = class_codes(labels.values, np.unique(np.asarray(pair.y)))
+        words = [str(as_word(each)) for each in labels.values.tolist() if as_word(each)]
+        yield from _unseen([str(as_word(each)) for each in labels.values[~known].tolist()])
+        if len(words) > 1 and len({*words}) == 1:
+            said = (
+                f"All {len(words):,} labelled deployment rows are of one class, {shown(words[0])}."
             )
+            help = "Check that labels of other classes were not left out; else label more rows."
+            yield Finding("WB154", "warning", said, help)
+    if np.unique(labels.stands_for).size == 1:  # not by a design of two parts
+        yield from _apart(labels, inputs, seed)
+
+
+def _unseen(values: list[str]) -> Iterator[Finding]:
+    """Yield a finding where labelled deployment rows have classes that training does not have."""
+    unseen = [each for each in values if each != "None"]
+    if unseen:
+        yield Finding(
+            "WB152",
+            "warning",
+            f"{len(unseen):,} labelled deployment rows are of classes that training does not "
+            f"have: {listed(sorted({*unseen}))}. The actual error leaves them out.",
+            "Correct misspelt classes; if a class is new, add rows of it to the training data.",
+        )
+
+
+def _apart(labels: Labels, inputs: Inputs, seed: int) -> Iterator[Finding]:
+    """Yield a finding where labelled rows are beyond doubt unlike those without a label."""
+    given = [as_word(each) is not None for each in labels.values.tolist()]
+    is_given = np.zeros(len(inputs.X_target), dtype=bool)
+    is_given[labels.rows[given]] = True
+    if min(is_given.sum(), (~is_given).sum()) < FEWEST_ROWS:
+        return
+    groups = (inputs.X_target[each] for each in (~is_given, is_given))
+    auc = domain_auc(*groups, confidence=_BEYOND_DOUBT, random_state=seed)
+    if auc.low > 0.5:
+        yield Finding(
+            "WB153",
+            "warning",
+            f"Deployment rows with a label are not like those without one (AUC {auc.value:.2f}): "
+            "their error is that of a part of the deployment.",
+            "Label rows drawn at random; weighbridge label draws them, and says how many others "
+            "each stands for.",
+        )

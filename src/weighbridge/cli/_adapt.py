@@ -71,6 +71,12 @@ _FILES = {
     help="Labels of some rows of DEPLOY: the label_these.csv of an earlier run, filled in.",
 )
 @options.option(
+    "--pool",
+    is_flag=True,
+    group="how",
+    help="Let labelled rows of DEPLOY join the training rows, where that is clearly better.",
+)
+@options.option(
     "--model",
     "models",
     metavar="NAME",
@@ -359,14 +365,16 @@ def _files_block(files: Mapping[str, str], used: Candidate) -> str:
 
 def _actual_block(facts: StoredResult) -> str:
     """Return the actual errors, and whether they are as expected."""
-    from weighbridge.verdict import agreement
+    from weighbridge.verdict import agreement, labels_tell
 
     # what belongs together stays on one line
     listed = [f"{name} {facts.numbers.value(each.value)}" for name, each in facts.actual.items()]
     told = "  ".join(each.replace(" ", "\xa0") for each in listed)
     lines = fill(told, 80, initial_indent="    actual error   ", subsequent_indent=" " * 19)
     said = fill(agreement(facts), 80, initial_indent=" " * 19, subsequent_indent=" " * 19)
-    return f"{lines}\n{said}".replace("\xa0", " ")
+    split = labels_tell(facts)
+    more = f"\n\n{within_columns(f'  {split}')}" if split else ""
+    return f"{lines}\n{said}".replace("\xa0", " ") + more
 
 
 def _bytes_text(size: int) -> str:

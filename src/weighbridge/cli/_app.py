@@ -26,6 +26,7 @@ from weighbridge.cli._adapt import adapt
 from weighbridge.cli._after import explain, predict, report
 from weighbridge.cli._demo import demo
 from weighbridge.cli._diagnose import diagnose
+from weighbridge.cli._label import label
 from weighbridge.cli._options import CONTEXT
 from weighbridge.cli._screen import Interrupted, ReaderGone, Session, within_columns
 from weighbridge.cli._weights import weights
@@ -36,6 +37,7 @@ _TABLE = (
     ("adapt TRAIN DEPLOY --label Y", "shift? does it matter? does weighting help?"),
     ("diagnose TRAIN DEPLOY", "shift? overlap? (needs no label)"),
     ("weights TRAIN DEPLOY", "a weight for each training row"),
+    ("label TRAIN DEPLOY --label Y", "which deployment rows to label"),
     ("predict MODEL DATA", "use a model that adapt wrote"),
     ("report RESULT", "draw the page again"),
     ("explain CODE", "what does WB301 mean?"),
@@ -91,7 +93,7 @@ def app(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (demo, adapt, diagnose, weights, predict, report, explain):
+for command in (demo, adapt, diagnose, weights, label, predict, report, explain):
     app.add_command(command)
 
 

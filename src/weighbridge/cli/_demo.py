@@ -42,7 +42,7 @@ def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_re
     session.narration.say(
         "weighbridge demo: 4,000 labelled clinic visits, 2,000 visits at other sites"
     )
-    from weighbridge.adaptation import knowing_labels
+    from weighbridge.adaptation import Labels, knowing_labels
 
     settings: dict[str, Any] = {"label": LABEL, "models": ("linear",), "seed": seed, "jobs": jobs}
     job = Job(session, train, deploy, out, force=force, **settings)
@@ -51,7 +51,9 @@ def demo(session: Session, seed: int, jobs: int, out: Path, force: bool, open_re
         job.compute()
         # the labels are looked at now that everything is decided
         found = job.adaptation
-        job.adaptation = knowing_labels(found, found.pair.X_target, truth, "accuracy")
+        job.adaptation = knowing_labels(
+            found, found.pair.X_target, Labels.of_all(truth), "accuracy"
+        )
         job.save()
     now = _NOW if open_report else f"{_how_to_open(out, seed)}\n  {_NOW}"
     job.show(now, _TRUTH, open_report=open_report)

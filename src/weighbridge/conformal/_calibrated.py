@@ -28,6 +28,7 @@ from weighbridge._pass_weights import fit_with_weights
 from weighbridge.conformal._report import SLACK, few_rows_finding
 from weighbridge.criteria import table_rows
 from weighbridge.exceptions import OverlapWarning
+from weighbridge.label_shift import COVARIATE
 from weighbridge.ratios import is_fitted, mean_one_log_ratio, source_log_ratio, target_like_source
 from weighbridge.weighting import log_mean
 
@@ -177,6 +178,10 @@ class CalibratedEstimator(WeightedEstimator):
         """Return fitted attributes; `part` is None where the model is fitted already."""
 
     @abstractmethod
+    def _log_ratio_of_labels(self) -> np.ndarray:
+        """Return the log ratio of each class that a new row may have, by a ratio in the label."""
+
+    @abstractmethod
     def _scores(self, models: dict[str, Any], part: Part) -> np.ndarray:
         """Return how badly each label fits the model."""
 
@@ -209,7 +214,7 @@ class CalibratedEstimator(WeightedEstimator):
         estimator
             The fitted object.
         """
-        coverage = self._checked_coverage()
+        self._checked_coverage()
         ready = self._is_ready(X_fit)
         rows = labelled_rows(X, y, sample_weight, type(self).__name__)
         rng = check_random_state(self.random_state)
@@ -227,7 +232,7 @@ class CalibratedEstimator(WeightedEstimator):
             self._check_fitting(used)
             fitting, calibration = split(used, self.calibration_size, rng, by_class=self._by_class)
         # of all rows: one of the fitted part alone covered no better, with half of the rows
-        ratio = self._fitted_ratio(rows.X, X_target)
+        ratio, kind, _ = self._ratio_by_kind(rows.X, X_target, rows.y)
         models = self._fit_models(fitting, ratio, X_target, rng)
         refuse_text(models["estimator_"], rows.X, ratio)
         scores = self._scores(models, calibration)
@@ -236,12 +241,13 @@ class CalibratedEstimator(WeightedEstimator):
         for name, value in models.items():
             setattr(self, name, value)
         self.ratio_, self.scores_, self.calibration_weights_ = ratio, scores, weights
+        self.shift_ = kind
         self.n_calibration_, self.ess_ = calibration.n_rows, effective_sample_size(weights)
         self.rows_checked_, self._log_scale = checked, log_scale
         self._copy_features()
         if X_target is None and is_estimated(ratio):  # one that was fitted here has said so itself
             warn_if_apart(log_scale)
-        self._warn_if_infinite(X_target, coverage)
+        self._warn_if_infinite(X_target)
         return self
 
     def _check_fitting(self, rows: Part) -> None:
@@ -287,21 +293,36 @@ class CalibratedEstimator(WeightedEstimator):
         if part is None:
             return estimator
         if isinstance(estimator, WeightedEstimator):
-            if estimator.ratio is None:
+            if estimator.ratio is None and estimator.shift == COVARIATE:
                 estimator.set_params(ratio=FrozenEstimator(ratio))
-            given = None if is_fitted(clone(estimator.ratio)) else X_target
+            ready = estimator.ratio is not None and is_fitted(clone(estimator.ratio))
+            given = None if ready else X_target
             return estimator.fit(part.X, part.y, part.sample_weight, X_target=given)
         if part.sample_weight is None:
             return estimator.fit(part.X, part.y)
         return fit_with_weights(estimator, part.X, part.y, part.sample_weight)
 
     def _thresholds(self, X: Any) -> np.ndarray:
-        """Return the largest score that a label may have at each row of `X`."""
+        """Return the largest score that a label may have.
+
+        In a row for each of `X`, or one for all; in a column for each class, or one for all.
+        """
         check_is_fitted(self)
         if np.shape(X)[:1] == (0,):
             raise ValueError(
                 "Got X with 0 samples (rows); pass the rows of the target to predict at."
             )
+        coverage = self._checked_coverage()
+        if hasattr(self.ratio_, "score_labels"):
+            log_ratio = self._log_ratio_of_labels()[None, :]
+        else:
+            log_ratio = self._log_ratio_at(X)[:, None]
+        with np.errstate(over="ignore"):  # an infinite ratio gives an infinite threshold
+            ratio = np.exp(log_ratio - self._log_scale)
+        return thresholds(self.scores_, self.calibration_weights_, ratio, coverage)
+
+    def _log_ratio_at(self, X: Any) -> np.ndarray:
+        """Return the log ratio at new rows."""
         log_ratio = to_numpy(self.ratio_.score_samples(X)).astype(float)
         missing = int(np.isnan(log_ratio).sum())
         if missing:
@@ -309,16 +330,11 @@ class CalibratedEstimator(WeightedEstimator):
                 f"Got a ratio ({type(self.ratio_).__name__}) that is NaN at {missing} of "
                 f"{log_ratio.size} rows; look for NaN in X or in the densities there."
             )
-        with np.errstate(over="ignore"):  # an infinite ratio gives an infinite threshold
-            ratio = np.exp(log_ratio - self._log_scale)
-        return thresholds(self.scores_, self.calibration_weights_, ratio, self._checked_coverage())
+        return log_ratio
 
-    def _warn_if_infinite(self, X_target: Any, coverage: float) -> None:
-        if X_target is None:
-            share = infinite_share_expected(self.calibration_weights_, coverage)
-        else:
-            share = float(np.isinf(self._thresholds(X_target)).mean())
-        finding = few_rows_finding(self.ess_, self.n_calibration_, share, coverage)
+    def _warn_if_infinite(self, X_target: Any) -> None:
+        unknown = X_target is None and not hasattr(self.ratio_, "score_labels")
+        finding = self._few_rows(None if unknown else self._thresholds(X_target))
         if finding is not None:
             warnings.warn(
                 f"{finding.code} {finding.message} {finding.help}",
@@ -326,25 +342,33 @@ class CalibratedEstimator(WeightedEstimator):
                 stacklevel=users_line(),
             )
 
-    def _found(self, limit: np.ndarray) -> dict[str, Any]:
+    def _few_rows(self, limit: np.ndarray | None) -> Finding | None:
+        """Return WB307 where thresholds, or those to be expected, are infinite for most rows."""
+        coverage = self._checked_coverage()
+        by_class = limit is not None and limit.shape[1] > 1
+        if limit is None or by_class:
+            share = infinite_share_expected(self.calibration_weights_, coverage)
+        else:
+            share = infinite_share(limit)
+        return few_rows_finding(self.ess_, self.n_calibration_, share, coverage, by_class=by_class)
+
+    def _found(self, limit: np.ndarray, n_rows: int) -> dict[str, Any]:
         """Return what every report holds."""
-        share, coverage = float(np.isinf(limit).mean()), self._checked_coverage()
-        finding = few_rows_finding(self.ess_, self.n_calibration_, share, coverage)
-        findings: tuple[Finding, ...] = () if finding is None else (finding,)
+        finding = self._few_rows(limit)
         return {
-            "coverage": coverage,
+            "coverage": self._checked_coverage(),
             "n_calibration": self.n_calibration_,
             "ess": self.ess_,
-            "n_rows": int(limit.size),
-            "infinite_share": share,
+            "n_rows": n_rows,
+            "infinite_share": infinite_share(limit),
             "rows_checked": self.rows_checked_,
-            "findings": findings,
+            "findings": () if finding is None else (finding,),
         }
 
 
 def _masses(ratio: Any, part: Part) -> tuple[np.ndarray, float]:
     """Return the weights of the calibration rows, with mean 1, and the log of their scale."""
-    log_ratio = source_log_ratio(ratio, part.X, None)
+    log_ratio = source_log_ratio(ratio, part.X, None, part.y)
     infinite = int(np.isposinf(log_ratio).sum())
     if infinite:
         raise ValueError(
@@ -365,6 +389,11 @@ def thresholds(
     mass = np.cumsum(weights[order])
     needed = coverage * (mass[-1] + ratio) * (1 - SLACK)
     return np.append(scores[order], np.inf)[np.searchsorted(mass, needed)]
+
+
+def infinite_share(limit: np.ndarray) -> float:
+    """Return the share of rows that no threshold is large enough for, whatever the class."""
+    return float(np.isinf(limit).all(axis=1).mean())
 
 
 def infinite_share_expected(weights: np.ndarray, coverage: float) -> float:

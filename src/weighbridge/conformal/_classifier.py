@@ -43,6 +43,10 @@ class ConformalClassifier(CalibratedEstimator):
         the same share in both parts, and at least one row is fitted to.
     random_state : int, RandomState instance or None
         Seed of the split.
+    shift : {"covariate", "label", "auto"}, default="covariate"
+        What changed: the features, by a ratio in them; the mix of classes, by weights of classes
+        (`weighbridge.label_shift.LabelRatio`); or whichever held-out rows tell, where `ratio` is
+        None (`weighbridge.label_shift.kind_of_shift`).
 
     Attributes
     ----------
@@ -52,6 +56,8 @@ class ConformalClassifier(CalibratedEstimator):
         Its classes: the columns of the sets.
     ratio_ : density ratio
         The fitted ratio.
+    shift_ : ShiftKind or None
+        The kind of shift that ``shift="auto"`` found.
     scores_ : ndarray of shape (n_calibration,)
         Scores of the labels of the calibration rows.
     calibration_weights_ : ndarray of shape (n_calibration,)
@@ -71,6 +77,13 @@ class ConformalClassifier(CalibratedEstimator):
     See Also
     --------
     ConformalRegressor : Intervals; its notes hold here too.
+
+    Notes
+    -----
+    With weights of classes (Podkopaev & Ramdas 2021) the mass of a new row depends on its class,
+    which is not known: each class is compared with the quantile that its own weight gives. A class
+    with a weight beyond ``1 - coverage`` of all masses is in every set, and so is one that no
+    labelled row has.
 
     Examples
     --------
@@ -103,6 +116,7 @@ class ConformalClassifier(CalibratedEstimator):
         method: str = "lac",
         calibration_size: Any = 0.5,
         random_state: Any = None,
+        shift: str = "covariate",
     ):
         self.estimator = estimator
         self.ratio = ratio
@@ -110,6 +124,7 @@ class ConformalClassifier(CalibratedEstimator):
         self.method = method
         self.calibration_size = calibration_size
         self.random_state = random_state
+        self.shift = shift
 
     def predict_set(self, X: Any) -> np.ndarray:
         """Return a set of classes for each row.
@@ -145,12 +160,19 @@ class ConformalClassifier(CalibratedEstimator):
         return ConformalReport(
             mean_size=float(sizes.mean()),
             empty_share=float((sizes == 0).mean()),
-            **self._found(limit),
+            **self._found(limit, sizes.size),
         )
 
     def _sets(self, X: Any, limit: np.ndarray) -> np.ndarray:
         chances = answer_of(self.estimator_, "predict_proba", X)
-        return self._score_of(chances) <= limit[:, None]
+        return self._score_of(chances) <= limit
+
+    def _log_ratio_of_labels(self) -> np.ndarray:
+        known = np.isin(self.classes_, self.ratio_.frequencies_.classes)
+        # nothing is known of a class that no labelled row has: it is in every set
+        log_ratio = np.full(known.size, np.inf)
+        log_ratio[known] = self.ratio_.score_labels(self.classes_[known])
+        return log_ratio
 
     def _checked_labels(self, y: np.ndarray) -> np.ndarray:
         if self.method not in _SCORES:

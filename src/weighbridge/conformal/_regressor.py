@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold
+from sklearn.utils.validation import _num_samples
 
 from weighbridge.conformal._calibrated import CalibratedEstimator, Part
 from weighbridge.conformal._report import ConformalReport
@@ -48,6 +49,10 @@ class ConformalRegressor(CalibratedEstimator):
         Share or number of rows to calibrate on, where the estimator is not fitted.
     random_state : int, RandomState instance or None
         Seed of the split.
+    shift : {"covariate", "label", "auto"}, default="covariate"
+        What changed: the features, by a ratio in them, as "auto" takes it for numbers; or the
+        label, by weights of its bins (`weighbridge.label_shift.LabelRatio`). The label of a new
+        row is not known, and its mass is the largest that one may have.
 
     Attributes
     ----------
@@ -57,6 +62,8 @@ class ConformalRegressor(CalibratedEstimator):
         The fitted model of the size of errors.
     ratio_ : density ratio
         The fitted ratio.
+    shift_ : ShiftKind or None
+        None: the kind is told for classes only.
     scores_ : ndarray of shape (n_calibration,)
         Absolute errors at the calibration rows, divided by their scale if there is one.
     calibration_weights_ : ndarray of shape (n_calibration,)
@@ -115,6 +122,7 @@ class ConformalRegressor(CalibratedEstimator):
         scale: Any = None,
         calibration_size: Any = 0.5,
         random_state: Any = None,
+        shift: str = "covariate",
     ):
         self.estimator = estimator
         self.ratio = ratio
@@ -122,6 +130,7 @@ class ConformalRegressor(CalibratedEstimator):
         self.scale = scale
         self.calibration_size = calibration_size
         self.random_state = random_state
+        self.shift = shift
 
     def predict_interval(self, X: Any) -> np.ndarray:
         """Return an interval for the label of each row.
@@ -156,10 +165,16 @@ class ConformalRegressor(CalibratedEstimator):
         half = self._half_width(X)
         finite = half[np.isfinite(half)]
         width = float(2 * finite.mean()) if finite.size else None
-        return ConformalReport(mean_width=width, **self._found(half))
+        return ConformalReport(mean_width=width, **self._found(half[:, None], half.size))
 
     def _half_width(self, X: Any) -> np.ndarray:
-        return self._thresholds(X) * _sizes(self.scale_, X)
+        limit = self._thresholds(X)[:, 0]
+        return np.broadcast_to(limit, _num_samples(X)) * _sizes(self.scale_, X)
+
+    def _log_ratio_of_labels(self) -> np.ndarray:
+        # the label of a new row may be any number: with the largest weight none is left out
+        labels = np.array(self.ratio_.frequencies_.classes)
+        return np.array([self.ratio_.score_labels(labels).max()])
 
     def _checked_labels(self, y: np.ndarray) -> np.ndarray:
         if is_classifier(self.estimator):

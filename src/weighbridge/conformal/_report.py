@@ -34,7 +34,7 @@ class ConformalReport(Record):
         Number of rows reported on.
     infinite_share : float
         Share of these whose interval is infinite, or whose set holds all classes because no
-        threshold is large enough.
+        threshold is large enough for any of them.
     mean_width : float or None
         Mean width of the finite intervals; None where there is none, and for classes.
     mean_size : float or None
@@ -44,7 +44,8 @@ class ConformalReport(Record):
     rows_checked : bool
         Whether the model is known not to be fitted to the calibration rows.
     findings : tuple of Finding
-        WB307 where most sets are infinite.
+        WB307 where most sets are infinite, or most of the target has classes that are in every
+        set.
 
     Examples
     --------
@@ -91,13 +92,20 @@ class ConformalReport(Record):
 
 
 def few_rows_finding(
-    ess: float, n_calibration: int, infinite_share: float, coverage: float
+    ess: float,
+    n_calibration: int,
+    infinite_share: float,
+    coverage: float,
+    *,
+    by_class: bool = False,
 ) -> Finding | None:
     """Return WB307 where most sets are infinite: too few rows, or none like those of the target."""
     if infinite_share <= MOSTLY:
         return None
     least = math.ceil(coverage / (1 - coverage) - SLACK)
     sets = f"{100 * infinite_share:.0f} % of the prediction sets on the target are infinite"
+    if by_class:
+        sets = f"{100 * infinite_share:.0f} % of the target has classes that are in every set"
     rows = f"the {n_calibration} calibration rows have {ess:.1f} effective rows"
     if ess < least:
         return Finding(

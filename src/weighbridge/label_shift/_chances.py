@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,8 @@ def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
 class ClassChances:
     """Calibrated probabilities of the classes, cross-fitted at the source, and models for more.
 
-    `source` and `target` are those of the two samples; `at` gives them for any rows.
+    `source` are those of the source rows, by the one model that did not see them; `targets` those
+    of the target rows, by the models of all folds one after another; `at` the mean of the latter.
     """
 
     def __init__(
@@ -113,10 +115,10 @@ class ClassChances:
             source[rows] = np.tensordot(self.shares, held_out, axes=1)
             rest = np.setdiff1d(np.arange(codes.size), rows)
             if rest.size:
-                source[rest] = self._mixed(take_rows(stacked, rest))
-            target = self._mixed(take_rows(stacked, np.flatnonzero(domain)))
+                source[rest] = _dealt(self._by_fold(take_rows(stacked, rest)))
+            target = self._by_fold(take_rows(stacked, np.flatnonzero(domain)))
         self.calibration = Calibration(source, codes)
-        self.source, self.target = map(self.calibration.apply, (source, target))
+        self.source, self.targets = map(self.calibration.apply, (source, target))
         self.priors = np.bincount(codes) / codes.size
 
     def _cross_fit(self, stacked: Any, rows: np.ndarray, cv: int, seed: int) -> FloatArray:
@@ -137,20 +139,31 @@ class ClassChances:
                 self.fitted[-1].append(fitted)
         return held_out
 
-    def _mixed(self, table: Any) -> FloatArray:
-        """Return the mean of the fold models at rows that none of them has seen."""
-        found = np.zeros((table.shape[0], self.n_classes))
+    def _by_fold(self, table: Any) -> FloatArray:
+        """Return what the models of each fold say of rows that none of them has seen."""
+        found = np.zeros((len(self.fitted[0]), table.shape[0], self.n_classes))
         for share, fitted, (_, view) in zip(self.shares, self.fitted, self.models, strict=True):
             seen = view(table)
-            for each in fitted:
-                found += share / len(fitted) * answer_of(each, "predict_proba", seen)
+            for k, each in enumerate(fitted):
+                found[k] += share * answer_of(each, "predict_proba", seen)
         return found
+
+    @cached_property
+    def target(self) -> FloatArray:
+        """Probabilities at the target rows, each by one of the models, as at the source."""
+        return _dealt(self.targets)
 
     def at(self, X: Any) -> FloatArray:
         """Return the probabilities at any rows."""
         table = target_like_source(self.example, X)
         table = np.asarray(table) if isinstance(table, list | tuple) else table
-        return self.calibration.apply(self._mixed(table))
+        return np.asarray(self.calibration.apply(self._by_fold(table)).mean(axis=0))
+
+
+def _dealt(by_fold: FloatArray) -> FloatArray:
+    """Return what one fold says of each row: a mean over folds would be less sharp than any."""
+    rows = np.arange(by_fold.shape[1])
+    return np.asarray(by_fold[rows % len(by_fold), rows])
 
 
 class Calibration:
@@ -158,7 +171,7 @@ class Calibration:
 
     def __init__(self, probabilities: FloatArray, codes: np.ndarray):
         self.floor = 1 / (2 * codes.size)
-        log_p, truth = self._logs(probabilities), np.eye(probabilities.shape[1])[codes]
+        log_p, truth = self._floored(probabilities), np.eye(probabilities.shape[1])[codes]
 
         def loss(at: FloatArray) -> tuple[float, FloatArray]:
             log_q = log_softmax(at[0] * log_p + np.append(0.0, at[1:]), axis=1)
@@ -172,12 +185,30 @@ class Calibration:
         self.slope, *bias = minimize(loss, start, jac=True, method="BFGS").x
         self.bias = np.append(0.0, bias)
 
-    def _logs(self, probabilities: FloatArray) -> FloatArray:
+    def _floored(self, probabilities: FloatArray) -> FloatArray:
         return np.log(np.maximum(probabilities, self.floor))
 
     def apply(self, probabilities: FloatArray) -> FloatArray:
         """Return calibrated probabilities."""
-        return np.asarray(softmax(self.slope * self._logs(probabilities) + self.bias, axis=1))
+        scores = self.slope * self._floored(probabilities) + self.bias
+        return np.asarray(softmax(scores, axis=-1))
+
+    def logs(self, calibrated: FloatArray) -> FloatArray:
+        """Return the logarithms before calibration, up to a constant for each row."""
+        return (np.log(np.maximum(calibrated, 1e-300)) - self.bias) / self.slope
+
+    def influence(self, calibrated: FloatArray, codes: np.ndarray) -> FloatArray:
+        """Return how slope and biases move with each source row, times their number."""
+        logs, off = self.logs(calibrated), np.eye(calibrated.shape[1])[codes] - calibrated
+        scores = np.column_stack([np.sum(off * logs, axis=1), off[:, 1:]])
+        centred = logs - np.sum(calibrated * logs, axis=1, keepdims=True)
+        weighted = calibrated * centred
+        inner = np.diag(calibrated.mean(axis=0)) - calibrated.T @ calibrated / codes.size
+        hessian = np.empty((logs.shape[1], logs.shape[1]))
+        hessian[0, 0] = np.sum(weighted * centred) / codes.size
+        hessian[0, 1:] = hessian[1:, 0] = weighted.mean(axis=0)[1:]
+        hessian[1:, 1:] = inner[1:, 1:] + _PRIOR_ROWS / codes.size * np.eye(len(inner) - 1)
+        return np.asarray(np.linalg.solve(hessian, scores.T).T)
 
 
 def _as_it_is(table: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _num_samples
 
@@ -24,6 +25,9 @@ AUTO = "auto"
 # and by which it does so where there may be something. By simulated problems and by tasks of the
 # choosing half of the natural suite.
 _FOUND, _BEATEN, _SEEN, _HINT = 3.0, 1.5, 2.0, 1.0
+# How surely a rival may still add to class frequencies where these are what changed, and the part
+# of the best explanation that they may not have where it is something else.
+_LEFT, _MOST = 2.5, 0.8
 # Inverse penalty of the rival that is tilted along the scores of the classes.
 _TILT = 10.0
 
@@ -195,14 +199,17 @@ def judge_kind(
     rival = min(losses, key=lambda name: float(losses[name].mean()))
     own, none = _log_losses(implied, codes), _log_losses(np.zeros(codes.size), codes)
     gain, against = _in_errors(none - own), _in_errors(own - losses[rival])
-    kind = _kind(gain, against, _in_errors(none - losses[rival]))
+    left = max(_adds(each, implied, codes) for each in rivals.values())
+    by_rival = none - losses[rival]
+    share = float((none - own).sum() / max(by_rival.sum(), 1e-300))
+    kind = _kind(gain, against, left, _in_errors(by_rival), share)
     return ShiftKind(kind, label_ratio.frequencies_, gain, against, rival)
 
 
-def _kind(gain: float, against: float, rivals_gain: float) -> str:
-    if against > _BEATEN and rivals_gain > _SEEN:
+def _kind(gain: float, against: float, left: float, rivals_gain: float, share: float) -> str:
+    if against > _BEATEN and rivals_gain > _SEEN and share < _MOST:
         return COVARIATE
-    if gain > _FOUND and against < 0:
+    if gain > _FOUND and against < 0 and left < _LEFT:
         return LABEL
     return UNCLEAR if max(gain, rivals_gain) > _HINT else NONE
 
@@ -246,6 +253,16 @@ def _log_losses(log_ratio: FloatArray, codes: np.ndarray) -> FloatArray:
     """Return the log loss of telling the samples apart, row by row."""
     odds = log_ratio + _log_odds(codes)
     return np.asarray(np.logaddexp(0, np.where(codes == 1, -odds, odds)))
+
+
+def _adds(other: FloatArray, implied: FloatArray, codes: np.ndarray) -> float:
+    """Return how surely another log ratio adds to the implied one, by the score of its share."""
+    chance = expit(implied + _log_odds(codes))
+    apart = other - implied
+    apart = apart - np.average(apart, weights=chance * (1 - chance))
+    scores = (codes - chance) * apart
+    size = float(np.sqrt(scores @ scores))
+    return float(scores.sum()) / size if size else 0.0
 
 
 def _in_errors(differences: FloatArray) -> float:

@@ -280,7 +280,9 @@ def _use(facts: Facts) -> str:
         if files.get("weights")
         else ""
     )
-    return f"{files['model']} holds {kept}, fitted to all training rows.{weights}"
+    is_pooled = (facts.expect.get("pooled") or {}).get("counts")
+    also = " and to the labelled deployment rows" if is_pooled else ""
+    return f"{files['model']} holds {kept}, fitted to all training rows{also}.{weights}"
 
 
 def _in_memory(facts: Facts) -> bool:

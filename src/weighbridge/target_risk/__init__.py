@@ -7,6 +7,16 @@ from weighbridge.target_risk._assessed import (
     assess_procedures,
     paired_change,
 )
+from weighbridge.target_risk._few_labels import (
+    Relation,
+    Sample,
+    by_labels,
+    compare_relation,
+    forecast_labels,
+    forecast_losses,
+    label_values,
+    with_forecast,
+)
 from weighbridge.target_risk._held_out import base_of
 from weighbridge.target_risk._problem import RiskProblem
 from weighbridge.target_risk._question import (

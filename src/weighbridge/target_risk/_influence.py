@@ -42,6 +42,8 @@ class Influence:
     plain: bool = False
     # what the rows cannot tell, as standard deviations; in a difference equal signs cancel
     unseen: FloatArray = field(default_factory=partial(np.zeros, 2))
+    # what is forecast at each target row, by the calibrated method
+    rows: FloatArray = field(default_factory=partial(np.zeros, 0))
 
     @cached_property
     def of_source(self) -> float:
@@ -248,8 +250,11 @@ def calibrated(
     robust = part.expected_target.mean() + shares @ (part.held_out - part.expected)
     apart = np.clip(value - robust, -_APART * abs(value), _APART * abs(value))
     unseen = np.array([_MISJUDGED * left_out * value, apart])
-    value += part.of_final - float(part.of_folds.mean())
-    return Influence(value, source, target, residuals, shares, part.of_folds, unseen=unseen)
+    final = part.of_final - float(part.of_folds.mean())
+    rows, value = expected + final, value + final
+    return Influence(
+        value, source, target, residuals, shares, part.of_folds, unseen=unseen, rows=rows
+    )
 
 
 def _calibration(

@@ -11,6 +11,7 @@ from weighbridge.verdict._page_words import (
     cards,
     expect_words,
     label_words,
+    labels_tell,
     page_words,
 )
 from weighbridge.verdict._verdict import Candidate, Verdict, metric_table, text_table, verdict_parts

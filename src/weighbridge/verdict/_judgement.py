@@ -16,10 +16,24 @@ from weighbridge._findings import (
     effective_sample_size,
 )
 from weighbridge.diagnostics import ShiftReport, weighting_name
-from weighbridge.target_risk import Assessed, RiskProblem, assess_metrics, paired_change
+from weighbridge.target_risk import (
+    Assessed,
+    Relation,
+    RiskProblem,
+    assess_metrics,
+    paired_change,
+)
 from weighbridge.verdict._candidates import LITERATURE, weighted_name
 from weighbridge.verdict._verdict import Candidate, Verdict
-from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
+from weighbridge.verdict._words import (
+    CODES,
+    WORTHWHILE,
+    Actual,
+    Judgement,
+    Risks,
+    Split,
+    difference,
+)
 from weighbridge.weighting import Geodesic
 
 
@@ -55,6 +69,11 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         findings=(*report.findings, *_new(used.risk.findings, report)),
         model=used.model,
         _metrics=partial(assess_metrics, assessed, problem, diagnosis.overlap),
+        _said={
+            name: each.said
+            for name, each in {**assessed, "constant": constant}.items()
+            if each is not None
+        },
         constant=constant and _constant(constant, none, problem),
         worthwhile=judgement.worthwhile,
         otherwise=model.otherwise,
@@ -85,12 +104,16 @@ def _mix(problem: RiskProblem) -> str:
     return problem.ratio.frequencies_.change
 
 
-def knowing(verdict: Verdict, actual: dict[str, Actual] | None) -> Verdict:
+def knowing(
+    verdict: Verdict, actual: dict[str, Actual] | None, relation: Relation | None = None
+) -> Verdict:
     """Return the verdict with the words that it has once labels of the deployment are known."""
     if actual is None:
         return verdict
+    judgement = verdict._judgement
     worse = difference(actual["none"], verdict.candidate("none").risk.training)
-    return _worded(verdict, replace(verdict._judgement, actual=actual, worse=worse))
+    split = relation and Split(relation, judgement.worse, 1 - verdict.confidence)
+    return _worded(verdict, replace(judgement, actual=actual, worse=worse, split=split))
 
 
 def _worded(verdict: Verdict, judgement: Judgement) -> Verdict:

@@ -18,6 +18,7 @@ from weighbridge.verdict._words import (
     otherwise_words,
     overlap_evidence,
     shift_evidence,
+    split_text,
 )
 
 # Differences below this are of no concern.
@@ -70,6 +71,9 @@ class StoredResult:
         # the actual errors, where labels of the deployment are known
         actual = self.expect.get("actual") or {}
         self.actual = {name: stored_estimate(each) for name, each in actual.items()}
+        self._by_labels = {
+            name: stored_estimate(each.get("alone") or each) for name, each in actual.items()
+        }
 
     def is_none(self, name: str) -> bool:
         """Whether a weighting turned out to be none at all."""
@@ -96,7 +100,7 @@ class StoredResult:
             return None
         if name == self.use and self.shift.get("word") == "none":  # expected as in training
             return self.finding("WB604") is None
-        return not are_apart(actual, stored_estimate(error))
+        return not are_apart(self._by_labels[name], stored_estimate(error))
 
 
 def stored_estimate(numbers: dict[str, float]) -> Estimate:
@@ -284,9 +288,61 @@ def agreement(facts: StoredResult) -> str:
 
 def actual_words(facts: StoredResult) -> str:
     """Return whether the actual errors are as expected, where deployment labels are known."""
+    is_pooled = bool((facts.expect.get("pooled") or {}).get("counts"))
+    used = "only the last fit" if is_pooled else "no fit and no choice"
     return (
-        "Deployment labels are known here; no fit and no choice has used them. "
-        f"Actual errors against expected ones: {agreement(facts)}."
+        f"Deployment labels are known here; {used} has used them. "
+        f"Actual errors against expected ones: {agreement(facts)}. {labels_tell(facts)}"
+    ).rstrip()
+
+
+def labels_tell(facts: StoredResult) -> str:
+    """Return what labels say of the relation, and what was done with them."""
+    return " ".join(filter(None, (relation_words(facts), pool_words(facts))))
+
+
+# What a change comes from, in a sentence.
+_SOURCES = (" come from other rows", " from another relation")
+
+
+def relation_words(facts: StoredResult) -> str:
+    """Return what labels say of the unweighted model, and where its change comes from."""
+    split, found = facts.expect.get("relation"), facts.actual.get("none")
+    if split is None or found is None:
+        return ""
+    numbers = facts.numbers
+    before, now = numbers.value(facts.expect["training"]), numbers.value(found.value)
+    words = (
+        f"With {split['labels']:,} labels the error without weights is {now} "
+        f"{numbers.interval(found)}; training said {before}. Of the change, "
+        f"{split_text(split, numbers, *_SOURCES)} between features and label."
+    )
+    if (facts.expect["actual"]["none"] or {}).get("alone"):
+        words += " The labels have been put together with the forecast made without them."
+    return words
+
+
+def pool_words(facts: StoredResult) -> str:
+    """Return whether labelled deployment rows have joined the training rows, if that was asked."""
+    pooled = facts.expect.get("pooled")
+    if pooled is None:
+        return ""
+    if pooled["change"] is None:
+        few = f"{pooled['labels']:,} labels are too few"
+        return f"Labelled deployment rows were not pooled with training rows: {few}."
+    change, numbers = stored_estimate(pooled["change"]), facts.numbers
+    by = f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
+    loss = "error" if numbers.is_share else "mean loss"
+    if not pooled["counts"]:
+        return (
+            "Labelled deployment rows were not pooled with training rows: the best of the weights "
+            f"tried changes the {loss} on labelled rows left out by {by}, not clearly for the "
+            "better."
+        )
+    return (
+        f"As asked for, the {pooled['labels']:,} labelled deployment rows are among the training "
+        f"rows of the model that is kept, each counting as {pooled['counts']:g} of them: this "
+        f"changes its {loss} on labelled rows left out by {by}. All other figures are without them."
     )
 
 

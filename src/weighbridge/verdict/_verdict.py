@@ -264,6 +264,8 @@ class Verdict(Record):
     _diagnosis: Any = field(default=None, repr=False, compare=False)
     # returns every metric asked for of some candidates
     _metrics: Any = field(default=None, repr=False, compare=False)
+    # what each candidate and the constant have said of rows, by name
+    _said: Any = field(default=None, repr=False, compare=False)
 
     def answer(self, question: str) -> Answer:
         """Return the answer to one question.

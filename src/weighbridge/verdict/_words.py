@@ -11,7 +11,7 @@ from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers, Reco
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
-    from weighbridge.target_risk import RiskEstimate
+    from weighbridge.target_risk import Relation, RiskEstimate
 
 HELPS, PROBABLY, NO_GAIN, UNKNOWN = "helps", "probably helps", "no gain", "unknown"
 CANNOT_TELL = "cannot tell"
@@ -75,13 +75,45 @@ _CONSTANT = "No better than a constant guess"
 
 @dataclass(frozen=True)
 class Actual(Estimate):
-    """An actual error, the interval that its labelled rows leave, and how many these are."""
+    """An actual error, the interval that its labelled rows leave, and how many these are.
+
+    Where only some rows are labelled the forecast has helped, and `alone` is without its help.
+    """
 
     rows: int
+    alone: Estimate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON."""
-        return {**super().to_dict(), "rows": self.rows}
+        alone = self.alone and self.alone.to_dict()
+        return {**super().to_dict(), "rows": self.rows, "alone": alone}
+
+    def said(self, numbers: Numbers) -> tuple[str, str]:
+        """Return what it is called, and its value with its interval."""
+        value = f"{numbers.value(self.value)} {numbers.interval(self)}"
+        if self.alone is None:
+            return f"actual {numbers.loss}", value
+        return numbers.loss, f"{value} by {self.rows:,} labels"
+
+
+@dataclass(frozen=True)
+class Split:
+    """The change of the unweighted loss since training: by other rows, by another relation."""
+
+    relation: Relation
+    by_rows: Estimate
+    level: float
+
+    @property
+    def is_found(self) -> bool:
+        """True where labels show that the relation is another one."""
+        return self.relation.p_value < self.level
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON."""
+        parts = {"rows": self.by_rows.to_dict(), "relation": self.relation.part.to_dict()}
+        found = {"p_value": self.relation.p_value, "changed": self.is_found}
+        return {"labels": self.relation.labels, **found, **parts}
 
 
 class Risks(NamedTuple):
@@ -135,6 +167,7 @@ class Judgement:
     actual: Mapping[str, Actual] | None = None
     # how the mix of classes changed, where that is what weights are for
     mix: str = ""
+    split: Split | None = None
 
     @property
     def matters(self) -> str:
@@ -179,6 +212,8 @@ class Judgement:
         """True where labels are known, and the actual error is far from the expected one."""
         if self.actual is None or self.overlap == BROKEN:
             return False
+        if self.split is not None and self.actual[self.use].alone is not None:
+            return self.split.is_found
         return are_apart(self.actual[self.use], self.expected(risks.used))
 
     def is_rough(self, risks: Risks) -> bool:
@@ -196,8 +231,8 @@ class Judgement:
         value, loss, beside = numbers.value(expected.value), numbers.noun, ""
         if self.actual:
             truth, before = self.actual[self.use], self.actual["none"].value
-            loss, beside = f"actual {numbers.loss}", f", expected {value}"
-            value = f"{numbers.value(truth.value)} {numbers.interval(truth)}"
+            beside = f", expected {value}"
+            loss, value = truth.said(numbers)
         found = f"{loss} {value}{beside}"
         if self.overlap == BROKEN:
             known = f"{loss} {value} in" if self.actual else "no estimate for"
@@ -254,6 +289,10 @@ class Judgement:
             yield Finding("WB505", "warning", said, _SAY_MORE)
         if self.is_refuted(risks) and self.actual:
             truth, expected = self.actual[self.use], self.expected(risks.used)
+            if truth.alone is not None and self.split is not None:
+                said = f"{_unlike(self.split, numbers)}."
+                yield Finding("WB604", "warning", said, _RELATION)
+                return
             said = (
                 f"The actual error, {numbers.value(truth.value)} {numbers.interval(truth)}, is far "
                 f"from the expected {numbers.value(expected.value)} {numbers.interval(expected)}."
@@ -312,6 +351,15 @@ def _constant(judgement: Judgement, numbers: Numbers, risks: Risks) -> str:
     return f"constant {numbers.value(found.value)}"
 
 
+def _unlike(split: Split, numbers: Numbers) -> str:
+    """Return that labels are not what training leads to expect, and what that costs."""
+    found = split.relation
+    return (
+        f"The {found.labels:,} labels are not what the relation in training leads to expect "
+        f"(p {number(found.p_value, 2)}); it changes the error by {_change(found.part, numbers)}"
+    )
+
+
 def _change(change: Estimate | None, numbers: Numbers) -> str:
     assert change is not None
     return f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
@@ -357,12 +405,29 @@ def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answ
     else:
         rise = f"{numbers.change(worse.value)} {numbers.change_interval(worse)}"
         evidence += f", {numbers.value(there.value)} in deployment ({rise})"
+    if judgement.split is not None:
+        evidence += f"; {split_text(judgement.split.to_dict(), numbers)}"
     advice = {
         "yes": "Do not trust the training error; plan with the one in deployment.",
         "no": "The unweighted model does about as well in deployment as in training, or better.",
         CANNOT_TELL: "It may do worse in deployment than in training: plan with the interval.",
     }
     return _answer("matters", judgement.matters, evidence, advice[judgement.matters])
+
+
+def split_text(
+    split: dict[str, Any],
+    numbers: Numbers,
+    rows: str = " by other rows",
+    relation: str = " by another relation",
+) -> str:
+    """Return which part of a change comes from other rows, and which from another relation."""
+    parts = [
+        f"{numbers.change(each['value'])}{numbers.unit} "
+        f"[{numbers.change(each['low'])}, {numbers.change(each['high'])}]"
+        for each in (split["rows"], split["relation"])
+    ]
+    return f"{parts[0]}{rows}, {parts[1]}{relation}"
 
 
 def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
@@ -413,6 +478,8 @@ def _expect(judgement: Judgement, numbers: Numbers, risks: Risks) -> Answer:
     if judgement.actual:
         truth = judgement.actual[judgement.use]
         told = f"{numbers.interval(truth)}{named} actual, {truth.rows:,} labelled rows"
+        if truth.alone is not None:
+            told = f"{numbers.interval(truth)}{named} by {truth.rows:,} labels and the forecast"
         if judgement.overlap != BROKEN:
             told += f"; expected {value} {evidence}"
         return _answer("expect", numbers.value(truth.value), told, *_held(judgement, risks))
