@@ -12,6 +12,7 @@ name, as in the natural suite.
 
 import argparse
 import json
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -103,7 +104,7 @@ def draw(data, seed, rows=1000):
     the source, and of the rest at most 2,000 and as many as the frequencies allow. One half of the
     target rows has no labels (Xu, and yu for judges alone), the other judges.
     """
-    rng = np.random.default_rng([seed, 20])
+    rng = np.random.default_rng([seed, zlib.crc32(data.name.encode())])
     order = rng.permutation(len(data.y))
     n_classes = data.y.max() + 1
     by_class = [order[data.y[order] == code] for code in range(n_classes)]
