@@ -66,19 +66,21 @@ def test_a_slight_change_of_classes_that_overlap_is_unclear():
 
 
 @pytest.mark.parametrize(
-    ("gain", "against", "rivals_gain", "kind"),
+    ("gain", "against", "left", "rivals_gain", "share", "kind"),
     [
-        (9, -1, 9, "label"),
-        (9, 0.1, 9, "unclear"),
-        (9, 2, 9, "covariate"),
-        (0, 2, 1.9, "unclear"),
-        (2, -1, 0, "unclear"),
-        (0.5, -1, 0.5, "none"),
-        (-3, 2, -1, "none"),
+        (9, -1, 0, 9, 1.1, "label"),
+        (9, -1, 3, 9, 1.1, "unclear"),  # a rival adds something
+        (9, 0.1, 0, 9, 1.0, "unclear"),
+        (9, 2, 4, 9, 0.5, "covariate"),
+        (9, 2, 4, 9, 0.98, "unclear"),  # beaten, but by next to nothing
+        (0, 2, 2, 1.9, 0.1, "unclear"),
+        (2, -1, 0, 0, 1.0, "unclear"),
+        (0.5, -1, 0, 0.5, 1.0, "none"),
+        (-3, 2, 0, -1, 1.0, "none"),
     ],
 )
-def test_the_rule(gain, against, rivals_gain, kind):
-    assert _kind(gain, against, rivals_gain) == kind
+def test_the_rule(gain, against, left, rivals_gain, share, kind):
+    assert _kind(gain, against, left, rivals_gain, share) == kind
 
 
 def test_the_order_of_rows_and_of_classes_does_not_matter():

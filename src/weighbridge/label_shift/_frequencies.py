@@ -49,11 +49,20 @@ class Frequencies(NamedTuple):
         return np.clip(np.minimum(low, q - reach), 0, 1), np.clip(np.maximum(high, q + reach), 0, 1)
 
 
-def most_likely(chances: FloatArray, priors: FloatArray) -> FloatArray:
-    """Return the frequencies that make the rows most likely, by expectation maximisation."""
-    found = priors.copy()
+def most_likely(chances: FloatArray, priors: FloatArray, *, ordered: bool = False) -> FloatArray:
+    """Return the frequencies that make the rows most likely, by expectation maximisation.
+
+    Weights of ordered classes are smoothed between steps (Silverman et al. 1990): features tell
+    neighbours apart too badly to find out the weight of each by itself.
+    """
+    found, k = priors.copy(), priors.size
+    smoother = (np.eye(k) * 2 + np.eye(k, k=1) + np.eye(k, k=-1)) / 4
+    smoother[0, 0] = smoother[-1, -1] = 0.75
     for _ in range(_STEPS):
         step = posterior(chances, found / priors).mean(axis=0)
+        if ordered:
+            step = priors * (smoother @ (step / priors))
+            step /= step.sum()
         if np.abs(step - found).max() < _STILL:
             return np.asarray(step)
         found = step
@@ -66,18 +75,20 @@ def posterior(chances: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
 
-def estimate_frequencies(chances: ClassChances, method: str) -> Frequencies:
+def estimate_frequencies(
+    chances: ClassChances, method: str, *, ordered: bool = False
+) -> Frequencies:
     """Return the class frequencies of the target by one of the methods."""
-    return _by_likelihood(chances) if method == "em" else _by_moments(chances, method)
+    return _by_likelihood(chances, ordered) if method == "em" else _by_moments(chances, method)
 
 
-def _by_likelihood(chances: ClassChances) -> Frequencies:
+def _by_likelihood(chances: ClassChances, ordered: bool) -> Frequencies:
     """Maximise the likelihood of the target rows; errors by the equations that it solves."""
     priors, codes = chances.priors, chances.codes
     (n, k), m = chances.source.shape, chances.targets.shape[1]
     # models of all folds have their say: their mean would be less sharp than any of them
     targets = chances.targets.reshape(-1, k)
-    found = most_likely(targets, priors)
+    found = most_likely(targets, priors, ordered=ordered)
     safe = (m * found + _ADDED_ROWS) / (m + _ADDED_ROWS * k)
     weights, truth = safe / priors, np.eye(k)[codes]
     there = posterior(targets, weights)
@@ -92,7 +103,7 @@ def _by_likelihood(chances: ClassChances) -> Frequencies:
     # were the probabilities right, these would have mean 0: what is left is their misfit
     off = weights[codes, None] * (posterior(chances.source, weights) - truth)
     misfit = pull @ off.mean(axis=0)[:-1]
-    corrected = np.maximum(found - _CORRECTED * misfit, 0)
+    corrected = found if ordered else np.maximum(found - _CORRECTED * misfit, 0)
     by_row = there.reshape(-1, m, k).mean(axis=0)
     of_target = (by_row - by_row.mean(axis=0))[:, :-1] @ pull.T / m
     return Frequencies(

@@ -35,7 +35,7 @@ class LabelRatio(BaseEstimator):
         How the frequencies in the target are estimated; see `class_frequencies`.
     classifier : classifier with predict_proba, optional
         Tells the classes apart; by default a mixture of three that suits any table.
-    bins : int, default=5
+    bins : int, default=10
         Numbers with decimals are cut into so many classes of equally many source rows, and weights
         are interpolated between their medians. This is harder than with classes: features tell
         numbers less clearly, and what they cannot tell is noise in the weights.
@@ -71,7 +71,7 @@ class LabelRatio(BaseEstimator):
         method: str = "em",
         *,
         classifier: Any = None,
-        bins: int = 5,
+        bins: int = 10,
         cv: int = 5,
         confidence: float = 0.95,
         random_state: Any = 0,
@@ -111,7 +111,8 @@ class LabelRatio(BaseEstimator):
             labels, self._middles = _binned(labels.astype(float), int(self.bins))
         self.classes_, codes = coded_classes(labels, _num_samples(X))
         chances = ClassChances(X, codes, X_target, self.classifier, self.cv, self.random_state)
-        self._keep(chances, estimate_frequencies(chances, self.method))
+        ordered = self._middles is not None
+        self._keep(chances, estimate_frequencies(chances, self.method, ordered=ordered))
         return self
 
     def _keep(self, chances: ClassChances, found: Frequencies) -> None:
