@@ -260,7 +260,7 @@ def test_bad_input_is_refused_in_words():
     with pytest.raises(TypeError, match="has no predict_proba"):
         class_frequencies(X, y, X, classifier=LinearSVC())
     ratio = LabelRatio(classifier=GaussianNB()).fit(X, y, X)
-    with pytest.raises(ValueError, match="Got label 2, which the training rows did not have"):
+    with pytest.raises(ValueError, match="Got label 2, which no training row had"):
         ratio.score_labels([0, 1, 2])
     with pytest.raises(ValueError, match="Got label 'yes'"):
         ratio.score_labels(["yes"])
