@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 IMAGES = Path(__file__).parent / "images"
-WIDTH, HEIGHT = 860, 540
+WIDTH, HEIGHT = 860, 558
 LIGHT = {
     "page": "#ffffff",
     "ink": "#1a1a1a",
@@ -32,7 +32,7 @@ DARK = {
 }
 
 
-def text(x, y, words, fill, size=13, weight=400, anchor="middle"):
+def text(x, y, words, fill, size=14.5, weight=400, anchor="middle"):
     return (
         f'<text x="{x}" y="{y}" fill="{fill}" font-size="{size}" font-weight="{weight}" '
         f'text-anchor="{anchor}">{words}</text>'
@@ -46,7 +46,7 @@ def box(x, y, width, height, title, lines, kind, c):
     parts = [
         f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="8" fill="{fill}" '
         f'stroke="{stroke}"/>',
-        text(middle, top, title, c["ink"], 14, 600),
+        text(middle, top, title, c["ink"], 16, 600),
     ]
     parts += [text(middle, top + 19 + 17 * k, line, c["ink"]) for k, line in enumerate(lines)]
     return "".join(parts)
@@ -85,19 +85,19 @@ def sketch(x, y, kind, c):
             parts += [
                 curve(hump(x, base, width, centre, before), c[name], True),
                 curve(hump(x, base, width, centre, after), c[name], False),
-                text(x + width * (0.1 if name == "well" else 0.88), y + 22, name, c[name], 12),
+                text(x + width * (0.1 if name == "well" else 0.88), y + 22, name, c[name], 14),
             ]
     elif kind == "covariate":
         parts += [
             curve(hump(x, base, width, 0.36, 50, 0.12), c["soft"], True),
             curve(hump(x, base, width, 0.62, 50, 0.12), c["ink"], False),
-            text(x + width / 2, y + 4, "all rows", c["soft"], 12),
+            text(x + width / 2, y + 4, "all rows", c["soft"], 14),
         ]
     else:
         parts += [
             curve(chance(x, base, width, 50, 0.3), c["ill"], True),
             curve(chance(x, base, width, 50, 0.62), c["ill"], False),
-            text(x + width * 0.84, y + 4, "chance of ill", c["ill"], 12),
+            text(x + width * 0.84, y + 4, "chance of ill", c["ill"], 14),
         ]
     return "".join(parts)
 
@@ -149,7 +149,7 @@ def drawing(c):
         middle = x + 77
         parts += [
             arrow(f"M{middle} 98V146", c),
-            text(middle - 8, 126, why, c["soft"], 12, anchor="end"),
+            text(middle - 8, 126, why, c["soft"], 14, anchor="end"),
             box(x, 150, 154, 74, title, lines, kind, c),
         ]
     parts += [_kinds(c), "</svg>\n"]
@@ -160,33 +160,30 @@ def _kinds(c):
     """Return the row of three kinds, and what they need."""
     parts = [
         f'<path d="M20 252H840" stroke="{c["soft"]}" stroke-dasharray="2 5"/>',
-        text(20, 280, "What each kind is, along one feature", c["ink"], 14, 600, "start"),
-        curve("M552 275h28", c["soft"], True),
-        text(586, 280, "training", c["soft"], 12, anchor="start"),
-        curve("M662 275h28", c["ink"], False),
-        text(696, 280, "deployment", c["soft"], 12, anchor="start"),
+        text(20, 280, "What each kind is, along one feature", c["ink"], 16, 600, "start"),
+        curve("M600 275h28", c["soft"], True),
+        text(634, 280, "training", c["soft"], 14, anchor="start"),
+        curve("M716 275h28", c["ink"], False),
+        text(750, 280, "deployment", c["soft"], 14, anchor="start"),
     ]
     kinds = (
-        (20, "covariate", "The features changed", "the same row means the same", "act"),
+        (20, "covariate", "The features changed", "a row means what it meant", "act"),
         (300, "label", "The mix of classes changed", "each class looks as it did", "act"),
-        (580, "relation", "The relation changed", "the same row means something else", "labels"),
+        (580, "relation", "The relation changed", "a row means something else", "labels"),
     )
     needs = {
-        "covariate": "features tell: weight by features",
-        "label": "features tell: weight by class",
-        "relation": "only labels tell: label some rows",
+        "covariate": ("features tell", "weight by features"),
+        "label": ("features tell", "weight by class"),
+        "relation": ("only labels tell", "label some rows"),
     }
     for x, kind, title, lines, role in kinds:
-        fill, stroke = c[role]
         parts += [
-            f'<rect x="{x}" y="300" width="260" height="222" rx="8" fill="none" '
-            f'stroke="{stroke}"/>',
-            text(x + 130, 328, title, c["ink"], 14, 600),
+            f'<rect x="{x}" y="300" width="260" height="238" rx="8" fill="none" '
+            f'stroke="{c[role][1]}"/>',
+            text(x + 130, 328, title, c["ink"], 16, 600),
             sketch(x + 40, 356, kind, c),
-            text(x + 130, 446, lines, c["soft"], 12.5),
-            f'<rect x="{x + 12}" y="464" width="236" height="44" rx="8" fill="{fill}" '
-            f'stroke="{stroke}"/>',
-            text(x + 130, 491, needs[kind], c["ink"], 13),
+            text(x + 130, 446, lines, c["soft"], 14),
+            box(x + 12, 464, 236, 60, needs[kind][1], [needs[kind][0]], role, c),
         ]
     return "\n".join(parts)
 
