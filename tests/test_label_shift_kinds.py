@@ -70,7 +70,8 @@ def test_a_slight_change_of_classes_that_overlap_is_unclear():
     [
         (9, -1, 0, 9, 1.1, "label"),
         (9, -1, 3, 9, 1.1, "unclear"),  # a rival adds something
-        (9, 0.1, 0, 9, 1.0, "unclear"),
+        (9, 0.4, 0, 9, 1.0, "label"),  # a tie
+        (9, 0.6, 0, 9, 1.0, "unclear"),
         (9, 2, 4, 9, 0.5, "covariate"),
         (9, 2, 4, 9, 0.98, "unclear"),  # beaten, but by next to nothing
         (0, 2, 2, 1.9, 0.1, "unclear"),

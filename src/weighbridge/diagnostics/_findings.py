@@ -161,7 +161,7 @@ def _of_labels(report: ShiftReport) -> Iterator[Finding]:
             "Weight by class; if you know that the features changed for another reason, say "
             "shift='covariate'.",
         )
-    elif found is not None and found.kind == UNCLEAR and report.shift != "none":
+    elif found is not None and found.kind == UNCLEAR and (report.shift != "none" or found.gain > 2):
         yield Finding(
             "WB204",
             "note",

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from weighbridge._data import FloatArray
-from weighbridge._findings import Record, percent
+from weighbridge._findings import Record, number, percent
 from weighbridge.label_shift._chances import PRIOR_ROWS, ClassChances
 
 METHODS = ("em", "bbse", "rlls")
@@ -18,8 +18,8 @@ _STEPS, _STILL = 5000, 1e-9
 # Rows of each class added before errors are computed: none is sure to be absent.
 _ADDED_ROWS = 0.5
 # Part of the misfit seen at source rows that is taken off, by the choosing half of the benchmark:
-# with none of it errors are 4 % larger, with all of it the same.
-_CORRECTED = 0.5
+# with none of it errors are 4 % larger, with all of it the same. More than this is no correction.
+_CORRECTED, _MOST_OFF = 0.5, 0.05
 
 
 class Frequencies(NamedTuple):
@@ -92,23 +92,23 @@ def _by_likelihood(chances: ClassChances, ordered: bool) -> Frequencies:
     safe = (m * found + _ADDED_ROWS) / (m + _ADDED_ROWS * k)
     weights, truth = safe / priors, np.eye(k)[codes]
     there = posterior(targets, weights)
-    # derivatives of the mean posterior: by the slope and the biases of a calibration, and by the
-    # frequencies, along those that add up to 1
-    by_calibration = _slopes(there, _logs(targets))
-    by_frequency = by_calibration[:, 1:] / safe - np.eye(k)
+    # what rows tell of frequencies that add up to 1; where they tell nothing, anything may be
     along = np.vstack([np.eye(k - 1), -np.ones(k - 1)])
-    pull = -along @ np.linalg.inv((by_frequency @ along)[:-1])
+    scores = there / safe @ along
+    information = scores.T @ scores / len(scores) + 1e-9 * np.eye(k - 1)
+    pull = along @ np.linalg.inv(information) @ along.T / safe
+    # the mean posterior moves with the slope and the biases of the calibration
+    by_calibration = _slopes(there, _logs(targets))
     of_source = _of_calibration(chances) @ by_calibration.T
     of_source -= (truth - priors) / priors @ by_calibration[:, 1:].T
     # were the probabilities right, these would have mean 0: what is left is their misfit
     off = weights[codes, None] * (posterior(chances.source, weights) - truth)
-    misfit = pull @ off.mean(axis=0)[:-1]
-    corrected = found if ordered else np.maximum(found - _CORRECTED * misfit, 0)
+    misfit = pull @ off.mean(axis=0)
+    part = 0.0 if ordered else np.clip(_CORRECTED * misfit, -_MOST_OFF, _MOST_OFF)
+    corrected = np.maximum(found - part, 0)
     by_row = there.reshape(-1, m, k).mean(axis=0)
-    of_target = (by_row - by_row.mean(axis=0))[:, :-1] @ pull.T / m
-    return Frequencies(
-        corrected / corrected.sum(), of_source[:, :-1] @ pull.T / n, of_target, misfit
-    )
+    of_target = (by_row - by_row.mean(axis=0)) @ pull.T / m
+    return Frequencies(corrected / corrected.sum(), of_source @ pull.T / n, of_target, misfit)
 
 
 def _logs(chances: FloatArray) -> FloatArray:
@@ -159,6 +159,10 @@ def _by_moments(chances: ClassChances, method: str) -> Frequencies:
     return Frequencies(priors * weights, of_source, of_target)
 
 
+def _named(label: Any) -> str:
+    return number(label) if isinstance(label, float) else str(label)
+
+
 @dataclass(frozen=True, repr=False)
 class ClassFrequencies(Record):
     """Class frequencies of source and target, as `class_frequencies` finds them.
@@ -203,7 +207,8 @@ class ClassFrequencies(Record):
     def change(self) -> str:
         """The class that grew most, in words."""
         most = int(np.argmax(np.subtract(self.target, self.source)))
-        return f"{self.classes[most]}: {percent(self.source[most])} to {percent(self.target[most])}"
+        old, new = (percent(part[most]) for part in (self.source, self.target))
+        return f"{_named(self.classes[most])}: {old} to {new}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields, ready for JSON.
@@ -218,6 +223,6 @@ class ClassFrequencies(Record):
     def __str__(self) -> str:
         rows = zip(self.classes, self.source, self.target, self.low, self.high, strict=True)
         return "\n".join(
-            f"{label}: {percent(old)} -> {percent(new)} [{percent(low)}, {percent(high)}]"
+            f"{_named(label)}: {percent(old)} -> {percent(new)} [{percent(low)}, {percent(high)}]"
             for label, old, new, low, high in rows
         )

@@ -30,6 +30,8 @@ _FOUND, _BEATEN, _SEEN, _HINT = 3.0, 1.5, 2.0, 1.0
 # How surely a rival may still add to class frequencies where these are what changed, and the part
 # of the best explanation that they may not have where it is something else.
 _LEFT, _MOST = 2.5, 0.95
+# A free ratio may be as good: by less than this it is no better.
+_TIED = 0.5
 # Inverse penalty of the rival that is tilted along the scores of the classes.
 _TILT = 10.0
 
@@ -225,7 +227,7 @@ def judge_kind(
 def _kind(gain: float, against: float, left: float, rivals_gain: float, share: float) -> str:
     if against > _BEATEN and rivals_gain > _SEEN and share < _MOST:
         return COVARIATE
-    if gain > _FOUND and against < 0 and left < _LEFT:
+    if gain > _FOUND and against < _TIED and left < _LEFT:
         return LABEL
     return UNCLEAR if max(gain, rivals_gain) > _HINT else NONE
 
