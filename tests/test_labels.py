@@ -608,6 +608,8 @@ def test_labelled_rows_join_the_training_rows_only_if_asked_and_better(few):
     page = " ".join(render(content).split())
     assert "the 150 labelled deployment rows are among the training rows" in page
     assert "only the last fit has used them" in page
+    assert "pool=True" in page
+    assert "pool=" not in render(kept.to_dict())
 
 
 def test_labelled_rows_that_do_not_help_stay_out(few):

@@ -285,11 +285,11 @@ class Judgement:
                 f"from the expected {numbers.value(expected.value)} {numbers.interval(expected)}."
             )
             if truth.alone is not None and self.split is not None:
-                part, p_value = self.split.relation.part, self.split.relation.p_value
+                _, p_value, part = self.split.relation
+                shown = "< 0.001" if p_value < 0.001 else number(p_value, 2)
                 said = (
                     f"The {truth.rows:,} labels are not what the relation in training leads to "
-                    f"expect (p {number(p_value, 2)}); it moves the error by "
-                    f"{_change(part, numbers)}."
+                    f"expect (p {shown}); it moves the error by {_change(part, numbers)}."
                 )
             yield Finding("WB604", "warning", said, _RELATION)
         if self.shift != "none" and self.weighting != UNKNOWN and not self.actual:
