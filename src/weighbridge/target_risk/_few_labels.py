@@ -141,11 +141,19 @@ def _powered(losses: FloatArray, sample: Sample, rows: FloatArray) -> tuple[floa
 
 
 class Relation(NamedTuple):
-    """How many labels were compared with forecasts, their p-value, and the part of the loss."""
+    """Labels compared with forecasts: a p-value, and the parts of the change of the loss."""
 
     labels: int
     p_value: float
+    is_changed: bool
     part: Estimate
+    rows: Estimate | None = None  # the part of other rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON."""
+        parts = {"rows": self.rows and self.rows.to_dict(), "relation": self.part.to_dict()}
+        found = {"labels": self.labels, "p_value": self.p_value, "changed": self.is_changed}
+        return {**found, **parts}
 
     def rooted(self, before: float) -> Relation:
         """Return the same about the root of a mean, which was that large `before`."""
@@ -174,7 +182,8 @@ def compare_relation(
     # with few labels their spread is a guess: a score of Student's counts as that of a normal law
     scores = ndtri(stdtr(freedom, means / np.where(errors > 0, errors, np.inf)))
     between = covariance[0, 1] / (errors.prod() or np.inf)
-    return Relation(losses.size, _p_value(scores, float(np.clip(between, -1, 1))), part)
+    p_value = _p_value(scores, float(np.clip(between, -1, 1)))
+    return Relation(losses.size, p_value, p_value < 1 - confidence, part)
 
 
 def _p_value(scores: FloatArray, between: float) -> float:
