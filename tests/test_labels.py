@@ -564,6 +564,7 @@ def test_labels_that_show_another_relation_say_so():
     assert "The 150 labels are not what the relation in training leads to expect" in finding.message
 
 
+@pytest.mark.more
 def test_all_labels_are_the_actual_error_and_nothing_else():
     found = adapt(TRAIN, NEAR, label="ill")
     assert found.actual["none"].alone is None
@@ -608,8 +609,11 @@ def test_labelled_rows_join_the_training_rows_only_if_asked_and_better(few):
     page = " ".join(render(content).split())
     assert "the 150 labelled deployment rows are among the training rows" in page
     assert "only the last fit has used them" in page
+    assert "pool=True" in page
+    assert "pool=" not in render(kept.to_dict())
 
 
+@pytest.mark.more
 def test_labelled_rows_that_do_not_help_stay_out(few):
     found = adapt(TRAIN, NEAR.assign(ill=NEAR["ill"].where(SHOWN, None)), label="ill", pool=True)
     assert found.pooled["counts"] == 0

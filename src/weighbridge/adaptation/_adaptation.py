@@ -207,7 +207,7 @@ class Adaptation:
                 **found["expect"],
                 "actual": self.actual
                 and {name: each.to_dict() for name, each in self.actual.items()},
-                "relation": (split := verdict._judgement.split) and split.to_dict(),
+                "relation": (told := verdict._judgement.relation) and told.to_dict(),
                 "pooled": self.pooled,
                 "metrics": self.metrics,
                 "to_label": self.to_label,

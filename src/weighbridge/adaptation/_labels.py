@@ -247,11 +247,9 @@ def actual_errors(
             forecast = forecast_losses(problem, said, loss)
             if is_few:
                 told = with_forecast(losses, sample, forecast, measure, confidence)
-            if each.name == "none":
-                both, values = (
-                    (forecast, forecast_labels(problem, said)),
-                    label_values(problem, codes),
-                )
+            if each.name == "none" and sample.rows.size >= FEWEST_ROWS:
+                both = forecast, forecast_labels(problem, said)
+                values = label_values(problem, codes)
                 relation = compare_relation(losses, values, sample, both, confidence)
                 relation = relation.rooted(forecast.value) if measure.root else relation
         numbers = told.value, told.standard_error, told.low, told.high

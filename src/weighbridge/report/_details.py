@@ -32,6 +32,7 @@ _USUAL: dict[str, tuple[Any, ...]] = {
     "alpha": (),
     "confidence": (0.95,),
     "seed": (0,),
+    "pool": (False,),
 }
 
 
@@ -315,6 +316,8 @@ def _repeat(facts: Facts) -> str:
 
 def _option(name: str, value: Any) -> str:
     """Write an option as it is typed."""
+    if value is True:
+        return f"--{name}"
     if isinstance(value, list):
         value = ",".join(map(_between_commas, value))
     written = shlex.quote(f"{value:g}" if isinstance(value, float) else str(value))
@@ -364,4 +367,4 @@ def _files(facts: Facts) -> list[str]:
 
 def _quoted(value: Any) -> str:
     """Write text, a number or a list of them as a literal; the rules of JSON are Python's here."""
-    return json.dumps(value, ensure_ascii=False)
+    return str(value) if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)

@@ -25,15 +25,7 @@ from weighbridge.target_risk import (
 )
 from weighbridge.verdict._candidates import LITERATURE, weighted_name
 from weighbridge.verdict._verdict import Candidate, Verdict
-from weighbridge.verdict._words import (
-    CODES,
-    WORTHWHILE,
-    Actual,
-    Judgement,
-    Risks,
-    Split,
-    difference,
-)
+from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
 from weighbridge.weighting import Geodesic
 
 
@@ -112,8 +104,8 @@ def knowing(
         return verdict
     judgement = verdict._judgement
     worse = difference(actual["none"], verdict.candidate("none").risk.training)
-    split = relation and Split(relation, judgement.worse, 1 - verdict.confidence)
-    return _worded(verdict, replace(judgement, actual=actual, worse=worse, split=split))
+    relation = relation and relation._replace(rows=judgement.worse)
+    return _worded(verdict, replace(judgement, actual=actual, worse=worse, relation=relation))
 
 
 def _worded(verdict: Verdict, judgement: Judgement) -> Verdict:

@@ -96,26 +96,6 @@ class Actual(Estimate):
         return numbers.loss, f"{value} by {self.rows:,} labels"
 
 
-@dataclass(frozen=True)
-class Split:
-    """The change of the unweighted loss since training: by other rows, by another relation."""
-
-    relation: Relation
-    by_rows: Estimate
-    level: float
-
-    @property
-    def is_found(self) -> bool:
-        """True where labels show that the relation is another one."""
-        return self.relation.p_value < self.level
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON."""
-        parts = {"rows": self.by_rows.to_dict(), "relation": self.relation.part.to_dict()}
-        found = {"p_value": self.relation.p_value, "changed": self.is_found}
-        return {"labels": self.relation.labels, **found, **parts}
-
-
 class Risks(NamedTuple):
     """What is expected of the unweighted model, of the one to use, and of a constant guess."""
 
@@ -167,7 +147,7 @@ class Judgement:
     actual: Mapping[str, Actual] | None = None
     # how the mix of classes changed, where that is what weights are for
     mix: str = ""
-    split: Split | None = None
+    relation: Relation | None = None
 
     @property
     def matters(self) -> str:
@@ -212,8 +192,8 @@ class Judgement:
         """True where labels are known, and the actual error is far from the expected one."""
         if self.actual is None or self.overlap == BROKEN:
             return False
-        if self.split is not None and self.actual[self.use].alone is not None:
-            return self.split.is_found
+        if self.relation is not None and self.actual[self.use].alone is not None:
+            return self.relation.is_changed
         return are_apart(self.actual[self.use], self.expected(risks.used))
 
     def is_rough(self, risks: Risks) -> bool:
@@ -293,12 +273,12 @@ class Judgement:
                 f"The actual error, {numbers.value(truth.value)} {numbers.interval(truth)}, is far "
                 f"from the expected {numbers.value(expected.value)} {numbers.interval(expected)}."
             )
-            if truth.alone is not None and self.split is not None:
-                part, p_value = self.split.relation.part, self.split.relation.p_value
+            if truth.alone is not None and self.relation is not None:
+                p_value, part = self.relation.p_value, self.relation.part
+                shown = "< 0.001" if p_value < 0.001 else number(p_value, 2)
                 said = (
                     f"The {truth.rows:,} labels are not what the relation in training leads to "
-                    f"expect (p {number(p_value, 2)}); it moves the error by "
-                    f"{_change(part, numbers)}."
+                    f"expect (p {shown}); it moves the error by {_change(part, numbers)}."
                 )
             yield Finding("WB604", "warning", said, _RELATION)
         if self.shift != "none" and self.weighting != UNKNOWN and not self.actual:
@@ -399,8 +379,8 @@ def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answ
     else:
         rise = f"{numbers.change(worse.value)} {numbers.change_interval(worse)}"
         evidence += f", {numbers.value(there.value)} in deployment ({rise})"
-    if judgement.split is not None and truth is not None and truth.alone is not None:
-        evidence += f"; {split_text(judgement.split.to_dict(), numbers)}"
+    if judgement.relation is not None and truth is not None and truth.alone is not None:
+        evidence += f"; {split_text(judgement.relation.to_dict(), numbers)}"
     advice = {
         "yes": "Do not trust the training error; plan with the one in deployment.",
         "no": "The unweighted model does about as well in deployment as in training, or better.",
