@@ -160,6 +160,7 @@ def natural(rows, _rivals):
         if kind == "label":
             found["label, beside the prototype"] = _against(some, "prototype")
             found["label, by model"] = _by_model(some)
+            found["label, draws told"] = _draws_told(rows)
     return found
 
 
@@ -192,6 +193,20 @@ def _by_model(cells):
     return {
         group: {method: float(np.mean(values)) for method, values in each.items()}
         for group, each in groups.items()
+    }
+
+
+def _draws_told(rows):
+    """Return effects against no weights over single draws of label cells, by what was told."""
+    groups = defaultdict(lambda: defaultdict(list))
+    for row in rows.values():
+        if row["cell"] == "label":
+            for method, loss in row["losses"].items():
+                effect = effects(loss, row["losses"]["none"])
+                groups[f"told {row['kind']}"][method].append(float(effect))
+    return {
+        group: {"draws": len(each["auto"])} | {name: float(np.mean(v)) for name, v in each.items()}
+        for group, each in sorted(groups.items())
     }
 
 
