@@ -30,6 +30,11 @@ class Frequencies(NamedTuple):
     of_target: FloatArray
     misfit: FloatArray | float = 0.0
 
+    @classmethod
+    def estimated(cls, chances: ClassChances, method: str, *, ordered: bool = False) -> Frequencies:
+        """Estimate them by one of the methods."""
+        return _by_likelihood(chances, ordered) if method == "em" else _by_moments(chances, method)
+
     @property
     def variances(self) -> FloatArray:
         """Their variances, with the square of what the probabilities are seen to be off."""
@@ -73,13 +78,6 @@ def posterior(chances: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the probabilities of the classes where these have such weights."""
     joint = chances * weights
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
-
-
-def estimate_frequencies(
-    chances: ClassChances, method: str, *, ordered: bool = False
-) -> Frequencies:
-    """Return the class frequencies of the target by one of the methods."""
-    return _by_likelihood(chances, ordered) if method == "em" else _by_moments(chances, method)
 
 
 def _by_likelihood(chances: ClassChances, ordered: bool) -> Frequencies:

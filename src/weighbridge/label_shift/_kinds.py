@@ -18,7 +18,7 @@ from weighbridge.blocks import is_blocks
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import LabelRatio
-from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio, mean_log_odds
+from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio
 
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"
@@ -106,20 +106,10 @@ def kind_of_shift(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
-    y : array-like of shape (n_source,)
-        Their classes.
-    X_target : same type as `X`, of shape (n_target, n_features)
-        Target rows.
+    X, y, X_target, classifier, cv, random_state
+        As in `class_frequencies`.
     ratio : fitted AutoRatio, optional
         Default: fitted here.
-    classifier : classifier with predict_proba, optional
-        Tells the classes apart; by default a mixture of three that suits any table.
-    cv : int, default=5
-        Number of folds.
-    random_state : int, RandomState instance or None, default=0
-        Deals folds, draws rows of large samples.
 
     Returns
     -------
@@ -152,6 +142,10 @@ def kind_of_shift(
     label_ratio.fit(X, y, X_target)
     ratio = fit_ratio(X, X_target) if ratio is None else ratio
     return judge_kind(label_ratio, ratio, X, X_target, random_state)
+
+
+# What it was called when it only looked for label shift.
+label_shift = kind_of_shift
 
 
 def check_shift(shift: Any) -> None:
@@ -209,7 +203,8 @@ def judge_kind(
         fold[test] = k
     chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.places]
     implied, tilted = _along_classes(chances, codes, fold, label_ratio._chances.priors)
-    rivals = _domain_parts(domain) | {"score": tilted}
+    rivals = {"linear": domain.linear, "trees": domain.trees, "both": domain.log_odds}
+    rivals["score"] = tilted
     if hasattr(ratio, "_held_out_scores"):
         at = [ratio._held_out_scores(part) for part in (X, X_target)]
         rivals["ratio"] = np.concatenate(at)[rows.places]
@@ -247,19 +242,6 @@ def _along_classes(
         line = LogisticRegression(C=_TILT).fit(scores[~test], codes[~test])
         tilted[test] = line.decision_function(scores[test]) - odds
     return implied, tilted
-
-
-def _domain_parts(domain: CrossFittedDomain) -> dict[str, FloatArray]:
-    """Return the held-out log ratios of the parts of the domain classifier."""
-    rows = domain.rows
-    linear, trees = np.empty(rows.codes.size), np.empty(rows.codes.size)
-    for model, test in zip(domain.models, rows.tests, strict=True):
-        linear[test] = model.linear_part(rows.numbers[test])
-        if rows.tree_codes is not None and model.trees is not None:
-            trees[test] = model.tree_part(rows.tree_codes[test])
-        else:
-            trees[test] = linear[test]
-    return {"linear": linear, "trees": trees, "both": mean_log_odds(linear, trees)}
 
 
 def _log_odds(codes: np.ndarray) -> float:
