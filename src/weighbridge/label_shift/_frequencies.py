@@ -140,21 +140,24 @@ def _by_moments(chances: ClassChances, method: str) -> Frequencies:
     (n, k), m = chances.source.shape, len(chances.target)
     joint = chances.source.T @ np.eye(k)[codes] / n
     goal = chances.target.mean(axis=0)
-    if method == "bbse":
-        solve = np.linalg.pinv(joint)
-        weights = solve @ goal
-    else:  # shrunk towards 1 by as much as the means of the forecasts err
+    solve = np.linalg.pinv(joint)
+    weights = plain = _scaled(solve @ goal, priors)
+    if method == "rlls":  # shrunk towards 1 by as much as the means of the forecasts err
         noise = chances.target.var(axis=0).sum() / m + chances.source.var(axis=0).sum() / n
         solve = np.linalg.solve(joint.T @ joint + noise * np.eye(k), joint.T)
-        weights = 1 + solve @ (goal - joint.sum(axis=1))
-    weights = np.maximum(weights, 0)
-    scale = float(priors @ weights)
-    weights /= scale
+        weights = _scaled(1 + solve @ (goal - joint.sum(axis=1)), priors)
     # errors come from how forecasts scatter within a class, not from how many rows it has
     off = (chances.source - (joint / priors).T[codes]) * weights[codes, None]
     of_source = -off @ solve.T * priors / n
     of_target = (chances.target - goal) @ solve.T * priors / m
-    return Frequencies(priors * weights, of_source, of_target)
+    # what shrinking has moved may be bias
+    return Frequencies(priors * weights, of_source, of_target, priors * (weights - plain))
+
+
+def _scaled(weights: FloatArray, priors: FloatArray) -> FloatArray:
+    """Return weights that are at least 0 and have mean 1 over the source."""
+    positive = np.maximum(weights, 0)
+    return np.asarray(positive / (priors @ positive))
 
 
 def _named(label: Any) -> str:
