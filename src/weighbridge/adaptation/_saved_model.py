@@ -97,34 +97,12 @@ class TableModel(BaseEstimator):
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the probability of each class.
-
-        Parameters
-        ----------
-        X : data frame
-            With the columns of `features`, in any order.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            In the order of `classes_`.
-        """
+        """Predict the probability of each class, in the order of `classes_`; X as in `predict`."""
         return np.asarray(self.estimator.predict_proba(self._rows(X)))
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the values by which the classes are told apart.
-
-        Parameters
-        ----------
-        X : data frame
-            With the columns of `features`, in any order.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            As the inner model gives it.
-        """
+        """Return what the inner model tells the classes apart by; X as in `predict`."""
         return np.asarray(self.estimator.decision_function(self._rows(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
