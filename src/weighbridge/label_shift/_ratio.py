@@ -280,10 +280,8 @@ class PriorCorrected(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_source, n_features)
-            Source rows.
-        y : array-like of shape (n_source,)
-            Their classes.
+        X, y
+            As in `class_frequencies`.
         X_target : same type as `X`, of shape (n_target, n_features), optional
             Target rows, where frequencies are to be estimated.
 
