@@ -61,9 +61,9 @@ def most_likely(chances: FloatArray, priors: FloatArray, *, ordered: bool = Fals
     smoother[0, 0] = smoother[-1, -1] = 0.75
     for _ in range(_STEPS):
         step = posterior(chances, found / priors).mean(axis=0)
-        # features tell neighbours apart too badly to find out the weight of each by itself: they are
-        # smoothed between steps (Silverman et al. 1990)
         if ordered:
+            # features tell neighbours apart too badly to find the weight of each by itself: weights
+            # are smoothed between steps (Silverman et al. 1990)
             step = priors * (smoother @ (step / priors))
             step /= step.sum()
         if np.abs(step - found).max() < _STILL:
