@@ -102,7 +102,10 @@ class TableModel(BaseEstimator):
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return what the inner model tells the classes apart by; X as in `predict`."""
+        """Return what the inner model tells the classes apart by; X as in `predict`.
+
+        One number for each row, or one for each row and class, as the inner model gives it.
+        """
         return np.asarray(self.estimator.decision_function(self._rows(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
