@@ -309,10 +309,7 @@ class CalibratedEstimator(WeightedEstimator):
         return fit_with_weights(estimator, part.X, part.y, part.sample_weight)
 
     def _thresholds(self, X: Any) -> np.ndarray:
-        """Return the largest score that a label may have.
-
-        In a row for each of `X`, or one for all; in a column for each class, or one for all.
-        """
+        """Return the largest score that a label may have, by row and class, or one for all."""
         check_is_fitted(self)
         if np.shape(X)[:1] == (0,):
             raise ValueError(

@@ -54,10 +54,10 @@ class ConformalClassifier(CalibratedEstimator):
         The kind of shift that ``shift="auto"`` found.
     scores_ : ndarray of shape (n_calibration,)
         Scores of the labels of the calibration rows.
-    ratio_, calibration_weights_, ess_, n_calibration_, rows_checked_
+    calibration_weights_, ess_, n_calibration_, rows_checked_
         As in `ConformalRegressor`.
-    n_features_in_, feature_names_in_
-        As in `ConformalRegressor`.
+    ratio_, n_features_in_, feature_names_in_
+        As in `weighbridge.ImportanceWeighted`.
 
     See Also
     --------

@@ -55,17 +55,15 @@ class Frequencies(NamedTuple):
 
 
 def most_likely(chances: FloatArray, priors: FloatArray, *, ordered: bool = False) -> FloatArray:
-    """Return the frequencies that make the rows most likely, by expectation maximisation.
-
-    Weights of ordered classes are smoothed between steps (Silverman et al. 1990): features tell
-    neighbours apart too badly to find out the weight of each by itself.
-    """
+    """Return the frequencies that make the rows most likely, by expectation maximisation."""
     found, k = priors.copy(), priors.size
     smoother = (np.eye(k) * 2 + np.eye(k, k=1) + np.eye(k, k=-1)) / 4
     smoother[0, 0] = smoother[-1, -1] = 0.75
     for _ in range(_STEPS):
         step = posterior(chances, found / priors).mean(axis=0)
         if ordered:
+            # features tell neighbours apart too badly to find the weight of each by itself: weights
+            # are smoothed between steps (Silverman et al. 1990)
             step = priors * (smoother @ (step / priors))
             step /= step.sum()
         if np.abs(step - found).max() < _STILL:

@@ -198,11 +198,8 @@ def judge_kind(
     """Return the kind of shift, by the held-out rows of a domain classifier's folds."""
     domain = CrossFittedDomain(DomainRows(X, X_target, random_state=random_state))
     rows, codes = domain.rows, domain.rows.codes
-    fold = np.empty(codes.size, dtype=int)
-    for k, test in enumerate(rows.tests):
-        fold[test] = k
     chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.places]
-    implied, tilted = _along_classes(chances, codes, fold, label_ratio._chances.priors)
+    implied, tilted = _along_classes(chances, codes, rows.folds, label_ratio._chances.priors)
     rivals = {"linear": domain.linear, "trees": domain.trees, "both": domain.log_odds}
     rivals["score"] = tilted
     if hasattr(ratio, "_held_out_scores"):
@@ -228,18 +225,20 @@ def _kind(gain: float, against: float, left: float, rivals_gain: float, share: f
 
 
 def _along_classes(
-    chances: FloatArray, codes: np.ndarray, fold: np.ndarray, priors: FloatArray
+    chances: FloatArray,
+    codes: np.ndarray,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    priors: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return two log ratios, held out: by frequencies of classes, and a tilt along their scores."""
     scores = np.log(chances[:, 1:] / chances[:, :1])
     scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
     implied, tilted = np.empty(codes.size), np.empty(codes.size)
     odds = _log_odds(codes)
-    for k in range(int(fold.max()) + 1):
-        test = fold == k
-        found = most_likely(chances[~test & (codes == 1)], priors)
+    for train, test in folds:
+        found = most_likely(chances[train][codes[train] == 1], priors)
         implied[test] = np.log(chances[test] @ (found / priors))
-        line = LogisticRegression(C=_TILT).fit(scores[~test], codes[~test])
+        line = LogisticRegression(C=_TILT).fit(scores[train], codes[train])
         tilted[test] = line.decision_function(scores[test]) - odds
     return implied, tilted
 

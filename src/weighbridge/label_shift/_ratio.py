@@ -79,12 +79,8 @@ class LabelRatio(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-            Source rows.
-        y : array-like of shape (n_source,)
-            Their labels.
-        X_target : same type as `X`, of shape (n_target, n_features)
-            Target rows.
+        X, y, X_target
+            As in `class_frequencies`; labels may also be numbers, see `bins`.
 
         Returns
         -------
@@ -284,10 +280,8 @@ class PriorCorrected(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_source, n_features)
-            Source rows.
-        y : array-like of shape (n_source,)
-            Their classes.
+        X, y
+            As in `class_frequencies`.
         X_target : same type as `X`, of shape (n_target, n_features), optional
             Target rows, where frequencies are to be estimated.
 
