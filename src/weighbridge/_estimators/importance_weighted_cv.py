@@ -281,7 +281,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         estimator = seeded(clone(self.estimator), estimator_seed)
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
-        ratio, kind, _ = ratio_by_kind(self, X, X_target, y)
+        by_kind = ratio_by_kind(self, X, X_target, y)
+        kind = by_kind and by_kind.kind
+        ratio = by_kind.ratio if by_kind else self._fitted_ratio(X, X_target, y)
         raw = source_log_ratio(ratio, X, sample_weight, y)
         log_ratio = mean_one_log_ratio(raw, sample_weight)
         by_label = hasattr(ratio, "score_labels")

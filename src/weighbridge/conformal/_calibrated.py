@@ -238,7 +238,9 @@ class CalibratedEstimator(WeightedEstimator):
             self._check_fitting(used)
             fitting, calibration = split(used, self.calibration_size, rng, by_class=self._by_class)
         # of all rows: one of the fitted part alone covered no better, with half of the rows
-        ratio, kind, _ = ratio_by_kind(self, rows.X, X_target, rows.y)
+        by_kind = ratio_by_kind(self, rows.X, X_target, rows.y)
+        kind = by_kind and by_kind.kind
+        ratio = by_kind.ratio if by_kind else self._fitted_ratio(rows.X, X_target, rows.y)
         models = self._fit_models(fitting, ratio, X_target, rng)
         refuse_text(models["estimator_"], rows.X, ratio)
         scores = self._scores(models, calibration)

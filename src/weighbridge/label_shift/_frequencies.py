@@ -15,6 +15,8 @@ from weighbridge.label_shift._chances import PRIOR_ROWS, ClassChances
 METHODS = ("em", "bbse", "rlls")
 # Steps of expectation maximisation; one that moves no frequency by more than this is the last.
 _STEPS, _STILL = 5000, 1e-9
+# Part of the weight of a bin that each of its neighbours gets between two steps.
+_SMOOTHED = 0.05
 # Rows of each class added before errors are computed: none is sure to be absent.
 _ADDED_ROWS = 0.5
 # Part of the misfit seen at source rows that is taken off, by the choosing half of the benchmark:
@@ -57,8 +59,8 @@ class Frequencies(NamedTuple):
 def most_likely(chances: FloatArray, priors: FloatArray, *, ordered: bool = False) -> FloatArray:
     """Return the frequencies that make the rows most likely, by expectation maximisation."""
     found, k = priors.copy(), priors.size
-    smoother = (np.eye(k) * 2 + np.eye(k, k=1) + np.eye(k, k=-1)) / 4
-    smoother[0, 0] = smoother[-1, -1] = 0.75
+    smoother = np.eye(k) + _SMOOTHED * (np.eye(k, k=1) + np.eye(k, k=-1) - 2 * np.eye(k))
+    smoother[0, 0] = smoother[-1, -1] = 1 - _SMOOTHED
     for _ in range(_STEPS):
         step = posterior(chances, found / priors).mean(axis=0)
         if ordered:

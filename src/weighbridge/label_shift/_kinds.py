@@ -178,8 +178,8 @@ def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any) -> ByKind:
     return ByKind(ratio, found, label_ratio)
 
 
-def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind:
-    """Fit the ratio of a model that weights rows, for the kind of shift it is told or finds."""
+def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:
+    """Fit the ratio of a model for the kind of shift it is told or finds; None if by features."""
     check_shift(model.shift)
     free = model.ratio is None and X_target is not None and not is_blocks(X)
     if model.shift == LABEL and not free:
@@ -189,7 +189,7 @@ def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind:
         )
     if free and (model.shift == LABEL or (model.shift == AUTO and is_classifier(model.estimator))):
         return fit_by_kind(model.shift, X, y, X_target)
-    return ByKind(model._fitted_ratio(X, X_target, y))
+    return None
 
 
 def judge_kind(
