@@ -13,7 +13,7 @@ MORE  := (more or hypothesis) and $(APART)
 # A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-oldest lint format house docs bench bench-expected bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
+.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -103,6 +103,24 @@ bench-expected: $(VENV)-natural/.done $(VENV)-nannyml/.done ## expected errors b
 	$(VENV)-natural/bin/python -m benchmarks.expected_error.run --tasks $(NATURAL)/tasks --half $(HALF) --out $(EXPECTED) --export
 	$(VENV)-nannyml/bin/python benchmarks/expected_error/run_nannyml.py $(EXPECTED)
 	$(VENV)-natural/bin/python -m benchmarks.expected_error.run --tasks $(NATURAL)/tasks --half $(HALF) --out $(EXPECTED)
+
+bench-few: $(VENV)-natural/.done ## the error by a few deployment labels (half an hour); HALF=report only once, at the end
+	$(VENV)-natural/bin/python -m benchmarks.natural.tasks $(NATURAL)/tasks
+	$(VENV)-natural/bin/python -m benchmarks.few_labels --tasks $(NATURAL)/tasks --half $(HALF) --out benchmarks/results/few_labels
+
+KINDS := benchmarks/results/kinds/$(HALF)
+bench-kinds: $(VENV)-natural/.done $(VENV)-skada/.done $(VENV)-quapy/.done ## kinds of shift, told apart and acted on (hours); HALF=report only once, at the end
+	$(VENV)-natural/bin/python -m benchmarks.natural.tasks $(NATURAL)/tasks
+	$(VENV)-natural/bin/python -m benchmarks.kinds.sets $(KINDS)/sets --tasks $(NATURAL)/tasks
+	$(VENV)-natural/bin/python -m benchmarks.kinds.run frequencies --half $(HALF) --out $(KINDS) --sets $(KINDS)/sets --export
+	$(VENV)-quapy/bin/python benchmarks/kinds/peers/run_quapy.py $(KINDS)
+	$(VENV)-skada/bin/python benchmarks/kinds/peers/run_skada.py $(KINDS) --half $(HALF)
+	$(VENV)-natural/bin/python -m benchmarks.kinds.run all --half $(HALF) --out $(KINDS) --sets $(KINDS)/sets --tasks $(NATURAL)/tasks
+
+$(VENV)-quapy/.done $(VENV)-skada/.done: $(VENV)-%/.done:
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check $*
+	@touch $@
 
 $(VENV)-nannyml/.done:
 	$(PYTHON) -m venv $(VENV)-nannyml

@@ -23,7 +23,7 @@ from weighbridge.label_shift import (
     class_frequencies,
 )
 from weighbridge.label_shift._chances import Calibration, ClassChances
-from weighbridge.label_shift._frequencies import estimate_frequencies, most_likely
+from weighbridge.label_shift._frequencies import Frequencies, most_likely
 
 METHODS = ["em", "bbse", "rlls"]
 
@@ -79,14 +79,14 @@ def test_black_box_estimation_solves_the_confusion_system(k):
     confusion = np.array([made.source[made.codes == c].mean(axis=0) for c in range(k)]).T
     by_hand = np.linalg.solve(confusion, made.target.mean(axis=0))
     by_hand = np.maximum(by_hand, 0) / np.maximum(by_hand, 0).sum()
-    np.testing.assert_allclose(estimate_frequencies(made, "bbse").target, by_hand)
+    np.testing.assert_allclose(Frequencies.estimated(made, "bbse").target, by_hand)
 
 
 def test_the_regularised_form_lies_between_no_change_and_the_plain_one():
     few, many = (forecasts(n, n, 3, 20) for n in (60, 60_000))
     for made, share in ((few, 0.99), (many, 1.0)):
         away = [
-            np.linalg.norm(estimate_frequencies(made, method).target / made.priors - 1)
+            np.linalg.norm(Frequencies.estimated(made, method).target / made.priors - 1)
             for method in ("rlls", "bbse")
         ]
         assert 0 < away[0] < share * away[1]
@@ -121,14 +121,14 @@ def test_errors_by_leaving_rows_out(method, made, k, monkeypatch):
     monkeypatch.setattr(_frequencies, "_CORRECTED", 0.0)
     # for the likelihood with probabilities that are calibrated again: the errors of both are one
     raw = forecasts(150, 120, k, 30 + k)
-    found = estimate_frequencies(made(raw.source, raw.target, raw.codes), method)
+    found = Frequencies.estimated(made(raw.source, raw.target, raw.codes), method)
     one_less = {
         "source": lambda i: (np.delete(raw.source, i, 0), raw.target, np.delete(raw.codes, i)),
         "target": lambda i: (raw.source, np.delete(raw.target, i, 0), raw.codes),
     }
     for sample, influence in (("source", found.of_source), ("target", found.of_target)):
         n = len(influence)
-        left = [estimate_frequencies(made(*one_less[sample](i)), method).target for i in range(n)]
+        left = [Frequencies.estimated(made(*one_less[sample](i)), method).target for i in range(n)]
         moved = (n - 1) / n * (np.mean(left, axis=0) - left)
         ratio = np.sqrt(np.sum(influence**2, axis=0) / np.sum(moved**2, axis=0))
         np.testing.assert_allclose(ratio, 1, atol=0.12)
@@ -146,7 +146,7 @@ def test_permuted_classes_and_rows_permute_the_answer(order, method, seed):
     other = _as_they_are(
         made.source[rows][:, order], made.target[rows_target][:, order], place[made.codes[rows]]
     )
-    one, two = (estimate_frequencies(each, method) for each in (made, other))
+    one, two = (Frequencies.estimated(each, method) for each in (made, other))
     np.testing.assert_allclose(one.target[order], two.target, atol=1e-6)
     np.testing.assert_allclose(one.variances[order], two.variances, rtol=1e-4)
     for ends, others in zip(one.interval(0.9), two.interval(0.9), strict=True):
@@ -165,7 +165,7 @@ def test_intervals_hold_as_often_as_they_say(apart, source, target):
         X_target, _ = draw(500, [1 - target, target], [41, seed], apart)
         chances = ClassChances(X, y, X_target, LogisticRegression(), 5, 0)
         for method, rows in found.items():
-            each = estimate_frequencies(chances, method)
+            each = Frequencies.estimated(chances, method)
             low, high = each.interval(0.95)
             held = low[1] <= target <= high[1]
             rows.append([each.target[1], math.sqrt(each.variances[1]), held])

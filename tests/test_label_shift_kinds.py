@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, assess
 from weighbridge.label_shift import ClassFrequencies, LabelRatio, PriorCorrected, kind_of_shift
-from weighbridge.label_shift._frequencies import estimate_frequencies
+from weighbridge.label_shift._frequencies import Frequencies
 from weighbridge.label_shift._kinds import _kind
 from weighbridge.target_risk import estimate_risk
 from weighbridge.target_risk._influence import LabelInfluence
@@ -208,7 +208,7 @@ def test_errors_of_weights_of_classes_by_leaving_rows_out(kept):
     def fitted(source, target, codes):
         made = SimpleNamespace(source=source, target=target, codes=codes)
         made.priors = np.bincount(codes) / codes.size
-        found = estimate_frequencies(made, "bbse")
+        found = Frequencies.estimated(made, "bbse")
         weights = found.target / made.priors
         return SimpleNamespace(
             _found=found, _weights=weights, _chances=made, _parts=lambda y: np.eye(3)[y]

@@ -190,7 +190,7 @@ class RowScores:
         self.is_text = None if columns is None else [c.dtype == object for c in columns]
         numbers = None if columns is None else as_numbers(columns)
         self.centre, self.spread = _centre_and_spread(numbers, self.is_text)
-        self.known, self.group = sorted_groups(exact_keys(X, numbers))
+        self.known, self.group = np.unique(exact_keys(X, numbers), return_inverse=True)
         self.coarse_row_keys = self._coarse(numbers)
 
     def remember(self, values: np.ndarray) -> None:
@@ -251,16 +251,6 @@ def exact_keys(X: Any, numbers: list[np.ndarray] | None) -> np.ndarray:
     mixed = _mix(X.data.astype(np.float64), X.indices)
     sums = np.concatenate([[np.uint64(0)], np.cumsum(mixed, dtype=np.uint64)])
     return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-
-
-def sorted_groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different keys, sorted, and for each row the place of its key among them."""
-    order = np.argsort(keys)
-    in_order = keys[order]
-    starts = np.concatenate([[True], in_order[1:] != in_order[:-1]])
-    place = np.empty(keys.size, dtype=int)
-    place[order] = np.cumsum(starts) - 1
-    return in_order[starts], place
 
 
 def _look_up(

@@ -303,34 +303,12 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Predict logarithms of class probabilities with the fitted inner estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Their logarithms.
-        """
+        """Predict the logarithms of `predict_proba`, by the fitted inner estimator."""
         return self._delegate("predict_log_proba", X)
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the decision function of the fitted inner estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray
-            Its values.
-        """
+        """Return the decision function of the fitted inner estimator at any rows."""
         return self._delegate("decision_function", X)
 
     @available_if(_estimator_has("score"))

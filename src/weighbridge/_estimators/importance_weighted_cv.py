@@ -91,12 +91,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 
     Parameters
     ----------
-    estimator : estimator
-        Regressor or classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in
-        one. The wrapper goes outside the pipeline.
-    ratio : density ratio, optional
-        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
-        already fitted and frozen, or known, needs no ``X_target`` in ``fit``.
+    estimator, ratio
+        As in `ImportanceWeighted`.
     criterion : criterion, optional
         What a weighting is judged by, see `weighbridge.criteria`. Default: the cheapest that is
         valid, `LeaveOneOut` for linear, ridge, binary logistic and Poisson regression (and
@@ -155,18 +151,14 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         `weighbridge.assess`. See the notes for a ratio that came fitted.
     shift_ : ShiftKind or None
         The kind of shift that ``shift="auto"`` found.
-    ratio_ : density ratio
-        The fitted ratio.
     log_ratio_ : ndarray of shape (n_samples,)
         Log density ratio at the source rows, with mean-1 ratio.
     weights_ : ndarray of shape (n_samples,)
         Importance weight of each source row under `best_weighting_`, with mean 1.
     ess_ : float
         Effective sample size of these weights, times ``sample_weight``.
-    n_features_in_ : int
-        Number of features, where the inner estimator knows it.
-    feature_names_in_ : ndarray
-        Names of the features, where the inner estimator knows them.
+    ratio_, n_features_in_, feature_names_in_
+        As in `ImportanceWeighted`.
 
     See Also
     --------
@@ -266,15 +258,11 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Source rows, also in blocks (see Notes).
-        y : array-like of shape (n_samples,)
-            Labels of the source rows; of rows in blocks also a dask array, or rows of one column.
+        X, y, X_target
+            As in `ImportanceWeighted.fit`.
         sample_weight : array-like of shape (n_samples,), optional
             Your weights of the source rows. They multiply the weights in fitting and in validation,
             and 0 leaves a row out; the ratio itself compares the two samples as they are.
-        X_target : array-like of shape (n_target, n_features), optional
-            Target rows, without labels. Required unless `ratio` is fitted or known.
 
         Returns
         -------
@@ -293,7 +281,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         estimator = seeded(clone(self.estimator), estimator_seed)
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
-        ratio, kind, _ = ratio_by_kind(self, X, X_target, y)
+        by_kind = ratio_by_kind(self, X, X_target, y)
+        kind = by_kind and by_kind.kind
+        ratio = by_kind.ratio if by_kind else self._fitted_ratio(X, X_target, y)
         raw = source_log_ratio(ratio, X, sample_weight, y)
         log_ratio = mean_one_log_ratio(raw, sample_weight)
         by_label = hasattr(ratio, "score_labels")

@@ -97,33 +97,14 @@ class TableModel(BaseEstimator):
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the probability of each class.
-
-        Parameters
-        ----------
-        X : data frame
-            With the columns of `features`, in any order.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            In the order of `classes_`.
-        """
+        """Predict the probability of each class, in the order of `classes_`; X as in `predict`."""
         return np.asarray(self.estimator.predict_proba(self._rows(X)))
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the values by which the classes are told apart.
+        """Return what the inner model tells the classes apart by; X as in `predict`.
 
-        Parameters
-        ----------
-        X : data frame
-            With the columns of `features`, in any order.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            As the inner model gives it.
+        One number for each row, or one for each row and class, as the inner model gives it.
         """
         return np.asarray(self.estimator.decision_function(self._rows(X)))
 

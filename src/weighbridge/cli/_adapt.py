@@ -236,7 +236,9 @@ class Job:
         narration("write", 0, 1)
         files = save(self.adaptation, self.out, force=self.force, option=cli_option)
         narration.finish()
-        _remove_journals(self.out)
+        for folder in self.out.glob(f"{_UNFINISHED}*"):  # it is of no use any more
+            if folder.is_dir() and all(each.suffix == ".jsonl" for each in folder.iterdir()):
+                shutil.rmtree(folder)
         self.result = {**self.adaptation.to_dict(), "files": files}
 
     def show(self, now: str, known: str = _LABELS_KNOWN, *, open_report: bool) -> None:
@@ -278,13 +280,6 @@ def _kept(journal: Path) -> list[str]:
             "the same command goes on from there",
         ]
     return ["no file was written; the same command starts again"]
-
-
-def _remove_journals(out: Path) -> None:
-    """Remove what unfinished runs have left in the folder; it is of no use any more."""
-    for folder in out.glob(f"{_UNFINISHED}*"):
-        if folder.is_dir() and all(each.suffix == ".jsonl" for each in folder.iterdir()):
-            shutil.rmtree(folder)
 
 
 def _label_text(settings: dict[str, Any], pair: Pair) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -25,12 +26,17 @@ from weighbridge._estimators import (
 )
 from weighbridge._findings import Finding, effective_sample_size, users_line, warn_if_apart
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge.conformal._report import SLACK, few_rows_finding
 from weighbridge.criteria import table_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, ratio_by_kind
 from weighbridge.ratios import is_fitted, mean_one_log_ratio, source_log_ratio, target_like_source
 from weighbridge.weighting import log_mean
+
+# Sums of weights and products with a decimal coverage are right up to their last bits: a share that
+# misses the coverage by less than this reaches it.
+SLACK = 1e-12
+# From this share of infinite sets on the calibration says more about itself than about the target.
+MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -232,7 +238,9 @@ class CalibratedEstimator(WeightedEstimator):
             self._check_fitting(used)
             fitting, calibration = split(used, self.calibration_size, rng, by_class=self._by_class)
         # of all rows: one of the fitted part alone covered no better, with half of the rows
-        ratio, kind, _ = ratio_by_kind(self, rows.X, X_target, rows.y)
+        by_kind = ratio_by_kind(self, rows.X, X_target, rows.y)
+        kind = by_kind and by_kind.kind
+        ratio = by_kind.ratio if by_kind else self._fitted_ratio(rows.X, X_target, rows.y)
         models = self._fit_models(fitting, ratio, X_target, rng)
         refuse_text(models["estimator_"], rows.X, ratio)
         scores = self._scores(models, calibration)
@@ -303,10 +311,7 @@ class CalibratedEstimator(WeightedEstimator):
         return fit_with_weights(estimator, part.X, part.y, part.sample_weight)
 
     def _thresholds(self, X: Any) -> np.ndarray:
-        """Return the largest score that a label may have.
-
-        In a row for each of `X`, or one for all; in a column for each class, or one for all.
-        """
+        """Return the largest score that a label may have, by row and class, or one for all."""
         check_is_fitted(self)
         if np.shape(X)[:1] == (0,):
             raise ValueError(
@@ -350,7 +355,32 @@ class CalibratedEstimator(WeightedEstimator):
             share = infinite_share_expected(self.calibration_weights_, coverage)
         else:
             share = infinite_share(limit)
-        return few_rows_finding(self.ess_, self.n_calibration_, share, coverage, by_class=by_class)
+        if share <= MOSTLY:
+            return None
+        sets = "of the prediction sets on the target are infinite"
+        if by_class:
+            sets = "of the target has classes that are in every set"
+        found = (
+            f"{100 * share:.0f} % {sets}: the {self.n_calibration_} calibration rows have "
+            f"{self.ess_:.1f} effective rows"
+        )
+        least = math.ceil(coverage / (1 - coverage) - SLACK)
+        if self.ess_ < least:
+            return Finding(
+                "WB307",
+                "warning",
+                f"{found}, and {coverage:.4g} coverage takes at least {least}.",
+                "Calibrate on more rows like those in the target, ask for less coverage, or check "
+                "whether one feature alone tells the samples apart.",
+            )
+        return Finding(
+            "WB307",
+            "warning",
+            f"{found}, enough for {coverage:.4g} coverage at rows like them, but most target rows "
+            "have a far larger ratio.",
+            "Calibrate on rows like those in the target, or check whether one feature alone tells "
+            "the samples apart.",
+        )
 
     def _found(self, limit: np.ndarray, n_rows: int) -> dict[str, Any]:
         """Return what every report holds."""

@@ -27,10 +27,8 @@ class ConformalClassifier(CalibratedEstimator):
         the other. Frozen (``sklearn.frozen.FrozenEstimator(model)``): calibrated on all rows,
         which it must not have been fitted to. May be `ImportanceWeighted` or
         `ImportanceWeightedCV`; one of them without its own ratio shares this one.
-    ratio : density ratio, optional
-        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
-        already fitted and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor
-        cancels.
+    ratio, random_state
+        As in `ConformalRegressor`.
     coverage : float, default=0.9
         Share of target labels that the sets are to hold. It may be changed after ``fit``.
     method : {"lac", "aps"}, default="lac"
@@ -41,8 +39,6 @@ class ConformalClassifier(CalibratedEstimator):
     calibration_size : float or int, default=0.5
         Share or number of rows to calibrate on, where the estimator is not fitted. Every class has
         the same share in both parts, and at least one row is fitted to.
-    random_state : int, RandomState instance or None
-        Seed of the split.
     shift : {"covariate", "label", "auto"}, default="covariate"
         What changed: the features, by a ratio in them; the mix of classes, by weights of classes
         (`weighbridge.label_shift.LabelRatio`); or whichever held-out rows tell, where `ratio` is
@@ -54,25 +50,14 @@ class ConformalClassifier(CalibratedEstimator):
         The fitted inner estimator.
     classes_ : ndarray of shape (n_classes,)
         Its classes: the columns of the sets.
-    ratio_ : density ratio
-        The fitted ratio.
     shift_ : ShiftKind or None
         The kind of shift that ``shift="auto"`` found.
     scores_ : ndarray of shape (n_calibration,)
         Scores of the labels of the calibration rows.
-    calibration_weights_ : ndarray of shape (n_calibration,)
-        Ratio at the calibration rows times their ``sample_weight``, with mean 1.
-    ess_ : float
-        Effective sample size of these weights.
-    n_calibration_ : int
-        Number of calibration rows.
-    rows_checked_ : bool
-        Whether the model is known not to be fitted to the calibration rows: False for a frozen one
-        that does not keep its rows, where ``fit`` had no ``X_fit`` either.
-    n_features_in_ : int
-        Number of features, where the inner estimator knows it.
-    feature_names_in_ : ndarray
-        Names of the features, where the inner estimator knows them.
+    calibration_weights_, ess_, n_calibration_, rows_checked_
+        As in `ConformalRegressor`.
+    ratio_, n_features_in_, feature_names_in_
+        As in `weighbridge.ImportanceWeighted`.
 
     See Also
     --------

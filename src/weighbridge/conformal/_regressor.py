@@ -60,8 +60,6 @@ class ConformalRegressor(CalibratedEstimator):
         The fitted inner estimator.
     scale_ : regressor or None
         The fitted model of the size of errors.
-    ratio_ : density ratio
-        The fitted ratio.
     shift_ : ShiftKind or None
         None: the kind is told for classes only.
     scores_ : ndarray of shape (n_calibration,)
@@ -75,10 +73,8 @@ class ConformalRegressor(CalibratedEstimator):
     rows_checked_ : bool
         Whether the model is known not to be fitted to the calibration rows: False for a frozen one
         that does not keep its rows, where ``fit`` had no ``X_fit`` either.
-    n_features_in_ : int
-        Number of features, where the inner estimator knows it.
-    feature_names_in_ : ndarray
-        Names of the features, where the inner estimator knows them.
+    ratio_, n_features_in_, feature_names_in_
+        As in `weighbridge.ImportanceWeighted`.
 
     See Also
     --------

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from weighbridge._findings import Finding, Record
-
-# Sums of weights and products with a decimal coverage are right up to their last bits: a share that
-# misses the coverage by less than this reaches it.
-SLACK = 1e-12
-
-
-# From this share of infinite sets on the calibration says more about itself than about the target.
-MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -89,37 +80,3 @@ class ConformalReport(Record):
         if self.mean_size is not None:
             return f", {self.empty_share:.1%} empty; {self.mean_size:.3g} classes on average"
         return "" if self.mean_width is None else f"; the others are {self.mean_width:.3g} wide"
-
-
-def few_rows_finding(
-    ess: float,
-    n_calibration: int,
-    infinite_share: float,
-    coverage: float,
-    *,
-    by_class: bool = False,
-) -> Finding | None:
-    """Return WB307 where most sets are infinite: too few rows, or none like those of the target."""
-    if infinite_share <= MOSTLY:
-        return None
-    least = math.ceil(coverage / (1 - coverage) - SLACK)
-    sets = f"{100 * infinite_share:.0f} % of the prediction sets on the target are infinite"
-    if by_class:
-        sets = f"{100 * infinite_share:.0f} % of the target has classes that are in every set"
-    rows = f"the {n_calibration} calibration rows have {ess:.1f} effective rows"
-    if ess < least:
-        return Finding(
-            "WB307",
-            "warning",
-            f"{sets}: {rows}, and {coverage:.4g} coverage takes at least {least}.",
-            "Calibrate on more rows like those in the target, ask for less coverage, or check "
-            "whether one feature alone tells the samples apart.",
-        )
-    return Finding(
-        "WB307",
-        "warning",
-        f"{sets}: {rows}, enough for {coverage:.4g} coverage at rows like them, but most target "
-        "rows have a far larger ratio.",
-        "Calibrate on rows like those in the target, or check whether one feature alone tells the "
-        "samples apart.",
-    )

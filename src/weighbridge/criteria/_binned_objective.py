@@ -132,7 +132,8 @@ class BinnedObjective(CandidateObjective):
         self._model, self._fold = model, fold
         self._folds = int(fold.max()) + 1
         self._y, self._fold_beside = rows.beside(rows.y.astype(float)), rows.beside(fold, -1)
-        where = typical(model.rows, model.columns, self._y, self._used, model.fit_intercept)
+        used = rows.kept if rows.on_blocks else None
+        where = typical(model.rows, model.columns, self._y, used, model.fit_intercept)
         self._table = CentredTable(model.columns, where)
         self._knots = _knots_of(rows.log_ratio, KNOTS)
         self._moments, self._validation = self._one_pass()
@@ -197,11 +198,6 @@ class BinnedObjective(CandidateObjective):
             return None
         errors = self._errors(evaluations)
         return HeldOutErrors(self.rows, self._table, self._fold_beside, errors, self._validation)
-
-    @property
-    def _used(self) -> npt.NDArray[np.intp] | None:
-        """Numbers of the rows of the table that count; None for all."""
-        return self.rows.kept if self.rows.on_blocks else None
 
     def _one_pass(self) -> tuple[FloatArray, FloatArray]:
         """Moments of the table: for each fold and knot, and under the validation weights."""

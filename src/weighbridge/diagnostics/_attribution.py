@@ -79,13 +79,9 @@ def attribute_shift(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
-    X_target : same type, of shape (n_target, n_features)
-        Target rows.
     n_shuffles : int, default=3
         Shuffles of each feature within each fold; their mean is shown.
-    cv, max_rows, random_state
+    X, X_target, cv, max_rows, random_state
         As in `domain_auc`.
 
     Returns

@@ -79,10 +79,8 @@ def two_sample_test(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
-    X_target : same type, of shape (n_target, n_features)
-        Target rows.
+    X, X_target
+        As in `domain_auc`.
     classifier : classifier, optional
         Sees the rows as they are, has ``decision_function`` or ``predict_proba``, and is fitted
         anew in every fold of every permutation. Default: least squares on fixed features (see

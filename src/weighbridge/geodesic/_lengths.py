@@ -175,12 +175,8 @@ def excess_length(log_ratio: Any, alpha: Any, sample_weight: Any = None) -> Any:
 
     Parameters
     ----------
-    log_ratio : array of shape (n_samples,)
-        Log density ratios at a sample of the source.
-    alpha : float or array
-        Which curve or curves.
-    sample_weight : array of shape (n_samples,), optional
-        Weights of the source sample itself.
+    log_ratio, alpha, sample_weight
+        As in `path_length`.
 
     Returns
     -------
@@ -209,12 +205,8 @@ def remaining_length(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = 
 
     Parameters
     ----------
-    log_ratio : array of shape (n_samples,)
-        Log density ratios at a sample of the source.
-    lam, alpha : float or array
-        Where on which curve; they broadcast against each other.
-    sample_weight : array of shape (n_samples,), optional
-        Weights of the source sample itself.
+    log_ratio, lam, alpha, sample_weight
+        As in `fisher_speed`.
 
     Returns
     -------

@@ -41,16 +41,10 @@ def bernstein_bound(
 
     Parameters
     ----------
-    log_ratio : array-like of shape (n,)
-        Log density ratios at the source rows, of a ratio with mean 1 under the source. A sample
-        mean far from 1 (by 10 % and 5 standard errors) gives a `WeightWarning`.
     weighting : callable
         From log ratios to log weights, e.g. a `Geodesic` with ``alpha > 1`` and ``lam < 1``.
-    losses : array-like of shape (n,), optional
-        Loss of the hypothesis at the source rows, in [0, 1]. Default: the worst case over all
-        losses in [0, 1].
-    delta : float, default=0.05
-        The bound may fail with this probability.
+    log_ratio, losses, delta
+        As in `learning_bound`.
     n_hypotheses : int, default=1
         The hypothesis was chosen by this sample among that many;
         ``L = log(4 n_hypotheses / delta)``.

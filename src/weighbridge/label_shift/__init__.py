@@ -13,12 +13,10 @@ from weighbridge.label_shift._kinds import (
     fit_by_kind,
     judge_kind,
     kind_of_shift,
+    label_shift,
     ratio_by_kind,
 )
 from weighbridge.label_shift._ratio import LabelRatio, PriorCorrected, class_frequencies
-
-# What it was called when it only looked for label shift.
-label_shift = kind_of_shift
 
 # Public names; the others serve the packages above.
 __all__ = [

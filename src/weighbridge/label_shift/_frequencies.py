@@ -15,6 +15,8 @@ from weighbridge.label_shift._chances import PRIOR_ROWS, ClassChances
 METHODS = ("em", "bbse", "rlls")
 # Steps of expectation maximisation; one that moves no frequency by more than this is the last.
 _STEPS, _STILL = 5000, 1e-9
+# Part of the weight of a bin that each of its neighbours gets between two steps.
+_SMOOTHED = 0.05
 # Rows of each class added before errors are computed: none is sure to be absent.
 _ADDED_ROWS = 0.5
 # Part of the misfit seen at source rows that is taken off, by the choosing half of the benchmark:
@@ -29,6 +31,11 @@ class Frequencies(NamedTuple):
     of_source: FloatArray
     of_target: FloatArray
     misfit: FloatArray | float = 0.0
+
+    @classmethod
+    def estimated(cls, chances: ClassChances, method: str, *, ordered: bool = False) -> Frequencies:
+        """Estimate them by one of the methods."""
+        return _by_likelihood(chances, ordered) if method == "em" else _by_moments(chances, method)
 
     @property
     def variances(self) -> FloatArray:
@@ -50,17 +57,15 @@ class Frequencies(NamedTuple):
 
 
 def most_likely(chances: FloatArray, priors: FloatArray, *, ordered: bool = False) -> FloatArray:
-    """Return the frequencies that make the rows most likely, by expectation maximisation.
-
-    Weights of ordered classes are smoothed between steps (Silverman et al. 1990): features tell
-    neighbours apart too badly to find out the weight of each by itself.
-    """
+    """Return the frequencies that make the rows most likely, by expectation maximisation."""
     found, k = priors.copy(), priors.size
-    smoother = (np.eye(k) * 2 + np.eye(k, k=1) + np.eye(k, k=-1)) / 4
-    smoother[0, 0] = smoother[-1, -1] = 0.75
+    smoother = np.eye(k) + _SMOOTHED * (np.eye(k, k=1) + np.eye(k, k=-1) - 2 * np.eye(k))
+    smoother[0, 0] = smoother[-1, -1] = 1 - _SMOOTHED
     for _ in range(_STEPS):
         step = posterior(chances, found / priors).mean(axis=0)
         if ordered:
+            # features tell neighbours apart too badly to find the weight of each by itself: weights
+            # are smoothed between steps (Silverman et al. 1990)
             step = priors * (smoother @ (step / priors))
             step /= step.sum()
         if np.abs(step - found).max() < _STILL:
@@ -73,13 +78,6 @@ def posterior(chances: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the probabilities of the classes where these have such weights."""
     joint = chances * weights
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
-
-
-def estimate_frequencies(
-    chances: ClassChances, method: str, *, ordered: bool = False
-) -> Frequencies:
-    """Return the class frequencies of the target by one of the methods."""
-    return _by_likelihood(chances, ordered) if method == "em" else _by_moments(chances, method)
 
 
 def _by_likelihood(chances: ClassChances, ordered: bool) -> Frequencies:
@@ -142,21 +140,24 @@ def _by_moments(chances: ClassChances, method: str) -> Frequencies:
     (n, k), m = chances.source.shape, len(chances.target)
     joint = chances.source.T @ np.eye(k)[codes] / n
     goal = chances.target.mean(axis=0)
-    if method == "bbse":
-        solve = np.linalg.pinv(joint)
-        weights = solve @ goal
-    else:  # shrunk towards 1 by as much as the means of the forecasts err
+    solve = np.linalg.pinv(joint)
+    weights = plain = _scaled(solve @ goal, priors)
+    if method == "rlls":  # shrunk towards 1 by as much as the means of the forecasts err
         noise = chances.target.var(axis=0).sum() / m + chances.source.var(axis=0).sum() / n
         solve = np.linalg.solve(joint.T @ joint + noise * np.eye(k), joint.T)
-        weights = 1 + solve @ (goal - joint.sum(axis=1))
-    weights = np.maximum(weights, 0)
-    scale = float(priors @ weights)
-    weights /= scale
+        weights = _scaled(1 + solve @ (goal - joint.sum(axis=1)), priors)
     # errors come from how forecasts scatter within a class, not from how many rows it has
     off = (chances.source - (joint / priors).T[codes]) * weights[codes, None]
     of_source = -off @ solve.T * priors / n
     of_target = (chances.target - goal) @ solve.T * priors / m
-    return Frequencies(priors * weights, of_source, of_target)
+    # what shrinking has moved may be bias
+    return Frequencies(priors * weights, of_source, of_target, priors * (weights - plain))
+
+
+def _scaled(weights: FloatArray, priors: FloatArray) -> FloatArray:
+    """Return weights that are at least 0 and have mean 1 over the source."""
+    positive = np.maximum(weights, 0)
+    return np.asarray(positive / (priors @ positive))
 
 
 def _named(label: Any) -> str:

@@ -18,7 +18,7 @@ from weighbridge.blocks import is_blocks
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import LabelRatio
-from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio, mean_log_odds
+from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio
 
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"
@@ -106,20 +106,10 @@ def kind_of_shift(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
-    y : array-like of shape (n_source,)
-        Their classes.
-    X_target : same type as `X`, of shape (n_target, n_features)
-        Target rows.
+    X, y, X_target, classifier, cv, random_state
+        As in `class_frequencies`.
     ratio : fitted AutoRatio, optional
         Default: fitted here.
-    classifier : classifier with predict_proba, optional
-        Tells the classes apart; by default a mixture of three that suits any table.
-    cv : int, default=5
-        Number of folds.
-    random_state : int, RandomState instance or None, default=0
-        Deals folds, draws rows of large samples.
 
     Returns
     -------
@@ -154,6 +144,10 @@ def kind_of_shift(
     return judge_kind(label_ratio, ratio, X, X_target, random_state)
 
 
+# What it was called when it only looked for label shift.
+label_shift = kind_of_shift
+
+
 def check_shift(shift: Any) -> None:
     """Refuse a kind of shift that does not exist."""
     if shift not in (COVARIATE, LABEL, AUTO):
@@ -184,8 +178,8 @@ def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any) -> ByKind:
     return ByKind(ratio, found, label_ratio)
 
 
-def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind:
-    """Fit the ratio of a model that weights rows, for the kind of shift it is told or finds."""
+def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:
+    """Fit the ratio of a model for the kind of shift it is told or finds; None if by features."""
     check_shift(model.shift)
     free = model.ratio is None and X_target is not None and not is_blocks(X)
     if model.shift == LABEL and not free:
@@ -195,7 +189,7 @@ def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind:
         )
     if free and (model.shift == LABEL or (model.shift == AUTO and is_classifier(model.estimator))):
         return fit_by_kind(model.shift, X, y, X_target)
-    return ByKind(model._fitted_ratio(X, X_target, y))
+    return None
 
 
 def judge_kind(
@@ -204,12 +198,10 @@ def judge_kind(
     """Return the kind of shift, by the held-out rows of a domain classifier's folds."""
     domain = CrossFittedDomain(DomainRows(X, X_target, random_state=random_state))
     rows, codes = domain.rows, domain.rows.codes
-    fold = np.empty(codes.size, dtype=int)
-    for k, test in enumerate(rows.tests):
-        fold[test] = k
     chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.places]
-    implied, tilted = _along_classes(chances, codes, fold, label_ratio._chances.priors)
-    rivals = _domain_parts(domain) | {"score": tilted}
+    implied, tilted = _along_classes(chances, codes, rows.folds, label_ratio._chances.priors)
+    rivals = {"linear": domain.linear, "trees": domain.trees, "both": domain.log_odds}
+    rivals["score"] = tilted
     if hasattr(ratio, "_held_out_scores"):
         at = [ratio._held_out_scores(part) for part in (X, X_target)]
         rivals["ratio"] = np.concatenate(at)[rows.places]
@@ -233,33 +225,22 @@ def _kind(gain: float, against: float, left: float, rivals_gain: float, share: f
 
 
 def _along_classes(
-    chances: FloatArray, codes: np.ndarray, fold: np.ndarray, priors: FloatArray
+    chances: FloatArray,
+    codes: np.ndarray,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    priors: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return two log ratios, held out: by frequencies of classes, and a tilt along their scores."""
     scores = np.log(chances[:, 1:] / chances[:, :1])
     scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
     implied, tilted = np.empty(codes.size), np.empty(codes.size)
     odds = _log_odds(codes)
-    for k in range(int(fold.max()) + 1):
-        test = fold == k
-        found = most_likely(chances[~test & (codes == 1)], priors)
+    for train, test in folds:
+        found = most_likely(chances[train][codes[train] == 1], priors)
         implied[test] = np.log(chances[test] @ (found / priors))
-        line = LogisticRegression(C=_TILT).fit(scores[~test], codes[~test])
+        line = LogisticRegression(C=_TILT).fit(scores[train], codes[train])
         tilted[test] = line.decision_function(scores[test]) - odds
     return implied, tilted
-
-
-def _domain_parts(domain: CrossFittedDomain) -> dict[str, FloatArray]:
-    """Return the held-out log ratios of the parts of the domain classifier."""
-    rows = domain.rows
-    linear, trees = np.empty(rows.codes.size), np.empty(rows.codes.size)
-    for model, test in zip(domain.models, rows.tests, strict=True):
-        linear[test] = model.linear_part(rows.numbers[test])
-        if rows.tree_codes is not None and model.trees is not None:
-            trees[test] = model.tree_part(rows.tree_codes[test])
-        else:
-            trees[test] = linear[test]
-    return {"linear": linear, "trees": trees, "both": mean_log_odds(linear, trees)}
 
 
 def _log_odds(codes: np.ndarray) -> float:

@@ -16,7 +16,6 @@ from weighbridge.label_shift._frequencies import (
     METHODS,
     ClassFrequencies,
     Frequencies,
-    estimate_frequencies,
     posterior,
 )
 from weighbridge.ratios import check_confidence
@@ -31,20 +30,12 @@ class LabelRatio(BaseEstimator):
 
     Parameters
     ----------
-    method : {"em", "bbse", "rlls"}, default="em"
-        How the frequencies in the target are estimated; see `class_frequencies`.
-    classifier : classifier with predict_proba, optional
-        Tells the classes apart; by default a mixture of three that suits any table.
     bins : int, default=10
         Numbers with decimals are cut into so many classes of equally many source rows, and weights
         are interpolated between their medians. This is harder than with classes: features tell
         numbers less clearly, and what they cannot tell is noise in the weights.
-    cv : int, default=5
-        Number of folds, stratified by class.
-    confidence : float, default=0.95
-        Of the intervals of the frequencies.
-    random_state : int, RandomState instance or None, default=0
-        Deals the folds, draws 10,000 rows to fit to from larger samples.
+    method, classifier, cv, confidence, random_state
+        How the frequencies in the target are estimated; as in `class_frequencies`.
 
     Attributes
     ----------
@@ -88,12 +79,8 @@ class LabelRatio(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-            Source rows.
-        y : array-like of shape (n_source,)
-            Their labels.
-        X_target : same type as `X`, of shape (n_target, n_features)
-            Target rows.
+        X, y, X_target
+            As in `class_frequencies`; labels may also be numbers, see `bins`.
 
         Returns
         -------
@@ -112,7 +99,7 @@ class LabelRatio(BaseEstimator):
         self.classes_, codes = coded_classes(labels, _num_samples(X))
         chances = ClassChances(X, codes, X_target, self.classifier, self.cv, self.random_state)
         ordered = self._middles is not None
-        self._keep(chances, estimate_frequencies(chances, self.method, ordered=ordered))
+        self._keep(chances, Frequencies.estimated(chances, self.method, ordered=ordered))
         return self
 
     def _keep(self, chances: ClassChances, found: Frequencies) -> None:
@@ -216,7 +203,7 @@ def class_frequencies(
         "em" maximises the likelihood of the target rows (Saerens et al. 2002), by calibrated
         probabilities (bias-corrected temperature scaling, Alexandari et al. 2020). "bbse" matches
         mean forecasts (Lipton et al. 2018), "rlls" does so with less variance and some bias
-        towards no change (Azizzadenesheli et al. 2019); its intervals do not count that bias.
+        towards no change (Azizzadenesheli et al. 2019), which its intervals count.
     classifier : classifier with predict_proba, optional
         Default: logistic regression, linear and with squares and products, and histogram gradient
         boosting, mixed as suits the held-out rows best; for tables of any kind.
@@ -293,10 +280,8 @@ class PriorCorrected(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_source, n_features)
-            Source rows.
-        y : array-like of shape (n_source,)
-            Their classes.
+        X, y
+            As in `class_frequencies`.
         X_target : same type as `X`, of shape (n_target, n_features), optional
             Target rows, where frequencies are to be estimated.
 
@@ -346,16 +331,5 @@ class PriorCorrected(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return posterior(np.maximum(chances, 1e-300), np.array(self.frequencies_.weights))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the likeliest class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The classes.
-        """
+        """Return the likeliest class of each row, by `predict_proba`."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

@@ -53,8 +53,7 @@ def geodesic(
     >>> round(float(half_way["sd"]), 6)  # half a circle in (mean / sqrt 2, sd)
     1.224745
     """
-    curve = AlphaGeodesic(family, start, stop, alpha)
-    return curve.points(lam)
+    return AlphaGeodesic(family, start, stop, alpha).points(lam)
 
 
 def geodesic_velocity(
@@ -64,14 +63,8 @@ def geodesic_velocity(
 
     Parameters
     ----------
-    family : ExponentialFamily
-        The family.
-    start, stop : array of shape (dim,)
-        Natural parameters of the two ends.
-    alpha : float
-        Which connection.
-    lam : float or array
-        Where on the curve, in [0, 1].
+    family, start, stop, alpha, lam
+        As in `geodesic`.
 
     Returns
     -------

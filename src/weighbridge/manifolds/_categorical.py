@@ -70,18 +70,7 @@ class Categorical(ExponentialFamily):
         return np.log(p[:-1]) - np.log(p[-1])
 
     def usual(self, theta: Any) -> dict[str, np.ndarray]:
-        """The probabilities.
-
-        Parameters
-        ----------
-        theta : array of shape (k - 1,)
-            Natural parameters.
-
-        Returns
-        -------
-        dict
-            ``probabilities``, of shape (k,).
-        """
+        """The ``probabilities`` of natural parameters, of shape (k,)."""
         scores = np.append(self.check(theta), 0.0)
         odds = np.exp(scores - scores.max())
         return {"probabilities": odds / odds.sum()}

@@ -108,10 +108,8 @@ class CurvedSpace(ABC):
 
         Parameters
         ----------
-        theta : array of shape (dim,)
-            Natural parameters.
-        alpha : float
-            Which connection; 0 is the Riemannian one.
+        theta, alpha
+            As in `curvature`.
 
         Returns
         -------
@@ -131,10 +129,8 @@ class CurvedSpace(ABC):
 
         Parameters
         ----------
-        theta : array of shape (dim,)
-            Natural parameters.
-        alpha : float
-            Which connection; 0 is the Riemannian one.
+        theta, alpha
+            As in `curvature`.
 
         Returns
         -------
@@ -152,12 +148,10 @@ class CurvedSpace(ABC):
 
         Parameters
         ----------
-        theta : array of shape (dim,)
-            Natural parameters.
         u, v : array of shape (dim,)
             Two vectors in natural coordinates, not parallel.
-        alpha : float
-            Which connection; 0 is the Riemannian one.
+        theta, alpha
+            As in `curvature`.
 
         Returns
         -------

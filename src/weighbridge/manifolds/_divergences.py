@@ -88,10 +88,8 @@ def renyi_divergence(family: ExponentialFamily, p: Any, q: Any, order: float) ->
 
     Parameters
     ----------
-    family : ExponentialFamily
-        The family.
-    p, q : array of shape (dim,)
-        Natural parameters.
+    family, p, q
+        As in `kullback_leibler`.
     order : float
         A number >= 0; 1 gives ``KL(p : q)``.
 
@@ -155,10 +153,8 @@ def bhattacharyya(family: ExponentialFamily, p: Any, q: Any) -> float:
 
     Parameters
     ----------
-    family : ExponentialFamily
-        The family.
-    p, q : array of shape (dim,)
-        Natural parameters.
+    family, p, q
+        As in `kullback_leibler`.
 
     Returns
     -------

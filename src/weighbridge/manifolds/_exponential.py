@@ -55,18 +55,7 @@ class Exponential(ExponentialFamily):
         return np.array([-finite_number(rate, "rate", positive=True)])
 
     def usual(self, theta: Any) -> dict[str, float]:
-        """The rate.
-
-        Parameters
-        ----------
-        theta : array of shape (1,)
-            Natural parameter.
-
-        Returns
-        -------
-        dict
-            ``rate``.
-        """
+        """The ``rate`` of a natural parameter."""
         return {"rate": float(-self.check(theta)[0])}
 
     def in_domain(self, theta: Any) -> bool:

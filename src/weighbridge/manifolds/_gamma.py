@@ -67,18 +67,7 @@ class Gamma(ExponentialFamily):
         )
 
     def usual(self, theta: Any) -> dict[str, float]:
-        """Shape and rate.
-
-        Parameters
-        ----------
-        theta : array of shape (2,)
-            Natural parameters.
-
-        Returns
-        -------
-        dict
-            ``shape`` and ``rate``.
-        """
+        """The ``shape`` and ``rate`` of natural parameters."""
         shape, rate = self._shape_and_rate(theta)
         return {"shape": float(shape), "rate": float(rate)}
 

@@ -86,18 +86,7 @@ class MultivariateNormal(ExponentialFamily):
         return self._from_moments(mean, covariance)
 
     def usual(self, theta: Any) -> dict[str, np.ndarray]:
-        """Mean and covariance matrix.
-
-        Parameters
-        ----------
-        theta : array of shape (dim,)
-            Natural parameters.
-
-        Returns
-        -------
-        dict
-            ``mean`` and ``covariance``.
-        """
+        """The ``mean`` and the matrix ``covariance`` of natural parameters."""
         mean, root = self._moments(theta)
         return {"mean": mean, "covariance": root @ root.T}
 

@@ -58,18 +58,7 @@ class Normal(ExponentialFamily):
         return self.check([mean / sd / sd, -0.5 / sd / sd])
 
     def usual(self, theta: Any) -> dict[str, float]:
-        """Mean and standard deviation.
-
-        Parameters
-        ----------
-        theta : array of shape (2,)
-            Natural parameters.
-
-        Returns
-        -------
-        dict
-            ``mean`` and ``sd``.
-        """
+        """The ``mean`` and the standard deviation ``sd`` of natural parameters."""
         mean, variance = self._moments(theta)
         return {"mean": float(mean), "sd": float(np.sqrt(variance))}
 

@@ -50,18 +50,7 @@ class Poisson(ExponentialFamily):
         return self.check(np.log([finite_number(rate, "rate", positive=True)]))
 
     def usual(self, theta: Any) -> dict[str, float]:
-        """The rate.
-
-        Parameters
-        ----------
-        theta : array of shape (1,)
-            Natural parameter.
-
-        Returns
-        -------
-        dict
-            ``rate``.
-        """
+        """The ``rate`` of a natural parameter."""
         return {"rate": float(np.exp(self.check(theta)[0]))}
 
     def in_domain(self, theta: Any) -> bool:

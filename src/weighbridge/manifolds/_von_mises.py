@@ -62,18 +62,9 @@ class VonMises(ExponentialFamily):
         return kappa * np.array([np.cos(mean), np.sin(mean)])
 
     def usual(self, theta: Any) -> dict[str, float]:
-        """Mean direction and concentration.
+        """The ``mean`` direction and the ``concentration`` of natural parameters.
 
-        Parameters
-        ----------
-        theta : array of shape (2,)
-            Natural parameters.
-
-        Returns
-        -------
-        dict
-            ``mean`` in radians, between -pi and pi (0 for the uniform one), and
-            ``concentration``.
+        The mean is in radians, between -pi and pi, and 0 for the uniform one.
         """
         first, second = self.check(theta)
         return {

@@ -62,12 +62,8 @@ class BalanceDisplay(Display):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-            Source rows.
-        X_target : same type, of shape (n_target, n_features)
-            Target rows.
-        weights : array-like of shape (n_source,), optional
-            Weights of the source rows; without them there is no "after".
+        X, X_target, weights
+            As in `weighbridge.diagnostics.balance_table`; without weights there is no "after".
         max_rows : int, default=15
             How many rows are drawn.
 

@@ -159,10 +159,8 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-            Source rows.
-        X_target : same type, of shape (n_target, n_features)
-            Target rows.
+        X, X_target
+            As in `weighbridge.diagnostics.domain_auc`.
         random_state : int, RandomState instance or None, default=0
             Shuffles the folds and draws rows of large samples.
 

@@ -69,10 +69,8 @@ class ShiftDisplay(Display):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-            Source rows.
-        X_target : same type, of shape (n_target, n_features)
-            Target rows.
+        X, X_target
+            As in `weighbridge.diagnostics.domain_auc`.
         weights : array-like of shape (n_source,), optional
             Weights of the source rows, on any scale.
         features : list of str or int, optional

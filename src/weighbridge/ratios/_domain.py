@@ -253,10 +253,12 @@ class CrossFittedDomain:
         self.weights = rows.of_source(weights)
         with one_thread():
             self.models = [self._fit(train) for train, _ in rows.folds]
-        self.log_odds = np.empty(rows.codes.size)
+        self.linear, self.trees = np.empty(rows.codes.size), np.empty(rows.codes.size)
         for model, test in zip(self.models, rows.tests, strict=True):
+            self.linear[test] = model.linear_part(rows.numbers[test])
             trees = None if rows.tree_codes is None else model.tree_part(rows.tree_codes[test])
-            self.log_odds[test] = mean_log_odds(model.linear_part(rows.numbers[test]), trees)
+            self.trees[test] = self.linear[test] if trees is None else trees
+        self.log_odds = mean_log_odds(self.linear, self.trees)
 
     def _fit(self, train: Array) -> DomainModel:
         rows = self.rows

@@ -41,19 +41,14 @@ class KLIEP(TwoSampleRatio):
 
     Parameters
     ----------
-    n_centres : int, default=100
-        Number of kernels, at different target rows drawn at random.
-    bandwidths : sequence of floats, optional
-        Candidates, in units of the standardised columns. Default: ten, from twice the median
-        distance to the centres downward by steps of sqrt(2).
+    n_centres, bandwidths, random_state
+        As in `ULSIF`.
     cv : int, default=5
         Number of folds of the target for the choice.
     tol : float, default=1e-6
         Stop when no other coefficients can raise the mean log ratio by more.
     max_iter : int, default=200
         Most Newton steps; a `ConvergenceWarning` says when they were not enough.
-    random_state : int, RandomState instance or None, default=0
-        Draws the centres and folds.
 
     Attributes
     ----------

@@ -93,10 +93,8 @@ def outside_support(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows.
-    X_target : same type, of shape (n_target, n_features)
-        Target rows.
+    X, X_target
+        As in `domain_auc`.
     max_rows : int, default=10_000
         A target with more rows is represented by that many of them, drawn at random, where
         distances are computed.

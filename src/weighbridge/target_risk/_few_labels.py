@@ -94,12 +94,8 @@ def _rooted(found: Estimate) -> Estimate:
 def with_forecast(
     losses: FloatArray, sample: Sample, forecast: Influence, measure: Measure, confidence: float
 ) -> Estimate:
-    """Return a mean by labels, by forecasts at all target rows, and by the forecast of the mean.
-
-    Labels are helped by forecasts of single rows as far as these follow them (prediction-powered
-    inference); the forecast of the mean counts as a first guess whose error has heavy tails, which
-    labels overrule the sooner the further it is off.
-    """
+    """Return a mean by labels, by forecasts at all target rows, and by the forecast of the mean."""
+    # the latter is a first guess with heavy tails: labels overrule it the sooner the further off
     value, left, variance = _powered(losses, sample, forecast.rows)
     size, doubt, is_share = forecast.value, math.sqrt(forecast.variance), measure.bounds[1] == 1
     if not (is_share or (value > 0 and size > 0 and variance > 0)):  # amounts that tell nothing

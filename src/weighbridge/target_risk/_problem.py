@@ -76,9 +76,10 @@ class RiskProblem:
         self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
         self._check_classes(question.cv)
         kind = StratifiedKFold if is_classifier(estimator) else KFold
-        self.fold = _fold_of_rows(
-            self.rows.y, kind(question.cv, shuffle=True, random_state=self.seed)
-        )
+        splitter = kind(question.cv, shuffle=True, random_state=self.seed)
+        self.fold = np.zeros(self.rows.y.size, dtype=np.intp)
+        for k, (_, test) in enumerate(splitter.split(self.rows.y, self.rows.y)):
+            self.fold[test] = k
 
     def _check_classes(self, cv: int) -> None:
         if self.rows.classes is None:
@@ -227,14 +228,6 @@ class RiskProblem:
         """Return values of the source rows by their features, held out, and at the target."""
         X, weights = self.rows.X, self.rows.validation
         return smooth(self.features, X, self.X_target, values, weights, self.fold)
-
-
-def _fold_of_rows(y: np.ndarray, splitter: Any) -> npt.NDArray[np.intp]:
-    """Return the number of each row's fold."""
-    fold = np.zeros(y.size, dtype=np.intp)
-    for k, (_, test) in enumerate(splitter.split(y, y)):
-        fold[test] = k
-    return fold
 
 
 def _check_size(n_source: int, n_target: int) -> None:
