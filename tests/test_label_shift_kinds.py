@@ -248,3 +248,41 @@ def test_the_expected_error_under_label_shift_covers_the_truth():
         truth = np.mean(LogisticRegression().fit(X, y).predict(X_new) != y_new)
         held += found.estimate.low <= truth <= found.estimate.high
     assert held >= 12  # of 15 at 95 %: fewer in 5 of 10,000 tries
+
+
+def test_rows_of_weight_0_and_ratios_of_other_rows_do_no_harm():
+    X, y = draw(400, [0.5, 0.5], 21)
+    X_target = draw(300, [0.8, 0.2], 22)[0]
+    sample_weight = np.repeat([0.0, 1.0], [40, 360])
+    model = LogisticRegression()
+    found = assess(model, X, y, X_target, sample_weight=sample_weight, random_state=0)
+    assert found.expect is not None
+    # a ratio fitted to other target rows: its own error is not known row by row
+    ratio = LabelRatio(classifier=GaussianNB()).fit(X, y, X_target)
+    other = estimate_risk(model, X, y, X_target[:200], ratio=ratio, random_state=0)
+    same = estimate_risk(model, X, y, X_target, ratio=ratio, random_state=0)
+    assert other.estimate.standard_error > 0
+    assert other.estimate.value == pytest.approx(same.estimate.value, abs=0.05)
+
+
+def test_numbers_and_many_classes_are_told_apart_by_the_model():
+    rng = np.random.default_rng(23)
+    y = np.repeat(np.arange(60), 10)
+    X = np.column_stack([y % 8, y // 8]) + 0.3 * rng.normal(size=(600, 2))
+    fast = LabelRatio(classifier=GaussianNB(), cv=2)
+    ratio = ImportanceWeighted(GaussianNB(), fast).fit(X, y, X_target=X[:300]).ratio_
+    assert ratio.frequencies_.classes == tuple(range(60))
+    z = rng.poisson(200, 300)  # counts of many values, for a regressor
+    Z = z[:, None] + rng.normal(size=(300, 2))
+    found = assess(LinearRegression(), Z, z, Z[z > 200], shift="label", random_state=0)
+    assert found._problem.by_label
+    assert "classes" not in found.sentence
+    with pytest.raises(ValueError, match="continuous values"):
+        kind_of_shift(X, X[:, 0], X)
+
+
+def test_a_model_that_is_told_the_kind_keeps_it():
+    X, y = draw(300, [0.5, 0.5], 24)
+    told = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
+    found = assess(told, X, y, draw(300, [0.6, 0.4], 25)[0], random_state=0)
+    assert found._problem.by_label

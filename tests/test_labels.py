@@ -540,13 +540,13 @@ def test_a_few_labels_and_the_forecast_give_the_error_together(few):
 def test_the_words_of_a_few_labels(few):
     assert "by 150 labels, expected" in few.verdict.sentence
     assert "by 150 labels and the forecast; expected" in few.verdict.answer("expect").evidence
-    assert "by other rows" in few.verdict.answer("matters").evidence
+    assert "because the rows differ" in few.verdict.answer("matters").evidence
     page = " ".join(render(few.to_dict()).split())
     for part in (
         "With 150 labels the error without weights is",
         "training said",
-        "come from other rows",
-        "from another relation between features and label.",
+        "By labels alone, ",
+        "because the relation does.",
         "forecast made without them have been put together",
     ):
         assert part in page

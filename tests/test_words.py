@@ -173,10 +173,14 @@ TABLE = [
     (
         "strong enough sure sure worse agree",
         f"{HELPS}actual error 23.7 % → 18.7 % [16.9 %, 20.5 %], expected 18.3 %",
-        "labels agree",
+        "labels do not contradict",
     ),
-    ("strong enough sure wide worse agree", f"{HELPS}actual error", "labels agree"),
-    ("strong enough probable sure worse agree", f"{LIKELY}actual error", "labels agree"),
+    ("strong enough sure wide worse agree", f"{HELPS}actual error", "labels do not contradict"),
+    (
+        "strong enough probable sure worse agree",
+        f"{LIKELY}actual error",
+        "labels do not contradict",
+    ),
     (
         "strong enough nothing sure worse agree",
         f"{KEEP}: actual error 23.7 %",
@@ -186,11 +190,15 @@ TABLE = [
     (
         "none enough nothing no worse agree",
         f"{NONE}actual error 17.7 % [15.9 %, 19.5 %], expected 17.3 %",
-        "labels agree",
+        "labels do not contradict",
     ),
-    ("strong thin sure sure worse agree", f"{HELPS}actual error", "labels agree"),
+    ("strong thin sure sure worse agree", f"{HELPS}actual error", "labels do not contradict"),
     ("strong broken nothing no worse agree", "The files hardly overlap: actual error", "Measured"),
-    ("strong enough sure sure better agree", f"{GUESS}actual error 18.7 %", "labels agree"),
+    (
+        "strong enough sure sure better agree",
+        f"{GUESS}actual error 18.7 %",
+        "labels do not contradict",
+    ),
     (
         "strong enough sure sure worse disagree",
         f"{CHANGED}27.3 % [25.5 %, 29.1 %], expected 18.3 %",
@@ -246,18 +254,18 @@ def test_what_headline_cards_and_terminal_must_and_must_not_say(report, axes, he
         assert "WB604" in text
     else:
         assert red == ["Is there overlap?"] * (overlap == "broken")
-        assert ("labels agree" in spread.split("Assumed")[1]) == (
+        assert ("labels do not contradict" in spread.split("Assumed")[1]) == (
             labels == "agree" and overlap != "broken"  # where nothing was expected nothing agrees
         )
         assert "WB604" not in text
-    # labels agree with a forecast, so not where there was none
+    # labels do not contradict with a forecast, so not where there was none
     checked = labels == "agree" and overlap != "broken"
     stored = verdict.to_dict()
     known = verdict._judgement.actual or {}
     stored["expect"]["actual"] = {name: each.to_dict() for name, each in known.items()}
     on_page = assumption_words(StoredResult(stored))
     for each in (spread, on_page):
-        assert ("deployment labels agree" in each) == checked
+        assert ("deployment labels do not contradict" in each) == checked
     assert ("WB603" in text) == (labels is None and shift != "none" and overlap != "broken")
     if labels:
         assert "actual" in expect.evidence

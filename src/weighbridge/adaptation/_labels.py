@@ -84,7 +84,7 @@ def draw_rows(inputs: Inputs, label: str, budget: int, seed: int) -> Any:
     """Draw so many deployment rows to label, by the same rule, before any model is fitted."""
     if inputs.pair.y_target is not None:
         where = shown_file(inputs.tables[1].name)
-        help = "leave its column out, or run adapt, which uses what there is"
+        help = "give a copy without that column, or run adapt, which uses the labels there are"
         raise InputError([Problem("WB151", f"{where} has labels already.", (), help)])
     X, X_target = inputs.X, target_like_source(inputs.X, inputs.X_target)
     spreads = _spreads(inputs.pair.task == "classification")
@@ -221,6 +221,9 @@ def _refused(message: str) -> InputError:
 def knowing_labels(found: Adaptation, X_target: Any, labels: Labels, scoring: str) -> Adaptation:
     """Return what was found, led by the truth where labels of the deployment are known."""
     actual, relation = actual_errors(found.verdict, X_target, labels, scoring)
+    # labels of one part or one class tell nothing of the relation, and it follows the mix
+    if found.verdict._problem.by_label or {"WB153", "WB154"} & {each.code for each in found.notes}:
+        relation = None
     return replace(found, verdict=knowing(found.verdict, actual, relation), actual=actual)
 
 

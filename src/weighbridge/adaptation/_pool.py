@@ -61,7 +61,9 @@ def pool_labels(found: Adaptation, inputs: Inputs, labels: Labels, scoring: str)
     counts = min(changes, key=lambda each: float(sample.shares @ changes[each]))
     error = float(np.sqrt(sample.covariance(changes[counts])[0][0, 0]))
     value = float(sample.shares @ changes[counts])
-    change = Estimate.normal(value, error, verdict.confidence)
+    # the best of several counts looks better than it is
+    confidence = 1 - (1 - verdict.confidence) / len(_COUNTS)
+    change = Estimate.normal(value, error, confidence)
     pooled = {"counts": counts * (change.high < 0), "labels": n, "change": change.to_dict()}
     if pooled["counts"]:
         verdict = replace(verdict, model=fitted(np.arange(n), counts))

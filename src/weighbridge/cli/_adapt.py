@@ -331,7 +331,9 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
     ]
     shown = [screen.styled(within_columns(parts.sentence), bold=True), "\n".join(answers)]
     if parts.comparison:
-        shown.append(f"{parts.comparison}\n  * the one in model.skops")
+        is_pooled = adaptation.pooled and adaptation.pooled["counts"]
+        also = ", refitted with the labelled rows" if is_pooled else ""
+        shown.append(f"{parts.comparison}\n  * the one in model.skops{also}")
     expect = adaptation.to_dict(full=False)["expect"]
     if table := metric_table(expect, {adaptation.verdict.use: " *"}):
         shown.append("\n".join(text_table(table)))

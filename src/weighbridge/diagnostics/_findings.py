@@ -158,16 +158,16 @@ def _of_labels(report: ShiftReport) -> Iterator[Finding]:
             "WB202",
             "note",
             f"{found} Class frequencies tell the samples apart as well as any other difference.",
-            "Weight by class; if you know that the features changed for another reason, say "
-            "shift='covariate'.",
+            "Weights are one number per class; if you know that the features changed for another "
+            "reason, ask for the shift covariate.",
         )
     elif found is not None and found.kind == UNCLEAR and (report.shift != "none" or found.gain > 2):
         yield Finding(
             "WB204",
             "note",
             f"{found} If the mix did: {found.frequencies.change}.",
-            "Think of how the data came about, or label some target rows; shift='label' or "
-            "shift='covariate' says which you believe.",
+            "Think of how the data came about, or label some target rows; ask for the shift label "
+            "or covariate if you know which it is.",
         )
 
 

@@ -95,6 +95,7 @@ class ClassChances:
         self, X: Any, codes: np.ndarray, X_target: Any, classifier: Any, cv: int, random_state: Any
     ):
         check_count("cv", cv, 2)
+        X = X.tocsr() if sp.issparse(X) else X
         stacked, domain = stacked_table(X, X_target)
         rng = check_random_state(random_state)
         rows = drawn(codes, MAX_ROWS, rng)

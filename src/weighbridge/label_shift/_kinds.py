@@ -17,8 +17,8 @@ from weighbridge._findings import Record
 from weighbridge.blocks import is_blocks
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
-from weighbridge.label_shift._ratio import LabelRatio
-from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio
+from weighbridge.label_shift._ratio import BINS, LabelRatio
+from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio, is_fitted
 
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"
@@ -138,9 +138,11 @@ def kind_of_shift(
     >>> kind_of_shift(X, y, other).kind
     'covariate'
     """
+    coded_classes(y, _num_samples(X))  # numbers are no classes
     label_ratio = LabelRatio(classifier=classifier, cv=cv, random_state=random_state)
     label_ratio.fit(X, y, X_target)
-    ratio = fit_ratio(X, X_target) if ratio is None else ratio
+    if ratio is None or not is_fitted(ratio):
+        ratio = fit_ratio(X, X_target, ratio)
     return judge_kind(label_ratio, ratio, X, X_target, random_state)
 
 
@@ -162,10 +164,10 @@ class ByKind(NamedTuple):
     other: Any = None
 
 
-def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any) -> ByKind:
+def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any, *, numbers: bool = False) -> ByKind:
     """Fit the ratio for the kind of shift that was asked for, or that held-out rows tell."""
     if shift == LABEL:
-        return ByKind(LabelRatio().fit(X, y, X_target))
+        return ByKind(LabelRatio(bins=BINS if numbers else None).fit(X, y, X_target))
     ratio = fit_ratio(X, X_target)
     try:
         coded_classes(y, _num_samples(X))
@@ -188,7 +190,8 @@ def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:
             "another ratio in the label pass ratio=LabelRatio(...) and leave shift out."
         )
     if free and (model.shift == LABEL or (model.shift == AUTO and is_classifier(model.estimator))):
-        return fit_by_kind(model.shift, X, y, X_target)
+        numbers = not is_classifier(model.estimator)
+        return fit_by_kind(model.shift, X, y, X_target, numbers=numbers)
     return None
 
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from weighbridge._data import FloatArray, as_labels, check_count, is_quantity, refuse_missing
+from weighbridge._data import FloatArray, as_labels, check_count, is_continuous, refuse_missing
 from weighbridge._pass_weights import answer_of
 from weighbridge.label_shift._chances import ClassChances, coded_classes
 from weighbridge.label_shift._frequencies import (
@@ -19,6 +19,9 @@ from weighbridge.label_shift._frequencies import (
     posterior,
 )
 from weighbridge.ratios import check_confidence
+
+# Bins of numbers with decimals.
+BINS = 10
 
 
 class LabelRatio(BaseEstimator):
@@ -30,9 +33,10 @@ class LabelRatio(BaseEstimator):
 
     Parameters
     ----------
-    bins : int, default=10
-        Numbers with decimals are cut into so many classes of equally many source rows, and weights
-        are interpolated between their medians. This is harder than with classes: features tell
+    bins : int, optional
+        Numbers are cut into so many classes of equally many source rows, smoothed a little, and
+        weights are interpolated between their medians. By default ten where there are decimals;
+        whole numbers are classes then. This is harder than with classes: features tell
         numbers less clearly, and what they cannot tell is noise in the weights.
     method, classifier, cv, confidence, random_state
         How the frequencies in the target are estimated; as in `class_frequencies`.
@@ -62,7 +66,7 @@ class LabelRatio(BaseEstimator):
         method: str = "em",
         *,
         classifier: Any = None,
-        bins: int = 10,
+        bins: int | None = None,
         cv: int = 5,
         confidence: float = 0.95,
         random_state: Any = 0,
@@ -91,11 +95,12 @@ class LabelRatio(BaseEstimator):
             expected = ", ".join(METHODS)
             raise ValueError(f"Got method={self.method!r}, but expected one of {expected}.")
         check_confidence(self.confidence)
-        check_count("bins", self.bins, 2)
+        if self.bins is not None:
+            check_count("bins", self.bins, 2)
         labels, self._middles = as_labels(y), None
         refuse_missing(labels)
-        if is_quantity(labels):
-            labels, self._middles = _binned(labels.astype(float), int(self.bins))
+        if self.bins is not None or is_continuous(labels):
+            labels, self._middles = _binned(labels.astype(float), int(self.bins or BINS))
         self.classes_, codes = coded_classes(labels, _num_samples(X))
         chances = ClassChances(X, codes, X_target, self.classifier, self.cv, self.random_state)
         ordered = self._middles is not None

@@ -195,7 +195,7 @@ def _p_value(scores: FloatArray, between: float) -> float:
 def forecast_losses(problem: RiskProblem, said: dict[str, HeldOut], loss: RowLoss) -> Influence:
     """Return what the source forecasts of the losses of a procedure that has said this."""
     part = problem.losses(loss, said[loss.response], said.get("predict_proba"))
-    return calibrated(part, *problem.log_ratios, problem.ratio_influence)
+    return calibrated(part, *problem.log_ratios, problem.ratio_influence, problem.bridge)
 
 
 def forecast_labels(problem: RiskProblem, said: dict[str, HeldOut]) -> Influence:
@@ -213,7 +213,7 @@ def forecast_labels(problem: RiskProblem, said: dict[str, HeldOut]) -> Influence
     mean = float(at_target.mean())
     values = label_values(problem, codes)
     part = Losses(values, at_source, at_target, np.array([mean]), mean, tuple(forecasts))
-    return calibrated(part, *problem.log_ratios, problem.ratio_influence)
+    return calibrated(part, *problem.log_ratios, problem.ratio_influence, problem.bridge)
 
 
 def label_values(problem: RiskProblem, codes: npt.NDArray[Any]) -> FloatArray:

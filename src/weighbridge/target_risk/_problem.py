@@ -66,6 +66,7 @@ class RiskProblem:
         )
         question.check_folds(_num_samples(X))
         self.n_folds = int(question.cv)
+        self._given = X, y, sample_weight
         self.ratio, self.kind, self._other = _frozen_ratio(estimator, X, y, X_target, question)
         log_ratio = source_log_ratio(self.ratio, X, sample_weight, y)
         # where labels are weighted, forecasts made for the source mislead: weights go all the way
@@ -151,9 +152,9 @@ class RiskProblem:
         """The same rows and folds under the other kind of shift, where it may be that one."""
         if self.kind is None or self.kind.kind == COVARIATE:
             return None
-        rows, question = self.rows, replace(self.question, ratio=FrozenEstimator(self._other))
-        made = self.estimator, rows.X, rows.y, self.X_target, rows.sample_weight, question
-        other = RiskProblem(*made)
+        X, y, sample_weight = self._given  # all rows, as the ratio saw them
+        question = replace(self.question, ratio=FrozenEstimator(self._other))
+        other = RiskProblem(self.estimator, X, y, self.X_target, sample_weight, question)
         other.fold = self.fold
         return other
 
@@ -167,7 +168,8 @@ class RiskProblem:
     def ratio_influence(self) -> RatioInfluence | LabelInfluence | None:
         """The error of an estimated ratio; None for a known one."""
         if self.by_label:
-            return LabelInfluence(self.ratio, self.rows.y, self.rows.kept)
+            known = LabelInfluence.knows(self.ratio, self._given[1], self.n_target)
+            return LabelInfluence(self.ratio, self.rows.y, self.rows.kept) if known else None
         if not is_estimated(self.ratio):
             return None
         return RatioInfluence(
@@ -256,10 +258,11 @@ def _frozen_ratio(estimator: Any, X: Any, y: Any, X_target: Any, question: Quest
     ratio, shift = question.ratio, question.shift
     if ratio is None and isinstance(estimator, WeightedEstimator):
         ratio = estimator.ratio
+        shift = estimator.shift if shift == AUTO and estimator.shift == LABEL else shift
     if ratio is not None and is_fitted(check_ratio(ratio)):
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
         return ByKind(ratio if lasting else FrozenEstimator(ratio))
     if ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator))):
-        found = fit_by_kind(shift, X, y, X_target)
+        found = fit_by_kind(shift, X, y, X_target, numbers=not is_classifier(estimator))
         return found._replace(ratio=FrozenEstimator(found.ratio))
     return ByKind(FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)))

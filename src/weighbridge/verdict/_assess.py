@@ -159,7 +159,7 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
     for each in models.values():
         each.n_parameters = count_parameters(each.finals[0], rows.X.shape[1])
         if diagnosis is None:
-            y = rows.y if is_classifier(each.base) else None
+            y = rows.y if is_classifier(each.base) or problem.by_label else None
             diagnosis = Diagnosis(
                 problem.ratio,
                 read_samples(rows.X, problem.X_target, y, rows.sample_weight),

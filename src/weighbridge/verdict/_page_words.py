@@ -299,12 +299,11 @@ def labels_tell(facts: StoredResult) -> str:
     split, numbers, words = facts.expect.get("relation"), facts.numbers, []
     if split is not None:
         found = facts.actual["none"]
-        parts = split_text(split, numbers, " come from other rows", " from another relation")
+        parts = split_text(split, numbers)
         words.append(
             f"With {split['labels']:,} labels the error without weights is "
             f"{numbers.value(found.value)} {numbers.interval(found)}; training said "
-            f"{numbers.value(facts.expect['training'])}. Of the change, {parts} between features "
-            "and label."
+            f"{numbers.value(facts.expect['training'])}. By labels alone, {parts}."
         )
         if facts.expect["actual"]["none"].get("alone"):
             words.append("Labels and the forecast made without them have been put together.")
@@ -350,10 +349,27 @@ def _shift_words(facts: StoredResult, rows: Sequence[Any], shown: str | None) ->
             f"{auc['value']:.2f} ({auc['low']:.2f} to {auc['high']:.2f}); 0.50 is chance, 1.00 is "
             "complete separation."
         )
-    words += _said(facts, "WB202") + _said(facts, "WB204")
+    words += _kind_words(facts) + _said(facts, "WB204")
     if rows:
         words += [_moved(rows), *_left(facts, rows, shown)]
     return words
+
+
+def _kind_words(facts: StoredResult) -> list[str]:
+    """Return which kind of shift it is, with the evidence."""
+    found = facts.shift.get("label_shift") or {}
+    if found.get("kind") == "covariate":
+        by = f"{found['against']:.1f} standard errors"
+        return [f"The mix of classes alone explains it worse, by {by}."]
+    if found.get("kind") != "label":
+        return []
+    mix = found["frequencies"]
+    rows = zip(*(mix[each] for each in ("classes", "source", "target", "low", "high")), strict=True)
+    told = ", ".join(
+        f"{name} {percent(old)} → {percent(new)} [{percent(low)}, {percent(high)}]"
+        for name, old, new, low, high in rows
+    )
+    return [*_said(facts, "WB202"), f"Frequencies of the classes, training → deployment: {told}."]
 
 
 def _moved(rows: Sequence[Any]) -> str:
@@ -433,6 +449,8 @@ def _nothing_drawn(facts: StoredResult) -> str:
         )
     if len(facts.candidates) == 1:
         return "Weights would rest on too few rows, so none was searched for; see the overlap."
+    if facts.verdict.get("by_class"):
+        return "Weights by class are used in full or not at all: there is no map of other choices."
     if not facts.result.get("pictures"):
         return "This result was stored without the numbers of its pictures, so no map is drawn."
     return "The weighting was given and not searched for, so there is no map of other choices."

@@ -127,7 +127,7 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
 def assumption(role: str, *, by_class: bool, is_checked: bool) -> str:
     """Return what is assumed, and what known labels say about it."""
     assumed = ASSUMED_OF_CLASSES if by_class else ASSUMED
-    said = "do not bear it out" if role == "stop" else "agree"
+    said = "do not bear it out" if role == "stop" else "do not contradict it"
     return f"{assumed}; deployment labels {said}" if is_checked else assumed
 
 
@@ -192,8 +192,8 @@ class Judgement:
         """True where labels are known, and the actual error is far from the expected one."""
         if self.actual is None or self.overlap == BROKEN:
             return False
-        if self.relation is not None and self.actual[self.use].alone is not None:
-            return self.relation.is_changed
+        if self.actual[self.use].alone is not None:  # a few labels: their test decides, if any
+            return self.relation is not None and self.relation.is_changed
         return are_apart(self.actual[self.use], self.expected(risks.used))
 
     def is_rough(self, risks: Risks) -> bool:
@@ -219,7 +219,8 @@ class Judgement:
             return f"The files hardly overlap: {known} deployment"
         if self.is_refuted(risks):
             rough = self.is_rough(risks)
-            return f"{'The rough figure was off' if rough else 'The relation has changed'}: {found}"
+            changed = "A class looks different now" if self.mix else "The relation has changed"
+            return f"{'The rough figure was off' if rough else changed}: {found}"
         if self.overlap == THIN and self.shift != "none" and not self.actual:
             keep = "Keep the unweighted model and label" if self.use == "none" else "Label"
             rough_words = f"the {numbers.noun} of {value} is a rough figure"
@@ -282,7 +283,7 @@ class Judgement:
                 )
             yield Finding("WB604", "warning", said, _RELATION)
         if self.shift != "none" and self.weighting != UNKNOWN and not self.actual:
-            yield Finding("WB603", "note", *_UNSEEN)
+            yield Finding("WB603", "note", *(_UNSEEN_OF_CLASSES if self.mix else _UNSEEN))
 
 
 # The codes of these findings, and what they say whatever the numbers are.
@@ -310,8 +311,13 @@ _UNSEEN = (
 )
 
 
+_UNSEEN_OF_CLASSES = (
+    "Whether the rows of a class still look the same cannot be seen without deployment labels.",
+    _UNSEEN[1],
+)
 _BY_CLASS = (
-    "Weights are weights of classes. If a class itself looks different now, say --shift covariate."
+    "Every row of a class gets the same weight. If rows were selected by their features instead, "
+    "the kind of shift is covariate; if a class itself looks different now, label some rows."
 )
 
 
@@ -380,7 +386,7 @@ def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answ
         rise = f"{numbers.change(worse.value)} {numbers.change_interval(worse)}"
         evidence += f", {numbers.value(there.value)} in deployment ({rise})"
     if judgement.relation is not None and truth is not None and truth.alone is not None:
-        evidence += f"; {split_text(judgement.relation.to_dict(), numbers)}"
+        evidence += f"; by labels alone {split_text(judgement.relation.to_dict(), numbers)}"
     advice = {
         "yes": "Do not trust the training error; plan with the one in deployment.",
         "no": "The unweighted model does about as well in deployment as in training, or better.",
@@ -392,10 +398,10 @@ def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answ
 def split_text(
     split: dict[str, Any],
     numbers: Numbers,
-    rows: str = " by other rows",
-    relation: str = " by another relation",
+    rows: str = " because the rows differ",
+    relation: str = " because the relation does",
 ) -> str:
-    """Return which part of a change comes from other rows, and which from another relation."""
+    """Return which part of a change labels alone find in other rows, and in another relation."""
     parts = [
         f"{numbers.change(each['value'])}{numbers.unit} "
         f"[{numbers.change(each['low'])}, {numbers.change(each['high'])}]"
@@ -471,6 +477,6 @@ def _held(judgement: Judgement, risks: Risks) -> tuple[str, str]:
     if judgement.overlap == BROKEN:
         return "Measured; with so little overlap nothing was forecast.", "neutral"
     if not judgement.is_refuted(risks):
-        return "The labels agree with what was expected.", "neutral"
+        return "The labels do not contradict what was expected.", "neutral"
     or_rough = ", or the rough figure was off" if judgement.is_rough(risks) else ""
     return f"The relation between features and label has changed{or_rough}.", "stop"
