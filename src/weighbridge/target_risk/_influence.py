@@ -176,15 +176,6 @@ class LabelInfluence:
         self.of_source = (found.of_source / scale - counts / chances.codes.size)[used]
         self.of_target = found.of_target / scale
 
-    @staticmethod
-    def knows(ratio: Any, y: Any, n_target: int) -> bool:
-        """Return whether a ratio was fitted to these labels and as many target rows."""
-        likeliest = ratio._parts(y).argmax(axis=1)
-        same = np.array_equal(likeliest, ratio._chances.codes) or ratio._middles is not None
-        return bool(same and likeliest.size == ratio._chances.codes.size) and (
-            n_target == len(ratio._chances.target)
-        )
-
     def of(self, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the ratio's own error adds to a weighted mean, row by row of both samples."""
         by_class = self.parts.T @ contributions
