@@ -25,7 +25,6 @@ from weighbridge._data.columns import (
     is_foreign,
     is_frame,
     is_numeric_array,
-    is_quantity,
     numbers_as_text,
     read_columns,
     refuse_missing,

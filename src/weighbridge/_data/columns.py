@@ -273,16 +273,6 @@ def is_continuous(labels: np.ndarray) -> bool:
     return labels.dtype.kind == "f" and bool(np.any(labels != np.rint(labels)))
 
 
-# Whole numbers with more different values than this count something, and are not classes.
-_MOST_WHOLE = 50
-
-
-def is_quantity(labels: np.ndarray) -> bool:
-    """True for labels that are numbers with decimals, or counts of many values."""
-    many = labels.dtype.kind in "iuf" and np.unique(labels).size > _MOST_WHOLE
-    return is_continuous(labels) or many
-
-
 def refuse_missing(y: Any) -> None:
     """Refuse labels that are not there."""
     values = to_numpy(y).ravel().tolist()

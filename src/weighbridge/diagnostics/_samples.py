@@ -14,8 +14,8 @@ from weighbridge._data import (
     FEWEST_ROWS,
     as_labels,
     check_sample_weight,
+    is_continuous,
     is_foreign,
-    is_quantity,
     read_columns,
     refuse_missing,
     take_rows,
@@ -24,6 +24,8 @@ from weighbridge._data import (
 from weighbridge.blocks import Block, Rows, as_rows
 from weighbridge.ratios import stacked_table, target_like_source
 
+# Whole numbers with more different values than this count something, and are not classes.
+MOST_WHOLE = 50
 # Rows that a class should have for its frequency to mean anything.
 RARE_CLASS = 20
 
@@ -42,7 +44,8 @@ class Samples:
     @property
     def has_quantities(self) -> bool:
         """True for labels that are numbers with decimals, or counts of many values."""
-        return is_quantity(as_labels(self.y))
+        y = as_labels(self.y)
+        return is_continuous(y) or (y.dtype.kind in "iuf" and np.unique(y).size > MOST_WHOLE)
 
 
 def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None) -> Samples:
