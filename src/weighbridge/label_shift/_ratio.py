@@ -215,7 +215,7 @@ def class_frequencies(
     cv : int, default=5
         Number of folds, stratified by class.
     confidence : float, default=0.95
-        Of the intervals.
+        Of the intervals, which are on the safe side where features hardly tell the classes.
     random_state : int, RandomState instance or None, default=0
         Deals the folds, draws 10,000 rows to fit to from larger samples.
 
