@@ -131,7 +131,7 @@ def drawing(c):
             20,
             510,
             78,
-            "2  Is one number a class the best explanation?",
+            "2  Is one number per class the best explanation?",
             [
                 "class frequencies against free ratios of the features,",
                 "and against a tilt along the scores of the classes",
