@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from weighbridge._data import FloatArray
-from weighbridge._findings import Record, number, percent
+from weighbridge._findings import Record, number, percent, wilson
 from weighbridge.label_shift._chances import PRIOR_ROWS, ClassChances
 
 METHODS = ("em", "bbse", "rlls")
@@ -49,9 +49,8 @@ class Frequencies(NamedTuple):
         m, n_classes = len(self.of_target), q.size
         middle = (m * q + _ADDED_ROWS) / (m + _ADDED_ROWS * n_classes)
         # a plain sample of so many rows has the same variance
-        room = z * z * np.maximum(self.variances, 1e-300) / (middle * (1 - middle))
-        half = np.sqrt(q * (1 - q) * room + room**2 / 4)
-        low, high = ((q + room / 2 + sign * half) / (1 + room) for sign in (-1, 1))
+        n_alike = middle * (1 - middle) / np.maximum(self.variances, 1e-300)
+        low, high = wilson(q, n_alike, confidence)
         reach = z * np.sqrt(self.variances)
         return np.clip(np.minimum(low, q - reach), 0, 1), np.clip(np.maximum(high, q + reach), 0, 1)
 

@@ -18,7 +18,14 @@ from weighbridge.blocks import is_blocks
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import BINS, LabelRatio
-from weighbridge.ratios import CrossFittedDomain, DomainRows, fit_ratio, is_fitted
+from weighbridge.ratios import (
+    CrossFittedDomain,
+    DomainRows,
+    fit_ratio,
+    is_fitted,
+    log_prior_odds,
+    row_log_losses,
+)
 
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"
@@ -237,7 +244,7 @@ def _along_classes(
     scores = np.log(chances[:, 1:] / chances[:, :1])
     scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
     implied, tilted = np.empty(codes.size), np.empty(codes.size)
-    odds = _log_odds(codes)
+    odds = log_prior_odds(codes)
     for train, test in folds:
         found = most_likely(chances[train][codes[train] == 1], priors)
         implied[test] = np.log(chances[test] @ (found / priors))
@@ -246,20 +253,14 @@ def _along_classes(
     return implied, tilted
 
 
-def _log_odds(codes: np.ndarray) -> float:
-    share = float(codes.mean())
-    return math.log(share / (1 - share))
-
-
 def _log_losses(log_ratio: FloatArray, codes: np.ndarray) -> FloatArray:
     """Return the log loss of telling the samples apart, row by row."""
-    odds = log_ratio + _log_odds(codes)
-    return np.asarray(np.logaddexp(0, np.where(codes == 1, -odds, odds)))
+    return row_log_losses(log_ratio + log_prior_odds(codes), codes)
 
 
 def _adds(other: FloatArray, implied: FloatArray, codes: np.ndarray) -> float:
     """Return how surely another log ratio adds to the implied one, by the score of its share."""
-    chance = expit(implied + _log_odds(codes))
+    chance = expit(implied + log_prior_odds(codes))
     apart = other - implied
     apart = apart - np.average(apart, weights=chance * (1 - chance))
     scores = (codes - chance) * apart

@@ -6,7 +6,13 @@ Every ratio has ``score_samples(X)``, the log ratio ``log p_target(x) - log p_so
 from weighbridge.ratios._base import DensityRatioMixin
 from weighbridge.ratios._candidates import CandidateTable
 from weighbridge.ratios._classifier import ClassifierRatio
-from weighbridge.ratios._cross_fit import MAX_TREE_COLUMNS, deal, small_trees
+from weighbridge.ratios._cross_fit import (
+    MAX_TREE_COLUMNS,
+    deal,
+    log_prior_odds,
+    row_log_losses,
+    small_trees,
+)
 from weighbridge.ratios._domain import (
     CrossFittedDomain,
     DomainModel,
