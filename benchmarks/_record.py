@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import time
+import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -39,6 +40,18 @@ def record(name, figures, peers=None, folder=RESULTS):
     part.write_text(json.dumps(content, indent=2) + "\n")
     part.replace(path)
     print(f"wrote {os.path.relpath(path)}")
+
+
+def kept(file, work):
+    """Return what a piece of work gives, done once and kept on file, whole or not at all."""
+    if not file.exists():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = work()
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps(found))
+        part.replace(file)
+    return json.loads(file.read_text())
 
 
 def _version(package):

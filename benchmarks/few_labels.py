@@ -11,9 +11,7 @@ the relation is the truth less what the source forecasts; a change is worth 5 po
 more. Finished draws are kept in OUT/pieces. The half `report` is run once.
 """
 
-import json
 import os
-import warnings
 from itertools import product
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is there
@@ -24,7 +22,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from benchmarks._record import record
+from benchmarks._record import kept, record
 from benchmarks.expected_error.cells import MODELS, cell
 from benchmarks.natural.run import arguments, load
 from weighbridge import fit_ratio
@@ -137,14 +135,7 @@ def _stretch(ends, truth):
 def finish(path, kind, seed, options):
     """Do one draw and keep it, whole or not at all."""
     file = options.out / "pieces" / f"{path.stem}--{kind}--{seed}--{options.rows}.json"
-    if not file.exists():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows = piece(path, kind, seed, options)
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps(rows))
-        part.replace(file)
-    return json.loads(file.read_text())
+    return kept(file, lambda: piece(path, kind, seed, options))
 
 
 def main():

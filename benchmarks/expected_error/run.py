@@ -13,7 +13,6 @@ Finished draws are kept in OUT/pieces and are not repeated. The half `report` is
 import json
 import os
 import time
-import warnings
 from itertools import product
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is there
@@ -25,7 +24,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import f1_score, roc_auc_score
 
-from benchmarks._record import record
+from benchmarks._record import kept, record
 from benchmarks.expected_error import rivals
 from benchmarks.expected_error.cells import KINDS, MODELS, cell
 from benchmarks.expected_error.summary import as_text, summary
@@ -143,14 +142,7 @@ def _ours(draw, model, ratio, scoring):
 def finish(path, kind, seed, options):
     """Do one draw and keep it, whole or not at all."""
     file = options.out / "pieces" / f"{stem(path, kind, seed, options)}.json"
-    if not file.exists():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows = piece(path, kind, seed, options)
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps(rows))
-        part.replace(file)
-    return json.loads(file.read_text())
+    return kept(file, lambda: piece(path, kind, seed, options))
 
 
 def main():

@@ -14,13 +14,12 @@ model, expectation maximisation for the class frequencies, and a refit with weig
 import argparse
 import json
 import os
-import warnings
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is there
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from benchmarks._record import record
+from benchmarks._record import kept, record
 from benchmarks.kinds import pieces
 from benchmarks.kinds.summary import SUMMARIES, as_text
 from benchmarks.natural.run import MODELS
@@ -30,17 +29,10 @@ PARTS = {part: getattr(pieces, part) for part in SUMMARIES}
 
 def finish(file, work):
     """Do a piece that is not on file, and write it whole or not at all."""
-    if file.exists():
-        return
-    part = file.with_suffix(".part")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            part.write_text(json.dumps(work()))
+        kept(file, work)
     except Exception as error:  # noqa: BLE001 - the others go on, and the next run tries again
         print("failed:", file.stem, repr(error)[:300], flush=True)
-        return
-    part.replace(file)
 
 
 def rivals(part, options):
