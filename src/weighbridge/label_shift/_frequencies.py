@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 from scipy.special import ndtri
 
 from weighbridge._data import FloatArray
@@ -13,8 +14,9 @@ from weighbridge._findings import Record, number, percent, wilson
 from weighbridge.label_shift._chances import PRIOR_ROWS, ClassChances
 
 METHODS = ("em", "bbse", "rlls")
-# Steps of expectation maximisation; one that moves no frequency by more than this is the last.
-_STEPS, _STILL = 5000, 1e-9
+# Steps of Newton's method, and of expectation maximisation; one that moves no frequency by more
+# than this is the last.
+_NEWTON_STEPS, _STEPS, _STILL = 100, 5000, 1e-9
 # Part of the weight of a bin that each of its neighbours gets between two steps.
 _SMOOTHED = 0.05
 # Rows of each class added before errors are computed: none is sure to be absent.
@@ -56,17 +58,46 @@ class Frequencies(NamedTuple):
 
 
 def most_likely(chances: FloatArray, priors: FloatArray, *, ordered: bool = False) -> FloatArray:
-    """Return the frequencies that make the rows most likely, by expectation maximisation."""
+    """Return the frequencies that make the rows most likely."""
+    if ordered:
+        return _smoothly(chances, priors)
+    # with the sum added to the loss, the minimum over all q >= 0 lies on the simplex
+    ratios, found = chances / priors, priors.copy()
+    for _ in range(_NEWTON_STEPS):
+        scores = ratios / (ratios @ found)[:, None]
+        slope, bend = 1 - scores.mean(axis=0), scores.T @ scores / len(scores)
+        root = np.linalg.cholesky(bend + 1e-12 * np.trace(bend) * np.eye(priors.size))
+        ahead, _ = nnls(root.T, np.linalg.solve(root, bend @ found - slope))
+        # what is 0 once stays 0 in all that follows: a step goes most of the way there
+        step = np.maximum(ahead, 0.01 * found) - found
+        trials = [found + 0.5**k * step for k in range(10)]
+        safe = found * (1 - slope)  # by expectation and maximisation, which never makes it worse
+        value = _loss(ratios, safe)
+        new = next((each for each in trials if _loss(ratios, each) < value), safe)
+        moved, found = np.abs(new - found).max(), new
+        if moved < _STILL:
+            break
+    return np.asarray(found / found.sum())
+
+
+def _loss(ratios: FloatArray, frequencies: FloatArray) -> float:
+    """Return the negative log likelihood of a mean row, with a price on the frequencies' sum."""
+    likely = ratios @ frequencies
+    return float(frequencies.sum() - np.log(likely).mean()) if likely.min() > 0 else np.inf
+
+
+def _smoothly(chances: FloatArray, priors: FloatArray) -> FloatArray:
+    """Maximise by expectation and a little smoothing in turn (Silverman et al. 1990).
+
+    Features tell neighbouring bins apart too badly to find the weight of each by itself.
+    """
     found, k = priors.copy(), priors.size
     smoother = np.eye(k) + _SMOOTHED * (np.eye(k, k=1) + np.eye(k, k=-1) - 2 * np.eye(k))
     smoother[0, 0] = smoother[-1, -1] = 1 - _SMOOTHED
     for _ in range(_STEPS):
         step = posterior(chances, found / priors).mean(axis=0)
-        if ordered:
-            # features tell neighbours apart too badly to find the weight of each by itself: weights
-            # are smoothed between steps (Silverman et al. 1990)
-            step = priors * (smoother @ (step / priors))
-            step /= step.sum()
+        step = priors * (smoother @ (step / priors))
+        step /= step.sum()
         if np.abs(step - found).max() < _STILL:
             return np.asarray(step)
         found = step
