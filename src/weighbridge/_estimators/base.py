@@ -199,6 +199,9 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
     # What changed, for members without such a parameter, and in models saved before it was one.
     shift: str = "covariate"
 
+    # Fits that others have made to the same rows, while several estimators are compared.
+    _shared: Any = None
+
     estimator: Any
     ratio: Any
     estimator_: Any

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -254,6 +256,40 @@ class AverageModel:
         )
 
 
+class SharedFits:
+    """Fits of one estimator to the same rows, and criteria for it, each made once."""
+
+    def __init__(self) -> None:
+        self._models: dict[Any, Any] = {}
+        self._objectives: dict[Any, Any] = {}
+
+    def model(self, estimator: Any, X: Any, y: Any, weights: FloatArray | None) -> Any:
+        """Return a copy that is fitted with these weights, or without any."""
+        bytes_of_weights = None if weights is None else blake2b(weights.tobytes()).digest()
+        key = (_seeds(estimator), bytes_of_weights)
+        if key not in self._models:
+            model = clone(estimator)
+            self._models[key] = (
+                model.fit(X, y) if weights is None else fit_with_weights(model, X, y, weights)
+            )
+        return self._models[key]
+
+    def objective(
+        self, estimator: Any, seed: int, make: Callable[[], CandidateObjective]
+    ) -> CandidateObjective:
+        """Return a criterion with all that it has evaluated."""
+        key = (_seeds(estimator), seed)
+        if key not in self._objectives:
+            self._objectives[key] = make()
+        return self._objectives[key]
+
+
+def _seeds(estimator: Any) -> tuple[tuple[str, str], ...]:
+    """Return what copies of one estimator may differ by."""
+    parameters = estimator.get_params(deep=True).items()
+    return tuple((name, repr(each)) for name, each in parameters if name.endswith("random_state"))
+
+
 def final_model(
     estimator: Any,
     X: Any,
@@ -261,13 +297,14 @@ def final_model(
     weights: list[FloatArray | None],
     shares: FloatArray,
     unweighted: Any,
+    shared: SharedFits,
 ) -> Any:
     """Fit a copy with each of the weights, without them where there are none, and average."""
     used = [row for row in weights if row is not None]
     if is_blocks(X) and used:  # all by one pass
         fitted = iter(BlockModel(estimator, as_rows(X), y).fits(used))
     else:
-        fitted = (fit_with_weights(clone(estimator), X, y, row) for row in used)
+        fitted = (shared.model(estimator, X, y, row) for row in used)
     return average_model([unweighted if row is None else next(fitted) for row in weights], shares)
 
 

@@ -160,7 +160,10 @@ class ImportanceWeighted(WeightedEstimator):
         delivered = weights if sample_weight is None else sample_weight * weights
         ess = effective_sample_size(delivered)
         log_cap = _log_cap(weighting)
-        fit_with_weights(estimator, X, y, delivered)
+        if self._shared is None:
+            fit_with_weights(estimator, X, y, delivered)
+        else:
+            estimator = self._shared.model(estimator, X, y, delivered)
         refuse_text(estimator, X, ratio)
 
         self.estimator_, self.ratio_ = estimator, ratio

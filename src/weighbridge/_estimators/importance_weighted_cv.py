@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_text
-from weighbridge._estimators.choice import check_answer, final_model, form_answer
+from weighbridge._estimators.choice import SharedFits, check_answer, final_model, form_answer
 from weighbridge._findings import (
     FEWEST_PER_PARAMETER,
     Choice,
@@ -30,11 +31,7 @@ from weighbridge._findings import (
     users_line,
     warn_of_choice,
 )
-from weighbridge._pass_weights import (
-    check_weights_reach,
-    fit_with_weights,
-    is_dask_estimator,
-)
+from weighbridge._pass_weights import check_weights_reach, is_dask_estimator
 from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.criteria import (
     MANY_ROWS,
@@ -290,9 +287,15 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         outside = _known_outside(X, X_target, sample_weight)
         choice = _choice(ratio, log_ratio, sample_weight, outside)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
-        unweighted = _unweighted(clone(estimator), X, y, sample_weight)
+        shared = self._shared or SharedFits()
+        on_blocks = is_blocks(X) and sample_weight is None
+        own = np.ones(y.size) if on_blocks else sample_weight
+        unweighted = shared.model(estimator, X, y, own)
         refuse_text(unweighted, X, ratio)
-        objective = self._objective(estimator, X, y, log_ratio, sample_weight, fold_seed)
+        make = partial(self._objective, estimator, X, y, log_ratio, sample_weight, fold_seed)
+        # the default criterion is the same for others of this kind
+        kept = shared if self.criterion is None else SharedFits()
+        objective = kept.objective(estimator, fold_seed, make)
         if isinstance(objective, FoldObjective):
             objective.check_metric(unweighted)
         settled = choice is Choice.SETTLED or _is_constant(log_ratio, sample_weight)
@@ -312,7 +315,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
         weighted = [each.lam > 0 for each in weightings]
         used = [row if by else None for by, row in zip(weighted, delivered, strict=True)]
-        model = final_model(estimator, X, y, used, answer.shares, unweighted)
+        model = final_model(estimator, X, y, used, answer.shares, unweighted, shared)
         overlap = _overlap(ratio, outside, log_ratio, sample_weight, n_parameters)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
@@ -406,15 +409,6 @@ def _refuse_dask(estimator: Any) -> None:
             f"on a sample with its local twin {local}, and fit it: ImportanceWeighted(estimator, "
             "weighting=search.best_weighting_)."
         )
-
-
-def _unweighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
-    """Fit with the rows' own weights alone, without any in memory where there are none."""
-    if sample_weight is not None:
-        return fit_with_weights(estimator, X, y, sample_weight)
-    return (
-        fit_with_weights(estimator, X, y, np.ones(y.size)) if is_blocks(X) else estimator.fit(X, y)
-    )
 
 
 def check_parts(criterion: Any, search: Any) -> None:

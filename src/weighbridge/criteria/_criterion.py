@@ -133,6 +133,7 @@ class CandidateObjective(ABC):
     def __init__(self, rows: SourceRows, identity: list[Any]) -> None:
         self.rows = rows
         self._identity = identity
+        self._done: dict[Point, Evaluation] = {}
 
     @property
     def log_ratio(self) -> FloatArray:
@@ -182,7 +183,14 @@ class CandidateObjective(ABC):
         return None
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
-        """Score candidates in the order given, lazily."""
+        """Score candidates in the order given, lazily, none of them twice."""
+        fresh = self._evaluate([each for each in points if each not in self._done])
+        for point in points:
+            if point not in self._done:
+                self._done[point] = next(fresh)
+            yield self._done[point]
+
+    def _evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         size = max(1, _NUMBERS // self.log_ratio.size)
         for start in range(0, len(points), size):
             block = points[start : start + size]

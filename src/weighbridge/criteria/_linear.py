@@ -15,12 +15,13 @@ from weighbridge.criteria._criterion import CandidateObjective, Outcome
 from weighbridge.criteria._linear_design import LinearDesign, Normal, inverses, linear_model
 from weighbridge.criteria._rows import SourceRows
 
-# Products of pairs of columns are kept up to this many numbers (64 MB); beyond, candidates are
-# solved one by one.
-_PRODUCTS = 8_000_000
-# Candidates are solved in blocks whose weights stay in the cache.
-_BLOCK = 32_000
-_TOLERANCE = 1e-10
+# Products of pairs of columns are kept up to so many numbers (128 MB), beyond made anew for some
+# of the rows at a time; candidates are solved together while their weights have no more than these.
+_PRODUCTS = 16_000_000
+_TOGETHER = 1_000_000
+# Candidates that are solved first; the others start from a mix of them.
+_FIRST = 12
+_TOLERANCE = 1e-8
 _STEPS = 100
 
 
@@ -41,53 +42,69 @@ class CandidateSolver:
         self.design = design
         n, p = design.features.shape
         self._upper = np.triu_indices(p)
-        self._products: FloatArray | None = None
-        if n * len(self._upper[0]) <= _PRODUCTS:
-            left, right = (design.features[:, index] for index in self._upper)
-            self._products = left * right
+        self._chunk = max(1, _PRODUCTS // len(self._upper[0]))
+        self._kept = self._multiplied(slice(None)) if n <= self._chunk else None
         self._start = np.zeros(p)
         if not isinstance(design.model.family, Normal):
-            self._start = self._newton(np.ones((1, n)), np.zeros((1, p)))[0]
+            self._start = self._newton(np.ones((1, n)), np.zeros((1, p)))[0][0]
 
     @property
     def block(self) -> int:
         """Number of candidates to solve together."""
-        n = self.design.features.shape[0]
-        return max(1, _BLOCK // n) if self._products is not None else 1
+        return max(1, _TOGETHER // self.design.features.shape[0])
 
     def fit(self, weights: FloatArray) -> LinearFits:
-        """Fit the model once for each row of `weights`, all started from the unweighted fit."""
+        """Fit the model once for each row of `weights`."""
         design, penalty = self.design, self.penalty(weights)
         if isinstance(design.model.family, Normal):  # one step from anywhere
             inverse = inverses(self._hessian(weights, penalty))
             moments = (weights * design.model.y) @ design.features
             coef = (inverse @ moments[:, :, None])[:, :, 0]
             return LinearFits(coef, coef @ design.features.T, self._spread(inverse), inverse)
-        coef = self._newton(weights, np.repeat(self._start[None], len(weights), axis=0))
-        eta = coef @ design.features.T
-        _, curvature = design.model.family.derivatives(design.model.y, eta)
-        inverse = inverses(self._hessian(weights * curvature, penalty))
-        return LinearFits(coef, eta, self._spread(inverse), inverse)
+        coef, inverse = self._solved(weights)
+        return LinearFits(coef, coef @ design.features.T, self._spread(inverse), inverse)
+
+    def _solved(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Solve a few candidates from the unweighted fit, and the others from a mix of these."""
+        size = len(weights)
+        coef = np.repeat(self._start[None], size, axis=0)
+        if size <= 2 * _FIRST:
+            return self._newton(weights, coef)
+        first = np.linspace(0, size - 1, _FIRST).astype(int)
+        rest = np.setdiff1d(np.arange(size), first)
+        inverse = np.empty((size, coef.shape[1], coef.shape[1]))
+        coef[first], inverse[first] = self._newton(weights[first], coef[first])
+        # near weights have near fits
+        gram = weights[first] @ weights.T
+        own = gram[:, first] + 1e-9 * np.trace(gram[:, first]) * np.eye(_FIRST)
+        start = np.linalg.solve(own, gram[:, rest]).T @ (coef[first] - self._start) + self._start
+        coef[rest], inverse[rest] = self._newton(weights[rest], start)
+        return coef, inverse
 
     def penalty(self, weights: FloatArray) -> FloatArray:
         """Diagonal of the penalty, one row for each candidate."""
         scale = weights.sum(axis=1) if self.design.model.per_weight else np.ones(len(weights))
         return scale[:, None] * self.design.penalty
 
-    def _newton(self, weights: FloatArray, coef: FloatArray) -> FloatArray:
+    def _newton(self, weights: FloatArray, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the solutions, and the inverse Hessians next to them."""
         design, family = self.design, self.design.model.family
         penalty = self.penalty(weights)
         value = self._objective(weights, penalty, coef)
+        inverse = np.empty((len(coef), coef.shape[1], coef.shape[1]))
+        left = np.arange(len(coef))
         for _ in range(_STEPS):
-            slope, curvature = family.derivatives(design.model.y, coef @ design.features.T)
-            gradient = (weights * slope) @ design.features + penalty * coef
-            hessian = self._hessian(weights * curvature, penalty)
-            step = (inverses(hessian) @ gradient[:, :, None])[:, :, 0]
-            coef, value = self._damped(weights, penalty, coef, step, value)
+            used, pull = weights[left], penalty[left]
+            slope, curvature = family.derivatives(design.model.y, coef[left] @ design.features.T)
+            gradient = (used * slope) @ design.features + pull * coef[left]
+            inverse[left] = inverses(self._hessian(used * curvature, pull))
+            step = (inverse[left] @ gradient[:, :, None])[:, :, 0]
+            coef[left], value[left] = self._damped(used, pull, coef[left], step, value[left])
             decrement = (gradient * step).sum(axis=1)
-            if (decrement <= _TOLERANCE**2 * (1 + np.abs(value))).all():
+            left = left[decrement > _TOLERANCE**2 * (1 + np.abs(value[left]))]
+            if not left.size:
                 break
-        return coef
+        return coef, inverse
 
     def _damped(
         self,
@@ -115,24 +132,42 @@ class CandidateSolver:
         return np.asarray(total + (penalty * coef**2).sum(axis=1) / 2)
 
     def _hessian(self, weights: FloatArray, penalty: FloatArray) -> FloatArray:
-        features, p = self.design.features, self.design.features.shape[1]
-        if self._products is None:
-            hessian = np.stack([(features.T * row) @ features for row in weights])
-        else:
-            hessian = np.empty((len(weights), p, p))
-            packed = weights @ self._products
-            hessian[:, self._upper[0], self._upper[1]] = packed
-            hessian[:, self._upper[1], self._upper[0]] = packed
+        p = self.design.features.shape[1]
+        packed = np.zeros((len(weights), len(self._upper[0])))
+        for rows, products in self._products():
+            packed += weights[:, rows] @ products
+        hessian = np.empty((len(weights), p, p))
+        hessian[:, self._upper[0], self._upper[1]] = packed
+        hessian[:, self._upper[1], self._upper[0]] = packed
         hessian[:, np.arange(p), np.arange(p)] += penalty
         return hessian
 
     def _spread(self, inverse: FloatArray) -> FloatArray:
-        features = self.design.features
-        if self._products is None:
-            return np.stack([((features @ part) * features).sum(axis=1) for part in inverse])
         packed = inverse[:, self._upper[0], self._upper[1]]
         packed[:, self._upper[0] != self._upper[1]] *= 2
-        return packed @ self._products.T
+        spread = np.empty((len(inverse), len(self.design.features)))
+        for rows, products in self._products():
+            spread[:, rows] = packed @ products.T
+        return spread
+
+    def _products(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield rows, and their products of all pairs of columns, of which Hessians are sums."""
+        if self._kept is not None:
+            yield slice(None), self._kept
+            return
+        for start in range(0, len(self.design.features), self._chunk):
+            rows = slice(start, start + self._chunk)
+            yield rows, self._multiplied(rows)
+
+    def _multiplied(self, rows: slice) -> FloatArray:
+        features = self.design.features[rows]
+        products = np.empty((len(features), len(self._upper[0])))
+        start = 0
+        for column in range(features.shape[1]):
+            end = start + features.shape[1] - column
+            np.multiply(features[:, column, None], features[:, column:], out=products[:, start:end])
+            start = end
+        return products
 
 
 class LinearObjective(CandidateObjective):

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from weighbridge._data import FloatArray
-from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
-from weighbridge._pass_weights import fit_with_weights
+from weighbridge._estimators import ImportanceWeightedCV, SharedFits, WeightedEstimator
 from weighbridge.criteria import closed_form_family, fixed_steps, table_rows
 from weighbridge.ratios import ScoredRatio
 
@@ -66,9 +65,7 @@ def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], li
         return [], estimators
     last = steps[-1]
     alone = [
-        clone(each).set_params(estimator=clone(last))
-        if isinstance(each, WeightedEstimator)
-        else last
+        clone(each).set_params(estimator=last) if isinstance(each, WeightedEstimator) else last
         for each in estimators
     ]
     return steps[:-1], alone
@@ -85,7 +82,8 @@ def with_own_journal(estimator: Any, k: int) -> Any:
         return estimator
     whole = Path(estimator.journal)
     path = whole.with_name(f"{whole.stem}-fold{k + 1}{whole.suffix}")
-    return clone(estimator).set_params(journal=path)
+    # a copy with the very same inner estimator: fits are shared by that
+    return type(estimator)(**(estimator.get_params(deep=False) | {"journal": path}))
 
 
 Response = Callable[[Any, Any], np.ndarray]
@@ -112,12 +110,14 @@ class Procedure(NamedTuple):
 
 def fit_finals(estimators: list[Any], problem: RiskProblem, step: Step | None) -> list[Any]:
     """Fit a copy of each estimator to all rows; a frozen one is taken as it is."""
-    rows, finals = problem.rows, list(estimators)
-    fresh = [j for j, each in enumerate(estimators) if not isinstance(each, FrozenEstimator)]
-    tasks = (delayed(_fitted)(estimators[j], rows.X, rows.y, rows.sample_weight) for j in fresh)
-    jobs = Parallel(n_jobs=problem.question.n_jobs, return_as="generator")
-    for j, model in zip(fresh, jobs(tasks), strict=True):
-        finals[j] = model
+    rows, finals = problem.rows, []
+    shared: dict[int, SharedFits] = {}
+    for each in estimators:
+        if isinstance(each, FrozenEstimator):
+            finals.append(each)
+            continue
+        fits = shared.setdefault(id(base_of(each)), SharedFits())
+        finals.append(_fitted(each, rows.X, rows.y, rows.sample_weight, fits))
         if step is not None:
             step()
     return finals
@@ -135,10 +135,11 @@ def held_out(
     said: dict[int, list[_Said]] = {j: [] for j in fresh}
     tasks = _tasks([estimators[j] for j in fresh], [responses[j] for j in fresh], problem)
     jobs = Parallel(n_jobs=problem.question.n_jobs, return_as="generator")
-    for number, found in enumerate(jobs(tasks)):
-        said[fresh[number % len(fresh)]].append(found)
-        if step is not None:
-            step()
+    for found in jobs(tasks):
+        for j, each in zip(fresh, found, strict=True):
+            said[j].append(each)
+            if step is not None:
+                step()
     return [
         Procedure(_put_together(final, asked, said.get(j), problem), final)
         for j, (final, asked) in enumerate(zip(finals, responses, strict=True))
@@ -148,39 +149,49 @@ def held_out(
 def _tasks(
     estimators: list[Any], responses: list[dict[str, Response]], problem: RiskProblem
 ) -> Iterator[Any]:
-    """Yield one fit after the other, fold by fold: what a fold's fits share is made once."""
+    """Yield the fits of one fold after the other: what they share is made once."""
     if not estimators:
         return
     transformers, estimators = share_transformers(estimators, problem.ratio)
     for k in range(problem.n_folds):
         part = _without(problem, k, transformers)
-        for estimator, asked in zip(estimators, responses, strict=True):
-            yield delayed(_one_fold)(with_own_journal(estimator, k), part, problem.ratio, asked)
+        own = [with_own_journal(each, k) for each in estimators]
+        yield delayed(_one_fold)(own, part, problem.ratio, responses)
 
 
-def _one_fold(estimator: Any, part: FoldRows, ratio: Any, responses: dict[str, Response]) -> _Said:
-    """Return what a model, fitted to the part, says about the rows held out and the target."""
-    # a ratio of the estimator's own has other values
-    shared = isinstance(estimator, WeightedEstimator) and estimator.ratio is ratio
-    if shared and part.log_ratio is not None:
+def _one_fold(
+    estimators: list[Any], part: FoldRows, ratio: Any, responses: list[dict[str, Response]]
+) -> list[_Said]:
+    """Return what models, fitted to the part, say about the rows held out and the target."""
+    scored = None
+    if part.log_ratio is not None:
         scored = ScoredRatio(ratio.estimator, part.X, part.log_ratio)
-        estimator = clone(estimator).set_params(ratio=scored)
-    model = _fitted(estimator, part.X, part.y, part.sample_weight)
+    shared: dict[int, SharedFits] = {}
     X_held, X_target = part.asked
-    return {name: (ask(model, X_held), ask(model, X_target)) for name, ask in responses.items()}
+    said = []
+    for estimator, asked in zip(estimators, responses, strict=True):
+        fits = shared.setdefault(id(base_of(estimator)), SharedFits())
+        # a ratio of the estimator's own has other values
+        if isinstance(estimator, WeightedEstimator) and estimator.ratio is ratio and scored:
+            estimator = clone(estimator).set_params(ratio=scored)
+        model = _fitted(estimator, part.X, part.y, part.sample_weight, fits)
+        answers = {name: (ask(model, X_held), ask(model, X_target)) for name, ask in asked.items()}
+        said.append(answers)
+    return said
 
 
-def _fitted(estimator: Any, X: Any, y: np.ndarray, sample_weight: FloatArray | None) -> Any:
+def _fitted(
+    estimator: Any, X: Any, y: np.ndarray, sample_weight: FloatArray | None, shared: SharedFits
+) -> Any:
     """Fit a copy of an estimator; a search that was interrupted is no result here."""
+    if not isinstance(estimator, WeightedEstimator):
+        return shared.model(estimator, X, y, sample_weight)
     model = clone(estimator)
     if isinstance(model, ImportanceWeightedCV):
         model.on_interrupt = "raise"
-    if sample_weight is None:
-        model.fit(X, y)
-    elif isinstance(model, WeightedEstimator):
-        model.fit(X, y, sample_weight=sample_weight)
-    else:
-        fit_with_weights(model, X, y, sample_weight)
+    model._shared = shared
+    model.fit(X, y, sample_weight=sample_weight)
+    del model._shared
     return model
 
 
