@@ -20,7 +20,14 @@ from sklearn.utils.metaestimators import available_if
 from weighbridge._data import FloatArray
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.blocks import BlockModel, as_rows, is_blocks
-from weighbridge.criteria import ROW_LOSSES, CandidateObjective, RowLoss, default_scoring, respond
+from weighbridge.criteria import (
+    ROW_LOSSES,
+    CandidateObjective,
+    RowLoss,
+    default_scoring,
+    fixed_steps,
+    respond,
+)
 from weighbridge.search import Difference, SearchResult, weighted_mean
 
 ANSWERS = ("stack", "guard", "argmin")
@@ -244,16 +251,27 @@ class AverageModel:
 
     def _chances(self, X: Any) -> np.ndarray:
         response = ROW_LOSSES[default_scoring(self.models[0])].response
+        models, X = self._after_shared_steps(X)
         return sum(
             share * respond(model, X, response, self.classes_)
-            for model, share in zip(self.models, self.shares, strict=True)
+            for model, share in zip(models, self.shares, strict=True)
         )
 
     def _average(self, method: str, X: Any) -> np.ndarray:
+        models, X = self._after_shared_steps(X)
         return sum(
             share * np.asarray(getattr(model, method)(X))
-            for model, share in zip(self.models, self.shares, strict=True)
+            for model, share in zip(models, self.shares, strict=True)
         )
+
+    def _after_shared_steps(self, X: Any) -> tuple[list[Any], Any]:
+        """Return the models and the rows, both after transformers that are one and the same."""
+        if not all(isinstance(each, Pipeline) for each in self.models):
+            return self.models, X
+        ahead = {tuple(id(step) for _, step in each.steps[:-1]) for each in self.models}
+        if len(ahead) > 1:
+            return self.models, X
+        return [each[-1] for each in self.models], self.models[0][:-1].transform(X)
 
 
 class SharedFits:
@@ -261,6 +279,7 @@ class SharedFits:
 
     def __init__(self) -> None:
         self._models: dict[Any, Any] = {}
+        self._prepared: dict[Any, tuple[Any, Any]] = {}
         self._objectives: dict[Any, Any] = {}
 
     def model(self, estimator: Any, X: Any, y: Any, weights: FloatArray | None) -> Any:
@@ -268,11 +287,24 @@ class SharedFits:
         bytes_of_weights = None if weights is None else blake2b(weights.tobytes()).digest()
         key = (_seeds(estimator), bytes_of_weights)
         if key not in self._models:
-            model = clone(estimator)
-            self._models[key] = (
-                model.fit(X, y) if weights is None else fit_with_weights(model, X, y, weights)
-            )
+            steps = fixed_steps(estimator) if isinstance(estimator, Pipeline) else None
+            if steps is None or len(steps) == 1 or is_blocks(X):
+                self._models[key] = _fitted(estimator, X, y, weights)
+            else:
+                self._models[key] = self._fit_last(estimator, X, y, weights)
         return self._models[key]
+
+    def _fit_last(self, pipeline: Pipeline, X: Any, y: Any, weights: FloatArray | None) -> Pipeline:
+        """Fit the last step after transformers that know nothing of weights, fitted once."""
+        key = _seeds(pipeline)
+        if key not in self._prepared:
+            transformers = clone(pipeline[:-1])
+            self._prepared[key] = transformers, transformers.fit_transform(X, y)
+        transformers, features = self._prepared[key]
+        last = _fitted(pipeline[-1], features, y, weights)
+        model = clone(pipeline)
+        model.steps = [*transformers.steps, (pipeline.steps[-1][0], last)]
+        return model
 
     def objective(
         self, estimator: Any, seed: int, make: Callable[[], CandidateObjective]
@@ -282,6 +314,11 @@ class SharedFits:
         if key not in self._objectives:
             self._objectives[key] = make()
         return self._objectives[key]
+
+
+def _fitted(estimator: Any, X: Any, y: Any, weights: FloatArray | None) -> Any:
+    model = clone(estimator)
+    return model.fit(X, y) if weights is None else fit_with_weights(model, X, y, weights)
 
 
 def _seeds(estimator: Any) -> tuple[tuple[str, str], ...]:

@@ -55,6 +55,7 @@ class Diagnosis:
         confidence: float,
         random_state: Any,
         kind: ShiftKind | None = None,
+        domain: CrossFittedDomain | None = None,
     ):
         self.confidence = check_confidence(confidence)
         self.X, self.X_target = samples.X, samples.X_target
@@ -62,12 +63,15 @@ class Diagnosis:
         self.ratio, self.label_shift = ratio, kind
         self.estimated, self.automatic = is_estimated(ratio), _is_automatic(ratio)
         with one_thread():
+            if domain is None:
+                rows = DomainRows(self.X, self.X_target, random_state=random_state)
+                domain = CrossFittedDomain(rows)
+            self.domain, self.rows = domain, domain.rows
             self._look(ratio, samples, random_state)
         self.overlap = self._judged(n_parameters)
 
     def _look(self, ratio: Any, samples: Samples, random_state: Any) -> None:
         X, X_target, confidence = self.X, self.X_target, self.confidence
-        self.rows = DomainRows(X, X_target, random_state=random_state)
         raw = source_log_ratio(ratio, X, self.sample_weight, samples.y)
         raw_target = to_numpy(ratio.score_samples(X_target)).astype(float)
         # a ratio in the label says this of features alone
@@ -79,7 +83,6 @@ class Diagnosis:
         self.log_ratio_target = raw_target - log_mean(raw, self.sample_weight)
         self.calibration = calibration(by_features, raw_target, confidence=confidence)
         notes = self._look_at_labels(samples, random_state)
-        self.domain = CrossFittedDomain(self.rows)  # as the ratio sees the rows
         self.auc = self.domain.auc(confidence)
         self.attribution = attributed(self.domain)
         self.notes = [*table_findings(samples, self.attribution), *notes]
@@ -101,7 +104,7 @@ class Diagnosis:
             return [Finding("WB117", "note", said, "Everything else needs no labels.")]
         if self.label_shift is None:
             by_label = LabelRatio(random_state=random_state).fit(self.X, samples.y, self.X_target)
-            self.label_shift = judge_kind(by_label, self.ratio, self.X, self.X_target, random_state)
+            self.label_shift = judge_kind(by_label, self.ratio, self.X, self.X_target, self.domain)
         return _of_rare_classes(labels, codes)
 
     def _judged(self, n_parameters: int) -> OverlapJudgement:

@@ -150,7 +150,8 @@ def kind_of_shift(
     label_ratio.fit(X, y, X_target)
     if ratio is None or not is_fitted(ratio):
         ratio = fit_ratio(X, X_target, ratio)
-    return judge_kind(label_ratio, ratio, X, X_target, random_state)
+    domain = CrossFittedDomain(DomainRows(X, X_target, random_state=random_state))
+    return judge_kind(label_ratio, ratio, X, X_target, domain)
 
 
 # What it was called when it only looked for label shift.
@@ -164,11 +165,12 @@ def check_shift(shift: Any) -> None:
 
 
 class ByKind(NamedTuple):
-    """The ratio for the kind of shift, what was found of it, and the ratio for the other kind."""
+    """The ratio for the kind of shift, what was found of it and by what, and the other ratio."""
 
     ratio: Any
     kind: ShiftKind | None = None
     other: Any = None
+    domain: CrossFittedDomain | None = None
 
 
 def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any, *, numbers: bool = False) -> ByKind:
@@ -181,10 +183,11 @@ def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any, *, numbers: bool = Fa
     except ValueError:  # too few rows of a class to hold out: nothing can be told
         return ByKind(ratio)
     label_ratio = LabelRatio().fit(X, y, X_target)
-    found = judge_kind(label_ratio, ratio, X, X_target, 0)
+    domain = CrossFittedDomain(DomainRows(X, X_target, random_state=0))
+    found = judge_kind(label_ratio, ratio, X, X_target, domain)
     if found.kind == LABEL:
-        return ByKind(label_ratio, found, ratio)
-    return ByKind(ratio, found, label_ratio)
+        return ByKind(label_ratio, found, ratio, domain)
+    return ByKind(ratio, found, label_ratio, domain)
 
 
 def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:
@@ -203,10 +206,9 @@ def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:
 
 
 def judge_kind(
-    label_ratio: LabelRatio, ratio: Any, X: Any, X_target: Any, random_state: Any
+    label_ratio: LabelRatio, ratio: Any, X: Any, X_target: Any, domain: CrossFittedDomain
 ) -> ShiftKind:
     """Return the kind of shift, by the held-out rows of a domain classifier's folds."""
-    domain = CrossFittedDomain(DomainRows(X, X_target, random_state=random_state))
     rows, codes = domain.rows, domain.rows.codes
     chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.places]
     implied, tilted = _along_classes(chances, codes, rows.folds, label_ratio._chances.priors)

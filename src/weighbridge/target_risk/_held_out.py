@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from weighbridge.target_risk._problem import RiskProblem
 
 
+# Tables of all folds are kept up to this many numbers (80 MB); beyond, each is made anew.
+_KEPT_NUMBERS = 10_000_000
+
+
 class FoldRows(NamedTuple):
     """Rows to fit to, with what is known of them, and the tables to respond to."""
 
@@ -47,6 +51,18 @@ def _without(problem: RiskProblem, k: int, transformers: list[Any]) -> FoldRows:
         problem.log_ratio[kept] if isinstance(problem.ratio, FrozenEstimator) else None,
         (X_held, X_target),
     )
+
+
+def _kept_without(problem: RiskProblem, k: int, transformers: list[Any]) -> FoldRows:
+    """Return the same, made once where it is small."""
+    key = (k, *map(id, transformers))
+    if key in problem.fold_rows:
+        return problem.fold_rows[key][0]
+    part = _without(problem, k, transformers)
+    size = (problem.rows.y.size + problem.n_target) * getattr(part.X, "shape", (0, 1))[1]
+    if problem.n_folds * size <= _KEPT_NUMBERS:
+        problem.fold_rows[key] = part, transformers  # which stay alive, and so their ids
+    return part
 
 
 def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], list[Any]]:
@@ -154,7 +170,7 @@ def _tasks(
         return
     transformers, estimators = share_transformers(estimators, problem.ratio)
     for k in range(problem.n_folds):
-        part = _without(problem, k, transformers)
+        part = _kept_without(problem, k, transformers)
         own = [with_own_journal(each, k) for each in estimators]
         yield delayed(_one_fold)(own, part, problem.ratio, responses)
 

@@ -67,17 +67,21 @@ class RiskProblem:
         question.check_folds(_num_samples(X))
         self.n_folds = int(question.cv)
         self._given = X, y, sample_weight
-        self.ratio, self.kind, self._other = _frozen_ratio(estimator, X, y, X_target, question)
+        by_kind = _frozen_ratio(estimator, X, y, X_target, question)
+        self.ratio, self.kind, self._other, domain = by_kind
         log_ratio = source_log_ratio(self.ratio, X, sample_weight, y)
         # where labels are weighted, forecasts made for the source mislead: weights go all the way
         self.by_label = hasattr(self.ratio, "score_labels")
         self.bridge = Geodesic() if self.by_label else BRIDGED
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, self.bridge)
+        # what told the kind serves a diagnosis of the same rows, by the same seed
+        self.domain = domain if self.rows.kept is None and random_state == 0 else None
         # as the ratio gives it; that of `rows` has mean 1
         self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
         self._check_classes(question.cv)
         kind = StratifiedKFold if is_classifier(estimator) else KFold
         splitter = kind(question.cv, shuffle=True, random_state=self.seed)
+        self.fold_rows: dict[Any, Any] = {}
         self.fold = np.zeros(self.rows.y.size, dtype=np.intp)
         for k, (_, test) in enumerate(splitter.split(self.rows.y, self.rows.y)):
             self.fold[test] = k

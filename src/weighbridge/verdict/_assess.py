@@ -167,6 +167,7 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
                 confidence=question.confidence,
                 random_state=problem.random_state,
                 kind=problem.kind,
+                domain=problem.domain,
             )
             stage.step()
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
