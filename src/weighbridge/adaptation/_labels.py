@@ -122,10 +122,9 @@ def _frame(deploy: Table, label: str, rows: np.ndarray, stands_for: np.ndarray) 
     frame = deploy.frame.iloc[rows].reset_index(drop=True).convert_dtypes()
     frame = frame.astype(object).where(frame.notna(), None)
     frame = frame.drop(columns=[ROW, STANDS_FOR, label], errors="ignore")
-    frame.insert(0, ROW, deploy.positions[rows] + 1)
-    frame.insert(1, STANDS_FOR, stands_for)
-    frame[label] = np.full(len(frame), None, object)
-    return frame
+    ahead = {ROW: deploy.positions[rows] + 1, STANDS_FOR: stands_for}
+    # made at once: adding columns to a frame of hundreds one by one is slow, and warned of
+    return type(frame)({**ahead, **frame, label: np.full(len(frame), None, object)})
 
 
 class Labels(NamedTuple):

@@ -82,6 +82,7 @@ def _compute(
     from weighbridge.adaptation import refusals_told
     from weighbridge.cli._two_tables import fitted_ratio, read_two
     from weighbridge.diagnostics import Diagnosis, outside_support, read_samples
+    from weighbridge.label_shift import Seen
 
     session.narration("read", 0, 1)
     two = read_two(train, deploy, settings)
@@ -97,6 +98,7 @@ def _compute(
             n_parameters=two.X.shape[1] + 1,
             confidence=settings["confidence"],
             random_state=settings["seed"],
+            seen=Seen(support),
         )
         return _result(session, two, diagnosis, settings)
 

@@ -179,6 +179,7 @@ class _HeldOut:
         self.other = np.concatenate(orders)  # one call for all shuffles
         self.again = np.tile(np.arange(test.size), len(orders))
         self.linear = model.linear_part(self.numbers)
+        self.trees = model.tree_part(self.codes)
 
     def shuffled(self, number_columns: Array, tree_column: int) -> Array:
         """Return the log odds of each shuffle, in a row each."""
@@ -187,11 +188,12 @@ class _HeldOut:
             part = self.numbers[:, number_columns] @ self.model.coef[number_columns]
             part = np.asarray(part).ravel()
             linear = linear + part[self.other] - part[self.again]
-        codes = None
-        if self.codes is not None:
+        trees = None if self.trees is None else self.trees[self.again]
+        if self.codes is not None and self.model.splits_by(tree_column):
             codes = self.codes[self.again]
             codes[:, tree_column] = self.codes[self.other, tree_column]
-        return mean_log_odds(linear, self.model.tree_part(codes)).reshape(self.n_shuffles, -1)
+            trees = self.model.tree_part(codes)
+        return mean_log_odds(linear, trees).reshape(self.n_shuffles, -1)
 
 
 def _fall(

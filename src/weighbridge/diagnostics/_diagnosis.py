@@ -13,7 +13,13 @@ from sklearn.pipeline import Pipeline
 
 from weighbridge._data import column_labels, to_numpy
 from weighbridge._estimators import WeightedEstimator, is_estimated
-from weighbridge._findings import Finding, OverlapJudgement, count_parameters, judge_weights
+from weighbridge._findings import (
+    OUTSIDE,
+    Finding,
+    OverlapJudgement,
+    count_parameters,
+    judge_weights,
+)
 from weighbridge.blocks import one_thread
 from weighbridge.diagnostics._attribution import attributed
 from weighbridge.diagnostics._balance import balance_table
@@ -26,7 +32,7 @@ from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import LabelRatio, ShiftKind, coded_classes, judge_kind
+from weighbridge.label_shift import LabelRatio, Seen, ShiftKind, coded_classes, judge_kind
 from weighbridge.ratios import (
     AutoRatio,
     CrossFittedDomain,
@@ -55,7 +61,7 @@ class Diagnosis:
         confidence: float,
         random_state: Any,
         kind: ShiftKind | None = None,
-        domain: CrossFittedDomain | None = None,
+        seen: Seen = Seen(),  # noqa: B008
     ):
         self.confidence = check_confidence(confidence)
         self.X, self.X_target = samples.X, samples.X_target
@@ -63,10 +69,12 @@ class Diagnosis:
         self.ratio, self.label_shift = ratio, kind
         self.estimated, self.automatic = is_estimated(ratio), _is_automatic(ratio)
         with one_thread():
-            if domain is None:
-                rows = DomainRows(self.X, self.X_target, random_state=random_state)
-                domain = CrossFittedDomain(rows)
-            self.domain, self.rows = domain, domain.rows
+            self.domain = seen.domain or CrossFittedDomain(
+                DomainRows(self.X, self.X_target, random_state=random_state)
+            )
+            self.support = seen.support or outside_support(
+                self.X, self.X_target, random_state=random_state
+            )
             self._look(ratio, samples, random_state)
         self.overlap = self._judged(n_parameters)
 
@@ -88,7 +96,6 @@ class Diagnosis:
         self.notes = [*table_findings(samples, self.attribution), *notes]
         self.features = feature_shift(X, X_target)
         self.test = two_sample_test(X, X_target, random_state=random_state)
-        self.support = outside_support(X, X_target, random_state=random_state)
         self.n_target = raw_target.size
         self.full = summarize_weights(self.weights_of(None))
 
@@ -102,7 +109,8 @@ class Diagnosis:
             reason = str(error)
             said = f"Label shift was not checked: {reason[0].lower()}{reason[1:]}"
             return [Finding("WB117", "note", said, "Everything else needs no labels.")]
-        if self.label_shift is None:
+        # another mix of classes puts no row where none was
+        if self.label_shift is None and self.support.share <= OUTSIDE:
             by_label = LabelRatio(random_state=random_state).fit(self.X, samples.y, self.X_target)
             self.label_shift = judge_kind(by_label, self.ratio, self.X, self.X_target, self.domain)
         return _of_rare_classes(labels, codes)
@@ -132,12 +140,14 @@ class Diagnosis:
     def report(self, weighting: Any) -> ShiftReport:
         """Return the report, with what this weighting does to the difference."""
         used, alone = self.weights_of(weighting), self.alone(weighting)
+        # equal weights change nothing
+        after = self.domain if np.ptp(alone) == 0 else CrossFittedDomain(self.domain.rows, alone)
         report = ShiftReport(
             n_source=self.log_ratio.size,
             n_target=self.n_target,
             weighting=weighting_name(weighting),
             auc=self.auc,
-            auc_after=CrossFittedDomain(self.rows, alone).auc(self.confidence),
+            auc_after=after.auc(self.confidence),
             test=self.test,
             attribution=self.attribution,
             features=self.features,

@@ -8,6 +8,7 @@ from weighbridge.label_shift._kinds import (
     LABEL,
     UNCLEAR,
     ByKind,
+    Seen,
     ShiftKind,
     check_shift,
     fit_by_kind,

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import FloatArray
-from weighbridge._findings import Record
+from weighbridge._findings import OUTSIDE, Record
 from weighbridge.blocks import is_blocks
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
@@ -21,6 +21,7 @@ from weighbridge.label_shift._ratio import BINS, LabelRatio
 from weighbridge.ratios import (
     CrossFittedDomain,
     DomainRows,
+    Support,
     fit_ratio,
     is_fitted,
     log_prior_odds,
@@ -164,30 +165,49 @@ def check_shift(shift: Any) -> None:
         raise ValueError(f"Got shift={shift!r}, but expected {COVARIATE!r}, {LABEL!r} or {AUTO!r}.")
 
 
+class Seen(NamedTuple):
+    """What two samples were looked at by already: others need not do it again."""
+
+    support: Support | None = None
+    domain: CrossFittedDomain | None = None
+
+
 class ByKind(NamedTuple):
-    """The ratio for the kind of shift, what was found of it and by what, and the other ratio."""
+    """The ratio for the kind of shift, what was found of it, the other ratio, and what was seen."""
 
     ratio: Any
     kind: ShiftKind | None = None
     other: Any = None
-    domain: CrossFittedDomain | None = None
+    seen: Seen = Seen()
 
 
-def fit_by_kind(shift: str, X: Any, y: Any, X_target: Any, *, numbers: bool = False) -> ByKind:
+def fit_by_kind(
+    shift: str,
+    X: Any,
+    y: Any,
+    X_target: Any,
+    *,
+    numbers: bool = False,
+    support: Support | None = None,
+) -> ByKind:
     """Fit the ratio for the kind of shift that was asked for, or that held-out rows tell."""
     if shift == LABEL:
-        return ByKind(LabelRatio(bins=BINS if numbers else None).fit(X, y, X_target))
+        ratio = LabelRatio(bins=BINS if numbers else None).fit(X, y, X_target)
+        return ByKind(ratio, seen=Seen(support))
     ratio = fit_ratio(X, X_target)
+    # another mix of classes puts no row where none was: nothing needs to be fitted to tell
+    if support is not None and support.share > OUTSIDE:
+        return ByKind(ratio, seen=Seen(support))
     try:
         coded_classes(y, _num_samples(X))
     except ValueError:  # too few rows of a class to hold out: nothing can be told
-        return ByKind(ratio)
+        return ByKind(ratio, seen=Seen(support))
     label_ratio = LabelRatio().fit(X, y, X_target)
     domain = CrossFittedDomain(DomainRows(X, X_target, random_state=0))
     found = judge_kind(label_ratio, ratio, X, X_target, domain)
     if found.kind == LABEL:
-        return ByKind(label_ratio, found, ratio, domain)
-    return ByKind(ratio, found, label_ratio, domain)
+        return ByKind(label_ratio, found, ratio, Seen(support, domain))
+    return ByKind(ratio, found, label_ratio, Seen(support, domain))
 
 
 def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:

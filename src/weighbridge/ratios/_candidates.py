@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -56,14 +56,14 @@ _Makers = dict[str, Callable[[], Candidate]]
 
 def ratio_candidates(
     own: Any, X: Any, codes: np.ndarray, seed: int, only: str | None = None
-) -> list[Candidate]:
-    """Return the candidates, smoothest first, or a single one without the work of others."""
+) -> Iterator[Candidate]:
+    """Yield the candidates, smoothest first, or a single one without the work of others."""
     makers: _Makers = {"constant": lambda: Candidate("constant", None, whole_table)}
     if own is None:
         makers |= _default_makers(X, codes, seed)
     else:
         makers |= {name: partial(_own, name, model, X, codes) for name, model in own}
-    return [make() for name, make in makers.items() if only in (None, name)]
+    return (make() for name, make in makers.items() if only in (None, name))
 
 
 def _own(name: str, model: Any, X: Any, codes: np.ndarray) -> Candidate:

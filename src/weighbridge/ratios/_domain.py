@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,8 @@ def _effective_rows(weights: Array) -> float:
 # Values that a column keeps for trees. Histogram boosting would find weighted quantiles in each
 # fold, which takes longer than the trees, and finds none in columns of few values.
 N_BINS = 128
+# Where a line tells nearly all rows apart, held out, trees have nothing to add.
+ALL_TOLD = 0.999
 # Prior variance of the log odds of a row, all standardised columns together.
 PRIOR_VARIANCE = 10.0
 
@@ -135,9 +137,10 @@ def domain_auc(
     Notes
     -----
     The score is the mean of the log odds of a ridge-penalised logistic regression and of small
-    histogram boosting with early stopping (left out for sparse tables, beyond 1,000 columns and
-    below 50 rows of a sample). Both samples have the same total weight. Equal rows share a fold,
-    and only rows of one fold are compared; identical samples have an AUC of 1/2 exactly.
+    histogram boosting with early stopping (left out for sparse tables, beyond 1,000 columns, below
+    50 rows of a sample, and where the AUC of the regression alone is 0.999 or more). Both samples
+    have the same total weight. Equal rows share a fold, and only rows of one fold are compared;
+    identical samples have an AUC of 1/2 exactly.
 
     The standard error is DeLong's, with the weights in the influence of each row, and never below
     what half a misplaced row of the smaller (effective) sample makes. The folds are dependent: any
@@ -239,6 +242,14 @@ class DomainModel:
             return None
         return np.asarray(self.trees.decision_function(tree_codes))
 
+    def splits_by(self, column: int) -> bool:
+        """Return whether any tree looks at a column; true of trees that do not tell."""
+        if self.trees is None:
+            return False
+        nodes = [tree.nodes for stage in getattr(self.trees, "_predictors", []) for tree in stage]
+        splits = [each["feature_idx"][each["is_leaf"] == 0] for each in nodes]
+        return not splits or bool((np.concatenate(splits) == column).any())
+
 
 def mean_log_odds(linear: Array, trees: Array | None) -> Array:
     """Return the mean of the two parts of a model."""
@@ -252,32 +263,51 @@ class CrossFittedDomain:
         self.rows = rows
         self.weights = rows.of_source(weights)
         with one_thread():
-            self.models = [self._fit(train) for train, _ in rows.folds]
-        self.linear, self.trees = np.empty(rows.codes.size), np.empty(rows.codes.size)
-        for model, test in zip(self.models, rows.tests, strict=True):
-            self.linear[test] = model.linear_part(rows.numbers[test])
-            trees = None if rows.tree_codes is None else model.tree_part(rows.tree_codes[test])
-            self.trees[test] = self.linear[test] if trees is None else trees
+            self.models = [self._fit_line(train) for train, _ in rows.folds]
+            self.linear = np.empty(rows.codes.size)
+            for model, test in zip(self.models, rows.tests, strict=True):
+                self.linear[test] = model.linear_part(rows.numbers[test])
+            self.trees = self.linear.copy()
+            by_line = fold_auc(self.linear, rows.codes, self.weights, rows.tests)
+            if rows.tree_codes is not None and by_line.value < ALL_TOLD:
+                self._add_trees(rows.tree_codes)
         self.log_odds = mean_log_odds(self.linear, self.trees)
 
-    def _fit(self, train: Array) -> DomainModel:
-        rows = self.rows
-        codes, weight = rows.codes[train], self.weights[train].copy()
-        width = rows.numbers.shape[1]
+    def _add_trees(self, tree_codes: Array) -> None:
+        """Add trees to the models, and their log odds."""
+        for k, (train, test) in enumerate(self.rows.folds):
+            self.models[k] = model = self._fit_trees(self.models[k], train)
+            trees = model.tree_part(tree_codes[test])
+            self.trees[test] = self.linear[test] if trees is None else trees
+
+    def _balanced(self, train: Array) -> Array | None:
+        """Return weights with which both samples count alike; None where one has no weight."""
+        codes, weight = self.rows.codes[train], self.weights[train].copy()
         for code in (0, 1):
             total = weight[codes == code].sum()
             if total <= 0:  # all weight is held out: nothing to learn from
-                return DomainModel(np.zeros(width), 0.0, None)
+                return None
             weight[codes == code] *= codes.size / 2 / total
+        return weight
+
+    def _fit_line(self, train: Array) -> DomainModel:
+        rows, weight = self.rows, self._balanced(train)
+        width = rows.numbers.shape[1]
+        if weight is None:
+            return DomainModel(np.zeros(width), 0.0, None)
         linear = LogisticRegression(C=PRIOR_VARIANCE / width, max_iter=1000)
-        linear.fit(rows.numbers[train], codes, sample_weight=weight)
-        trees = None
-        if rows.tree_codes is not None:
-            trees = small_trees(
-                rows.encoder.categorical, rows.seed, learning_rate=0.1, max_iter=100, patience=5
-            )
-            trees.fit(rows.tree_codes[train], codes, sample_weight=weight)
-        return DomainModel(linear.coef_[0], float(linear.intercept_[0]), trees)
+        linear.fit(rows.numbers[train], rows.codes[train], sample_weight=weight)
+        return DomainModel(linear.coef_[0], float(linear.intercept_[0]), None)
+
+    def _fit_trees(self, model: DomainModel, train: Array) -> DomainModel:
+        rows, weight = self.rows, self._balanced(train)
+        if weight is None or rows.tree_codes is None:
+            return model
+        trees = small_trees(
+            rows.encoder.categorical, rows.seed, learning_rate=0.1, max_iter=100, patience=5
+        )
+        trees.fit(rows.tree_codes[train], rows.codes[train], sample_weight=weight)
+        return replace(model, trees=trees)
 
     def auc(self, confidence: float = 0.95) -> Estimate:
         """Return the AUC with its interval."""

@@ -38,6 +38,7 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
+from weighbridge.ratios._domain import ALL_TOLD
 from weighbridge.ratios._stack_samples import named_alike, stack_samples
 
 # Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,
@@ -165,6 +166,8 @@ class AutoRatio(EstimatedRatio):
         with one_thread():
             for candidate in ratio_candidates(self.candidates, X_few, codes_few, seed):
                 results.append(self._raced(candidate, X_few, codes_few, folds, results))
+                if self.candidates is None and results[-1].auc >= ALL_TOLD:
+                    break  # no ratio is of use where hardly any rows meet
         self.table_ = _choose(results)
         self.chosen_, self.shift_found_ = self.table_.chosen, self.table_.shift_found
         place = self.table_.names.index(self.chosen_)

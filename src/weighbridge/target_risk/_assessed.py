@@ -26,7 +26,6 @@ from weighbridge._findings import (
 )
 from weighbridge.blocks import one_thread
 from weighbridge.criteria import RowLoss, respond
-from weighbridge.ratios import outside_support
 from weighbridge.target_risk._held_out import HeldOut, Procedure, held_out
 from weighbridge.target_risk._influence import Influence, calibrated, doubly_robust, weighted_mean
 from weighbridge.target_risk._question import CALIBRATED, DOUBLY_ROBUST, WEIGHTED, Measure
@@ -80,8 +79,7 @@ def assess_procedures(
 ) -> list[Assessed]:
     """Assess several procedures on the same rows and folds."""
     if overlap is None:
-        outside = outside_support(problem.rows.X, problem.X_target).share
-        overlap = judge_weights(problem.shares, outside)
+        overlap = judge_weights(problem.shares, problem.outside)
     further = problem.question.metrics_of(estimators[0]).values()
     responses = [_responses(each, (measure, *further), problem) for each in estimators]
     with one_thread():
@@ -102,8 +100,7 @@ def assess_again(
 ) -> tuple[RiskEstimate, RiskEstimate]:
     """Return risks under another ratio: of a model that was assessed, and of one with weights."""
     (full,) = assess_procedures([weighted], problem, measure)
-    outside = outside_support(problem.rows.X, problem.X_target).share
-    overlap = judge_weights(problem.shares, outside)
+    overlap = judge_weights(problem.shares, problem.outside)
     procedure = Procedure(none.said or {}, none.model)
     return _measured([procedure], problem, measure, overlap)[0].risk, full.risk
 
@@ -120,7 +117,7 @@ def _covered(
         part = problem.covered_part
     except ValueError:  # some rows have no ratio, such as copies of one
         return risk
-    overlap = judge_weights(part.shares, outside_support(part.rows.X, part.X_target).share)
+    overlap = judge_weights(part.shares, part.outside)
     if not overlap.can_weight:
         return risk
     there = {

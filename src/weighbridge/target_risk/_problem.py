@@ -22,12 +22,14 @@ from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, fit_by_kind
+from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
 from weighbridge.ratios import (
+    Support,
     check_ratio,
     covered_rows,
     fit_ratio,
     is_fitted,
+    outside_support,
     source_log_ratio,
     target_like_source,
 )
@@ -49,6 +51,7 @@ class RiskProblem:
         X_target: Any,
         sample_weight: Any = None,
         question: Question | None = None,
+        support: Support | None = None,
     ):
         self.question = question = question or Question()
         self.estimator = estimator
@@ -67,15 +70,15 @@ class RiskProblem:
         question.check_folds(_num_samples(X))
         self.n_folds = int(question.cv)
         self._given = X, y, sample_weight
-        by_kind = _frozen_ratio(estimator, X, y, X_target, question)
-        self.ratio, self.kind, self._other, domain = by_kind
+        by_kind = _frozen_ratio(estimator, X, y, X_target, question, support)
+        self.ratio, self.kind, self._other, seen = by_kind
         log_ratio = source_log_ratio(self.ratio, X, sample_weight, y)
         # where labels are weighted, forecasts made for the source mislead: weights go all the way
         self.by_label = hasattr(self.ratio, "score_labels")
         self.bridge = Geodesic() if self.by_label else BRIDGED
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, self.bridge)
         # what told the kind serves a diagnosis of the same rows, by the same seed
-        self.domain = domain if self.rows.kept is None and random_state == 0 else None
+        self.seen = seen if self.rows.kept is None and random_state == 0 else Seen()
         # as the ratio gives it; that of `rows` has mean 1
         self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
         self._check_classes(question.cv)
@@ -129,6 +132,11 @@ class RiskProblem:
     def tail_index(self) -> float:
         """Pareto k-hat of the full ratio."""
         return pareto_k(self.shares)
+
+    @cached_property
+    def outside(self) -> float:
+        """Share of the target rows outside the source."""
+        return (self.seen.support or outside_support(self.rows.X, self.X_target)).share
 
     @cached_property
     def features(self) -> Features:
@@ -260,7 +268,9 @@ def _has_ratio(estimator: Any) -> bool:
     return estimator.ratio is not None and is_fitted(clone(check_ratio(estimator.ratio)))
 
 
-def _frozen_ratio(estimator: Any, X: Any, y: Any, X_target: Any, question: Question) -> ByKind:
+def _frozen_ratio(
+    estimator: Any, X: Any, y: Any, X_target: Any, question: Question, support: Support | None
+) -> ByKind:
     """Return the ratio, fitted if it is not yet, so that copies keep it, and the kind of shift."""
     ratio, shift = question.ratio, question.shift
     if ratio is None and isinstance(estimator, WeightedEstimator):
@@ -268,8 +278,9 @@ def _frozen_ratio(estimator: Any, X: Any, y: Any, X_target: Any, question: Quest
         shift = estimator.shift if shift == AUTO and estimator.shift == LABEL else shift
     if ratio is not None and is_fitted(check_ratio(ratio)):
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
-        return ByKind(ratio if lasting else FrozenEstimator(ratio))
+        return ByKind(ratio if lasting else FrozenEstimator(ratio), seen=Seen(support))
     if ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator))):
-        found = fit_by_kind(shift, X, y, X_target, numbers=not is_classifier(estimator))
+        numbers = not is_classifier(estimator)
+        found = fit_by_kind(shift, X, y, X_target, numbers=numbers, support=support)
         return found._replace(ratio=FrozenEstimator(found.ratio))
-    return ByKind(FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)))
+    return ByKind(FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)), seen=Seen(support))

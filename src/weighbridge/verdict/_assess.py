@@ -24,7 +24,7 @@ from weighbridge.criteria import CrossValidation, has_closed_form
 from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, LABEL
-from weighbridge.ratios import share_outside, weighting_or_default
+from weighbridge.ratios import outside_support, weighting_or_default
 from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
     Assessed,
@@ -94,11 +94,12 @@ def assess_models(
         # what they say about overlap is among the findings
         warnings.simplefilter("ignore", OverlapWarning)
         stage = Stage(stages, "shift", 2 + len(models) * (1 + int(question.cv)))
-        if stages.wants_news:
-            with suppress(TypeError, ValueError):  # what is wrong with a table is said by the work
-                stages.heard("outside", share_outside(X, X_target, None))
+        support = None
+        with suppress(TypeError, ValueError):  # what is wrong with a table is said by the work
+            support = outside_support(X, X_target)
+            stages.heard("outside", support.share)
         first = next(iter(estimators.values()))
-        problem = RiskProblem(first, X, y, X_target, sample_weight, question)
+        problem = RiskProblem(first, X, y, X_target, sample_weight, question, support)
         stage.step()
         _unweighted(models, problem, stage)
         _weighted(models, problem, stages)
@@ -167,7 +168,7 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
                 confidence=question.confidence,
                 random_state=problem.random_state,
                 kind=problem.kind,
-                domain=problem.domain,
+                seen=problem.seen,
             )
             stage.step()
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
