@@ -340,15 +340,10 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             return self.criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
         few = (y.size if sample_weight is None else np.count_nonzero(sample_weight)) < MANY_ROWS
         if few and not is_blocks(X) and has_closed_form(estimator, y):
-            try:
-                objective = LeaveOneOut().objective(
-                    estimator, X, y, log_ratio, sample_weight, **options
-                )
-            except ValueError:  # as many columns as rows, or a wide sparse table
-                pass
-            else:
-                if objective.design.features.shape[1] <= MOST_COLUMNS:
-                    return objective
+            closed = LeaveOneOut()
+            closed._most_columns = MOST_COLUMNS
+            with suppress(ValueError):  # a wide table, or as many columns as rows
+                return closed.objective(estimator, X, y, log_ratio, sample_weight, **options)
         return CrossValidation().objective(estimator, X, y, log_ratio, sample_weight, **options)
 
     def _searched(

@@ -90,8 +90,8 @@ def read_inputs(
     max_rows = (max_train, _MOST_DEPLOYMENT_ROWS)
     here, there, pair = read_pair(train, deploy, option=option, max_rows=max_rows, **settings)
     n, m = len(pair.X), len(pair.X_target)
-    # rows are known by their number, in both tables together
-    X, X_target = pair.X.set_axis(range(n)), pair.X_target.set_axis(range(n, n + m))
+    # rows are known by their number, in both tables together; a copy has like columns in one array
+    X, X_target = pair.X.set_axis(range(n)).copy(), pair.X_target.set_axis(range(n, n + m)).copy()
     name, found, X, X_target = _find_ratio(ratio, X, X_target, option)
     _check_rows(X, X_target, (here, there), option)
     notes = (*pair.notes, *_sample_note(here), *_sample_note(there))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,6 +71,9 @@ class LeaveOneOut(Criterion):
     True
     """
 
+    # Wider tables are refused before anything is solved.
+    _most_columns: float = math.inf
+
     def __init__(self, *, scoring: Any = None, validation: Any = None) -> None:
         self.scoring = scoring
         self.validation = validation
@@ -101,7 +105,7 @@ class LeaveOneOut(Criterion):
                 "CrossValidation(scoring=...) for any other."
             )
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
-        return LeaveOneOutObjective(estimator, rows, loss, identity=[self])
+        return LeaveOneOutObjective(estimator, rows, loss, [self], self._most_columns)
 
 
 class LeaveOneOutObjective(LinearObjective):
@@ -113,9 +117,14 @@ class LeaveOneOutObjective(LinearObjective):
     )
 
     def __init__(
-        self, estimator: Any, rows: SourceRows, loss: RowLoss, identity: list[Any]
+        self,
+        estimator: Any,
+        rows: SourceRows,
+        loss: RowLoss,
+        identity: list[Any],
+        most_columns: float,
     ) -> None:
-        super().__init__(estimator, rows, identity)
+        super().__init__(estimator, rows, identity, most_columns)
         self.loss = loss
         self._held = self._determined()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from weighbridge.criteria._rows import SourceRows
 # of the rows at a time; candidates are solved together while their weights have no more than these.
 _PRODUCTS = 16_000_000
 _TOGETHER = 1_000_000
+# Beyond so many columns their products are too many: candidates are solved one by one.
+_WIDE = 128
 # Candidates that are solved first; the others start from a mix of them.
 _FIRST = 12
 _TOLERANCE = 1e-8
@@ -43,7 +46,8 @@ class CandidateSolver:
         n, p = design.features.shape
         self._upper = np.triu_indices(p)
         self._chunk = max(1, _PRODUCTS // len(self._upper[0]))
-        self._kept = self._multiplied(slice(None)) if n <= self._chunk else None
+        narrow = p <= _WIDE and n <= self._chunk
+        self._kept = self._multiplied(slice(None)) if narrow else None
         self._start = np.zeros(p)
         if not isinstance(design.model.family, Normal):
             self._start = self._newton(np.ones((1, n)), np.zeros((1, p)))[0][0]
@@ -132,7 +136,11 @@ class CandidateSolver:
         return np.asarray(total + (penalty * coef**2).sum(axis=1) / 2)
 
     def _hessian(self, weights: FloatArray, penalty: FloatArray) -> FloatArray:
-        p = self.design.features.shape[1]
+        features, p = self.design.features, self.design.features.shape[1]
+        if p > _WIDE:
+            hessian = np.stack([(features.T * row) @ features for row in weights])
+            hessian[:, np.arange(p), np.arange(p)] += penalty
+            return hessian
         packed = np.zeros((len(weights), len(self._upper[0])))
         for rows, products in self._products():
             packed += weights[:, rows] @ products
@@ -143,9 +151,12 @@ class CandidateSolver:
         return hessian
 
     def _spread(self, inverse: FloatArray) -> FloatArray:
+        features = self.design.features
+        if features.shape[1] > _WIDE:
+            return np.stack([((features @ part) * features).sum(axis=1) for part in inverse])
         packed = inverse[:, self._upper[0], self._upper[1]]
         packed[:, self._upper[0] != self._upper[1]] *= 2
-        spread = np.empty((len(inverse), len(self.design.features)))
+        spread = np.empty((len(inverse), len(features)))
         for rows, products in self._products():
             spread[:, rows] = packed @ products.T
         return spread
@@ -173,9 +184,13 @@ class CandidateSolver:
 class LinearObjective(CandidateObjective):
     """Fits all candidates of a linear model together and scores them by a formula."""
 
-    def __init__(self, estimator: Any, rows: SourceRows, identity: list[Any]) -> None:
+    def __init__(
+        self, estimator: Any, rows: SourceRows, identity: list[Any], most_columns: float = math.inf
+    ) -> None:
         super().__init__(rows, [estimator, *identity])
         self.design = linear_model(estimator, rows.X, rows.y).design()
+        if self.design.features.shape[1] > most_columns:
+            raise ValueError(f"Got more than {most_columns} columns.")
         self._solver = CandidateSolver(self.design)
 
     solved_together = True

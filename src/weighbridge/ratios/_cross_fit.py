@@ -18,6 +18,8 @@ from weighbridge._data import take_rows
 
 # Trees look at every column at every split; with fewer rows of a sample they have nothing to split.
 MAX_TREE_COLUMNS, MIN_TREE_ROWS = 1000, 50
+# With more columns than these, fewer values of each are told apart: their number is the cost.
+MANY_COLUMNS, FEW_BINS = 100, 64
 
 
 def small_trees(
@@ -34,6 +36,7 @@ def small_trees(
         max_iter=max_iter,
         max_leaf_nodes=8,
         l2_regularization=1.0,
+        max_bins=255 if categorical.size <= MANY_COLUMNS else FEW_BINS,
         early_stopping=True,
         n_iter_no_change=patience,
         categorical_features=categorical if categorical.any() else None,

@@ -21,7 +21,14 @@ from weighbridge._data import (
 )
 from weighbridge._findings import Estimate
 from weighbridge.blocks import one_thread
-from weighbridge.ratios._cross_fit import MAX_TREE_COLUMNS, MIN_TREE_ROWS, deal, small_trees
+from weighbridge.ratios._cross_fit import (
+    FEW_BINS,
+    MANY_COLUMNS,
+    MAX_TREE_COLUMNS,
+    MIN_TREE_ROWS,
+    deal,
+    small_trees,
+)
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._stack_samples import stacked_table
 
@@ -204,8 +211,9 @@ class DomainRows:
         if sp.issparse(self.table) or few or self.table.shape[1] > MAX_TREE_COLUMNS:
             return None
         columns = self.encoder.for_trees(self.table)
+        n_bins = N_BINS if columns.shape[1] <= MANY_COLUMNS else FEW_BINS
         for j in np.flatnonzero(~self.encoder.categorical):
-            columns[:, j] = binned(columns[:, j], N_BINS)
+            columns[:, j] = binned(columns[:, j], n_bins)
         return columns
 
     def of_source(self, weights: Any) -> Array:

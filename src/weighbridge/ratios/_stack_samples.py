@@ -187,8 +187,7 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
         )
     target = _in_order(source, target)
     casts: dict[str, Any] = {}
-    for name in source.columns:
-        left, right = source[name].dtype, target[name].dtype
+    for (name, left), right in zip(source.schema.items(), target.schema.values(), strict=True):
         if left == right:
             continue
         empty = [int(part[name].null_count()) == len(part) for part in (source, target)]
@@ -212,6 +211,8 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
 
 def _in_order(source: Any, target: Any) -> Any:
     """Bring named columns into the order of the source's; refuse other names."""
+    if source.columns == target.columns:
+        return target
     _refuse_other_names(source.columns, target.columns)
     return target.select(source.columns)
 
@@ -258,6 +259,8 @@ def _stack(parts: list[Any]) -> Any:
     source, target = parts
     # sets of categories that differ would not stack, their text does
     categorical = [name for name, kind in source.schema.items() if kind == nw.Categorical]
+    if not categorical:
+        return nw.concat([source, target], how="vertical").to_native()
     text = [nw.col(name).cast(nw.String) for name in categorical]
     stacked = nw.concat([source.with_columns(*text), target.with_columns(*text)], how="vertical")
     return stacked.with_columns(*(nw.col(n).cast(nw.Categorical) for n in categorical)).to_native()
