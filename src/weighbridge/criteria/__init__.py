@@ -13,6 +13,7 @@ from weighbridge.criteria._leave_one_out import LeaveOneOut
 from weighbridge.criteria._linear_design import (
     Normal,
     closed_form_family,
+    coded_texts,
     fixed_steps,
     has_closed_form,
 )

@@ -26,7 +26,7 @@ from weighbridge._data import FloatArray, is_frame
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.blocks import one_blas_thread
 from weighbridge.criteria._criterion import CandidateObjective, Outcome
-from weighbridge.criteria._linear_design import fixed_steps
+from weighbridge.criteria._linear_design import coded_texts, fixed_steps
 from weighbridge.criteria._rows import RowLoss, SourceRows, respond, row_loss, table_rows
 from weighbridge.search import Evaluation
 
@@ -210,6 +210,9 @@ class FoldObjective(CandidateObjective):
         # a metric of the user's may look at the pipeline, or at the columns as they came
         apart = self.loss is not None and not self._shared.is_kernel
         *self._transformers, self._last = (fixed_steps(whole) if apart else None) or [whole]
+        if self._transformers:
+            (coded,) = coded_texts(self._transformers, self._shared.X)
+            self._shared = self._shared._replace(X=coded)
         held = np.concatenate([test for _, test in splits])
         # a row that is held out several times is one unit: its losses are averaged
         self._held, self._unit, self._times = np.unique(

@@ -198,6 +198,43 @@ def fixed_steps(estimator: Any) -> list[Any] | None:
         return None
 
 
+def coded_texts(transformers: list[Any], *tables: Any) -> tuple[Any, ...]:
+    """Return pandas frames with numbers for text, where encoders alone look at it.
+
+    They find the same levels in the same order, without a look at each value: for large tables
+    that is most of a fit.
+    """
+    names = _encoded_texts(transformers, tables)
+    levels = {name: set().union(*(table[name].unique() for table in tables)) for name in names}
+    text = {name: sorted(v for v in each if type(v) is str) for name, each in levels.items()}
+    # one kind of missing value is one level; what else is no text is for the encoder to see
+    if any(len(levels[name]) - len(text[name]) > 1 for name in names):
+        return tables
+    places = {name: {level: float(k) for k, level in enumerate(text[name])} for name in names}
+    return tuple(
+        table.assign(**{name: table[name].map(places[name]) for name in names}) for table in tables
+    )
+
+
+def _encoded_texts(transformers: list[Any], tables: tuple[Any, ...]) -> list[str]:
+    """Return the columns of text, where all of them go to encoders alone; else none."""
+    import narwhals as nw
+
+    first = transformers[0] if transformers else None
+    if not isinstance(first, ColumnTransformer) or first.remainder not in ("drop", "passthrough"):
+        return []
+    if not all(map(nw.dependencies.is_pandas_dataframe, tables)):
+        return []
+    texts = [name for name, kind in tables[0].dtypes.items() if str(kind) == "object"]
+    by_encoders: list[str] = []
+    for _, part, names in first.transformers:
+        if isinstance(part, OneHotEncoder | OrdinalEncoder) and part.categories == "auto":
+            by_encoders += names
+        elif not isinstance(names, list) or set(names) & set(texts):
+            return []
+    return texts if sorted(texts) == sorted(set(by_encoders) & set(texts)) else []
+
+
 def _steps(estimator: Any) -> list[Any]:
     """Return the steps of a pipeline, flat; refuse transformers that may look at labels."""
     if not isinstance(estimator, Pipeline):

@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 
 from weighbridge._data import FloatArray
 from weighbridge._estimators import ImportanceWeightedCV, SharedFits, WeightedEstimator
-from weighbridge.criteria import closed_form_family, fixed_steps, table_rows
+from weighbridge.criteria import closed_form_family, coded_texts, fixed_steps, table_rows
 from weighbridge.ratios import ScoredRatio
 
 if TYPE_CHECKING:
@@ -35,11 +35,13 @@ class FoldRows(NamedTuple):
     asked: tuple[Any, Any]
 
 
-def _without(problem: RiskProblem, k: int, transformers: list[Any]) -> FoldRows:
+def _without(
+    problem: RiskProblem, k: int, transformers: list[Any], tables: tuple[Any, ...]
+) -> FoldRows:
     """Return the rows without fold k, after transformers that are fitted to them."""
-    rows, X_target = problem.rows, problem.X_target
+    rows, (whole, X_target) = problem.rows, tables
     kept, held = np.flatnonzero(problem.fold != k), np.flatnonzero(problem.fold == k)
-    X, X_held = table_rows(rows.X, kept), table_rows(rows.X, held)
+    X, X_held = table_rows(whole, kept), table_rows(whole, held)
     for transformer in transformers:
         fitted = clone(transformer)
         X = fitted.fit_transform(X)
@@ -53,12 +55,14 @@ def _without(problem: RiskProblem, k: int, transformers: list[Any]) -> FoldRows:
     )
 
 
-def _kept_without(problem: RiskProblem, k: int, transformers: list[Any]) -> FoldRows:
+def _kept_without(
+    problem: RiskProblem, k: int, transformers: list[Any], tables: tuple[Any, ...]
+) -> FoldRows:
     """Return the same, made once where it is small."""
     key = (k, *map(id, transformers))
     if key in problem.fold_rows:
         return problem.fold_rows[key][0]
-    part = _without(problem, k, transformers)
+    part = _without(problem, k, transformers, tables)
     size = (problem.rows.y.size + problem.n_target) * getattr(part.X, "shape", (0, 1))[1]
     if problem.n_folds * size <= _KEPT_NUMBERS:
         problem.fold_rows[key] = part, transformers  # which stay alive, and so their ids
@@ -169,8 +173,9 @@ def _tasks(
     if not estimators:
         return
     transformers, estimators = share_transformers(estimators, problem.ratio)
+    tables = coded_texts(transformers, problem.rows.X, problem.X_target)
     for k in range(problem.n_folds):
-        part = _kept_without(problem, k, transformers)
+        part = _kept_without(problem, k, transformers, tables)
         own = [with_own_journal(each, k) for each in estimators]
         yield delayed(_one_fold)(own, part, problem.ratio, responses)
 

@@ -19,9 +19,9 @@ _ROWS_PER_FEATURE = 5
 _MAX_COLUMNS = 300
 # Scales are learned from so many rows.
 _SCALE_ROWS = 10_000
-# Features, or what they are made of, are kept up to so many numbers (64 MB): every estimate asks
+# Features, or what they are made of, are kept up to so many numbers (192 MB): every estimate asks
 # for them again.
-_KEPT_NUMBERS = 8_000_000
+_KEPT_NUMBERS = 24_000_000
 
 Block = tuple[slice, FloatArray]
 
