@@ -205,6 +205,8 @@ def coded_texts(transformers: list[Any], *tables: Any) -> tuple[Any, ...]:
     that is most of a fit.
     """
     names = _encoded_texts(transformers, tables)
+    if not names:
+        return tables
     levels = {name: set().union(*(table[name].unique() for table in tables)) for name in names}
     text = {name: sorted(v for v in each if type(v) is str) for name, each in levels.items()}
     # one kind of missing value is one level; what else is no text is for the encoder to see
