@@ -180,7 +180,7 @@ class BatchRows(ArrowRows):
         expected, n_rows, seen = self.fingerprints, self.n_rows, Fingerprint()
         for number, table in enumerate(super().stretches(size)):
             start, (stop, value) = seen.n, seen.add(table)
-            if stop > n_rows or expected.get(stop, value) != value:
+            if stop != min(start + size, n_rows) or expected.get(stop, value) != value:
                 rows = f"rows {start:,} to {stop - 1:,}"
                 raise BlockError(f"In block {number} ({rows}): {OTHER_ROWS}")
             yield table

@@ -140,9 +140,8 @@ class SparkRows(Rows):
 
         size = block_size(self.n_columns, None)
         work = partial(_work, self._table, size, together, function, starts, beside)
-        some = self.frame.select(*(f"`{name.replace('`', '``')}`" for name in self.names))
         try:
-            rows = some.mapInArrow(work, "result binary").collect()
+            rows = self.frame.select(*self.names).mapInArrow(work, "result binary").collect()
         except (PySparkException, Py4JJavaError) as error:
             # what happened stands somewhere in a long text of Java
             lines = [line for line in str(error).splitlines() if "Exception:" in line]
