@@ -4,9 +4,9 @@
 
 Parts: `parquet` (uLSIF on N + N rows x 8 from Parquet files that it makes, at N/4, N/2 and N, with
 the peak of memory and the floor), `surface` (1,000,000 x 20, ridge, 525 candidates, five folds),
-`dask` (the same fit by two worker processes), `engines` (5,000,000 + 5,000,000 x 8 by DuckDB, polars
-and Spark beside Parquet; needs `make test-engines`' packages and Java), `gpu` (10,000,000 + 10,000,000 x 16 on a GPU, 1,000
-centres; needs torch with CUDA).
+`dask` (the same fit by two worker processes), `engines` (5,000,000 + 5,000,000 x 8 by DuckDB,
+polars and Spark beside Parquet; needs what `make test-engines` installs, and Java), `gpu`
+(10,000,000 + 10,000,000 x 16 on a GPU, 1,000 centres; needs torch with CUDA).
 
 The floor of `parquet` is the arithmetic that no implementation can avoid, in the same run and on
 the same cores: exponentials, squares and products of kernels in blocks that fit the cache.

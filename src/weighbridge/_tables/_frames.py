@@ -8,6 +8,7 @@ import math
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -131,11 +132,12 @@ class DuckDBSource(ParquetSource):
     def __init__(self, path: str):
         from weighbridge.blocks import as_rows
 
-        self._rows: Any = as_rows(path)
+        self._files, self._in_folder, self._done = [path], False, 0
+        with self._failures():
+            self._rows: Any = as_rows(path)
+            self._ends = [self._rows.n_rows]
         self.names = list(self._rows.names or ())
         check_header(shown_file(path), self.names)
-        self._files, self._in_folder = [path], False
-        self._ends, self._done = [self._rows.n_rows], 0
 
     @cached_property
     def sha256(self) -> str:
@@ -143,10 +145,15 @@ class DuckDBSource(ParquetSource):
         return hashlib.sha256(repr((self.names, self._rows.fingerprints)).encode()).hexdigest()
 
     def _batches(self, file: str) -> Iterator[Any]:
-        try:
+        with self._failures():
             yield from (each for each in self._rows.batches(STEP) if each.num_rows)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
         except BlockError as error:
-            what, help = f"{shown_file(file)}: {error}.", "try the query in DuckDB"
+            what, help = f"{shown_file(self._files[0])}: {error}.", "try the query in DuckDB"
             raise InputError([Problem("WB123", what, (), help)]) from None
 
 
