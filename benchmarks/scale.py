@@ -14,6 +14,7 @@ the same cores: exponentials, squares and products of kernels in blocks that fit
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -261,6 +262,7 @@ def engine_rows(engine, paths):
         from pyspark.sql import SparkSession
 
         options = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
         options |= {f"spark.driver.{each}": "127.0.0.1" for each in ("host", "bindAddress")}
         # files are put together by size: of one size each, they stay in order
         options["spark.sql.files.maxPartitionBytes"] = "80m"

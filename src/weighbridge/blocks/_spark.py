@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial, reduce
 from itertools import accumulate, chain
@@ -143,15 +144,15 @@ class SparkRows(Rows):
         try:
             rows = self.frame.select(*self.names).mapInArrow(work, "result binary").collect()
         except (PySparkException, Py4JJavaError) as error:
-            # what happened stands somewhere in a long text of Java
-            lines = [line for line in str(error).splitlines() if "Exception:" in line]
-            what = (lines or [first_line(error)])[0].strip(" :.")
+            # what happened stands somewhere among many lines of Java or of a worker
+            found = re.search(r"^:? ?([\w.]+(Error|Exception): .*)", str(error), re.MULTILINE)
+            what = found[1] if found else first_line(error)
             raise BlockError(f"Spark could not read all rows, or lost a worker: {what}") from error
-        found = sorted((pickle.loads(row.result) for row in rows), key=lambda each: each[0])
-        for *_, result in found:
+        parts = sorted((pickle.loads(row.result) for row in rows), key=lambda each: each[0])
+        for *_, result in parts:
             if isinstance(result, BlockError):
                 raise result
-        return found
+        return parts
 
 
 def _work(
