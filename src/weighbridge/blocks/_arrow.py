@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._data import as_numbers, exact_keys, read_columns
 from weighbridge.blocks._rows import joined_tables
 from weighbridge.exceptions import BlockError
 
 # Checksums of pages are looked at where the writer left some.
 CHECKED = {"page_checksum_verification": True}
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 OTHER_ROWS = (
     "Got other rows than when they were first read. Every pass must give the same rows in the same "
     "order: sort them by a key, keep them (cache, persist), or write them to Parquet files first."
@@ -118,23 +117,11 @@ class Fingerprint:
 
     def add(self, table: Any) -> tuple[int, int]:
         """Take the next rows; return number of rows and fingerprint so far."""
-        bits = np.zeros(table.shape[0], dtype=np.uint64)
-        columns = table.T if isinstance(table, np.ndarray) else [table[each] for each in table]
-        for column in columns:
-            # the high bits are mixed into the low ones, of which whole numbers have none
-            bits = (bits ^ _bits(np.asarray(column))) * _ODD
-            bits ^= bits >> np.uint64(32)
-        places = np.arange(self.n, self.n + bits.size, dtype=np.uint64)
-        self.value = (self.value + int((bits * (2 * places + 1)).sum())) % 2**64
-        self.n += bits.size
+        keys = exact_keys(table, as_numbers(read_columns(table)))
+        odd = 2 * np.arange(self.n, self.n + keys.size, dtype=np.uint64) + 1
+        self.value = (self.value + int((keys * odd).sum())) % 2**64
+        self.n += keys.size
         return self.n, self.value
-
-
-def _bits(column: np.ndarray) -> np.ndarray:
-    if column.dtype.kind in "biuf":
-        return column.astype(np.float64).view(np.uint64)
-    texts = (zlib.crc32(str(value).encode("utf-8", "replace")) for value in column)
-    return np.fromiter(texts, np.uint64, column.size)
 
 
 def first_line(error: BaseException) -> str:

@@ -80,10 +80,8 @@ class ArrowRows(LocalRows):
 
     def __init__(self, schema: Any, columns: Any, size: int | None):
         names = list(schema.names)
-        self.schema, self.names = (
-            schema,
-            check_columns(names if columns is None else columns, names),
-        )
+        self.names = check_columns(names if columns is None else columns, names)
+        self.schema = schema
         self.numeric = are_numbers(schema, self.names)
         self.n_columns = len(self.names)
         self.size = block_size(self.n_columns, size)
@@ -181,13 +179,10 @@ class BatchRows(ArrowRows):
         for number, table in enumerate(super().stretches(size)):
             start, (stop, value) = seen.n, seen.add(table)
             if stop != min(start + size, n_rows) or expected.get(stop, value) != value:
-                rows = f"rows {start:,} to {stop - 1:,}"
-                raise BlockError(f"In block {number} ({rows}): {OTHER_ROWS}")
+                raise BlockError(f"In block {number} (from row {start:,}): {OTHER_ROWS}")
             yield table
         if seen.n < n_rows:
-            raise BlockError(
-                f"After {seen.n:,} of {n_rows:,} rows there were no more. {OTHER_ROWS}"
-            )
+            raise BlockError(f"There are no more than {seen.n:,} of {n_rows:,} rows. {OTHER_ROWS}")
 
     def batches(self, size: int) -> Iterator[Any]:
         """Yield the batches of the engine, see `ArrowRows.batches`."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge.blocks._arrow import OTHER_ROWS, ArrowTable, Fingerprint, cut, first_line
+from weighbridge.blocks._local import one_blas_thread
 from weighbridge.blocks._rows import (
     Block,
     Rows,
@@ -105,7 +106,9 @@ class SparkRows(Rows):
             log_ratio = ratio.score_samples(table)
             return np.exp(log_ratio if weighting is None else weighting(log_ratio))
 
-        mean = self.sum(lambda block: weights(block.table).sum()) / self.n_rows
+        mean = self.sum(lambda block: weights(block.table).sum()) / max(self.n_rows, 1)
+        if not 0 < mean < np.inf:
+            raise ValueError(f"Got weights with a mean of {mean}, which cannot be made 1.")
 
         def weighted(batches: Iterator[Any]) -> Iterator[Any]:
             for batch in batches:
@@ -156,13 +159,7 @@ class SparkRows(Rows):
 
 
 def _work(
-    table_of: ArrowTable,
-    size: int,
-    together: Any,
-    function: Any,
-    starts: Any,
-    beside: Any,
-    batches: Any,
+    table_of: Any, size: int, together: Any, function: Any, starts: Any, beside: Any, batches: Any
 ) -> Iterator[Any]:
     """Work on a partition in a worker of Spark; an error in a block is a result too."""
     import pyarrow as pa
@@ -185,7 +182,8 @@ def _work(
     if first is None:
         return
     try:
-        result = together(results())
+        with one_blas_thread():  # Spark has a worker for each core
+            result = together(results())
     except BlockError as error:
         result = error
     found = cloudpickle.dumps((part, (seen.n, seen.value), result))
