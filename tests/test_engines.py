@@ -54,7 +54,9 @@ def spark():
 def frame_of(spark, table, parts=3):
     """A DataFrame of partitions, an empty one among them."""
     schema = spark.createDataFrame(table[:1]).schema
-    values = list(map(tuple, table.to_numpy(dtype=object).tolist()))
+    # a missing text is None to Spark, and not NaN
+    plain = table.astype(object).where(table.notna(), None)
+    values = list(map(tuple, plain.to_numpy().tolist()))
     frame = spark.createDataFrame(spark.sparkContext.parallelize(values, parts), schema)
     return frame.filter("a > 1e9").union(frame)
 
