@@ -7,13 +7,13 @@ JOBS   ?= auto
 export OMP_NUM_THREADS      ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 # What a newcomer runs, and what is added to it; no test is in both but laws, which get more examples.
-APART := not slow and not torch and not browser
+APART := not slow and not torch and not browser and not engines
 TESTS := not more and $(APART)
 MORE  := (more or hypothesis) and $(APART)
 # A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
+.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-engines test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,10 @@ test-torch: $(VENV)/.test ## the array-library tests with torch (CPU build)
 test-browser: $(VENV)/.browser ## the report in headless Chromium (needs chromium, chromedriver and npm)
 	@test -f .cache/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-audit --no-fund --prefix .cache/axe axe-core@4
 	WEIGHBRIDGE_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -m browser tests/browser
+
+test-engines: $(VENV)/.engines ## rows of Spark, Ray and Ibis (needs Java 17 or newer; not part of test-all)
+	@command -v java >/dev/null || { echo "Spark needs Java: install a JDK, 17 or newer (Debian: openjdk-17-jre-headless)"; exit 1; }
+	$(BIN)/python -m pytest -m engines tests
 
 test-oldest: $(VENV)-oldest/.done ## make test with the oldest supported dependencies (Python 3.11 or 3.12)
 	$(VENV)-oldest/bin/python $(PYTEST) -m "$(TESTS)" tests

@@ -4,8 +4,9 @@
 
 Parts: `parquet` (uLSIF on N + N rows x 8 from Parquet files that it makes, at N/4, N/2 and N, with
 the peak of memory and the floor), `surface` (1,000,000 x 20, ridge, 525 candidates, five folds),
-`dask` (the same fit by two worker processes), `gpu` (10,000,000 + 10,000,000 x 16 on a GPU, 1,000
-centres; needs torch with CUDA).
+`dask` (the same fit by two worker processes), `engines` (5,000,000 + 5,000,000 x 8 by DuckDB,
+polars and Spark beside Parquet; needs what `make test-engines` installs, and Java), `gpu`
+(10,000,000 + 10,000,000 x 16 on a GPU, 1,000 centres; needs torch with CUDA).
 
 The floor of `parquet` is the arithmetic that no implementation can avoid, in the same run and on
 the same cores: exponentials, squares and products of kernels in blocks that fit the cache.
@@ -13,6 +14,7 @@ the same cores: exponentials, squares and products of kernels in blocks that fit
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -245,6 +247,71 @@ def dask(folder, rows):
     return {"rows": n, "one_process": one, "two_workers": two, "largest_gap": gap}
 
 
+def engine_rows(engine, paths):
+    """The rows of some Parquet files as an engine reads them."""
+    from weighbridge import blocks
+
+    paths = [str(path) for path in paths]
+    if engine == "duckdb":
+        return blocks.from_duckdb(f"FROM read_parquet({paths})")
+    if engine == "polars":
+        import polars as pl
+
+        return blocks.from_polars(pl.scan_parquet(paths))
+    if engine == "spark":
+        from pyspark.sql import SparkSession
+
+        options = {"spark.ui.enabled": "false", "spark.log.level": "OFF"}
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
+        options |= {f"spark.driver.{each}": "127.0.0.1" for each in ("host", "bindAddress")}
+        # files are put together by size: of one size each, they stay in order
+        options["spark.sql.files.maxPartitionBytes"] = "80m"
+        builder = SparkSession.builder.master("local[2]").config(map=options)
+        return blocks.from_spark(builder.getOrCreate().read.parquet(*paths))
+    return blocks.from_parquet(paths)
+
+
+def fit_by_engine(folder, rows, engine):
+    """One fit and one scoring of all source rows; run in a process of its own for its memory."""
+    from weighbridge import fit_ratio
+    from weighbridge.ratios import ULSIF
+
+    source, target = (
+        engine_rows(engine, files(folder, each, rows)) for each in ("source", "target")
+    )
+    start = time.perf_counter()
+    ratio = fit_ratio(source, target, ULSIF(n_centres=CENTRES, ridges=RIDGES))
+    fitted = time.perf_counter()
+    scores = ratio.score_samples(source)
+    scored = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    np.save(folder / f"scores-{engine}.npy", scores)
+    # of the first rows, whatever the order in which an engine reads the files
+    few = engine_rows("parquet", files(folder, "source", 1)).first(200_000)
+    np.save(folder / f"few-{engine}.npy", ratio.score_samples(few))
+    times = {"fit_seconds": fitted - start, "score_seconds": scored - fitted}
+    return {"engine": engine, "rows": rows, **times, "peak_gib": peak}
+
+
+def engines(folder, rows):
+    """The same fit by each engine: seconds, memory of this process, and how far ratios differ."""
+    n = min(rows, 5_000_000)
+    make_files(folder, n)
+    figures = []
+    for engine in ("parquet", "duckdb", "polars", "spark"):
+        fit = in_own_process("--fit", n, "--engine", engine, "--folder", folder)
+        # all rows in whatever order the engine has read the files, and some in one order
+        for name, order in (("scores", np.sort), ("few", np.asarray)):
+            one, other = (
+                order(np.exp(np.load(folder / f"{name}-{each}.npy")))
+                for each in ("parquet", engine)
+            )
+            fit[f"largest_gap_{name}"] = float(np.abs(one - other).max())
+        figures.append(fit)
+        print(fit)
+    return {"fits": figures}
+
+
 def gpu(folder, rows):
     """uLSIF, weights and the surface on a device: seconds, and the error of the ratio."""
     import torch
@@ -335,7 +402,7 @@ def _surface_on_device(X, T):
     return {"candidates": len(points), "seconds": seconds, "largest_gap": gap}
 
 
-PARTS = {"parquet": parquet, "surface": surface, "dask": dask, "gpu": gpu}
+PARTS = {"parquet": parquet, "surface": surface, "dask": dask, "engines": engines, "gpu": gpu}
 
 
 def main():
@@ -345,7 +412,11 @@ def main():
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--fit", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--choice", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--engine", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.engine is not None:
+        print(json.dumps(fit_by_engine(asked.folder, asked.fit, asked.engine)))
+        return
     if asked.fit is not None:
         print(json.dumps(fit_from_files(asked.folder, asked.fit, asked.choice or None)))
         return

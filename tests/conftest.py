@@ -12,7 +12,7 @@ settings.register_profile("more", settings.get_profile("weighbridge"), max_examp
 settings.load_profile("weighbridge")
 
 PAGES = {".md", ".rst"}
-APART = {"more", "slow", "torch", "browser"}
+APART = {"more", "slow", "torch", "browser", "engines"}
 FEW = 8  # so many combinations of parameters are all run by `make test`
 
 

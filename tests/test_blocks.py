@@ -661,7 +661,7 @@ def test_a_number_is_no_vector(folder):
 def test_dask_rows_and_those_of_this_process_do_not_lie_beside_each_other(folder):
     collection = dask_of("dask array", 8)
     for other in (collection, from_dask(collection), dask_of("dask unknown", 8)):
-        with pytest.raises(TypeError, match="Got dask rows together with rows of this"):
+        with pytest.raises(TypeError, match="Got rows of dask or Spark together with rows of this"):
             rows_of("array", folder).sum(lambda block: 1, other)
     with pytest.raises(TypeError, match="Got rows of this process together with dask"):
         from_dask(collection).sum(lambda block: 1, rows_of("array", folder))

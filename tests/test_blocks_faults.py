@@ -160,7 +160,7 @@ def test_a_file_with_other_columns_is_named(folder):
         from_parquet(folder)
     assert str(caught.value) == (
         "part-3.parquet has no column 'b', which part-0.parquet has (1 of 2 are missing); all "
-        "files must have the same columns."
+        "must have the same columns."
     )
     # columns that are not read may be missing, and there may be more
     assert from_parquet(folder, columns=["a"]).shape == (N - PART + 1, 1)

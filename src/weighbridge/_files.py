@@ -42,6 +42,12 @@ _UNREADABLE = (OSError, ValueError, csv.Error, *_OF_ARCHIVES)
 _UNFINISHED: set[Path] = set()
 
 
+def file_of(table: str | os.PathLike[str]) -> Path:
+    """Return the file that a table is in: of ``FILE::TABLE``, a table of a database, the first."""
+    file, is_in, _ = os.fspath(table).rpartition("::")
+    return Path(file) if is_in and not os.path.exists(table) else Path(table)
+
+
 def check_outputs(
     paths: Iterable[Path],
     *,
@@ -51,7 +57,7 @@ def check_outputs(
     place: str = "out",
 ) -> None:
     """Refuse outputs that cannot be written, that the run reads, or (unless `force`) of others."""
-    inputs = [path for path in inputs if path.exists()]
+    inputs = [file_of(path) for path in inputs if file_of(path).exists()]
     found = [_problem(path, force, inputs, option, place) for path in paths]
     # many files in one folder that cannot be used are one problem
     problems = list(dict.fromkeys(problem for problem in found if problem is not None))

@@ -8,6 +8,7 @@ import math
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -99,13 +100,11 @@ class ParquetSource:
         import narwhals as nw
         import pyarrow as pa
 
-        from weighbridge.blocks import parquet_batches
-
         self._done = 0
         for file in self._files:
             try:
-                for batch in parquet_batches(file, STEP):
-                    frame = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
+                for batch in self._batches(file):
+                    frame = nw.from_native(pa.table(batch), eager_only=True)
                     every = _typed_columns(frame, shown_file(file))
                     self._done += batch.num_rows
                     if batch.num_rows:
@@ -114,12 +113,48 @@ class ParquetSource:
             except BlockError:
                 raise InputError([_damaged(file)]) from None
 
+    def _batches(self, file: str) -> Iterator[Any]:
+        from weighbridge.blocks import parquet_batches
+
+        return parquet_batches(file, STEP)
+
     def place(self, row: int) -> str:
         """Return where a row is: counted from 0, and in which file of a folder."""
         number = min(bisect_right(self._ends, row), len(self._files) - 1)
         before = self._ends[number - 1] if number else 0
         name = shown_file(os.path.basename(self._files[number]))
         return f"{name} row {row - before:,}" if self._in_folder else f"row {row:,}"
+
+
+class DuckDBSource(ParquetSource):
+    """A table or a view of a DuckDB file: ``file.duckdb::table``."""
+
+    def __init__(self, path: str):
+        from weighbridge.blocks import as_rows
+
+        self._files, self._in_folder, self._done = [path], False, 0
+        with self._failures():
+            self._rows: Any = as_rows(path)
+            self._ends = [self._rows.n_rows]
+        self.names = list(self._rows.names or ())
+        check_header(shown_file(path), self.names)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of what the rows hold: the file has other tables, and a view has rows of other files."""
+        return hashlib.sha256(repr((self.names, self._rows.fingerprints)).encode()).hexdigest()
+
+    def _batches(self, file: str) -> Iterator[Any]:
+        with self._failures():
+            yield from (each for each in self._rows.batches(STEP) if each.num_rows)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except BlockError as error:
+            what, help = f"{shown_file(self._files[0])}: {error}.", "try the query in DuckDB"
+            raise InputError([Problem("WB123", what, (), help)]) from None
 
 
 def _described(file: str) -> tuple[list[str], int]:

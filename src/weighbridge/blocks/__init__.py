@@ -4,6 +4,7 @@ Every algorithm of the library that is a sum over rows runs on them: density rat
 a ridge regression, diagnostics of weights.
 """
 
+from weighbridge.blocks._arrow import parquet_batches, parquet_schema
 from weighbridge.blocks._columns import (
     ON_BLOCKS,
     CentredTable,
@@ -16,7 +17,7 @@ from weighbridge.blocks._columns import (
     used_part,
 )
 from weighbridge.blocks._dask import DaskRows, from_dask
-from weighbridge.blocks._linear import BlockModel, in_memory, predict_by_blocks
+from weighbridge.blocks._linear import BlockModel, predict_by_blocks
 from weighbridge.blocks._local import (
     ArrayRows,
     LocalRows,
@@ -26,15 +27,33 @@ from weighbridge.blocks._local import (
     one_thread,
     row_blocks,
 )
-from weighbridge.blocks._rows import Block, Rows, check_columns, joined_tables
+from weighbridge.blocks._rows import Block, Rows, check_columns, in_memory, joined_tables
 from weighbridge.blocks._sources import (
     as_rows,
+    from_batches,
+    from_duckdb,
+    from_ibis,
     from_parquet,
+    from_polars,
+    from_ray,
     is_blocks,
-    parquet_batches,
     parquet_files,
-    parquet_schema,
 )
+from weighbridge.blocks._spark import from_spark
 
 # Public names; the others serve the packages above.
-__all__ = ["Block", "Rows", "as_rows", "from_array", "from_dask", "from_parquet", "is_blocks"]
+__all__ = [
+    "Block",
+    "Rows",
+    "as_rows",
+    "from_array",
+    "from_batches",
+    "from_dask",
+    "from_duckdb",
+    "from_ibis",
+    "from_parquet",
+    "from_polars",
+    "from_ray",
+    "from_spark",
+    "is_blocks",
+]

@@ -23,7 +23,7 @@ from weighbridge.blocks._columns import (
     typical,
     without_names,
 )
-from weighbridge.blocks._rows import Block, Rows
+from weighbridge.blocks._rows import Block, Rows, in_memory
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -228,20 +228,6 @@ def _predicted(model: Any, nameless: Any, method: str, table: Any) -> np.ndarray
         table = to_numpy(table)
     chosen = nameless if isinstance(table, np.ndarray) else model
     return np.asarray(getattr(chosen, method)(table))
-
-
-def in_memory(vector: Any) -> Any:
-    """Return labels or weights in memory, whatever they came as: one number for each row."""
-    if isinstance(vector, Rows):
-        if vector.n_columns != 1:
-            raise ValueError(
-                f"Got {vector.n_columns} columns {vector.names or ''} where one is needed; select "
-                "one."
-            )
-        vector = vector.vector(to_numpy)[:, 0]
-    if hasattr(vector, "dask"):
-        vector = vector.compute()
-    return to_numpy(vector) if is_foreign(vector) else vector
 
 
 def _label_numbers(y: Any, n_rows: int) -> FloatArray:

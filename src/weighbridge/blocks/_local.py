@@ -72,8 +72,8 @@ def _stretches_of(other: Any, n_rows: int, size: int) -> Iterator[Any]:
     local = isinstance(other, LocalRows)
     if not local and (isinstance(other, Rows) or hasattr(other, "dask")):
         raise TypeError(
-            "Got dask rows together with rows of this process; compute them, or make both dask "
-            "rows."
+            "Got rows of dask or Spark together with rows of this process; compute them "
+            "(rows.vector), or make both of one kind."
         )
     if not local and not is_foreign(other):
         other = np.atleast_1d(other)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
-from weighbridge._data import array_namespace, is_foreign, take_rows
+from weighbridge._data import array_namespace, is_foreign, take_rows, to_numpy
 from weighbridge.exceptions import BlockError
 
 # Rows of a block, unless they are wide.
@@ -230,8 +230,8 @@ def entries(function: Callable[..., Any], block: Block) -> Any:
 
 
 def head(n: int, block: Block) -> Any:
-    """Return the first rows of a block."""
-    return take_rows(block.table, slice(n))
+    """Return those of the first rows that are in a block."""
+    return take_rows(block.table, slice(max(n - block.start, 0)))
 
 
 def add(left: Any, right: Any) -> Any:
@@ -259,6 +259,20 @@ def joined_tables(parts: list[Any]) -> Any:
     import narwhals as nw
 
     return nw.concat([nw.from_native(part) for part in parts]).to_native()
+
+
+def in_memory(vector: Any) -> Any:
+    """Return labels or weights in memory, whatever they came as: one number for each row."""
+    if isinstance(vector, Rows):
+        if vector.n_columns != 1:
+            raise ValueError(
+                f"Got {vector.n_columns} columns {vector.names or ''} where one is needed; select "
+                "one."
+            )
+        vector = vector.vector(to_numpy)[:, 0]
+    if hasattr(vector, "dask"):
+        vector = vector.compute()
+    return to_numpy(vector) if is_foreign(vector) else vector
 
 
 def is_number(dtype: Any) -> bool:

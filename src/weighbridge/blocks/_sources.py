@@ -1,24 +1,39 @@
-"""Where rows come from: Parquet files, read in blocks, or anything else that holds rows."""
+"""Where rows come from: Parquet files and engines, read in blocks, or anything else."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from glob import glob
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from weighbridge._files import file_of
+from weighbridge._findings import Problem, listed, nearest, shown, shown_file
+from weighbridge.blocks._arrow import (
+    OTHER_ROWS,
+    ArrowTable,
+    Fingerprint,
+    are_numbers,
+    compare_columns,
+    cut,
+    first_line,
+    is_stream,
+    parquet_batches,
+    parquet_schema,
+    record_batches,
+)
 from weighbridge.blocks._dask import from_dask, is_dask
 from weighbridge.blocks._local import ArrayRows, LocalRows
-from weighbridge.blocks._rows import Rows, block_size, check_columns, joined_tables
-from weighbridge.exceptions import BlockError
-
-# Checksums of pages are looked at where the writer left some.
-CHECKED = {"page_checksum_verification": True}
+from weighbridge.blocks._rows import Rows, block_size, check_columns
+from weighbridge.exceptions import BlockError, InputError
 
 
 def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> ParquetRows:
@@ -58,20 +73,53 @@ def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> Pa
     return ParquetRows(_files(paths), columns, size)
 
 
-class ParquetRows(LocalRows):
+class ArrowRows(LocalRows):
+    """Rows that come as Arrow batches, cut into blocks. A member says where batches come from."""
+
+    names: list[str]
+
+    def __init__(self, schema: Any, columns: Any, size: int | None):
+        names = list(schema.names)
+        self.names = check_columns(names if columns is None else columns, names)
+        self.schema = schema
+        self.numeric = are_numbers(schema, self.names)
+        self.n_columns = len(self.names)
+        self.size = block_size(self.n_columns, size)
+        self._table = ArrowTable(self.names, self.numeric)
+
+    @abstractmethod
+    def batches(self, size: int) -> Iterator[Any]:
+        """Yield batches of about `size` rows; what is wrong is a `BlockError` of "where: what"."""
+
+    def stretches(self, size: int) -> Iterator[Any]:
+        """Yield tables of `size` rows, across the ends of batches and files."""
+        table = None
+        for table in cut(self._tables(size), size):
+            yield table
+        if table is None:
+            yield self._table(self.schema.empty_table())
+
+    def _tables(self, size: int) -> Iterator[Any]:
+        read = 0
+        try:
+            for batch in self.batches(size):
+                yield self._table(batch)
+                read += batch.num_rows
+        except BlockError as error:
+            where = f"In block {read // self.size} (from row {read:,}) of"
+            raise BlockError(f"{where} {error}") from error.__cause__
+
+
+class ParquetRows(ArrowRows):
     """Stretches of Parquet files, as if they were one."""
 
     def __init__(self, files: list[str], columns: Any = None, size: int | None = None):
         self.files = files
         schemas, counts = zip(*(parquet_schema(file) for file in files), strict=True)
-        names = list(schemas[0].names) if columns is None else columns
-        self.names = check_columns(names, list(schemas[0].names))
+        super().__init__(schemas[0], columns, size)
         for file, schema in zip(files[1:], schemas[1:], strict=True):
-            _compare(files[0], schemas[0], file, schema, self.names)
-        self._schema, self._ends = schemas[0], np.cumsum(counts)
-        self.numeric = all(_is_number(schemas[0].field(name).type) for name in self.names)
-        self.n_columns = len(self.names)
-        self.size = block_size(self.n_columns, size)
+            compare_columns(files[0], schemas[0], file, schema, self.names)
+        self._ends = np.cumsum(counts)
 
     @property
     def n_rows(self) -> int:
@@ -82,22 +130,6 @@ class ParquetRows(LocalRows):
         """Return some of the columns, see `Rows.select`."""
         return ParquetRows(self.files, check_columns(columns, self.names), self.size)
 
-    def stretches(self, size: int) -> Iterator[Any]:
-        """Yield tables of `size` rows, across the ends of row groups and files."""
-        waiting: list[Any] = []
-        held = 0
-        for table in self._batches(size):
-            waiting.append(table)
-            held += table.shape[0]
-            while held >= size:
-                joined = joined_tables(waiting)
-                yield joined[:size]
-                waiting, held = [joined[size:]], held - size
-        if held:
-            yield joined_tables(waiting)
-        if self.n_rows == 0:
-            yield self._table(self._schema.empty_table())
-
     def place(self, start: int, stop: int) -> str:
         """Name the files that some rows are in."""
         if self.n_rows == 0:
@@ -106,32 +138,218 @@ class ParquetRows(LocalRows):
         names = [Path(file).name for file in self.files[first : last + 1]]
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
-    def _batches(self, size: int) -> Iterator[Any]:
-        read = 0
+    def batches(self, size: int) -> Iterator[Any]:
+        """Yield the batches of the files, see `ArrowRows.batches`."""
         for file in self.files:
-            try:
-                for batch in parquet_batches(file, size, self.names):
-                    yield self._table(batch)
-                    read += batch.num_rows
-            except BlockError as error:
-                where = f"In block {read // self.size} (from row {read:,}) of"
-                raise BlockError(f"{where} {error}") from error.__cause__
-
-    def _table(self, batch: Any) -> Any:
-        if not self.numeric:
-            return batch.select(self.names).to_pandas()
-        table = np.empty((batch.num_rows, self.n_columns))
-        for place, name in enumerate(self.names or ()):
-            table[:, place] = _numbers(batch.column(name))
-        return table
+            yield from parquet_batches(file, size, self.names)
 
 
-def _numbers(column: Any) -> np.ndarray:
-    import pyarrow as pa
+class BatchRows(ArrowRows):
+    """Rows of an engine that starts again for every pass, and must give the same rows each time.
 
-    if column.type in (pa.bool_(), pa.float16()) or pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64() if column.type != pa.bool_() else pa.int8())
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    `start` takes names of columns, None for all, and a number of rows, and returns batches.
+    """
+
+    def __init__(self, start: Callable[..., Any], columns: Any = None, size: int | None = None):
+        self._start = start
+        first = next(self._started(None, 1), None)
+        if first is None:
+            raise ValueError("Got no batch; there must be one that has columns, if no rows.")
+        super().__init__(first.schema, columns, size)
+
+    @cached_property
+    def fingerprints(self) -> dict[int, int]:
+        """Those of all rows up to the end of each block, from a pass of its own."""
+        seen = Fingerprint()
+        return dict(seen.add(table) for table in super().stretches(self.size))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, counted once."""
+        return max(self.fingerprints)
+
+    def select(self, columns: list[str]) -> BatchRows:
+        """Return some of the columns, see `Rows.select`."""
+        return BatchRows(self._start, check_columns(columns, self.names), self.size)
+
+    def stretches(self, size: int) -> Iterator[Any]:
+        """Yield tables of `size` rows, as long as they are those of the first pass."""
+        # before another stream is open: some engines have one at a time
+        expected, n_rows, seen = self.fingerprints, self.n_rows, Fingerprint()
+        for number, table in enumerate(super().stretches(size)):
+            start, (stop, value) = seen.n, seen.add(table)
+            if stop != min(start + size, n_rows) or expected.get(stop, value) != value:
+                raise BlockError(f"In block {number} (from row {start:,}): {OTHER_ROWS}")
+            yield table
+        if seen.n < n_rows:
+            raise BlockError(f"There are no more than {seen.n:,} of {n_rows:,} rows. {OTHER_ROWS}")
+
+    def batches(self, size: int) -> Iterator[Any]:
+        """Yield the batches of the engine, see `ArrowRows.batches`."""
+        for number, batch in enumerate(self._started(self.names, size)):
+            name = f"the source: batch {number}"
+            compare_columns("the first batch", self.schema, name, batch.schema, self.names)
+            yield batch
+
+    def _started(self, names: list[str] | None, size: int) -> Iterator[Any]:
+        try:
+            yield from record_batches(self._start(names, size))
+        except Exception as error:  # every engine has errors of its own
+            what = f"{type(error).__name__}: {first_line(error)}"
+            raise BlockError(f"the source: it cannot be read any further ({what})") from error
+
+
+def from_batches(source: Any, columns: Any = None, size: int | None = None) -> BatchRows:
+    """Rows of anything that gives Arrow batches as often as it is asked.
+
+    They are read once to be counted. Each later pass must give the same rows in the same order,
+    which is checked by what they hold.
+
+    Parameters
+    ----------
+    source : object with ``__arrow_c_stream__``, iterable of batches, or callable
+        A callable is called for every pass and returns one of the others, which may then be such
+        as can be read only once: a generator, a ``RecordBatchReader``.
+    columns : sequence of str, optional
+        Columns to read, in this order. Default: all.
+    size : int, optional
+        Rows of a block, see `from_parquet`.
+
+    Returns
+    -------
+    Rows
+        The rows; blocks are those of `from_parquet`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from weighbridge.blocks import from_batches
+    >>> def batches():
+    ...     for start in range(0, 6, 2):
+    ...         yield pa.record_batch({"age": [start, start + 1]})
+    >>> from_batches(batches).shape
+    (6, 1)
+    """
+    once = isinstance(source, Iterator)
+    if once or not (callable(source) or hasattr(source, "__iter__") or is_stream(source)):
+        what = "can be read only once" if once else "gives no Arrow batches"
+        raise TypeError(
+            f"Got a {type(source).__name__}, which {what}; rows are read several times: pass a "
+            "function that makes batches anew, an object with __arrow_c_stream__, or a list."
+        )
+    return BatchRows(lambda *_: source() if callable(source) else source, columns, size)
+
+
+def from_duckdb(query: Any, connection: Any = None) -> BatchRows:
+    """Rows of a DuckDB relation or query, see `from_batches`.
+
+    Parameters
+    ----------
+    query : DuckDBPyRelation or str
+        A relation, or SQL, with ORDER BY where its order is not that of a table or of files.
+    connection : DuckDBPyConnection, optional
+        Where SQL is run. Default: that of the module duckdb. It has one open result at a time:
+        rows that go beside others (`Rows.map`) need their own, ``connection.cursor()``.
+
+    Examples
+    --------
+    >>> from weighbridge.blocks import from_duckdb
+    >>> from_duckdb("SELECT i AS age FROM range(40, 60) t(i)").shape
+    (20, 1)
+    """
+    import duckdb
+
+    relation = (connection or duckdb).sql(query) if isinstance(query, str) else query
+    name = duckdb.ColumnExpression
+    return BatchRows(lambda names, _: relation.select(*map(name, names or relation.columns)))
+
+
+def from_polars(frame: Any) -> BatchRows:
+    """Rows of a polars LazyFrame by its streaming engine, see `from_batches`.
+
+    Parameters
+    ----------
+    frame : LazyFrame
+        Of polars 1.34 or newer.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from weighbridge.blocks import from_polars
+    >>> from_polars(pl.LazyFrame({"age": [41, 52]}).filter(pl.col("age") > 50)).shape
+    (1, 1)
+    """
+    return BatchRows(partial(_lazy_batches, frame))
+
+
+def _lazy_batches(frame: Any, names: list[str] | None, size: int) -> Any:
+    some = frame if names is None else frame.select(names)
+    # without rows there is no batch that would have the columns
+    return chain([some.head(0).collect()], some.collect_batches(chunk_size=size))
+
+
+def from_ibis(table: Any) -> BatchRows:
+    """Rows of an Ibis table by its backend, see `from_batches`.
+
+    Parameters
+    ----------
+    table : ibis table expression
+        With ``order_by`` where the backend has no order of its own.
+
+    Examples
+    --------
+    >>> import ibis  # doctest: +SKIP
+    >>> from_ibis(ibis.memtable({"age": [41, 52]})).shape  # doctest: +SKIP
+    (2, 1)
+    """
+    return BatchRows(
+        lambda names, size: table[names or list(table.columns)].to_pyarrow_batches(chunk_size=size)
+    )
+
+
+def from_ray(dataset: Any) -> BatchRows:
+    """Rows of a Ray dataset, streamed to this process; see `from_batches`.
+
+    Parameters
+    ----------
+    dataset : ray.data.Dataset
+        Ray's ``DataContext`` must preserve the order of its blocks, if it has several.
+
+    Examples
+    --------
+    >>> import ray  # doctest: +SKIP
+    >>> from_ray(ray.data.from_items([{"age": 41}, {"age": 52}])).shape  # doctest: +SKIP
+    (2, 1)
+    """
+    return BatchRows(
+        lambda names, size: dataset.select_columns(names or dataset.columns()).iter_batches(
+            batch_size=size, batch_format="pyarrow"
+        )
+    )
+
+
+def _table_of(path: str) -> BatchRows:
+    """Return the rows of FILE::TABLE, a table or a view of a DuckDB file, which is only read."""
+    file, _, name = path.rpartition("::")
+    try:
+        import duckdb
+
+        connection = duckdb.connect(file, read_only=True)
+        found = connection.sql("SELECT table_name FROM information_schema.tables").fetchall()
+        tables = sorted(each for (each,) in found)
+        if name in tables:
+            return from_duckdb(connection.table(f'"{name}"'))
+        help = f"it has {listed(nearest(name, tables) or tables)}" if tables else "it has none"
+        problem = Problem(
+            "WB101", f"{shown_file(file)} has no table {shown(name)}.", (), help, "usage"
+        )
+    except ModuleNotFoundError:
+        what = f"{shown_file(file)} is a DuckDB file, and no reader for those is installed."
+        problem = Problem("WB124", what, (), 'pip install "weighbridge[duckdb]"', "usage")
+    except duckdb.Error as error:
+        what = f"{shown_file(file)} cannot be read as a DuckDB file ({first_line(error)})."
+        problem = Problem("WB123", what, (), "write or copy it again; close it where it is open")
+    raise InputError([problem])
 
 
 def _files(paths: Any) -> list[str]:
@@ -172,71 +390,6 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(each), "") if each.isdigit() else (-1, each) for each in re.split(r"(\d+)", name)]
 
 
-def parquet_schema(file: str) -> tuple[Any, int]:
-    """Return the Arrow schema of a Parquet file, and its number of rows."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            'Parquet files need the package pyarrow: pip install "weighbridge[parquet]"'
-        ) from None
-    try:
-        # a name that is not UTF-8 is taken as bytes only
-        with pa.OSFile(os.fsencode(file)) as opened, pq.ParquetFile(opened) as source:
-            return source.schema_arrow, source.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise BlockError(
-            f"{Path(file).name} is not a Parquet file, or a damaged one ({_first_line(error)}); "
-            "write or copy it again."
-        ) from error
-
-
-def parquet_batches(file: str, size: int, columns: list[str] | None = None) -> Iterator[Any]:
-    """Yield the rows of a Parquet file as Arrow batches."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pa.OSFile(os.fsencode(file)) as opened, pq.ParquetFile(opened, **CHECKED) as source:
-            yield from source.iter_batches(size, columns=columns)
-    except (pa.ArrowException, OSError) as error:
-        raise BlockError(
-            f"{Path(file).name}: the file cannot be read any further ({_first_line(error)}); write "
-            "or copy it again."
-        ) from error
-
-
-def _compare(first: str, schema: Any, file: str, other: Any, names: list[str]) -> None:
-    """Refuse a file with other columns than the first."""
-    absent = [name for name in names if name not in other.names]
-    if absent:
-        raise BlockError(
-            f"{Path(file).name} has no column {absent[0]!r}, which {Path(first).name} has "
-            f"({len(absent)} of {len(names)} are missing); all files must have the same columns."
-        )
-    for name in names:
-        kinds = [_is_number(part.field(name).type) for part in (schema, other)]
-        if kinds[0] != kinds[1]:
-            raise BlockError(
-                f"{Path(file).name} has column {name!r} as {other.field(name).type}, and "
-                f"{Path(first).name} as {schema.field(name).type}; it must be numbers in all files "
-                "or in none."
-            )
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    tests = types.is_floating, types.is_integer, types.is_boolean, types.is_decimal
-    return any(test(kind) for test in tests)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0].strip().rstrip(".") if str(error) else type(error).__name__
-
-
 def is_blocks(X: Any) -> bool:
     """Tell whether a table comes in blocks: rows of this module, or a dask collection.
 
@@ -267,7 +420,8 @@ def as_rows(X: Any) -> Rows:
     Parameters
     ----------
     X : Rows, dask array or data frame, array, memory map, pandas data frame, path
-        Rows are returned as they are; a path leads to Parquet files, see `from_parquet`.
+        Rows are returned as they are; a path leads to Parquet files, see `from_parquet`, or to a
+        table of a DuckDB file: ``file.duckdb::table``.
 
     Returns
     -------
@@ -284,5 +438,5 @@ def as_rows(X: Any) -> Rows:
     if isinstance(X, Rows):
         return X
     if isinstance(X, str | PathLike):
-        return from_parquet(X)
+        return from_parquet(X) if file_of(X) == Path(X) else _table_of(os.fspath(X))
     return from_dask(X) if is_dask(X) else ArrayRows(X)

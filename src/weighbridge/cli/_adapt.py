@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge import __version__
-from weighbridge._files import RUN_FILES, check_outputs, sole_writer
+from weighbridge._files import RUN_FILES, check_outputs, file_of, sole_writer
 from weighbridge._findings import cli_option, one_line
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings, modules_here, size_text
@@ -262,7 +262,7 @@ class Job:
 
     def _journal(self) -> Path:
         """Return the folder in which searches of just this run are kept until it ends."""
-        stats = [path.stat() for path in (self.train, self.deploy)]
+        stats = [file_of(path).stat() for path in (self.train, self.deploy)]
         about = [
             __version__,
             sorted(self.settings.items()),

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weighbridge._files import file_of
 from weighbridge._findings import Problem, listed, nearest, shown
 from weighbridge.cli._screen import Session
 from weighbridge.exceptions import InputError, WeightWarning
@@ -17,7 +18,7 @@ from weighbridge.exceptions import InputError, WeightWarning
 if TYPE_CHECKING:
     from weighbridge._tables import Table
 
-_TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
+_TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".duckdb")
 # Rows of a block, unless the working memory has room for fewer.
 MOST_ROWS = 50_000
 # A block takes this part of the working memory: a model makes copies of it.
@@ -27,7 +28,8 @@ _BYTES = 8
 
 def check_there(paths: Sequence[Path], usage: str, suffixes: Sequence[str] = _TABLES) -> None:
     """Refuse files that do not exist, all together and before anything heavy is imported."""
-    problems = [_missing(path, usage, suffixes) for path in paths if not path.exists()]
+    files = map(file_of, paths)
+    problems = [_missing(path, usage, suffixes) for path in files if not path.exists()]
     if problems:
         raise InputError(problems)
 
