@@ -276,7 +276,7 @@ def fit_one_way(folder, rows, way):
         started, cpu_before = time.perf_counter(), cpu()
         ratio = fit_ratio(*map(read, parts), ulsif)
         seconds, used = time.perf_counter() - started, cpu() - cpu_before
-    scores = ratio.score_samples(from_parquet(parts[0][0]).first(1000)).tolist()
+    scores = ratio.score_samples(from_parquet(parts[0][0]))[:1000].tolist()
     return {"seconds": seconds, "cpu": used, "start": started - start, "scores": scores}
 
 
