@@ -4,8 +4,12 @@
 
 Parts: `parquet` (uLSIF on N + N rows x 8 from Parquet files that it makes, at N/4, N/2 and N, with
 the peak of memory and the floor), `surface` (1,000,000 x 20, ridge, 525 candidates, five folds),
+<<<<<<< HEAD
 `dask` (the same fit by two worker processes), `engines` (5,000,000 + 5,000,000 x 8 by DuckDB,
 polars and Spark beside Parquet; needs what `make test-engines` installs, and Java), `gpu`
+=======
+`dask` (the same fit by one process, dask's threads and two workers, at growing size), `gpu`
+>>>>>>> daskwork
 (10,000,000 + 10,000,000 x 16 on a GPU, 1,000 centres; needs torch with CUDA).
 
 The floor of `parquet` is the arithmetic that no implementation can avoid, in the same run and on
@@ -21,6 +25,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -48,27 +53,27 @@ def log_ratio(X):
     return X @ mean - mean @ mean / 2
 
 
-def make_files(folder, rows):
-    """Write both samples into Parquet files of a million rows each, where they are not there."""
+def make_files(folder, rows, part_rows=PART_ROWS):
+    """Write both samples into Parquet files, of a million rows each, where they are not there."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     for name, mean in (("source", 0.0), ("target", mean_of(COLUMNS))):
         (folder / name).mkdir(parents=True, exist_ok=True)
-        for part in range(-(-rows // PART_ROWS)):
+        for part in range(-(-rows // part_rows)):
             path = folder / name / f"part-{part:04d}.parquet"
             if path.exists():
                 continue
             rng = np.random.default_rng([part, name == "target"])
-            X = rng.standard_normal((min(PART_ROWS, rows - part * PART_ROWS), COLUMNS)) + mean
+            X = rng.standard_normal((min(part_rows, rows - part * part_rows), COLUMNS)) + mean
             table = pa.table({f"x{j}": X[:, j] for j in range(COLUMNS)})
             pq.write_table(table, path.with_suffix(".new"), compression="none")
             path.with_suffix(".new").rename(path)
 
 
-def files(folder, name, rows):
+def files(folder, name, rows, part_rows=PART_ROWS):
     """The first files of a sample."""
-    return sorted((folder / name).glob("*.parquet"))[: -(-rows // PART_ROWS)]
+    return sorted((folder / name).glob("*.parquet"))[: -(-rows // part_rows)]
 
 
 def fit_from_files(folder, rows, choice_rows):
@@ -211,40 +216,92 @@ def _ridge_fit(rows, y, weights):
     return np.linalg.solve(gram + np.eye(len(gram)), moment)
 
 
+WAYS = {
+    "one": "one thread",
+    "all": "all cores",
+    "threads": "dask's threads",
+    "workers": "two workers",
+    "kept": "two workers that keep memory",
+}
+PARTITIONS = 8
+
+
 def dask(folder, rows):
-    """The fit by two worker processes against one process, and the difference of the ratios."""
+    """The curve: one process without dask, dask's threads and two workers, at growing size.
+
+    Each fit has a process of its own, the ways take turns, and the fastest of three fits counts (of
+    two from 4,000,000 rows). Seconds on the clock, and of all processors in brackets.
+    """
+    figures = []
+    for n in [n for n in (250_000, 1_000_000, 4_000_000, ROWS) if n <= rows] or [rows]:
+        here = folder / f"dask-{n}"
+        make_files(here, n, n // PARTITIONS)
+        turns = [
+            {way: in_own_process("--fit", n, "--way", way, "--folder", here) for way in WAYS}
+            for _ in range(3 if n < 4_000_000 else 2)
+        ]
+        fits = {way: min((t[way] for t in turns), key=lambda fit: fit["seconds"]) for way in WAYS}
+        scores = [np.array(fit.pop("scores")) for fit in fits.values()]
+        gap = max(float(np.abs(found - scores[0]).max()) for found in scores)
+        texts = [f"{WAYS[w]} {fit['seconds']:.1f} ({fit['cpu']:.1f})" for w, fit in fits.items()]
+        print(f"{n:>11,} + {n:,} rows: {', '.join(texts)}; gap {gap:.1e}", flush=True)
+        figures.append({"rows": n, "largest_gap": gap, **fits})
+    return figures
+
+
+def fit_one_way(folder, rows, way):
+    """One fit from files, on a cluster that has seen one before; run in a process of its own."""
     import dask.dataframe as dd
-    from distributed import Client, LocalCluster
+    from distributed import get_client
 
     from weighbridge import fit_ratio
-    from weighbridge.blocks import from_array, from_parquet
+    from weighbridge.blocks import from_parquet
     from weighbridge.ratios import ULSIF
 
-    n = min(rows, 2_000_000)
-    make_files(folder, n)
+    parts = [
+        [str(path) for path in files(folder, name, rows, rows // PARTITIONS)]
+        for name in ("source", "target")
+    ]
     ulsif = ULSIF(n_centres=CENTRES, ridges=RIDGES, choice_rows=None)
-    parts = [files(folder, name, n) for name in ("source", "target")]
-    head = from_parquet(parts[0]).first(10_000)
-    with threadpool_limits(1):
-        start = time.perf_counter()
-        local = fit_ratio(*map(from_parquet, parts), ulsif)
-        one = time.perf_counter() - start
-    cluster = LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-    )
+    read, on_workers = dd.read_parquet, way in ("workers", "kept")
+    if way in ("one", "all"):
+        read = from_parquet
+
+    def cpu():
+        times = get_client().run(os.times).values() if on_workers else ()
+        return sum(sum(each[:2]) for each in (os.times(), *times))
+
+    start = time.perf_counter()
+    # dask's threads have one of linear algebra each, as ours have
+    with threadpool_limits(1 if way in ("one", "threads") else None), ExitStack() as stack:
+        if on_workers:
+            stack.enter_context(two_workers(keep_memory=way == "kept"))
+            # packages are imported by the first use
+            fit_ratio(*(read(part[:2]) for part in parts), ULSIF(n_centres=2, choice_rows=1000))
+        started, cpu_before = time.perf_counter(), cpu()
+        ratio = fit_ratio(*map(read, parts), ulsif)
+        seconds, used = time.perf_counter() - started, cpu() - cpu_before
+    scores = ratio.score_samples(from_parquet(parts[0][0]))[:1000].tolist()
+    return {"seconds": seconds, "cpu": used, "start": started - start, "scores": scores}
+
+
+@contextmanager
+def two_workers(keep_memory):
+    """Two processes of one thread each; dask tells theirs to hand memory back at every step."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    trim = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"
+    with dask.config.set({trim: None} if keep_memory else {}):
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        )
     with cluster, Client(cluster):
-        frames = [dd.read_parquet([str(path) for path in part]) for part in parts]
-        start = time.perf_counter()
-        remote = fit_ratio(*frames, ulsif)
-        two = time.perf_counter() - start
-    head = from_array(head)
-    gap = float(np.abs(local.score_samples(head) - remote.score_samples(head)).max())
-    print(f"{n:,} + {n:,} rows: one process {one:.1f} s, two workers {two:.1f} s, gap {gap:.1e}")
-    return {"rows": n, "one_process": one, "two_workers": two, "largest_gap": gap}
+        yield
 
 
 def engine_rows(engine, paths):
@@ -412,10 +469,17 @@ def main():
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--fit", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--choice", type=int, help=argparse.SUPPRESS)
+<<<<<<< HEAD
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.engine is not None:
         print(json.dumps(fit_by_engine(asked.folder, asked.fit, asked.engine)))
+=======
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.way is not None:
+        print(json.dumps(fit_one_way(asked.folder, asked.fit, asked.way)))
+>>>>>>> daskwork
         return
     if asked.fit is not None:
         print(json.dumps(fit_from_files(asked.folder, asked.fit, asked.choice or None)))

@@ -306,6 +306,20 @@ class SharedFits:
         model.steps = [*transformers.steps, (pipeline.steps[-1][0], last)]
         return model
 
+    def unweighted(self, estimator: Any, X: Any, y: Any, sample_weight: FloatArray | None) -> Any:
+        """Return a copy fitted with the rows' own weights; in memory without any if all are 1."""
+        ones = is_blocks(X) and sample_weight is None
+        return self.model(estimator, X, y, np.ones(y.size) if ones else sample_weight)
+
+    def average(
+        self, estimator: Any, X: Any, y: Any, weights: list[FloatArray | None], shares: FloatArray
+    ) -> Any:
+        """Return the average of copies that are fitted with each of the weights, or none."""
+        if is_blocks(X):  # all by one pass
+            rows = [np.ones(y.size) if row is None else row for row in weights]
+            return average_model(list(BlockModel(estimator, as_rows(X), y).fits(rows)), shares)
+        return average_model([self.model(estimator, X, y, row) for row in weights], shares)
+
     def objective(
         self, estimator: Any, seed: int, make: Callable[[], CandidateObjective]
     ) -> CandidateObjective:
@@ -325,24 +339,6 @@ def _seeds(estimator: Any) -> tuple[tuple[str, str], ...]:
     """Return what copies of one estimator may differ by."""
     parameters = estimator.get_params(deep=True).items()
     return tuple((name, repr(each)) for name, each in parameters if name.endswith("random_state"))
-
-
-def final_model(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weights: list[FloatArray | None],
-    shares: FloatArray,
-    unweighted: Any,
-    shared: SharedFits,
-) -> Any:
-    """Fit a copy with each of the weights, without them where there are none, and average."""
-    used = [row for row in weights if row is not None]
-    if is_blocks(X) and used:  # all by one pass
-        fitted = iter(BlockModel(estimator, as_rows(X), y).fits(used))
-    else:
-        fitted = (shared.model(estimator, X, y, row) for row in used)
-    return average_model([unweighted if row is None else next(fitted) for row in weights], shares)
 
 
 def average_model(models: list[Any], shares: np.ndarray) -> Any:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_text
-from weighbridge._estimators.choice import SharedFits, check_answer, final_model, form_answer
+from weighbridge._estimators.choice import SharedFits, check_answer, form_answer
 from weighbridge._findings import (
     FEWEST_PER_PARAMETER,
     Choice,
@@ -288,9 +288,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         choice = _choice(ratio, log_ratio, sample_weight, outside)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
         shared = self._shared or SharedFits()
-        on_blocks = is_blocks(X) and sample_weight is None
-        own = np.ones(y.size) if on_blocks else sample_weight
-        unweighted = shared.model(estimator, X, y, own)
+        unweighted = shared.unweighted(estimator, X, y, sample_weight)
         refuse_text(unweighted, X, ratio)
         make = partial(self._objective, estimator, X, y, log_ratio, sample_weight, fold_seed)
         # the default criterion is the same for others of this kind
@@ -314,8 +312,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         weights = [_weights(each, log_ratio, sample_weight) for each in weightings]
         delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
         weighted = [each.lam > 0 for each in weightings]
-        used = [row if by else None for by, row in zip(weighted, delivered, strict=True)]
-        model = final_model(estimator, X, y, used, answer.shares, unweighted, shared)
+        # no weights are the very fit without any
+        used = [row if by else sample_weight for by, row in zip(weighted, delivered, strict=True)]
+        model = shared.average(estimator, X, y, used, answer.shares)
         overlap = _overlap(ratio, outside, log_ratio, sample_weight, n_parameters)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word

@@ -12,6 +12,7 @@ import numpy as np
 
 from weighbridge._data import take_rows
 from weighbridge.blocks._rows import (
+    MOST_ROWS,
     Block,
     Rows,
     add,
@@ -28,6 +29,8 @@ from weighbridge.blocks._rows import (
 
 # Blocks whose results are asked for at a time, where they are put together here.
 AT_A_TIME = 16
+# Rows of a piece. Workers hand memory back after every step: large arrays come in fewer pages.
+PIECE_ROWS = 4 * MOST_ROWS
 
 
 def is_dask(X: Any) -> bool:
@@ -133,7 +136,8 @@ class DaskRows(Rows):
         from dask.base import compute
         from dask.delayed import delayed
 
-        tasks = self._tasks(partial(_in_pieces, function, block_size(self.n_columns, None)), beside)
+        size = block_size(self.n_columns, None, most=PIECE_ROWS)
+        tasks = self._tasks(partial(_in_pieces, function, size), beside)
         together = delayed(add, pure=False)
         while len(tasks) > 1:
             pairs = [together(*tasks[i : i + 2]) for i in range(0, len(tasks) - 1, 2)]

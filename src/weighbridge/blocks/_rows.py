@@ -280,7 +280,9 @@ def is_number(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") in "biuf"
 
 
-def block_size(n_columns: int, size: int | None, device: bool = False) -> int:
+def block_size(
+    n_columns: int, size: int | None, device: bool = False, most: int = MOST_ROWS
+) -> int:
     """Return how many rows a block has: few enough for scikit-learn's ``working_memory``."""
     if size is not None:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
@@ -290,7 +292,7 @@ def block_size(n_columns: int, size: int | None, device: bool = False) -> int:
         return int(size)
     # a device has its memory for itself, and small blocks leave it idle
     numbers = get_config()["working_memory"] * 2**20 / 8 / (4 if device else 64)
-    most = 16 * MOST_ROWS if device else MOST_ROWS
+    most = 16 * most if device else most
     return max(1, min(most, int(numbers / max(n_columns, 1))))
 
 
