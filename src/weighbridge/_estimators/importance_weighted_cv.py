@@ -279,7 +279,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         check_weights_reach(estimator, X, y)  # fail before the work, not after it
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         by_kind = ratio_by_kind(self, X, X_target, y)
-        kind = by_kind and by_kind.kind
         ratio = by_kind.ratio if by_kind else self._fitted_ratio(X, X_target, y)
         raw = source_log_ratio(ratio, X, sample_weight, y)
         log_ratio = mean_one_log_ratio(raw, sample_weight)
@@ -312,13 +311,13 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         weights = [_weights(each, log_ratio, sample_weight) for each in weightings]
         delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
         weighted = [each.lam > 0 for each in weightings]
-        # no weights are the very fit without any
+        # where there are none, it is the very fit without any
         used = [row if by else sample_weight for by, row in zip(weighted, delivered, strict=True)]
         model = shared.average(estimator, X, y, used, answer.shares)
         overlap = _overlap(ratio, outside, log_ratio, sample_weight, n_parameters)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
-        self.shift_ = kind
+        self.shift_ = by_kind and by_kind.kind
         self.estimator_, self.search_result_ = model, result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
         self.reason_ = answer.reason
