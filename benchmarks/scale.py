@@ -4,12 +4,9 @@
 
 Parts: `parquet` (uLSIF on N + N rows x 8 from Parquet files that it makes, at N/4, N/2 and N, with
 the peak of memory and the floor), `surface` (1,000,000 x 20, ridge, 525 candidates, five folds),
-<<<<<<< HEAD
-`dask` (the same fit by two worker processes), `engines` (5,000,000 + 5,000,000 x 8 by DuckDB,
-polars and Spark beside Parquet; needs what `make test-engines` installs, and Java), `gpu`
-=======
-`dask` (the same fit by one process, dask's threads and two workers, at growing size), `gpu`
->>>>>>> daskwork
+`dask` (the same fit by one process, dask's threads and two workers, at growing size), `engines`
+(5,000,000 + 5,000,000 x 8 by DuckDB, polars and Spark beside Parquet; needs what
+`make test-engines` installs, and Java), `gpu`
 (10,000,000 + 10,000,000 x 16 on a GPU, 1,000 centres; needs torch with CUDA).
 
 The floor of `parquet` is the arithmetic that no implementation can avoid, in the same run and on
@@ -469,17 +466,14 @@ def main():
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--fit", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--choice", type=int, help=argparse.SUPPRESS)
-<<<<<<< HEAD
     parser.add_argument("--engine", help=argparse.SUPPRESS)
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.engine is not None:
         print(json.dumps(fit_by_engine(asked.folder, asked.fit, asked.engine)))
-=======
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
+        return
     if asked.way is not None:
         print(json.dumps(fit_one_way(asked.folder, asked.fit, asked.way)))
->>>>>>> daskwork
         return
     if asked.fit is not None:
         print(json.dumps(fit_from_files(asked.folder, asked.fit, asked.choice or None)))
