@@ -34,10 +34,13 @@ from weighbridge._findings.numbers import (
     wilson,
 )
 from weighbridge._findings.progress import (
+    USUAL,
     Progress,
     SearchProgress,
     Stage,
     Stages,
+    shown_progress,
+    spent,
     told_progress,
 )
 

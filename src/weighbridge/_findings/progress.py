@@ -12,6 +12,20 @@ Progress: TypeAlias = Callable[[str, int, int], object]
 # A shorter search is over before anybody wonders; and a line is rewritten at most this often.
 _QUIET_SECONDS = 2.0
 _PAUSE = 0.1
+# What a stage does, until something more exact is known.
+DETAILS = {
+    "read": "the two files",
+    "shift": "ratio, diagnosis, unweighted model",
+    "bridge": "weightings fitted to all rows",
+    "verify": "selection repeated without each fold",
+    "write": "files",
+}
+# What stages take of a whole job whose fits are quick; slower ones are measured (`expect`).
+USUAL = {"read": 0.02, "shift": 0.60, "bridge": 0.07, "verify": 0.25, "write": 0.06}
+# Share of the work after which the time left is worth saying.
+_KNOWN = 0.1
+# Columns of a name, and of a line.
+_NAME, _COLUMNS = 9, 80
 
 
 class Moment(NamedTuple):
@@ -38,6 +52,10 @@ class Stages:
         self.seconds: dict[str, float] = {}
         self.last: Moment | None = None
         self.begun = 0.0
+        # what each stage of the whole job takes of it; nothing where there is but the present one
+        self.plan: dict[str, float] = {}
+        self._expected: dict[str, float] = {}
+        self._details, self._units = dict(DETAILS), dict[str, str]()
         self._progress, self._clock = progress, clock
 
     @property
@@ -64,6 +82,41 @@ class Stages:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self.ended(stage, seconds)
 
+    def expect(self, **seconds: float) -> None:
+        """Learn how long stages to come will take."""
+        self._expected |= seconds
+
+    def left(self) -> float | None:
+        """Return about how many seconds the job still takes; None while too little is done."""
+        if self.last is None:
+            return None
+        stage, done, total, at = self.last
+        plan = self.plan if stage in self.plan else {stage: 1.0}
+        part, passed = done / total if total > 1 else 0.0, at - self.begun
+        over = {name: seconds for name, seconds in self.seconds.items() if name in plan}
+        known = sum(plan[name] for name in over) + plan[stage] * part
+        if known < _KNOWN:
+            return None
+        pace = (sum(over.values()) + passed) / known
+        own = passed / part if part >= _KNOWN else self._expected.get(stage, plan[stage] * pace)
+        coming = [name for name in plan if name not in over and name != stage]
+        later = sum(self._expected.get(name, plan[name] * pace) for name in coming)
+        # less what has passed since
+        return own * (1 - part) + later - (self._clock() - at)
+
+    def line(self) -> str:
+        """Return the stage, how far it is, and what the job still takes."""
+        if self.last is None:
+            return ""
+        stage, done, total, _ = self.last
+        unit, left = self._units.get(stage, "fits"), self.left()
+        parts = [self._details.get(stage, "")]
+        if total > 1:
+            parts = [f"{done} %" if unit == "%" else f"{done:,} of {total:,} {unit}"]
+        parts.append(spent(self._clock() - self.begun))
+        parts += [f"about {spent(left)} left"] if left is not None and left > 0 else []
+        return f"  {stage:<{_NAME}}{', '.join(parts)}"[: _COLUMNS - 1]
+
     def timing(self) -> dict[str, float]:
         """Return the seconds of each stage that is over."""
         return {stage: round(seconds, 3) for stage, seconds in self.seconds.items()}
@@ -76,6 +129,64 @@ class Stages:
 
     def heard(self, topic: str, news: Any) -> None:
         """Hear something that people may want to know before the job goes on."""
+
+
+class StageLine(Stages):
+    """Shows the stage on one line of standard error, and leaves nothing behind."""
+
+    wants_news = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._line = _Line(_QUIET_SECONDS)
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Note how much of a stage is done, and show it."""
+        super().__call__(stage, done, total)
+        self._line.show(self.line())
+
+    def close(self) -> None:
+        """Wipe the line."""
+        self._line.show("", now=True)
+        self._line.end("\r")
+
+
+class _Line:
+    """A line on standard error that is rewritten: after some seconds, and not too often."""
+
+    def __init__(self, wait: float) -> None:
+        self.begun = self._drawn = time.perf_counter()
+        self._wait, self._text, self._width = wait, "", 0
+
+    def show(self, text: str, *, now: bool = False) -> None:
+        """Show a text, now or when it is time for it."""
+        time_now = time.perf_counter()
+        if time_now - self.begun < self._wait:
+            return
+        self._text = text
+        if now or not self._width or time_now - self._drawn >= _PAUSE:
+            self._draw()
+            self._drawn = time_now
+
+    def end(self, sign: str) -> None:
+        """Show what is left to show, and leave the line."""
+        if self._text:
+            self._draw()
+        if self._width:
+            sys.stderr.write(sign)
+            sys.stderr.flush()
+
+    def _draw(self) -> None:
+        sys.stderr.write("\r" + self._text.ljust(self._width))
+        sys.stderr.flush()
+        self._width, self._text = max(len(self._text), self._width), ""
+
+
+def shown_progress(progress: Any) -> Any:
+    """Return who is told of a job: by default a line at a terminal; True and False decide it."""
+    if progress is None:
+        progress = bool(sys.stderr and sys.stderr.isatty())
+    return (StageLine() if progress else None) if isinstance(progress, bool) else progress
 
 
 def told_progress(progress: Any) -> Stages:
@@ -97,7 +208,11 @@ class Stage:
 
     def step(self) -> None:
         """Count one more step as done."""
-        self.done += 1
+        self.reach(self.done + 1)
+
+    def reach(self, done: int) -> None:
+        """Say how many steps are done."""
+        self.done = done
         self._progress(self.name, self.done, self.total)
 
 
@@ -111,9 +226,7 @@ class SearchProgress:
         self.has_callbacks = hasattr(estimator, "_skl_callbacks")
         self._estimator = estimator
         self._fit: Any = None
-        self._begun = self._drawn = time.perf_counter()
-        self._wait = _QUIET_SECONDS if verbose is None else 0.0
-        self._text, self._width = "", 0
+        self._line = _Line(_QUIET_SECONDS if verbose is None else 0.0)
 
     @property
     def listener(self) -> SearchProgress | None:
@@ -129,28 +242,13 @@ class SearchProgress:
 
     def close(self) -> None:
         """End the line, and tell the callbacks that the search is over."""
-        self._draw()
-        if self._width:
-            sys.stderr.write("\n")
-            sys.stderr.flush()
+        self._line.end("\n")
         if self._fit is not None:
             self._fit.call_on_fit_task_end(estimator=self._estimator)
 
     def _show(self, done: int, planned: int, best: float) -> None:
-        now = time.perf_counter()
-        seconds = now - self._begun
-        if seconds < self._wait:
-            return
-        self._text = f"weighting {done} of {planned}, best loss {best:.4g}, {seconds:.0f} s"
-        if not self._width or now - self._drawn >= _PAUSE:
-            self._draw()
-            self._drawn = now
-
-    def _draw(self) -> None:
-        if self._text:
-            sys.stderr.write("\r" + self._text.ljust(self._width))
-            sys.stderr.flush()
-            self._width, self._text = len(self._text), ""
+        seconds = time.perf_counter() - self._line.begun
+        self._line.show(f"weighting {done} of {planned}, best loss {best:.4g}, {seconds:.0f} s")
 
     def _tell(self, done: int, planned: int) -> None:
         if self._fit is None:
@@ -161,3 +259,11 @@ class SearchProgress:
         task = self._fit.subcontext(task_name="weighting")
         task.call_on_fit_task_begin(estimator=self._estimator)
         task.call_on_fit_task_end(estimator=self._estimator)
+
+
+def spent(seconds: float) -> str:
+    """Return a time as people say it."""
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"

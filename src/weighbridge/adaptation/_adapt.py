@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._findings import (
     ENOUGH,
+    USUAL,
     Option,
     Problem,
     Progress,
@@ -21,6 +22,7 @@ from weighbridge._findings import (
     argument,
     nearest,
     shown,
+    shown_progress,
     told_progress,
 )
 from weighbridge._tables import TASKS
@@ -156,7 +158,7 @@ def adapt(
     labels: Any = None,
     pool: bool = False,
     journal: Any = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Adaptation:
     """Do the whole job: from two tables to a verdict, a model, weights and a report.
 
@@ -212,8 +214,10 @@ def adapt(
         other figures are of the model without them; ``result.pooled`` says what was done.
     journal : path, optional
         Folder that keeps finished fits of a search, so that a run that was stopped can go on.
-    progress : function ``progress(stage, done, total)``, optional
-        Is told how far the work is; stages are "read", "shift", "bridge" and "verify".
+    progress : bool or function ``progress(stage, done, total)``, optional
+        How far the work is, and about how long it still takes, is shown on a line: by default at a
+        terminal, always with True, never with False. A function is told instead; stages are
+        "read", "shift", "bridge" and "verify".
 
     Returns
     -------
@@ -256,7 +260,12 @@ def adapt(
         labels=os.fspath(labels) if isinstance(labels, os.PathLike) else labels,
         pool=pool,
     )
-    return run(train, deploy, settings, journal=journal, progress=progress)
+    told = shown_progress(progress)
+    try:
+        return run(train, deploy, settings, journal=journal, progress=told)
+    finally:
+        if told is not progress and told is not None:
+            told.close()
 
 
 def run(
@@ -271,6 +280,7 @@ def run(
 ) -> Adaptation:
     """Do the job; remedies are written by `option`, and who listens hears what was read."""
     stages = told_progress(progress)
+    stages.plan = USUAL
     stages("read", 0, 1)
     asked = _read(train, deploy, settings, option)
     stages("read", 1, 1)

@@ -14,10 +14,10 @@ import click
 
 from weighbridge import __version__
 from weighbridge._files import RUN_FILES, check_outputs, file_of, sole_writer
-from weighbridge._findings import cli_option, one_line
+from weighbridge._findings import cli_option, one_line, spent
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings, modules_here, size_text
-from weighbridge.cli._screen import Screen, Session, finding_text, spent, within_columns
+from weighbridge.cli._screen import Screen, Session, finding_text, within_columns
 
 if TYPE_CHECKING:
     from weighbridge._tables import Pair

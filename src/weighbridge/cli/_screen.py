@@ -18,7 +18,7 @@ import click
 
 from weighbridge import __version__
 from weighbridge._files import SCHEMA
-from weighbridge._findings import Stages
+from weighbridge._findings import Stages, spent
 
 COLUMNS = 80
 # What we tell a terminal: the three roles of colour (a word always says the same), and more.
@@ -44,19 +44,9 @@ _SHOWN: dict[int, str] = {
 _STANDS = '# - - - -> - x ... inf <= >= - \' " "'
 _ASCII = str.maketrans(dict(zip("█─–—→−×…∞≤≥·’“”", _STANDS.split(), strict=True)))
 _BLOCKS = str.maketrans("█─", "#-")
-# What a stage does, until something more exact is known.
-_DETAILS = {
-    "read": "the two files",
-    "shift": "ratio, diagnosis, unweighted model",
-    "bridge": "weightings fitted to all rows",
-    "verify": "selection repeated without each fold",
-    "write": "files",
-}
 # A stage shows its progress after so many seconds, and anew so many seconds later.
 _QUIET = 1.0
 _PAUSE = 0.1
-# Share of the work after which the time left is worth saying.
-_KNOWN = 0.1
 _NAME = 9
 # Of a result; a command fills in what it has.
 _PARTS = (
@@ -144,7 +134,6 @@ class Narration(Stages):
         # what to do with news of the job, by topic
         self.on_news: dict[str, Callable[[Any], None]] = {}
         self._is_live = screen.is_terminal and not quiet
-        self._details, self._units = dict(_DETAILS), dict[str, str]()
         self._told: set[str] = set()
         self._line = ""
         self._lock = threading.RLock()
@@ -209,7 +198,7 @@ class Narration(Stages):
             if not self._is_live or not self.stage or self._clock() - self.begun < _QUIET:
                 return
             self._wipe()
-            self._line = self._running()
+            self._line = self.line()
             self.screen.write(self._line, end="")
 
     def _tick(self) -> None:
@@ -223,21 +212,6 @@ class Narration(Stages):
         if len(left) > room:
             left = left[: room - 1] + "…"
         return f"{left:<{room}} {right}"
-
-    def _running(self) -> str:
-        if self.last is None:
-            return ""
-        stage, done, total, at = self.last
-        unit, now = self._units.get(stage, "fits"), self._clock()
-        parts = [self._details[stage]]
-        if total > 1:
-            parts = [f"{done} %" if unit == "%" else f"{done:,} of {total:,} {unit}"]
-        parts.append(spent(now - self.begun))
-        if total > 1 and _KNOWN * total <= done < total:
-            # at the pace of what is done, less what has passed since
-            left = (at - self.begun) / done * (total - done) - (now - at)
-            parts += [f"about {spent(left)} left"] if left > 0 else []
-        return f"  {stage:<{_NAME}}{', '.join(parts)}"[: COLUMNS - 1]
 
     def _wipe(self) -> None:
         if self._line:
@@ -306,14 +280,6 @@ def _json_form(word: str) -> str | None:
     if word == "--json":
         return "short"
     return word.removeprefix("--json=") if word.startswith("--json=") else None
-
-
-def spent(seconds: float) -> str:
-    """Return a time as people say it."""
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 def finding_text(finding: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -188,26 +189,29 @@ def fit_by_kind(
     X_target: Any,
     *,
     numbers: bool = False,
-    support: Support | None = None,
+    seen: Seen = Seen(),  # noqa: B008
+    step: Callable[[], object] | None = None,
 ) -> ByKind:
     """Fit the ratio for the kind of shift that was asked for, or that held-out rows tell."""
     if shift == LABEL:
         ratio = LabelRatio(bins=BINS if numbers else None).fit(X, y, X_target)
-        return ByKind(ratio, seen=Seen(support))
+        return ByKind(ratio, seen=seen)
     ratio = fit_ratio(X, X_target)
+    if step is not None:
+        step()
     # another mix of classes puts no row where none was: nothing needs to be fitted to tell
-    if support is not None and support.share > OUTSIDE:
-        return ByKind(ratio, seen=Seen(support))
+    if seen.support is not None and seen.support.share > OUTSIDE:
+        return ByKind(ratio, seen=seen)
     try:
         coded_classes(y, _num_samples(X))
     except ValueError:  # too few rows of a class to hold out: nothing can be told
-        return ByKind(ratio, seen=Seen(support))
+        return ByKind(ratio, seen=seen)
     label_ratio = LabelRatio().fit(X, y, X_target)
     domain = CrossFittedDomain(DomainRows(X, X_target, random_state=0))
     found = judge_kind(label_ratio, ratio, X, X_target, domain)
     if found.kind == LABEL:
-        return ByKind(label_ratio, found, ratio, Seen(support, domain))
-    return ByKind(ratio, found, label_ratio, Seen(support, domain))
+        return ByKind(label_ratio, found, ratio, seen._replace(domain=domain))
+    return ByKind(ratio, found, label_ratio, seen._replace(domain=domain))
 
 
 def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:

@@ -52,6 +52,7 @@ class RiskProblem:
         sample_weight: Any = None,
         question: Question | None = None,
         support: Support | None = None,
+        step: Step | None = None,
     ):
         self.question = question = question or Question()
         self.estimator = estimator
@@ -70,7 +71,7 @@ class RiskProblem:
         question.check_folds(_num_samples(X))
         self.n_folds = int(question.cv)
         self._given = X, y, sample_weight
-        by_kind = _frozen_ratio(estimator, X, y, X_target, question, support)
+        by_kind = _frozen_ratio(estimator, X, y, X_target, question, Seen(support), step)
         self.ratio, self.kind, self._other, seen = by_kind
         log_ratio = source_log_ratio(self.ratio, X, sample_weight, y)
         # where labels are weighted, forecasts made for the source mislead: weights go all the way
@@ -269,7 +270,13 @@ def _has_ratio(estimator: Any) -> bool:
 
 
 def _frozen_ratio(
-    estimator: Any, X: Any, y: Any, X_target: Any, question: Question, support: Support | None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_target: Any,
+    question: Question,
+    seen: Seen,
+    step: Step | None,
 ) -> ByKind:
     """Return the ratio, fitted if it is not yet, so that copies keep it, and the kind of shift."""
     ratio, shift = question.ratio, question.shift
@@ -278,9 +285,9 @@ def _frozen_ratio(
         shift = estimator.shift if shift == AUTO and estimator.shift == LABEL else shift
     if ratio is not None and is_fitted(check_ratio(ratio)):
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
-        return ByKind(ratio if lasting else FrozenEstimator(ratio), seen=Seen(support))
+        return ByKind(ratio if lasting else FrozenEstimator(ratio), seen=seen)
     if ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator))):
         numbers = not is_classifier(estimator)
-        found = fit_by_kind(shift, X, y, X_target, numbers=numbers, support=support)
+        found = fit_by_kind(shift, X, y, X_target, numbers=numbers, seen=seen, step=step)
         return found._replace(ratio=FrozenEstimator(found.ratio))
-    return ByKind(FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)), seen=Seen(support))
+    return ByKind(FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)), seen=seen)

@@ -6,6 +6,7 @@ import math
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from timeit import repeat
@@ -17,10 +18,17 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
-from weighbridge._findings import BROKEN, Stage, Stages, count_parameters, told_progress
-from weighbridge._pass_weights import weight_parameter
+from weighbridge._findings import (
+    BROKEN,
+    OUTSIDE,
+    Stage,
+    Stages,
+    count_parameters,
+    told_progress,
+)
+from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge.blocks import one_thread
-from weighbridge.criteria import CrossValidation, has_closed_form
+from weighbridge.criteria import MANY_ROWS, CrossValidation, fixed_steps, has_closed_form
 from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, LABEL
@@ -40,6 +48,9 @@ from weighbridge.verdict._candidates import Journals, candidate_names, make_cand
 from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
 from weighbridge.verdict._verdict import Verdict
 
+# Steps of the first stage, about as long as one fit of a quick model each: until the support is
+# known, the ratio, the kind of shift, and all else that is no fit.
+_LOOKED, _RATIO, _KIND, _DIAGNOSED = 1, 5, 9, 16
 # Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
 _FOUND = 0.05
 _BEYOND_DOUBT = 0.99
@@ -55,6 +66,7 @@ class _Model:
     candidates: list[Any] = field(default_factory=list)
     finals: list[Any] = field(default_factory=list)
     n_parameters: int = 0
+    seconds: float | None = None  # of one fit, where anybody wants to know
     diagnosis: Any = None
     shift: str = ""
     assessed: dict[str, Assessed] = field(default_factory=dict)
@@ -93,14 +105,18 @@ def assess_models(
     with warnings.catch_warnings(), one_thread():
         # what they say about overlap is among the findings
         warnings.simplefilter("ignore", OverlapWarning)
-        stage = Stage(stages, "shift", 2 + len(models) * (1 + int(question.cv)))
+        stage = Stage(stages, "shift", _DIAGNOSED + len(models) * (1 + int(question.cv)))
         support = None
         with suppress(TypeError, ValueError):  # what is wrong with a table is said by the work
             support = outside_support(X, X_target)
             stages.heard("outside", support.share)
+            if support.share > OUTSIDE:  # nothing will be weighted
+                stages.expect(bridge=0.0, verify=0.0)
+        stage.reach(_LOOKED)
         first = next(iter(estimators.values()))
-        problem = RiskProblem(first, X, y, X_target, sample_weight, question, support)
-        stage.step()
+        told = partial(stage.reach, _RATIO)
+        problem = RiskProblem(first, X, y, X_target, sample_weight, question, support, told)
+        stage.reach(_KIND)
         _unweighted(models, problem, stage)
         _weighted(models, problem, stages)
         constant = _constant(next(iter(models.values())), problem)
@@ -156,6 +172,11 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
             each.names = tuple(name for name in each.names if name not in ("power", "relative"))
         each.candidates = make_candidates(each.estimator, each.names, question.n_jobs, problem.seed)
         each.finals = problem.fit_finals(each.candidates[:1], stage.step)
+        if told_progress(question.progress).wants_news:
+            each.seconds = _seconds_of_a_fit(each.base, problem)
+    work = _workload(models, problem)
+    if work is not None:
+        told_progress(question.progress).expect(**work.by_stage(question.n_jobs or 1))
     diagnosis: Diagnosis | None = None
     for each in models.values():
         each.n_parameters = count_parameters(each.finals[0], rows.X.shape[1])
@@ -170,7 +191,7 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
                 kind=problem.kind,
                 seen=problem.seen,
             )
-            stage.step()
+            stage.reach(stage.done + _DIAGNOSED - _KIND)
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
         (none,) = _assessed(each, each.candidates[:1], each.finals, problem, stage)
         each.assessed["none"] = none
@@ -185,8 +206,9 @@ def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -
     if not n_fits:
         return
     stage = Stage(stages, "bridge", n_fits)
-    if stages.wants_news:
-        _announce_work(pending, problem, stages)
+    work = _workload(pending, problem)
+    if work is not None:
+        stages.heard("work", work)
     for name, each in pending.items():
         others = journals.given_to(
             name, each.names[1:], each.others, each.n_parameters, problem.rows.y
@@ -264,29 +286,39 @@ class Workload:
 
     def duration(self, jobs: int) -> float:
         """Return about how long the work takes with that many jobs, in seconds."""
-        rounds = 1 + math.ceil(self.n_folds / min(jobs, self.n_folds))
-        return self.seconds * rounds / (1 + self.n_folds)
+        return sum(self.by_stage(jobs).values())
+
+    def by_stage(self, jobs: int) -> dict[str, float]:
+        """Return the same for the fits to all rows, and for those of the folds."""
+        once = self.seconds / (1 + self.n_folds)
+        rounds = math.ceil(self.n_folds / min(jobs, self.n_folds))
+        return {"bridge": once, "verify": once * rounds}
 
 
-def _announce_work(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -> None:
-    """Tell what models without a closed form, each with its candidates, have before them."""
+def _workload(models: dict[str, _Model], problem: RiskProblem) -> Workload | None:
+    """Return what models that are not solved together, with their candidates, have before them."""
     names, n_fits, seconds = [], 0, 0.0
     for name, each in models.items():
         fits = [_n_fits(other) for other in each.others]
-        if max(fits, default=1) == 1 or has_closed_form(each.base, problem.rows.y):
+        y = problem.rows.y
+        together = has_closed_form(each.base, y) and y.size < MANY_ROWS
+        if max(fits, default=1) == 1 or together or each.seconds is None:
             continue
         count = (1 + problem.n_folds) * sum(fits)
         names.append(name)
         n_fits += count
-        seconds += count * _seconds_of_a_fit(each.base, problem)
-    if names:
-        stages.heard("work", Workload(tuple(names), n_fits, seconds, problem.n_folds))
+        seconds += count * each.seconds
+    return Workload(tuple(names), n_fits, seconds, problem.n_folds) if names else None
 
 
 def _seconds_of_a_fit(base: Any, problem: RiskProblem) -> float:
     """Return how long one more fit takes; the first of two may also wait for its libraries."""
     X, y = problem.rows.X, problem.rows.y
-    return min(repeat(lambda: clone(base).fit(X, y), number=1, repeat=2))
+    *transformers, last = fixed_steps(base) or [base]  # what is fitted once a fold is not counted
+    for step in transformers:
+        X = clone(step).fit_transform(X)
+    ones = np.ones(y.size)
+    return min(repeat(lambda: fit_with_weights(clone(last), X, y, ones), number=1, repeat=2))
 
 
 def _n_fits(candidate: Any) -> int:
