@@ -183,10 +183,17 @@ def _support(
     return Support(share, p, q, threshold, unseen, unseen_share), drawn, outside
 
 
+# Source rows that are compared with all target rows first.
+FIRST_LOOK = 512
+
+
 def _far(source: Any, rows: Any, limit: float) -> Array:
     """Return which rows have no source row within a squared distance."""
     far, sizes = np.arange(rows.shape[0]), _squares(rows)
-    for block in row_blocks(source.shape[0], rows.shape[0] + rows.shape[1]):
+    # most rows are near one of the first, and need no look at the others
+    first = min(FIRST_LOOK, source.shape[0])
+    rest = row_blocks(source.shape[0] - first, rows.shape[0] + rows.shape[1])
+    for block in (slice(first), *(slice(first + b.start, first + b.stop) for b in rest)):
         part = source[block]
         products = rows[far] @ part.T
         if sp.issparse(products):

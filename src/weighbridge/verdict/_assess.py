@@ -172,7 +172,7 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
             each.names = tuple(name for name in each.names if name not in ("power", "relative"))
         each.candidates = make_candidates(each.estimator, each.names, question.n_jobs, problem.seed)
         each.finals = problem.fit_finals(each.candidates[:1], stage.step)
-        if told_progress(question.progress).wants_news:
+        if told_progress(question.progress).wants_news and not _is_together(each, problem):
             each.seconds = _seconds_of_a_fit(each.base, problem)
     work = _workload(models, problem)
     if work is not None:
@@ -300,15 +300,19 @@ def _workload(models: dict[str, _Model], problem: RiskProblem) -> Workload | Non
     names, n_fits, seconds = [], 0, 0.0
     for name, each in models.items():
         fits = [_n_fits(other) for other in each.others]
-        y = problem.rows.y
-        together = has_closed_form(each.base, y) and y.size < MANY_ROWS
-        if max(fits, default=1) == 1 or together or each.seconds is None:
+        if max(fits, default=1) == 1 or each.seconds is None:
             continue
         count = (1 + problem.n_folds) * sum(fits)
         names.append(name)
         n_fits += count
         seconds += count * each.seconds
     return Workload(tuple(names), n_fits, seconds, problem.n_folds) if names else None
+
+
+def _is_together(model: _Model, problem: RiskProblem) -> bool:
+    """True where all weightings of a model are solved together, in no time to speak of."""
+    y = problem.rows.y
+    return has_closed_form(model.base, y) and y.size < MANY_ROWS
 
 
 def _seconds_of_a_fit(base: Any, problem: RiskProblem) -> float:
