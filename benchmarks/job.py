@@ -6,7 +6,10 @@ Parts: `start` (--help, --version, a usage error, the first line), `demo`, `adap
 tables, and an unfamiliar pair of 30,000 x 15 with categories and gaps), `diagnose` (100,000 +
 100,000 x 20), `large` (weights and predictions for 1,000,000 x 20 deployment rows), `pages` (size
 of the report for 20 and for 2,000 features), `reading` (CSV of 200,000 x 10, beside pandas alone),
-`install` (packages and megabytes of the extra `cli`).
+`install` (packages and megabytes of the extra `cli`), `whole` (CPU seconds of whole jobs in one
+thread, 2,000 to 500,000 rows x 13 mixed columns, 500 columns, no overlap, boosting, beside one
+plain fit of the same model, with the number of its fits; ten minutes), `left` (how true the time
+left is: its ratio to the true one, after a tenth of the job).
 """
 
 import argparse
@@ -18,10 +21,12 @@ import sys
 import sysconfig
 import tempfile
 import time
+from functools import wraps
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from benchmarks._record import record
 from weighbridge.datasets import make_clinic
@@ -29,9 +34,10 @@ from weighbridge.datasets import make_clinic
 COMMAND = Path(sysconfig.get_path("scripts")) / "weighbridge"
 
 
-def timed(*words, folder):
+def timed(*words, folder, threads=None):
     """Run the command; seconds until the first line and until the end, and the peak of memory."""
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    limits = {} if threads is None else {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**os.environ, **limits, "PYTHONUNBUFFERED": "1"}
     start = time.perf_counter()
     process = subprocess.Popen(
         [COMMAND, *map(str, words)],
@@ -50,6 +56,7 @@ def timed(*words, folder):
         "exit": os.waitstatus_to_exitcode(status),
         "first_line": round(first, 3),
         "seconds": round(time.perf_counter() - start, 2),
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
         "megabytes": round(usage.ru_maxrss / 1024),
         "verdict": next(
             (each for each in text.splitlines() if "error" in each or "hift" in each), ""
@@ -214,8 +221,134 @@ def install(folder):
     ]
 
 
+def mixed(folder, n, m):
+    """Write a pair of 13 columns, four of them categories, four with gaps."""
+    for name, size, seed, labels in (("train", n, 1, True), ("deploy", m, 2, False)):
+        table = unfamiliar(size, seed, labels=labels).drop(columns=["contact", "late"])
+        table.to_csv(folder / f"{name}.csv", index=False)
+    return "default"
+
+
+def numbers(folder, n, m, d, shift, moved):
+    """Write a pair of numbers alone, some columns of which have moved."""
+    train, deploy = wide(n, d, 1, 0), wide(m, d, 2, 0)
+    deploy.iloc[:, :moved] += shift
+    noise = np.random.default_rng(3).normal(size=n)
+    train["y"] = (train["x0"] + train["x1"] ** 2 + noise > 1).astype(int)
+    train.to_csv(folder / "train.csv", index=False)
+    deploy.to_csv(folder / "deploy.csv", index=False)
+    return "y"
+
+
+# name: what writes the tables, and further words of the command
+JOBS = {
+    "2,000 + 2,000 x 13": (lambda folder: mixed(folder, 2_000, 2_000), []),
+    "6,000 + 4,000 x 13": (lambda folder: mixed(folder, 6_000, 4_000), []),
+    "33,000 + 16,000 x 13": (lambda folder: mixed(folder, 33_000, 16_000), []),
+    "50,000 + 50,000 x 13": (lambda folder: mixed(folder, 50_000, 50_000), []),
+    "500,000 + 500,000 x 13": (lambda folder: mixed(folder, 500_000, 500_000), []),
+    "1,500 + 1,000 x 500": (lambda folder: numbers(folder, 1_500, 1_000, 500, 0.5, 5), []),
+    "1,500 + 1,000 x 5,000": (lambda folder: numbers(folder, 1_500, 1_000, 5_000, 0.5, 5), []),
+    "3,300 + 2,300 x 128, no overlap": (
+        lambda folder: numbers(folder, 3_300, 2_300, 128, 6.0, 128),
+        [],
+    ),
+    "boosting, 5,000 + 5,000 x 13": (
+        lambda folder: mixed(folder, 5_000, 5_000),
+        ["--model", "boosting"],
+    ),
+}
+
+
+def plain_fit(folder, label, boosting):
+    """CPU seconds of one fit of the model to the training table."""
+    from sklearn.compose import make_column_selector as columns_of
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    table = pd.read_csv(folder / "train.csv")
+    X, y = table.drop(columns=label), table[label]
+    scaled = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    model = make_pipeline(
+        make_column_transformer(
+            ("passthrough" if boosting else scaled, columns_of(dtype_include="number")),
+            (
+                OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+                columns_of(dtype_exclude="number"),
+            ),
+        ),
+        HistGradientBoostingClassifier() if boosting else LogisticRegression(max_iter=1000),
+    )
+    start = time.process_time()
+    model.fit(X, y)
+    return time.process_time() - start
+
+
+def whole(folder):
+    found = []
+    with threadpool_limits(1):
+        for name, (write, words) in JOBS.items():
+            label = write(folder)
+            tables = ("train.csv", "deploy.csv", "--label", label, "--out", "out", "--force")
+            run = timed("adapt", *tables, *words, folder=folder, threads=1)
+            run["stages"] = json.loads((folder / "out/result.json").read_text())["timing"]
+            run["plain_fit"] = round(plain_fit(folder, label, bool(words)), 3)
+            found.append({"job": name, **run})
+            print(json.dumps(found[-1]), flush=True)
+    return found
+
+
+def left(folder):
+    """Ratios of the time left, as it is said, to the true one; and fits of the boosting job."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    from weighbridge._findings import Stages
+    from weighbridge.adaptation import Settings, run
+
+    class Listener(Stages):
+        wants_news = True
+
+        def __init__(self):
+            super().__init__()
+            self.said = []
+
+        def __call__(self, stage, done, total):
+            super().__call__(stage, done, total)
+            self.said.append((time.monotonic(), self.left()))
+
+    found = []
+    for name in ("6,000 + 4,000 x 13", "33,000 + 16,000 x 13", "boosting, 5,000 + 5,000 x 13"):
+        write, words = JOBS[name]
+        settings = Settings(label=write(folder), models=tuple(words[1:]) or ("linear",))
+        fits, fit = [], HistGradientBoostingClassifier.fit
+
+        @wraps(fit)
+        def counted(self, *arguments, fit=fit, fits=fits, **options):
+            fits.append(self.max_leaf_nodes)
+            return fit(self, *arguments, **options)
+
+        HistGradientBoostingClassifier.fit = counted
+        listener, start = Listener(), time.monotonic()
+        run(str(folder / "train.csv"), str(folder / "deploy.csv"), settings, progress=listener)
+        end, HistGradientBoostingClassifier.fit = time.monotonic(), fit
+        ratios = [
+            said / (end - at)
+            for at, said in listener.said
+            if said is not None and 0.1 <= (at - start) / (end - start) <= 0.95
+        ]
+        # the model's own trees have more leaves than those that tell samples and classes apart
+        own = sum(leaves > 8 for leaves in fits)
+        found.append({"job": name, "least": min(ratios), "most": max(ratios), "fits": own})
+    return found
+
+
 PARTS = {
-    each.__name__: each for each in (start, demo, adapt, diagnose, large, pages, reading, install)
+    each.__name__: each
+    for each in (start, demo, adapt, diagnose, large, pages, reading, install, whole, left)
 }
 
 

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from cli_runs import run
+from weighbridge._findings import Stages, progress, shown_progress, spent
 from weighbridge.cli._adapt import workload_text
-from weighbridge.cli._screen import COLUMNS, Narration, Screen, Session, spent, within_columns
+from weighbridge.cli._screen import COLUMNS, Narration, Screen, Session, within_columns
 from weighbridge.verdict import Workload
 
 STAGES = ("read", "shift", "bridge", "verify", "write")
@@ -336,3 +337,43 @@ def test_files_that_hardly_overlap_are_told_at_once(share, text):
     Narration(Screen(stream), quiet=False, clock=Clock()).say_outside(share)
     assert stream.getvalue().startswith(text)
     assert bool(stream.getvalue()) == bool(text)
+
+
+def test_the_time_left_is_that_of_the_whole_job():
+    """Stages to come take their usual share, or what is expected of them."""
+    clock = Clock()
+    stages = Stages(clock=clock)
+    stages.plan = {"shift": 0.6, "bridge": 0.1, "verify": 0.3}
+    stages("shift", 0, 10)
+    assert stages.left() is None
+    clock.now = 1
+    stages("shift", 1, 10)
+    assert stages.left() is None  # less than a tenth of the job
+    clock.now = 6
+    stages("shift", 6, 10)
+    assert stages.left() == pytest.approx(4 + 10 / 6 * 1 + 10 / 6 * 3)
+    stages.expect(bridge=5, verify=20)
+    assert stages.left() == pytest.approx(4 + 5 + 20)
+    clock.now = 10
+    stages("bridge", 0, 4)
+    assert stages.left() == pytest.approx(5 + 20)
+    clock.now = 11
+    assert stages.left() == pytest.approx(5 + 20 - 1)
+    clock.now = 12
+    stages("bridge", 2, 4)
+    assert stages.left() == pytest.approx(2 + 20)
+
+
+def test_in_python_a_line_is_shown_and_wiped(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_QUIET_SECONDS", 0.0)
+    told = shown_progress(True)
+    told("shift", 0, 4)
+    told("shift", 2, 4)
+    told.close()
+    written = capsys.readouterr().err
+    assert "  shift    0 of 4 fits" in written
+    assert written.endswith("\r")
+    assert not written.split("\r")[-2].strip()
+    assert shown_progress(False) is None
+    assert shown_progress(None) is None  # no terminal
+    assert shown_progress(print) is print

@@ -12,6 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from weighbridge import Geodesic
 from weighbridge.criteria import LeaveOneOut, _linear
+from weighbridge.criteria._criterion import candidate_weights
 from weighbridge.criteria._linear import CandidateSolver
 from weighbridge.criteria._linear_design import inverses, linear_model
 from weighbridge.search import Point
@@ -120,12 +121,15 @@ def test_own_weights_multiply_and_zero_leaves_a_row_out(estimator):
 
 
 @pytest.mark.parametrize("estimator", [LinearRegression(), Ridge(), LogisticRegression()])
-def test_many_columns_are_solved_one_by_one_with_the_same_result(estimator, monkeypatch):
+@pytest.mark.parametrize("limit", [("_PRODUCTS", 0), ("_WIDE", 3)])
+def test_products_row_by_row_and_candidates_one_by_one_give_the_same_result(
+    estimator, limit, monkeypatch
+):
     X, y, s = _regression(60, 6)
     y = y > np.median(y) if isinstance(estimator, LogisticRegression) else y
     before = LeaveOneOut().objective(estimator, X, y, s)
     together = [each.losses for each in before.evaluate(POINTS)]
-    monkeypatch.setattr(_linear, "_PRODUCTS", 0)
+    monkeypatch.setattr(_linear, *limit)
     objective = LeaveOneOut().objective(estimator, X, y, s)
     single = [each.losses for each in objective.evaluate(POINTS)]
     # other orders of the same sums; a loss near 0 is a difference of larger numbers
@@ -273,3 +277,31 @@ def test_inverses_of_singular_matrices_are_pseudo_inverses():
     np.testing.assert_allclose(
         inverses(np.stack([good, bad])), [np.diag([1, 0.5]), np.diag([1.0, 0])], atol=1e-12
     )
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(C=0.5), PoissonRegressor(alpha=0.01)])
+def test_candidates_that_start_from_a_mix_of_others_end_where_they_do_alone(estimator):
+    X, y, s = _regression(200, 3)
+    is_class = isinstance(estimator, LogisticRegression)
+    y = y > np.median(y) if is_class else np.rint(np.abs(y) / 50)
+    points = [Point(lam, alpha) for lam in np.linspace(0, 1, 11) for alpha in (-1.0, 1.0, 3.0)]
+    objective = LeaveOneOut().objective(estimator, X / 10, y, s)
+    weights = candidate_weights(objective.log_ratio, points)
+    solver = CandidateSolver(objective.design)
+    together = solver.fit(weights)
+    for row, (coef, eta, spread) in enumerate(
+        zip(together.coef, together.eta, together.spread, strict=True)
+    ):
+        alone = solver.fit(weights[row : row + 1])
+        np.testing.assert_allclose(coef, alone.coef[0], rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(eta, alone.eta[0], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(spread, alone.spread[0], rtol=1e-6)
+
+
+def test_a_table_that_is_too_wide_is_refused_before_anything_is_solved(monkeypatch):
+    criterion = LeaveOneOut()
+    criterion._most_columns = 2
+    monkeypatch.setattr(_linear, "CandidateSolver", None)
+    X, y, s = _regression()
+    with pytest.raises(ValueError, match="more than 2 columns"):
+        criterion.objective(Ridge(), X, y, s)

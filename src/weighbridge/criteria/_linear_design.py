@@ -230,9 +230,11 @@ def _encoded_texts(transformers: list[Any], tables: tuple[Any, ...]) -> list[str
     texts = [name for name, kind in tables[0].dtypes.items() if str(kind) == "object"]
     by_encoders: list[str] = []
     for _, part, names in first.transformers:
-        if isinstance(part, OneHotEncoder | OrdinalEncoder) and part.categories == "auto":
+        if not isinstance(names, list):  # a rule for the types of columns would see other ones
+            return []
+        if isinstance(part, OneHotEncoder) and part.categories == "auto":
             by_encoders += names
-        elif not isinstance(names, list) or set(names) & set(texts):
+        elif set(names) & set(texts):
             return []
     return texts if sorted(texts) == sorted(set(by_encoders) & set(texts)) else []
 
