@@ -237,7 +237,8 @@ class Job:
         files = save(self.adaptation, self.out, force=self.force, option=cli_option)
         narration.finish()
         for folder in self.out.glob(f"{_UNFINISHED}*"):  # it is of no use any more
-            if folder.is_dir() and all(each.suffix == ".jsonl" for each in folder.iterdir()):
+            ours = (".jsonl", ".pickle")
+            if folder.is_dir() and all(each.suffix in ours for each in folder.iterdir()):
                 shutil.rmtree(folder)
         self.result = {**self.adaptation.to_dict(), "files": files}
 
@@ -276,7 +277,7 @@ class Job:
 def _kept(journal: Path) -> list[str]:
     if journal.is_dir() and any(journal.iterdir()):
         return [
-            f"finished fits of the search are kept in {journal}",
+            f"what was finished is kept in {journal}",
             "the same command goes on from there",
         ]
     return ["no file was written; the same command starts again"]

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
 from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
+from weighbridge._files import kept_result
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
@@ -286,8 +289,15 @@ def _frozen_ratio(
     if ratio is not None and is_fitted(check_ratio(ratio)):
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
         return ByKind(ratio if lasting else FrozenEstimator(ratio), seen=seen)
-    if ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator))):
+    by_kind = ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator)))
+
+    def fitted() -> ByKind:
+        if not by_kind:
+            return ByKind(fit_ratio(X, X_target, ratio, y=y), seen=seen)
         numbers = not is_classifier(estimator)
-        found = fit_by_kind(shift, X, y, X_target, numbers=numbers, seen=seen, step=step)
-        return found._replace(ratio=FrozenEstimator(found.ratio))
-    return ByKind(FrozenEstimator(fit_ratio(X, X_target, ratio, y=y)), seen=seen)
+        return fit_by_kind(shift, X, y, X_target, numbers=numbers, seen=seen, step=step)
+
+    journal = None if question.journal is None else Path(question.journal)
+    about = [X, y, X_target, repr(ratio), shift, by_kind, version("weighbridge")]
+    found = kept_result(journal, "ratio", about, fitted)
+    return found._replace(ratio=FrozenEstimator(found.ratio))
