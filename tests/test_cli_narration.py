@@ -371,7 +371,7 @@ def test_in_python_a_line_is_shown_and_wiped(capsys, monkeypatch):
     told("shift", 2, 4)
     told.close()
     written = capsys.readouterr().err
-    assert "  shift    0 of 4 fits" in written
+    assert "  shift    0 of 4 steps" in written
     assert written.endswith("\r")
     assert not written.split("\r")[-2].strip()
     assert shown_progress(False) is None

@@ -225,7 +225,7 @@ def test_models_assessed_together_get_the_verdicts_they_get_alone(toy):
         alone = assess(estimator, *toy, **options)
         assert together[name].to_dict() == alone.to_dict()
     totals = {stage: total for stage, _, total in told}
-    assert totals == {"shift": 2 + 2 * 3, "bridge": 4 + 2, "verify": 2 * (4 + 2)}
+    assert totals == {"shift": 16 + 2 * 3, "bridge": 4 + 2, "verify": 2 * (4 + 2)}
     assert together["line"]._problem is together["tree"]._problem
 
 

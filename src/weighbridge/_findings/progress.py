@@ -55,7 +55,7 @@ class Stages:
         # what each stage of the whole job takes of it; nothing where there is but the present one
         self.plan: dict[str, float] = {}
         self._expected: dict[str, float] = {}
-        self._details, self._units = dict(DETAILS), dict[str, str]()
+        self._details, self._units = dict(DETAILS), {"shift": "steps"}
         self._progress, self._clock = progress, clock
 
     @property
