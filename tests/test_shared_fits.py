@@ -166,10 +166,16 @@ def test_beyond_the_source_no_kind_of_shift_is_looked_for():
     assert verdict.weighting == "unknown"
 
 
-def test_features_that_no_tree_looks_at_need_no_second_look(monkeypatch):
+@pytest.mark.parametrize("categories", [False, True])
+def test_features_that_no_tree_looks_at_need_no_second_look(categories, monkeypatch):
     rng = np.random.default_rng(0)
-    X, X_target = rng.normal(size=(2, 400, 6))
-    X_target[:, 0] *= 2
+    X, X_target = (
+        pd.DataFrame(each, columns=list("abcdef")) for each in rng.normal(size=(2, 400, 6))
+    )
+    X_target["b"] *= 2
+    if categories:
+        for frame, chance in ((X, 0.5), (X_target, 0.9)):
+            frame["d"] = np.where(rng.uniform(size=400) < chance, "left", "right")
     before = attribute_shift(X, X_target)
     monkeypatch.setattr(DomainModel, "splits_by", lambda self, column: True)
     assert attribute_shift(X, X_target) == before

@@ -255,8 +255,13 @@ class DomainModel:
         if self.trees is None:
             return False
         nodes = [tree.nodes for stage in getattr(self.trees, "_predictors", []) for tree in stage]
-        splits = [each["feature_idx"][each["is_leaf"] == 0] for each in nodes]
-        return not splits or bool((np.concatenate(splits) == column).any())
+        if not nodes:
+            return True
+        splits = np.concatenate([each["feature_idx"][each["is_leaf"] == 0] for each in nodes])
+        categorical = self.trees.is_categorical_
+        if categorical is not None:  # they come first in the trees
+            splits = np.argsort(~categorical, kind="stable")[splits]
+        return bool((splits == column).any())
 
 
 def mean_log_odds(linear: Array, trees: Array | None) -> Array:
