@@ -10,16 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weighbridge._svg._draw import (
-    Point,
-    circle,
-    element,
-    rect,
-    simplify,
-    text,
-    text_width,
-    trace,
-)
+from weighbridge._svg._draw import Point, circle, element, rect, simplify, text, text_width, trace
 from weighbridge._svg._map import is_judged
 from weighbridge.pictures import AS_GOOD, BridgeSurface
 

@@ -8,13 +8,7 @@ from itertools import pairwise
 
 from weighbridge._findings import number, percent
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, scale
-from weighbridge._svg._bands import (
-    candidate_marks,
-    colour_bar,
-    colour_legend,
-    filled,
-    step_of,
-)
+from weighbridge._svg._bands import candidate_marks, colour_bar, colour_legend, filled, step_of
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,

@@ -195,12 +195,6 @@ def _path_table(surface: BridgeSurface) -> Table:
     best = dict(_best_so_far(surface.loss))
     heads = ("evaluation", "lam", "alpha", surface.loss_name, "best so far")
     return heads, tuple(
-        (
-            str(place),
-            number(lam),
-            number(alpha),
-            loss_words(loss),
-            number(best.get(place), 4),
-        )
+        (str(place), number(lam), number(alpha), loss_words(loss), number(best.get(place), 4))
         for place, (lam, alpha, loss, _) in enumerate(candidate_rows(surface), 1)
     )

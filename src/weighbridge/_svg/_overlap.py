@@ -8,14 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from weighbridge._findings import number, percent, percent_labels
-from weighbridge._svg._axes import (
-    area_mark,
-    bottom_axis,
-    left_axis,
-    legend,
-    line_mark,
-    scale,
-)
+from weighbridge._svg._axes import area_mark, bottom_axis, left_axis, legend, line_mark, scale
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,

@@ -78,11 +78,7 @@ def _write(
     narration.detail("read", f"model of {len(saved.features)} features")
     names, done, unseen = _names(saved), 0, Unseen(saved.seen)
     size = block_rows(len(saved.features), settings["working_memory"])
-    with (
-        limits(settings),
-        write_whole(out) as temporary,
-        TableWriter(temporary, names) as table,
-    ):
+    with limits(settings), write_whole(out) as temporary, TableWriter(temporary, names) as table:
         blocks = read_blocks(data, saved.features, rows=size)
         for block in blocks:
             first, done = done + 1, done + len(block)

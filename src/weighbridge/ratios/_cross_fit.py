@@ -23,12 +23,7 @@ MANY_COLUMNS, FEW_BINS = 100, 64
 
 
 def small_trees(
-    categorical: np.ndarray,
-    seed: int,
-    *,
-    learning_rate: float,
-    max_iter: int,
-    patience: int,
+    categorical: np.ndarray, seed: int, *, learning_rate: float, max_iter: int, patience: int
 ) -> HistGradientBoostingClassifier:
     """Return boosted trees of 8 leaves that stop early: there is often little to tell."""
     return HistGradientBoostingClassifier(

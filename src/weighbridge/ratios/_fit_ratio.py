@@ -21,12 +21,7 @@ from weighbridge._data import RowScores, check_count, shuffled, take_rows, to_nu
 from weighbridge._findings import outside_share
 from weighbridge.blocks import ArrayRows, as_numbers, as_rows, is_blocks, one_thread
 from weighbridge.ratios._base import EstimatedRatio
-from weighbridge.ratios._candidates import (
-    Candidate,
-    CandidateTable,
-    Scored,
-    ratio_candidates,
-)
+from weighbridge.ratios._candidates import Candidate, CandidateTable, Scored, ratio_candidates
 from weighbridge.ratios._classifier import dense_if_narrow
 from weighbridge.ratios._cross_fit import (
     Fitted,
