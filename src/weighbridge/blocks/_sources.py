@@ -210,10 +210,8 @@ def from_batches(source: Any, columns: Any = None, size: int | None = None) -> B
     source : object with ``__arrow_c_stream__``, iterable of batches, or callable
         A callable is called for every pass and returns one of the others, which may then be such
         as can be read only once: a generator, a ``RecordBatchReader``.
-    columns : sequence of str, optional
-        Columns to read, in this order. Default: all.
-    size : int, optional
-        Rows of a block, see `from_parquet`.
+    columns, size
+        As in `from_parquet`.
 
     Returns
     -------

@@ -144,10 +144,8 @@ class GeodesicDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
     lines_ : tuple of matplotlib LineCollection
         The curves, in order of their alphas.
 

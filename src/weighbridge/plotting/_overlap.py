@@ -31,10 +31,8 @@ class OverlapDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
     training_, deployment_ : matplotlib StepPatch
         The two histograms.
     beyond_ : matplotlib Polygon or Rectangle
@@ -126,10 +124,8 @@ class ReliabilityDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
     line_ : matplotlib Line2D
         The observed shares.
     band_ : matplotlib collection
