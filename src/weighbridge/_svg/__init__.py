@@ -8,5 +8,4 @@ from weighbridge._svg._feature import feature, feature_key
 from weighbridge._svg._forest import expected_error, paired_change
 from weighbridge._svg._love import love
 from weighbridge._svg._map import NO_MAP, are_alike, frame, map_title
-from weighbridge._svg._overlap import overlap, reliability
-from weighbridge._svg._weights import concentration, effective_rows, weights
+from weighbridge._svg._weights import concentration, effective_rows, overlap, reliability, weights
