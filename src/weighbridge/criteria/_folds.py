@@ -207,10 +207,8 @@ class HoldOut(FoldCriterion):
     ----------
     test_size : float or int, default=0.2
         Share or number of the rows to hold out.
-    scoring : str or scorer, optional
-        As in `CrossValidation`.
-    validation : weighting, optional
-        As in `CrossValidation`; the paper's is `IWERM()`, the ratio itself.
+    scoring, validation
+        As in `CrossValidation`; the paper's validation is `IWERM()`, the ratio itself.
     random_state : int, RandomState instance or None
         Seed of the split.
 

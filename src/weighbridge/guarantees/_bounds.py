@@ -157,13 +157,11 @@ def learning_bound(
     if d2 is not None:
         second_moment = max(second_moment, second_moment_bound(weighting, d2))
         plug_in = []
-    bias = bias_term(log_ratio, log_weight, log_losses)
     size = pseudo_dimension * math.log(2 * n * math.e / pseudo_dimension) + math.log(4 / delta)
-    complexity = 2**1.25 * (size / n) ** 0.375
     return LearningBound(
-        bias=bias,
+        bias=bias_term(log_ratio, log_weight, log_losses),
         second_moment=second_moment,
-        complexity=complexity,
+        complexity=2**1.25 * (size / n) ** 0.375,
         remainder=0.0,
         delta=float(delta),
         n=n,
@@ -227,19 +225,16 @@ def bernstein_bound(
         )
     largest = _largest_weight(weighting, weight_bound, log_weight)
     n = log_ratio.size
-    bias = bias_term(log_ratio, log_weight, log_losses)
     level = math.log(4 * n_hypotheses / delta)
     if losses is None:  # the variance of w l is at most its second moment, and that at most w's
         variance = moment(log_weight, log_losses) * n / (n - 1)
     else:
         variance = float(np.exp(log_weight + log_losses).var(ddof=1))
-    complexity = math.sqrt(2 * level / n)
-    remainder = 7 * largest * level / (3 * (n - 1))
     return LearningBound(
-        bias=bias,
+        bias=bias_term(log_ratio, log_weight, log_losses),
         second_moment=variance,
-        complexity=complexity,
-        remainder=remainder,
+        complexity=math.sqrt(2 * level / n),
+        remainder=7 * largest * level / (3 * (n - 1)),
         delta=float(delta),
         n=n,
         form="bernstein",
