@@ -10,7 +10,6 @@ import numpy as np
 
 from weighbridge._findings import number, percent
 from weighbridge._svg._axes import Scale, bottom_axis, left_axis, legend, line_mark, scale
-from weighbridge._svg._bands import candidate_marks, colour_bar, colour_legend, filled, step_of
 from weighbridge._svg._draw import (
     WIDTH,
     Chart,
@@ -33,9 +32,13 @@ from weighbridge._svg._map import (
     Frame,
     Words,
     are_alike,
+    candidate_marks,
     candidate_rows,
     candidates_table,
+    colour_bar,
+    colour_legend,
     curve_lines,
+    filled,
     frame,
     is_judged,
     loss_words,
@@ -43,6 +46,7 @@ from weighbridge._svg._map import (
     name_ends,
     sentence,
     star,
+    step_of,
     widened,
 )
 from weighbridge.pictures import AS_GOOD, BridgeSurface
