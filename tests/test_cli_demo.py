@@ -6,7 +6,7 @@ import pytest
 
 from cli_runs import run, valid, within_80_columns
 from weighbridge._files import is_ours
-from weighbridge.cli._demo import is_clinic
+from weighbridge.cli._around import is_clinic
 from weighbridge.datasets import make_clinic
 
 NAMES = ["none", "full", "power", "relative", "tuned"]

@@ -23,8 +23,7 @@ from weighbridge import __version__
 from weighbridge._files import remove_unfinished
 from weighbridge._findings import Problem, nearest, shown_file
 from weighbridge.cli._adapt import adapt
-from weighbridge.cli._after import explain, predict, report
-from weighbridge.cli._demo import demo
+from weighbridge.cli._around import demo, explain, predict, report
 from weighbridge.cli._diagnose import diagnose, label
 from weighbridge.cli._options import CONTEXT
 from weighbridge.cli._screen import Interrupted, ReaderGone, Session, within_columns
