@@ -33,13 +33,7 @@ from weighbridge._findings.numbers import (
     tick_labels,
     wilson,
 )
-from weighbridge._findings.progress import (
-    Progress,
-    SearchProgress,
-    Stage,
-    Stages,
-    told_progress,
-)
+from weighbridge._findings.progress import Progress, SearchProgress, Stage, Stages, told_progress
 
 if TYPE_CHECKING:
     from weighbridge._findings.overlap import (

@@ -48,8 +48,7 @@ def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> Pa
     columns : sequence of str, optional
         Columns to read, in this order. Default: all of the first file.
     size : int, optional
-        Rows of a block. Default: 65,536, fewer of wide tables, by scikit-learn's
-        ``working_memory``.
+        As in `from_array`.
 
     Returns
     -------

@@ -59,10 +59,8 @@ class OverlapDisplay(Display):
         ----------
         ratio : density ratio
             Fitted or known, e.g. ``model.ratio_``; one that is not fitted yet is fitted here.
-        X : array-like or data frame of shape (n_source, n_features)
-            Source rows.
-        X_target : same type, of shape (n_target, n_features)
-            Target rows. Columns of data frames are matched by name, whatever their order.
+        X, X_target
+            As in `weighbridge.fit_ratio`.
 
         Returns
         -------
