@@ -21,7 +21,8 @@ from weighbridge.adaptation._saved_model import SavedModel, model_bytes
 from weighbridge.cli import _weights
 from weighbridge.cli._inputs import MOST_ROWS, block_rows
 from weighbridge.cli._options import Memory
-from weighbridge.cli._two_tables import fitted_ratio, log_ratio_blocks, read_two
+from weighbridge.cli._two_tables import fitted_ratio, read_two
+from weighbridge.cli._weights import log_ratio_blocks
 
 OPTIONS = {"label": None, "drop": (), "keep": (), "ratio": "auto", "seed": 0}
 

@@ -24,7 +24,7 @@ from weighbridge.manifolds import (
     geodesic_velocity,
     geometric_bias,
 )
-from weighbridge.manifolds._fisher_rao import length_of_shortest
+from weighbridge.manifolds._geodesics import length_of_shortest
 
 NORMAL, SIMPLEX, PLANE = Normal(), Categorical(4), MultivariateNormal(2)
 LAM = np.linspace(0, 1, 7)

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge._svg import LEVELS, bridge, frame, loss_along_curves, rectangle, search_path
-from weighbridge._svg._bands import outlines, step_of
 from weighbridge._svg._draw import text_width
-from weighbridge._svg._map import Words
+from weighbridge._svg._map import Words, outlines, step_of
 from weighbridge.pictures import BridgeSurface, compute_surface
 from weighbridge.search import Evaluation, GridSearch, Point, SearchResult
 

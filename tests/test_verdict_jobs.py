@@ -12,8 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from clinic import clinic_model
-from weighbridge import ImportanceWeighted, ImportanceWeightedCV, _files
-from weighbridge._files import kept_result
+from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.criteria import LeaveOneOut
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.search import GridSearch
@@ -315,7 +314,7 @@ def test_a_ratio_that_took_long_survives_an_interruption(tmp_path, monkeypatch):
     options = {"journal": tmp_path / "kept", "random_state": 0, "cv": 2}
     assess(*arguments, **options)
     assert not list(tmp_path.iterdir())  # it is found in no time
-    monkeypatch.setattr(_files, "_WORTH_KEEPING", -1.0)
+    monkeypatch.setattr(_problem, "_WORTH_KEEPING", -1.0)
     first = assess(*arguments, **options)
     (kept,) = (tmp_path / "kept").glob("ratio-*.pickle")
     assert kept.stat().st_mode & 0o077 == 0
@@ -327,15 +326,15 @@ def test_a_ratio_that_took_long_survives_an_interruption(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("what", ["damaged", "of_others", "of_other_rows"])
 def test_a_kept_ratio_that_cannot_be_trusted_is_fitted_again(what, tmp_path, monkeypatch):
-    monkeypatch.setattr(_files, "_WORTH_KEEPING", -1.0)
+    monkeypatch.setattr(_problem, "_WORTH_KEEPING", -1.0)
     make, about = lambda: {"made": "anew"}, np.arange(3)
-    assert kept_result(tmp_path, "ratio", about, make) == {"made": "anew"}
+    assert _problem.kept_result(tmp_path, "ratio", about, make) == {"made": "anew"}
     (kept,) = tmp_path.iterdir()
-    assert kept_result(tmp_path, "ratio", about, lambda: None) == {"made": "anew"}
+    assert _problem.kept_result(tmp_path, "ratio", about, lambda: None) == {"made": "anew"}
     if what == "damaged":
         kept.write_bytes(kept.read_bytes()[:-3])
     elif what == "of_others":
         kept.chmod(0o666)
     else:
         about = about[::-1]
-    assert kept_result(tmp_path, "ratio", about, lambda: "again") == "again"
+    assert _problem.kept_result(tmp_path, "ratio", about, lambda: "again") == "again"

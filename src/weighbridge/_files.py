@@ -5,18 +5,15 @@ from __future__ import annotations
 import csv
 import errno
 import os
-import pickle
 import re
 import secrets
 import sys
-import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from weighbridge._findings import Option, Problem, cli_option, shown_file
 from weighbridge.exceptions import InputError
@@ -41,8 +38,6 @@ _LOOK = 1 << 16
 # What a file that is damaged, or of another kind, raises.
 _OF_ARCHIVES = (zipfile.BadZipFile, zlib.error, EOFError, LookupError, RuntimeError)
 _UNREADABLE = (OSError, ValueError, csv.Error, *_OF_ARCHIVES)
-# A result that took fewer seconds is made again rather than kept.
-_WORTH_KEEPING = 5.0
 # Temporary files of blocks that have not ended; a process that leaves at once removes them first.
 _UNFINISHED: set[Path] = set()
 
@@ -183,37 +178,6 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
         _UNFINISHED.discard(temporary)
-
-
-def kept_result(folder: Path | None, name: str, about: Any, make: Callable[[], Any]) -> Any:
-    """Return what an earlier run of the same job left in a folder; or make it, and leave it there.
-
-    `about` is all that it depends on. It is pickled: only a file that nobody else can have written
-    is read.
-    """
-    if folder is None:
-        return make()
-    from joblib import hash as key_of
-
-    if any(folder.glob(f"{name}-*.pickle")):
-        path = folder / f"{name}-{key_of(about)}.pickle"
-        with suppress(Exception):  # whatever a damaged file raises, the result is made again
-            if _is_private(path) and _is_private(folder):
-                return pickle.loads(path.read_bytes())
-    begun = time.monotonic()
-    found = make()
-    if time.monotonic() - begun > _WORTH_KEEPING:
-        folder.mkdir(parents=True, exist_ok=True)
-        with write_whole(folder / f"{name}-{key_of(about)}.pickle") as temporary:
-            temporary.chmod(0o600)
-            temporary.write_bytes(pickle.dumps(found))
-    return found
-
-
-def _is_private(path: Path) -> bool:
-    """Return whether a file or folder is of the user who runs this, and of nobody else's making."""
-    info = path.lstat()
-    return os.name == "posix" and info.st_uid == os.getuid() and not info.st_mode & 0o022
 
 
 def _temporary(path: Path) -> Path:

@@ -28,12 +28,7 @@ class Problem:
 
     def to_dict(self) -> dict[str, str]:
         """Return the problem as a finding of level error, ready for JSON."""
-        return {
-            "code": self.code,
-            "level": "error",
-            "message": self.message,
-            "help": self.help,
-        }
+        return {"code": self.code, "level": "error", "message": self.message, "help": self.help}
 
     def __str__(self) -> str:
         lines = [f"error {self.code}: {self.message}", *(f"  {line}" for line in self.evidence)]

@@ -1,12 +1,9 @@
 """Charts as SVG: the numbers of a picture in, one ``<svg>`` with words and a table out."""
 
-from weighbridge._svg._bands import LEVELS, colour_bar
-from weighbridge._svg._bridge import FEW, bridge, rectangle
-from weighbridge._svg._curves import loss_along_curves, search_path
+from weighbridge._svg._bridge import FEW, bridge, loss_along_curves, rectangle, search_path
 from weighbridge._svg._draw import Chart, style_sheet
 from weighbridge._svg._feature import feature, feature_key
 from weighbridge._svg._forest import expected_error, paired_change
 from weighbridge._svg._love import love
-from weighbridge._svg._map import NO_MAP, are_alike, frame, map_title
-from weighbridge._svg._overlap import overlap, reliability
-from weighbridge._svg._weights import concentration, effective_rows, weights
+from weighbridge._svg._map import LEVELS, NO_MAP, are_alike, colour_bar, frame, map_title
+from weighbridge._svg._weights import concentration, effective_rows, overlap, reliability, weights

@@ -121,12 +121,7 @@ def bottom_axis(
 
 
 def left_axis(
-    y: Scale,
-    x: float,
-    *,
-    labels: Labels = tick_labels,
-    n: int = 4,
-    grid: float | None = None,
+    y: Scale, x: float, *, labels: Labels = tick_labels, n: int = 4, grid: float | None = None
 ) -> str:
     """Return numbers left of `x`, with lines from it to `grid` where that is given."""
     lines, numbers = [], []

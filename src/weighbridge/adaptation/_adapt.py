@@ -44,9 +44,9 @@ from weighbridge.adaptation._labels import (
     label_findings,
     metrics_dict,
     plan_labels,
+    pool_labels,
     read_labels,
 )
-from weighbridge.adaptation._pool import pool_labels
 from weighbridge.exceptions import InputError
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL
 from weighbridge.pictures import compute_pictures

@@ -34,12 +34,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "skops")
 
 
 def save(
-    result: Adaptation,
-    folder: Any,
-    *,
-    force: bool,
-    table: str = "csv",
-    option: Option = argument,
+    result: Adaptation, folder: Any, *, force: bool, table: str = "csv", option: Option = argument
 ) -> dict[str, str]:
     """Write the files of a run; all are made before the first is written."""
     from weighbridge.report import render

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,33 +133,30 @@ def first_line(error: BaseException) -> str:
 def parquet_schema(file: str) -> tuple[Any, int]:
     """Return the Arrow schema of a Parquet file, and its number of rows."""
     try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
             'Parquet files need the package pyarrow: pip install "weighbridge[parquet]"'
         ) from None
-    try:
-        # a name that is not UTF-8 is taken as bytes only
-        with pa.OSFile(os.fsencode(file)) as opened, pq.ParquetFile(opened) as source:
-            return source.schema_arrow, source.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise BlockError(
-            f"{Path(file).name} is not a Parquet file, or a damaged one ({first_line(error)}); "
-            "write or copy it again."
-        ) from error
+    with _opened(file, " is not a Parquet file, or a damaged one") as source:
+        return source.schema_arrow, source.metadata.num_rows
 
 
 def parquet_batches(file: str, size: int, columns: list[str] | None = None) -> Iterator[Any]:
     """Yield the rows of a Parquet file as Arrow batches."""
+    with _opened(file, ": the file cannot be read any further", **CHECKED) as source:
+        yield from source.iter_batches(size, columns=columns)
+
+
+@contextmanager
+def _opened(file: str, problem: str, **options: Any) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pa.OSFile(os.fsencode(file)) as opened, pq.ParquetFile(opened, **CHECKED) as source:
-            yield from source.iter_batches(size, columns=columns)
+        # a name that is not UTF-8 is taken as bytes only
+        with pa.OSFile(os.fsencode(file)) as opened, pq.ParquetFile(opened, **options) as source:
+            yield source
     except (pa.ArrowException, OSError) as error:
-        raise BlockError(
-            f"{Path(file).name}: the file cannot be read any further ({first_line(error)}); write "
-            "or copy it again."
-        ) from error
+        why = first_line(error)
+        raise BlockError(f"{Path(file).name}{problem} ({why}); write or copy it again.") from error

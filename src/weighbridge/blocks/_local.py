@@ -45,14 +45,10 @@ class LocalRows(Rows):
 
     def map(self, function: Callable[[Block], Any], *beside: Any) -> Iterator[Any]:
         """Apply a function to each block, see `Rows.map`."""
-        blocks = self._blocks(beside)
-        tasks: Iterator[tuple[Any, ...]]
-        if self.whole:
-            tasks = ((function, block) for _, block in blocks)
-        else:
-            tasks = (
-                (run_on_block, function, number, block, self.place) for number, block in blocks
-            )
+        tasks: Iterator[tuple[Any, ...]] = (
+            (function, block) if self.whole else (run_on_block, function, number, block, self.place)
+            for number, block in self._blocks(beside)
+        )
         threads = blas_threads() if self.threads and self.n_rows > self.size else 1
         return _in_order(tasks, threads)
 

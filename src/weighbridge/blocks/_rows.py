@@ -202,8 +202,7 @@ class Rows(ABC):
         check_n(n)
         rng = np.random.default_rng(random_state)
         some = rng.choice(self.n_rows, min(n, self.n_rows), replace=False, shuffle=False)
-        chosen = np.sort(some)
-        return joined_tables(list(self.map(partial(_chosen, chosen))))
+        return joined_tables(list(self.map(partial(_chosen, np.sort(some)))))
 
     def __repr__(self) -> str:
         columns = "" if self.names is None else f", {', '.join(self.names[:5])}"

@@ -48,8 +48,7 @@ def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> Pa
     columns : sequence of str, optional
         Columns to read, in this order. Default: all of the first file.
     size : int, optional
-        Rows of a block. Default: 65,536, fewer of wide tables, by scikit-learn's
-        ``working_memory``.
+        As in `from_array`.
 
     Returns
     -------
@@ -210,10 +209,8 @@ def from_batches(source: Any, columns: Any = None, size: int | None = None) -> B
     source : object with ``__arrow_c_stream__``, iterable of batches, or callable
         A callable is called for every pass and returns one of the others, which may then be such
         as can be read only once: a generator, a ``RecordBatchReader``.
-    columns : sequence of str, optional
-        Columns to read, in this order. Default: all.
-    size : int, optional
-        Rows of a block, see `from_parquet`.
+    columns, size
+        As in `from_parquet`.
 
     Returns
     -------

@@ -25,8 +25,7 @@ from weighbridge._findings import Problem, nearest, shown_file
 from weighbridge.cli._adapt import adapt
 from weighbridge.cli._after import explain, predict, report
 from weighbridge.cli._demo import demo
-from weighbridge.cli._diagnose import diagnose
-from weighbridge.cli._label import label
+from weighbridge.cli._diagnose import diagnose, label
 from weighbridge.cli._options import CONTEXT
 from weighbridge.cli._screen import Interrupted, ReaderGone, Session, within_columns
 from weighbridge.cli._weights import weights

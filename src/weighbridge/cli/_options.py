@@ -219,12 +219,7 @@ aside_option = option(
 def out_option(default: str | None, metavar: str, help: str) -> Decorator[Any]:
     """Declare where the output goes."""
     return option(
-        "--out",
-        type=out_path,
-        metavar=metavar,
-        default=default,
-        group="output",
-        help=help,
+        "--out", type=out_path, metavar=metavar, default=default, group="output", help=help
     )
 
 
@@ -242,10 +237,7 @@ def fail_option(known: tuple[str, ...], error: str = "") -> Decorator[Any]:
 
 
 force_option = option(
-    "--force",
-    is_flag=True,
-    group="output",
-    help="Overwrite files that weighbridge did not write.",
+    "--force", is_flag=True, group="output", help="Overwrite files that weighbridge did not write."
 )
 open_option = option(
     "--open", "open_report", is_flag=True, group="output", help="Open the report in the browser."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import click
 from weighbridge._files import check_outputs, check_suffix, write_whole
 from weighbridge._findings import Finding, cli_option, escaped, one_line, percent
 from weighbridge.cli import _options as options
-from weighbridge.cli._inputs import check_there, library_warnings, limits, size_text
+from weighbridge.cli._inputs import block_rows, check_there, library_warnings, limits, size_text
 from weighbridge.cli._screen import COLUMNS, Screen, Session, finding_text
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _compute(
 
     from weighbridge._tables import write_weights
     from weighbridge.adaptation import refusals_told
-    from weighbridge.cli._two_tables import fitted_ratio, log_ratio_blocks, read_two
+    from weighbridge.cli._two_tables import fitted_ratio, read_two
     from weighbridge.ratios import mean_one_log_ratio
     from weighbridge.weighting import Geodesic
 
@@ -109,6 +109,32 @@ def _compute(
     with write_whole(out) as temporary:
         write_weights(temporary, found, log_ratio)
     return _result(session, two, found, log_ratio, out, settings)
+
+
+def log_ratio_blocks(
+    two: Inputs, ratio: Any, path: Path, working_memory: int | None = None
+) -> Iterator[np.ndarray]:
+    """Yield the log ratio of all training rows, in blocks where not all are in memory."""
+    import numpy as np
+
+    from weighbridge._tables import read_blocks
+
+    table, columns = two.tables[0], list(two.X.columns)
+    kinds = {each.name: each.kind for each, _ in two.pair.features}
+    rows = block_rows(len(kinds), working_memory)
+    # a column that holds the ratio is no feature
+    known = two.ratio_name in kinds and two.ratio_name not in columns
+    blocks: Iterable[Any] = [two.X]
+    if table.sampled < table.rows:
+        blocks = read_blocks(path, kinds, rows=rows)
+    elif working_memory is not None and not known:
+        blocks = (two.X.iloc[start : start + rows] for start in range(0, table.rows, rows))
+    for block in blocks:
+        if known and two.ratio_name in block:
+            with np.errstate(divide="ignore"):
+                yield np.log(block[two.ratio_name].to_numpy())
+        else:
+            yield np.asarray(ratio.score_samples(block[columns]))
 
 
 def _result(

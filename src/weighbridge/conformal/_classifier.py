@@ -23,10 +23,7 @@ class ConformalClassifier(CalibratedEstimator):
     Parameters
     ----------
     estimator : classifier
-        With ``predict_proba``. Not fitted: it is fitted to one part of the rows and calibrated on
-        the other. Frozen (``sklearn.frozen.FrozenEstimator(model)``): calibrated on all rows,
-        which it must not have been fitted to. May be `ImportanceWeighted` or
-        `ImportanceWeightedCV`; one of them without its own ratio shares this one.
+        With ``predict_proba``; otherwise as in `ConformalRegressor`.
     ratio, random_state
         As in `ConformalRegressor`.
     coverage : float, default=0.9

@@ -205,8 +205,7 @@ class BinnedObjective(CandidateObjective):
         beside = [rows.beside(rows.log_ratio), self._fold_beside, rows.beside(rows.unit_weights)]
         if rows.sample_weight is not None:
             beside.append(rows.beside(rows.sample_weight))
-        sums = self._model.rows.sum(of_block, self._y, *beside)
-        return of_block.finish(*sums)
+        return of_block.finish(*self._model.rows.sum(of_block, self._y, *beside))
 
     def _binned(self, weights: FloatArray) -> FloatArray:
         """Weighted moments of each fold's own rows, for candidates' weights at the knots."""

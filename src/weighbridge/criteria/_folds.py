@@ -16,11 +16,7 @@ from sklearn.utils import check_random_state
 
 from weighbridge._data import is_foreign
 from weighbridge.blocks import ON_BLOCKS, block_steps, is_blocks
-from weighbridge.criteria._binned_objective import (
-    BinnedModel,
-    BinnedObjective,
-    fold_numbers,
-)
+from weighbridge.criteria._binned_objective import BinnedModel, BinnedObjective, fold_numbers
 from weighbridge.criteria._criterion import CandidateObjective, Criterion
 from weighbridge.criteria._fold_objective import FoldObjective, Split
 from weighbridge.criteria._linear_design import Normal, closed_form_family
@@ -163,12 +159,7 @@ class CrossValidation(FoldCriterion):
     """
 
     def __init__(
-        self,
-        cv: Any = 5,
-        *,
-        scoring: Any = None,
-        validation: Any = None,
-        random_state: Any = None,
+        self, cv: Any = 5, *, scoring: Any = None, validation: Any = None, random_state: Any = None
     ) -> None:
         self.cv = cv
         self.scoring = scoring
@@ -216,10 +207,8 @@ class HoldOut(FoldCriterion):
     ----------
     test_size : float or int, default=0.2
         Share or number of the rows to hold out.
-    scoring : str or scorer, optional
-        As in `CrossValidation`.
-    validation : weighting, optional
-        As in `CrossValidation`; the paper's is `IWERM()`, the ratio itself.
+    scoring, validation
+        As in `CrossValidation`; the paper's validation is `IWERM()`, the ratio itself.
     random_state : int, RandomState instance or None
         Seed of the split.
 

@@ -140,6 +140,10 @@ def _without_retry_warnings() -> Iterator[None]:
         yield
 
 
+def _names(words: str) -> tuple[str, ...]:
+    return tuple(words.split())
+
+
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 
 _TABLE = (
@@ -162,17 +166,9 @@ _TABLE = (
         description="Wisconsin breast cancer (original) from UCI as in LIBSVM, 16 incomplete rows "
         "left out; 2 (benign): 444 rows, 4: 239. The first column, id, is the patient's number "
         "and no measurement; the paper used it as an input.",
-        feature_names=(
-            "id",
-            "clump_thickness",
-            "uniformity_cell_size",
-            "uniformity_cell_shape",
-            "marginal_adhesion",
-            "single_epithelial_cell_size",
-            "bare_nuclei",
-            "bland_chromatin",
-            "normal_nucleoli",
-            "mitoses",
+        feature_names=_names(
+            "id clump_thickness uniformity_cell_size uniformity_cell_shape marginal_adhesion "
+            "single_epithelial_cell_size bare_nuclei bland_chromatin normal_nucleoli mitoses"
         ),
         file="libsvm_breast-cancer.csv.gz",
         file_sha256="af5feefd733660015a3159b2c2ea6a3f89e1e1822c2115565652dd97b3ad0e20",
@@ -185,20 +181,9 @@ _TABLE = (
         name="heart",
         task="binary",
         description="Statlog (Heart) from UCI as in LIBSVM; -1 (absence): 150 rows, +1: 120.",
-        feature_names=(
-            "age",
-            "sex",
-            "chest_pain_type",
-            "resting_bp",
-            "serum_cholesterol",
-            "fasting_bs",
-            "resting_ecg",
-            "max_heart_rate",
-            "exercise_angina",
-            "oldpeak",
-            "slope",
-            "vessels",
-            "thal",
+        feature_names=_names(
+            "age sex chest_pain_type resting_bp serum_cholesterol fasting_bs resting_ecg "
+            "max_heart_rate exercise_angina oldpeak slope vessels thal"
         ),
         file="libsvm_heart.csv.gz",
         file_sha256="572c56f1099f847809c675ce4d47c0a27af3f0158a96e868d4a0abf6b5df5aa4",
@@ -213,16 +198,7 @@ _TABLE = (
         description="Pima Indians diabetes (NIDDK), which LIBSVM and the paper call diabetes; -1 "
         "is the diabetic class (268 rows), +1 the healthy one (500). Zeros in glucose, pressure, "
         "triceps, insulin and mass stand for missing values.",
-        feature_names=(
-            "pregnant",
-            "glucose",
-            "pressure",
-            "triceps",
-            "insulin",
-            "mass",
-            "pedigree",
-            "age",
-        ),
+        feature_names=_names("pregnant glucose pressure triceps insulin mass pedigree age"),
         file="libsvm_diabetes.csv.gz",
         file_sha256="297881bcead0ec123f164959ccc142390fa82ef4c05bf3a7e4bf255fa43f9a95",
         sha256="d314b7ab23b6ff2fabf5f6665b3b792656746302544aca655b9ed0b7041e8e4c",
@@ -250,21 +226,7 @@ _TABLE = (
         description="Boston house prices in 1000 dollars (Harrison & Rubinfeld 1978, StatLib). "
         "Here to compare with published tables only: its column B is made from the share of black "
         "residents, for which scikit-learn removed the set in 1.2.",
-        feature_names=(
-            "CRIM",
-            "ZN",
-            "INDUS",
-            "CHAS",
-            "NOX",
-            "RM",
-            "AGE",
-            "DIS",
-            "RAD",
-            "TAX",
-            "PTRATIO",
-            "B",
-            "LSTAT",
-        ),
+        feature_names=_names("CRIM ZN INDUS CHAS NOX RM AGE DIS RAD TAX PTRATIO B LSTAT"),
         file="sklearn_boston.csv.gz",
         file_sha256="9efb53eeff36fe31d60de4347dc214c038edafd6932972c4592f0f781dc77843",
         sha256="cf15269a0ec60d764547c44bf2f5de905657b76e8d3a88c0328ecba0f4f45b23",
@@ -278,18 +240,7 @@ _TABLE = (
         description="Progression of diabetes in 442 patients (Efron et al. 2004) as in "
         "scikit-learn: columns centred, each with sum of squares 1; the target is raw, variance "
         "5930.",
-        feature_names=(
-            "age",
-            "sex",
-            "bmi",
-            "bp",
-            "s1",
-            "s2",
-            "s3",
-            "s4",
-            "s5",
-            "s6",
-        ),
+        feature_names=_names("age sex bmi bp s1 s2 s3 s4 s5 s6"),
         file="sklearn_diabetes.csv.gz",
         file_sha256="5c6b4e7a9c9fa01e244ebf7fdfc30a868bd63e5968707fca31f759aa9cc60693",
         sha256="2876fd74abd39021565d28c600669ba08fe0f1baad9131b947e1f4c8442ddd50",
@@ -303,15 +254,8 @@ _TABLE = (
         task="regression",
         description="California housing, median value of 20640 districts in 100000 dollars (Pace "
         "& Barry 1997, StatLib) as in scikit-learn; averages per household run to some thousands.",
-        feature_names=(
-            "MedInc",
-            "HouseAge",
-            "AveRooms",
-            "AveBedrms",
-            "Population",
-            "AveOccup",
-            "Latitude",
-            "Longitude",
+        feature_names=_names(
+            "MedInc HouseAge AveRooms AveBedrms Population AveOccup Latitude Longitude"
         ),
         file="sklearn_california_housing.csv.gz",
         file_sha256="c19e580a671808d49ce3bd658818e061deb2193478eb76f261d9e30a3c4c57aa",
@@ -340,12 +284,7 @@ _TABLE = (
         task="multiclass",
         description="Iris (Fisher 1936) as in scikit-learn; three classes of 50 rows, one of "
         "which is often lost from the source when the set is split by a steep projection.",
-        feature_names=(
-            "sepal_length",
-            "sepal_width",
-            "petal_length",
-            "petal_width",
-        ),
+        feature_names=_names("sepal_length sepal_width petal_length petal_width"),
         file="sklearn_iris.csv.gz",
         file_sha256="c54bf67eaef88e405781e2eccac168e760af05ff073b397ffb1f36544a243bb9",
         sha256="46cd12e92ec86a89419cc8ba441165f31a1274b74cc38bd1ed1293b241b0b14e",
@@ -361,16 +300,11 @@ _TABLE = (
         "Blackard and Colorado State University) as in scikit-learn; seven classes, 1 to 7, of "
         "2747 to 283301 rows.",
         feature_names=(
-            "Elevation",
-            "Aspect",
-            "Slope",
-            "Horizontal_Distance_To_Hydrology",
-            "Vertical_Distance_To_Hydrology",
-            "Horizontal_Distance_To_Roadways",
-            "Hillshade_9am",
-            "Hillshade_Noon",
-            "Hillshade_3pm",
-            "Horizontal_Distance_To_Fire_Points",
+            *_names(
+                "Elevation Aspect Slope Horizontal_Distance_To_Hydrology "
+                "Vertical_Distance_To_Hydrology Horizontal_Distance_To_Roadways Hillshade_9am "
+                "Hillshade_Noon Hillshade_3pm Horizontal_Distance_To_Fire_Points"
+            ),
             *(f"Wilderness_Area_{i}" for i in range(4)),
             *(f"Soil_Type_{i}" for i in range(40)),
         ),

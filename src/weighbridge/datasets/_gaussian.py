@@ -79,11 +79,5 @@ def make_gaussian_shift(
         z + z**2 / 2 + noise * rng.standard_normal(z.size)
         for z in (X @ direction, X_target @ direction)
     )
-    return Bunch(
-        X=X,
-        y=y,
-        X_target=X_target,
-        y_target=y_target,
-        ratio=ratio,
-        log_ratio=ratio.score_samples(X),
-    )
+    samples = {"X": X, "y": y, "X_target": X_target, "y_target": y_target}
+    return Bunch(**samples, ratio=ratio, log_ratio=ratio.score_samples(X))

@@ -137,15 +137,8 @@ class LineProblem:
         )
         ratio = KnownRatio(source=self.source, target=self.target)
         X = x[:, None]
-        return Bunch(
-            X=X,
-            y=y,
-            X_target=x_target[:, None],
-            y_target=y_target,
-            ratio=ratio,
-            log_ratio=ratio.score_samples(X),
-            problem=self,
-        )
+        samples = {"X": X, "y": y, "X_target": x_target[:, None], "y_target": y_target}
+        return Bunch(**samples, ratio=ratio, log_ratio=ratio.score_samples(X), problem=self)
 
     def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Gauss-Legendre nodes and weights between the edges of the two distributions."""

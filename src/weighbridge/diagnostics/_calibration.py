@@ -131,13 +131,8 @@ def calibration(log_ratio: Any, log_ratio_target: Any, *, confidence: float = 0.
     target_sums = _sums(log_ratio_target, (-1.0, 1.0), "log_ratio_target", "target")
     mean_source, d2_source = (_mean(each, quantile) for each in sums)
     mean_target, d2_target = (_mean(each, quantile) for each in target_sums)
-    return Calibration(
-        mean_source=mean_source,
-        mean_target=mean_target,
-        d2_source=d2_source,
-        d2_target=d2_target,
-        self_normalised=abs(mean_source.value - 1) < _BY_CONSTRUCTION,
-    )
+    self_normalised = abs(mean_source.value - 1) < _BY_CONSTRUCTION
+    return Calibration(mean_source, mean_target, d2_source, d2_target, self_normalised)
 
 
 @dataclass(frozen=True)

@@ -187,8 +187,7 @@ def summarize_weights(weights: Any) -> WeightSummary:
     Parameters
     ----------
     weights : array-like, dask array or Rows of shape (n_rows,)
-        Weights >= 0, on any scale. Those in blocks are read into memory, one number for each row,
-        since they must be sorted.
+        As in `pareto_k`.
 
     Returns
     -------

@@ -67,14 +67,12 @@ def path_length(
 
     Parameters
     ----------
-    log_ratio : array of shape (n_samples,)
-        Log density ratios at a sample of the source.
+    log_ratio, sample_weight
+        As in `fisher_speed`.
     alpha : float or array
         Which curve or curves.
     start, stop : float
         The two ends, ``0 <= start <= stop <= 1``.
-    sample_weight : array of shape (n_samples,), optional
-        Weights of the source sample itself.
 
     Returns
     -------

@@ -4,8 +4,12 @@ The bound for all hypotheses of a class is often above 1, where it says nothing;
 weights and a hypothesis fixed in advance is of use from some hundred rows on.
 """
 
-from weighbridge.guarantees._bernstein import bernstein_bound
-from weighbridge.guarantees._cortes import d2_from_ratios, learning_bound, second_moment_bound
+from weighbridge.guarantees._bounds import (
+    bernstein_bound,
+    d2_from_ratios,
+    learning_bound,
+    second_moment_bound,
+)
 from weighbridge.guarantees._terms import LearningBound
 
 __all__ = [

@@ -12,12 +12,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from weighbridge._data import FloatArray, as_labels, check_count, is_continuous, refuse_missing
 from weighbridge._pass_weights import answer_of
 from weighbridge.label_shift._chances import ClassChances, coded_classes
-from weighbridge.label_shift._frequencies import (
-    METHODS,
-    ClassFrequencies,
-    Frequencies,
-    posterior,
-)
+from weighbridge.label_shift._frequencies import METHODS, ClassFrequencies, Frequencies, posterior
 from weighbridge.ratios import check_confidence
 
 # Bins of numbers with decimals.

@@ -5,7 +5,6 @@ second derivatives of ``psi`` are the Fisher metric, the third ones the skewness
 alpha-connections and their curvature follow from the two.
 """
 
-from weighbridge.manifolds._alpha_geodesic import geodesic, geodesic_velocity
 from weighbridge.manifolds._bias import GeometricBias, geometric_bias
 from weighbridge.manifolds._categorical import Categorical
 from weighbridge.manifolds._divergences import (
@@ -17,8 +16,8 @@ from weighbridge.manifolds._divergences import (
 )
 from weighbridge.manifolds._exponential import Exponential
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._fisher_rao import fisher_rao_distance
 from weighbridge.manifolds._gamma import Gamma
+from weighbridge.manifolds._geodesics import fisher_rao_distance, geodesic, geodesic_velocity
 from weighbridge.manifolds._interpolation import (
     InterpolatedDensity,
     ProjectedCurve,

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._nodes import Nodes
-from weighbridge.manifolds._observations import generator, real_line, whole_number
+from weighbridge.manifolds._observations import Nodes, generator, real_line, whole_number
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._nodes import Nodes, log_line
 from weighbridge.manifolds._observations import (
+    Nodes,
     finite_number,
     generator,
     in_range,
+    log_line,
     positive_line,
     real_line,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from weighbridge.manifolds._curvature import CurvedSpace, gradient, hessian, third
-from weighbridge.manifolds._nodes import Nodes
+from weighbridge.manifolds._observations import Nodes
 
 _NEWTON_STEPS = 200
 

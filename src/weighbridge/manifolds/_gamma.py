@@ -10,11 +10,12 @@ from scipy.optimize import brentq
 from scipy.special import bernoulli, digamma, loggamma, polygamma
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._nodes import Nodes, log_line
 from weighbridge.manifolds._observations import (
+    Nodes,
     finite_number,
     generator,
     in_range,
+    log_line,
     positive_line,
     real_line,
 )

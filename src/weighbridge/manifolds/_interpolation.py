@@ -189,10 +189,8 @@ def projected_curve(
         see `interpolate_densities` and `project`.
     start, stop : array of shape (dim,)
         Natural parameters of source and target.
-    lam : float or array
-        Where on the curve.
-    alpha : float
-        Which curve.
+    lam, alpha
+        As in `interpolate_densities`.
 
     Returns
     -------

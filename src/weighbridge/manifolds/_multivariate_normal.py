@@ -11,9 +11,16 @@ import numpy as np
 from scipy.linalg import eigh, solve_triangular
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._nodes import Nodes, check_number, panels, reach
 from weighbridge.manifolds._normal import distance_of_normals
-from weighbridge.manifolds._observations import generator, in_range, whole_number
+from weighbridge.manifolds._observations import (
+    Nodes,
+    check_number,
+    generator,
+    in_range,
+    panels,
+    reach,
+    whole_number,
+)
 
 # Share of a distance that a closed form may leave out.
 _NEGLIGIBLE = 1e-9

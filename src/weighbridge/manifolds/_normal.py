@@ -9,8 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._nodes import Nodes, panels, reach
-from weighbridge.manifolds._observations import finite_number, generator, in_range, real_line
+from weighbridge.manifolds._observations import (
+    Nodes,
+    finite_number,
+    generator,
+    in_range,
+    panels,
+    reach,
+    real_line,
+)
 
 
 @dataclass(frozen=True)

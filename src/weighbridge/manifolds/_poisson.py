@@ -10,8 +10,15 @@ import numpy as np
 from scipy.special import gammaln
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._nodes import REACH, TAIL, Nodes, check_number
-from weighbridge.manifolds._observations import finite_number, generator, real_line
+from weighbridge.manifolds._observations import (
+    REACH,
+    TAIL,
+    Nodes,
+    check_number,
+    finite_number,
+    generator,
+    real_line,
+)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,13 @@ from scipy.optimize import brentq
 from scipy.special import factorial2, ive
 
 from weighbridge.manifolds._exponential_family import ExponentialFamily
-from weighbridge.manifolds._nodes import Nodes, check_number
-from weighbridge.manifolds._observations import finite_number, generator, real_line
+from weighbridge.manifolds._observations import (
+    Nodes,
+    check_number,
+    finite_number,
+    generator,
+    real_line,
+)
 
 # From here on 1 - A^2 - A/kappa would cancel; the asymptotic series of log I_0 does not.
 _LARGE = 25.0

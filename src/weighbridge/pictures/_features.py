@@ -207,15 +207,8 @@ def histogram_of(feature: Feature, weights: np.ndarray | None) -> FeatureHistogr
             side: np.histogram(known, edges, weights=own)[0] / np.diff(edges)
             for side, (known, own) in samples.items()
         }
-    return FeatureHistogram(
-        feature.name,
-        values,
-        edges,
-        drawn["training"],
-        drawn["deployment"],
-        drawn.get("weighted"),
-        missing,
-    )
+    shares = drawn["training"], drawn["deployment"], drawn.get("weighted")
+    return FeatureHistogram(feature.name, values, edges, *shares, missing)
 
 
 def _known(column: np.ndarray, own: np.ndarray, gap: np.ndarray) -> _Sample:

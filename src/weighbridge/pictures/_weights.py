@@ -218,14 +218,8 @@ def compute_overlap(log_ratio: Any, log_ratio_target: Any) -> OverlapHistogram:
     limit = float(source.max())
     edges = _edges(source, target, limit)
     n_beyond = int(np.sum(target > limit))
-    return OverlapHistogram(
-        edges,
-        _shares(source, edges),
-        _shares(target, edges),
-        limit,
-        n_beyond / target.size,
-        n_beyond,
-    )
+    shares = _shares(source, edges), _shares(target, edges)
+    return OverlapHistogram(edges, *shares, limit, n_beyond / target.size, n_beyond)
 
 
 def _edges(source: np.ndarray, target: np.ndarray, limit: float) -> np.ndarray:

@@ -30,10 +30,8 @@ class BalanceDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
     before_, after_ : matplotlib Line2D
         The marks; ``after_`` is None without weights.
     stems_ : matplotlib LineCollection

@@ -35,10 +35,8 @@ class BridgeDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
 
     Examples
     --------
@@ -121,15 +119,9 @@ class BridgeDisplay(Display):
             errors that is above the best (``apart``), and its place on the bridge.
         """
         surface = self.surface
-        return {
-            "lam": surface.lam,
-            "alpha": surface.alpha,
-            "loss": surface.loss,
-            "apart": surface.apart,
-            "order": np.arange(1, surface.lam.size + 1),
-            "x": surface.x,
-            "y": surface.y,
-        }
+        columns = {name: getattr(surface, name) for name in ("lam", "alpha", "loss", "apart")}
+        order = np.arange(1, surface.lam.size + 1)
+        return {**columns, "order": order, "x": surface.x, "y": surface.y}
 
 
 def _draw_surface(ax: Any, surface: BridgeSurface, *, is_map: bool, path: bool) -> None:

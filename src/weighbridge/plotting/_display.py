@@ -35,14 +35,9 @@ class Role:
 
     def mark(self, page: Any = "white") -> dict[str, Any]:
         """Return the style of a mark without a line; a hollow one shows the page."""
-        return {
-            "color": self.color,
-            "linestyle": "none",
-            "marker": self.marker,
-            "markersize": 6.5,
-            "markeredgewidth": 1.5,
-            "markerfacecolor": page if self.hollow else self.color,
-        }
+        mark = {"color": self.color, "linestyle": "none", "marker": self.marker, "markersize": 6.5}
+        inside = page if self.hollow else self.color
+        return {**mark, "markeredgewidth": 1.5, "markerfacecolor": inside}
 
 
 TRAINING = Role("training", "#0b62a8", linestyle="--", marker="o", hollow=True)

@@ -144,10 +144,8 @@ class GeodesicDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
     lines_ : tuple of matplotlib LineCollection
         The curves, in order of their alphas.
 
@@ -211,13 +209,8 @@ class GeodesicDisplay(Display):
         """
         plane = self.half_plane
         n_points = plane.mean.shape[1]
-        return {
-            "alpha": np.repeat(plane.alpha, n_points),
-            "lam": plane.lam.ravel(),
-            "mean": plane.mean.ravel(),
-            "sd": plane.sd.ravel(),
-            "distance": plane.distance.ravel(),
-        }
+        along = {name: getattr(plane, name).ravel() for name in ("lam", "mean", "sd", "distance")}
+        return {"alpha": np.repeat(plane.alpha, n_points), **along}
 
     def _finish(self, ax: Any) -> None:
         plane = self.half_plane

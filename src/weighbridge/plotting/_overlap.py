@@ -31,10 +31,8 @@ class OverlapDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
     training_, deployment_ : matplotlib StepPatch
         The two histograms.
     beyond_ : matplotlib Polygon or Rectangle
@@ -61,10 +59,8 @@ class OverlapDisplay(Display):
         ----------
         ratio : density ratio
             Fitted or known, e.g. ``model.ratio_``; one that is not fitted yet is fitted here.
-        X : array-like or data frame of shape (n_source, n_features)
-            Source rows.
-        X_target : same type, of shape (n_target, n_features)
-            Target rows. Columns of data frames are matched by name, whatever their order.
+        X, X_target
+            As in `weighbridge.fit_ratio`.
 
         Returns
         -------
@@ -126,10 +122,8 @@ class ReliabilityDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
     line_ : matplotlib Line2D
         The observed shares.
     band_ : matplotlib collection

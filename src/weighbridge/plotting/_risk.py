@@ -146,15 +146,9 @@ def _draw_panel(
 ) -> None:
     for place in np.flatnonzero(np.isfinite(value)):
         used = place == forest.use
-        color = WEIGHTED.color if used else GREY
-        ax.plot(
-            [low[place], high[place]],
-            [place, place],
-            color=color,
-            linewidth=2.6 if used else 1.4,
-            linestyle=":" if forest.rough[place] else "-",
-            solid_capstyle="butt",
-        )
+        look = {"color": WEIGHTED.color if used else GREY, "linewidth": 2.6 if used else 1.4}
+        look |= {"linestyle": ":" if forest.rough[place] else "-", "solid_capstyle": "butt"}
+        ax.plot([low[place], high[place]], [place, place], **look)
         mark = {**WEIGHTED.mark(), "markersize": 7} if used else _OTHER
         ax.plot(value[place], place, **mark)
     n = len(forest.names)

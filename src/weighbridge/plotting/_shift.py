@@ -11,14 +11,7 @@ import numpy as np
 from weighbridge._findings import percent
 from weighbridge.diagnostics import balance_table, check_weights, read_features
 from weighbridge.pictures import FeatureHistogram, check_made, histogram_of
-from weighbridge.plotting._display import (
-    DEPLOYMENT,
-    GREY,
-    TRAINING,
-    WEIGHTED,
-    Display,
-    shown_name,
-)
+from weighbridge.plotting._display import DEPLOYMENT, GREY, TRAINING, WEIGHTED, Display, shown_name
 
 _MOST_FEATURES = 6
 # So many values can be labelled in a small picture.

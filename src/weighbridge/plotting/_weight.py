@@ -43,10 +43,8 @@ class WeightDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
-    figure_ : matplotlib Figure
-        Its figure.
     bars_ : matplotlib StepPatch
         The histogram, where it was drawn.
     line_ : matplotlib Line2D
@@ -104,12 +102,8 @@ class WeightDisplay(Display):
                     "scale of the weights, and no weight exceeds it."
                 )
             cap = float(cap / largest / np.mean(checked / largest))
-        return cls(
-            compute_weight_histogram(checked),
-            compute_lorenz(checked),
-            summarize_weights(checked),
-            cap,
-        )
+        curves = compute_weight_histogram(checked), compute_lorenz(checked)
+        return cls(*curves, summarize_weights(checked), cap)
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> WeightDisplay:
@@ -147,8 +141,7 @@ class WeightDisplay(Display):
         WeightDisplay
             Not drawn yet; see `plot`. What the numbers do not tell of a summary is NaN.
         """
-        maker = "Adaptation.pictures.weights"
-        check_made(numbers, WeightCurves, "numbers", maker)
+        check_made(numbers, WeightCurves, "numbers", "Adaptation.pictures.weights")
         return cls(numbers, numbers, _summary(numbers), numbers.bound)
 
     def plot(self, kind: str = "histogram", *, ax: Any = None) -> WeightDisplay:
@@ -193,14 +186,8 @@ class WeightDisplay(Display):
 
     def _draw_histogram(self, ax: Any) -> None:
         edges, counts = self.histogram.edges, self.histogram.counts
-        self.bars_ = ax.stairs(
-            counts,
-            edges,
-            fill=True,
-            facecolor=f"{WEIGHTED.color}59",
-            edgecolor=WEIGHTED.color,
-            linewidth=1.2,
-        )
+        look = {"facecolor": f"{WEIGHTED.color}59", "edgecolor": WEIGHTED.color, "linewidth": 1.2}
+        self.bars_ = ax.stairs(counts, edges, fill=True, **look)
         ax.axvline(1, color=GREY, linestyle="--", linewidth=1.4, label="mean 1")
         ends = [min(edges[0], 1 / 2), max(edges[-1], 2.0)]
         if self.cap is not None and self.cap <= _NEAR * edges[-1]:
@@ -233,15 +220,9 @@ class WeightDisplay(Display):
         ax.plot([curve.half] * 2, [0, height], color=GREY, linestyle=":", linewidth=1)
         ax.plot([0, curve.half], [height] * 2, color=GREY, linestyle=":", linewidth=1)
         ax.plot(curve.half, height, **WEIGHTED.mark(), clip_on=False, zorder=4)
+        beside = {"xytext": (9, -12), "textcoords": "offset points", "fontsize": 9}
         label = f"half: {percent(curve.half)} of rows"
-        ax.annotate(
-            label,
-            (curve.half, height),
-            xytext=(9, -12),
-            textcoords="offset points",
-            fontsize=9,
-            color=WEIGHTED.color,
-        )
+        ax.annotate(label, (curve.half, height), **beside, color=WEIGHTED.color)
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         ax.set(xlim=(0, 1), ylim=(0, 1.02))

@@ -20,15 +20,12 @@ from weighbridge._data import take_rows
 MAX_TREE_COLUMNS, MIN_TREE_ROWS = 1000, 50
 # With more columns than these, fewer values of each are told apart: their number is the cost.
 MANY_COLUMNS, FEW_BINS = 100, 64
+# AUC of a line, held out, from which on nothing more flexible has anything to add.
+ALL_TOLD = 0.999
 
 
 def small_trees(
-    categorical: np.ndarray,
-    seed: int,
-    *,
-    learning_rate: float,
-    max_iter: int,
-    patience: int,
+    categorical: np.ndarray, seed: int, *, learning_rate: float, max_iter: int, patience: int
 ) -> HistGradientBoostingClassifier:
     """Return boosted trees of 8 leaves that stop early: there is often little to tell."""
     return HistGradientBoostingClassifier(

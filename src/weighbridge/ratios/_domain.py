@@ -22,6 +22,7 @@ from weighbridge._data import (
 from weighbridge._findings import Estimate
 from weighbridge.blocks import one_thread
 from weighbridge.ratios._cross_fit import (
+    ALL_TOLD,
     FEW_BINS,
     MANY_COLUMNS,
     MAX_TREE_COLUMNS,
@@ -97,8 +98,6 @@ def _effective_rows(weights: Array) -> float:
 # Values that a column keeps for trees. Histogram boosting would find weighted quantiles in each
 # fold, which takes longer than the trees, and finds none in columns of few values.
 N_BINS = 128
-# Where a line tells nearly all rows apart, held out, trees have nothing to add.
-ALL_TOLD = 0.999
 # Prior variance of the log odds of a row, all standardised columns together.
 PRIOR_VARIANCE = 10.0
 

@@ -21,14 +21,10 @@ from weighbridge._data import RowScores, check_count, shuffled, take_rows, to_nu
 from weighbridge._findings import outside_share
 from weighbridge.blocks import ArrayRows, as_numbers, as_rows, is_blocks, one_thread
 from weighbridge.ratios._base import EstimatedRatio
-from weighbridge.ratios._candidates import (
-    Candidate,
-    CandidateTable,
-    Scored,
-    ratio_candidates,
-)
+from weighbridge.ratios._candidates import Candidate, CandidateTable, Scored, ratio_candidates
 from weighbridge.ratios._classifier import dense_if_narrow
 from weighbridge.ratios._cross_fit import (
+    ALL_TOLD,
     Fitted,
     FoldModel,
     Single,
@@ -38,7 +34,6 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
-from weighbridge.ratios._domain import ALL_TOLD
 from weighbridge.ratios._stack_samples import named_alike, stack_samples
 
 # Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,

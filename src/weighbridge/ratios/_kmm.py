@@ -58,12 +58,7 @@ Solution = tuple[np.ndarray, float, int]
 
 
 def solve_by_gradient(
-    features: _Features,
-    mean_target: np.ndarray,
-    ridge: float,
-    box: Box,
-    tol: float,
-    max_iter: int,
+    features: _Features, mean_target: np.ndarray, ridge: float, box: Box, tol: float, max_iter: int
 ) -> Solution:
     """Minimise |Z'w / n - m|^2 / 2 + ridge |w|^2 / (2 n) over the box."""
     step = 1 / (features.largest_eigenvalue() + ridge)

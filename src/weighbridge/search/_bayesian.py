@@ -170,8 +170,7 @@ class BayesianSearch(Search):
         first = pool[: min(budget, max(1, len(named_points(bounds))))]
         budget = min(budget, len(pool))
         seed = 0 if self.random_state is None else self.random_state
-        proposals = _proposals(pool, places, first, budget, objective, seed)
-        return proposals, budget
+        return _proposals(pool, places, first, budget, objective, seed), budget
 
 
 def _proposals(

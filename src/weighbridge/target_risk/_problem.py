@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
@@ -21,7 +26,7 @@ from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
 from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
-from weighbridge._files import kept_result
+from weighbridge._files import write_whole
 from weighbridge._findings import effective_sample_size, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
@@ -301,3 +306,36 @@ def _frozen_ratio(
     about = [X, y, X_target, repr(ratio), shift, by_kind, version("weighbridge")]
     found = kept_result(journal, "ratio", about, fitted)
     return found._replace(ratio=FrozenEstimator(found.ratio))
+
+
+# A result that took fewer seconds is made again rather than kept.
+_WORTH_KEEPING = 5.0
+
+
+def kept_result(folder: Path | None, name: str, about: Any, make: Callable[[], Any]) -> Any:
+    """Return what an earlier run of the same job left in a folder; or make it, and leave it there.
+
+    `about` is all that it depends on. It is pickled: only a file that nobody else can have written
+    is read.
+    """
+    if folder is None:
+        return make()
+    if any(folder.glob(f"{name}-*.pickle")):
+        path = folder / f"{name}-{joblib.hash(about)}.pickle"
+        with suppress(Exception):  # whatever a damaged file raises, the result is made again
+            if _is_private(path) and _is_private(folder):
+                return pickle.loads(path.read_bytes())
+    begun = time.monotonic()
+    found = make()
+    if time.monotonic() - begun > _WORTH_KEEPING:
+        folder.mkdir(parents=True, exist_ok=True)
+        with write_whole(folder / f"{name}-{joblib.hash(about)}.pickle") as temporary:
+            temporary.chmod(0o600)
+            temporary.write_bytes(pickle.dumps(found))
+    return found
+
+
+def _is_private(path: Path) -> bool:
+    """Return whether a file or folder is of the user who runs this, and of nobody else's making."""
+    info = path.lstat()
+    return os.name == "posix" and info.st_uid == os.getuid() and not info.st_mode & 0o022

@@ -153,15 +153,11 @@ def compare_risks(
     ----------
     baseline, other : estimators
         Two models, e.g. one without and one with weights.
-    X, y : array-like or data frame of shape (n_samples, n_features), and labels
-        Labelled source rows.
-    X_target : same type, of shape (n_target, n_features)
-        Target rows.
     ratio : density ratio, optional
         Fitted or not; default that of one of the two, else the one for the kind of shift.
     scoring : str or scorer, optional
         As in `estimate_risk`; a loss that is a mean over rows, or the root of one.
-    shift, loss, method, confidence, sample_weight, cv, n_jobs, random_state
+    X, y, X_target, shift, loss, method, confidence, sample_weight, cv, n_jobs, random_state
         As in `estimate_risk`.
 
     Returns

@@ -42,9 +42,7 @@ def verdict_parts(verdict: Verdict) -> VerdictParts:
     answers = [_answer_parts(each, width) for each in verdict.answers]
     is_checked = bool(verdict._judgement.actual) and verdict.overlap != BROKEN
     assumed = assumption(
-        verdict.answer("expect").role,
-        by_class=bool(verdict._judgement.mix),
-        is_checked=is_checked,
+        verdict.answer("expect").role, by_class=bool(verdict._judgement.mix), is_checked=is_checked
     )
     assumed = fill(assumed, 78 - 11).replace("\n", "\n" + " " * 13)
     answers.append(AnswerParts(f"  {'Assumed':<11}", "", assumed, "neutral"))
