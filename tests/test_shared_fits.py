@@ -7,19 +7,22 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, assess, diagnose, fit_ratio
 from weighbridge._estimators import AverageModel, SharedFits
-from weighbridge.criteria import coded_texts
+from weighbridge.criteria import LeaveOneOut, coded_texts
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.diagnostics import attribute_shift
 from weighbridge.label_shift import fit_by_kind
-from weighbridge.ratios import CrossFittedDomain, DomainRows, outside_support
+from weighbridge.ratios import CrossFittedDomain, DomainRows, KnownRatio, outside_support
 from weighbridge.ratios._domain import DomainModel
+from weighbridge.search import Point
+from weighbridge.target_risk import compare_risks
 
 
 class Counted(HistGradientBoostingClassifier):
@@ -102,7 +105,7 @@ def test_an_average_of_pipelines_transforms_its_rows_once():
         {"handle_unknown": "ignore"},
         {"handle_unknown": "infrequent_if_exist", "min_frequency": 10},
         {"handle_unknown": "infrequent_if_exist", "max_categories": 3},
-        {"drop": "first"},
+        {"drop": "first", "handle_unknown": "ignore"},
     ],
 )
 def test_codes_stand_for_text_in_all_that_an_encoder_makes_of_it(options):
@@ -126,7 +129,7 @@ def test_codes_stand_for_text_in_all_that_an_encoder_makes_of_it(options):
 
 def test_text_that_anything_but_an_encoder_sees_stays_text():
     frame = pd.DataFrame({"s": pd.Series(["a", "b"], dtype=object)})
-    encoders = ColumnTransformer([("s", OneHotEncoder(), ["s"])])
+    encoders = ColumnTransformer([("s", OneHotEncoder(handle_unknown="ignore"), ["s"])])
     assert coded_texts([encoders], frame)[0] is not frame
     own = ColumnTransformer([("s", FunctionTransformer(), ["s"])])
     chosen = ColumnTransformer([("s", OneHotEncoder(categories=[["a", "b"]]), ["s"])])
@@ -179,3 +182,64 @@ def test_features_that_no_tree_looks_at_need_no_second_look(categories, monkeypa
     before = attribute_shift(X, X_target)
     monkeypatch.setattr(DomainModel, "splits_by", lambda self, column: True)
     assert attribute_shift(X, X_target) == before
+
+
+def test_models_with_other_ratios_share_no_criterion():
+    data = make_quadratic(random_state=0)
+    one, other = (KnownRatio(lambda X, k=k: k * X[:, 0]) for k in (1.0, -1.0))
+    base = Ridge()
+    models = [ImportanceWeightedCV(base, ratio, random_state=0) for ratio in (one, other)]
+    own = ImportanceWeightedCV(Ridge(), other, random_state=0)
+    arguments = data.X, data.y, data.X_target
+    together = compare_risks(*models, *arguments, random_state=0, ratio=data.ratio)
+    apart = compare_risks(models[0], own, *arguments, random_state=0, ratio=data.ratio)
+    assert together.change.value == pytest.approx(apart.change.value, rel=1e-9)
+
+
+class LogPipeline(Pipeline):
+    """Does more in its fit than its steps."""
+
+    def fit(self, X, y, **options):
+        return super().fit(X, np.log(y), **options)
+
+    def predict(self, X):
+        return np.exp(super().predict(X))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogPipeline([("scale", StandardScaler()), ("line", LinearRegression())]),
+        Pipeline([("all", make_pipeline(StandardScaler(), LinearRegression()))]),
+        Pipeline([("tree", DecisionTreeRegressor(max_depth=2, random_state=0))]),
+    ],
+)
+def test_pipelines_of_any_form_are_fitted_as_they_are(estimator):
+    data = make_quadratic(random_state=0)
+    noise = np.random.default_rng(0).normal(size=len(data.X))
+    y = np.exp(0.1 * data.X[:, 0] + 0.1 * noise)
+    model = ImportanceWeightedCV(estimator, data.ratio, random_state=0).fit(data.X, y)
+    assert np.mean(model.predict(data.X)) == pytest.approx(np.mean(y), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(drop=["b"], handle_unknown="ignore"),
+        OneHotEncoder(),
+        OneHotEncoder(min_frequency=2),
+    ],
+)
+def test_text_whose_levels_are_named_stays_text(encoder):
+    frame = pd.DataFrame({"s": pd.Series(["a", "b", "c"], dtype=object)})
+    assert coded_texts([ColumnTransformer([("s", encoder, ["s"])])], frame)[0] is frame
+    numbered = frame.rename(columns={"s": 0})
+    step = ColumnTransformer([("s", OneHotEncoder(handle_unknown="ignore"), [0])])
+    assert coded_texts([step], numbered)[0] is numbered
+
+
+def test_a_point_that_comes_twice_is_evaluated_once():
+    data = make_quadratic(random_state=0)
+    objective = LeaveOneOut().objective(Ridge(), data.X, data.y, data.log_ratio)
+    points = [Point(0.0, 1.0), Point(0.0, 1.0), Point(1.0, 1.0)]
+    assert [each.point for each in objective.evaluate(points)] == points

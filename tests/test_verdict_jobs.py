@@ -17,7 +17,7 @@ from weighbridge.criteria import LeaveOneOut
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.search import GridSearch
 from weighbridge.target_risk import Question, _problem
-from weighbridge.verdict import assess, assess_models
+from weighbridge.verdict import Workload, assess, assess_models
 from weighbridge.weighting import Geodesic
 
 DATA = make_quadratic(random_state=0)
@@ -338,3 +338,16 @@ def test_a_kept_ratio_that_cannot_be_trusted_is_fitted_again(what, tmp_path, mon
     else:
         about = about[::-1]
     assert _problem.kept_result(tmp_path, "ratio", about, lambda: "again") == "again"
+
+
+def test_what_cannot_be_kept_is_still_a_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(_problem, "_WORTH_KEEPING", -1.0)
+    made = _problem.kept_result(tmp_path, "ratio", lambda: None, lambda: "made")  # has no key
+    assert made == "made"
+    assert callable(_problem.kept_result(tmp_path, "ratio", 1, lambda: lambda: None))
+    assert not list(tmp_path.iterdir())
+
+
+def test_all_jobs_take_no_negative_time():
+    work = Workload(("model",), 90, 60.0, 5)
+    assert 0 < work.duration(-1) <= work.duration(1) == 60.0

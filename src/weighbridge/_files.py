@@ -38,6 +38,8 @@ _LOOK = 1 << 16
 # What a file that is damaged, or of another kind, raises.
 _OF_ARCHIVES = (zipfile.BadZipFile, zlib.error, EOFError, LookupError, RuntimeError)
 _UNREADABLE = (OSError, ValueError, csv.Error, *_OF_ARCHIVES)
+# Names of temporary files.
+_TEMPORARY = re.compile(r"\.weighbridge-[0-9a-f]{16}(\.\w+)?")
 # Temporary files of blocks that have not ended; a process that leaves at once removes them first.
 _UNFINISHED: set[Path] = set()
 
@@ -190,7 +192,10 @@ def sole_writer(folder: Path) -> Iterator[None]:
     made = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
-        _lock(folder, held)
+        if _lock(folder, held):
+            for each in folder.iterdir():  # what a run that was killed has left
+                if _TEMPORARY.fullmatch(each.name):
+                    each.unlink(missing_ok=True)
         try:
             yield
         finally:
@@ -199,7 +204,8 @@ def sole_writer(folder: Path) -> Iterator[None]:
                     each.rmdir()
 
 
-def _lock(folder: Path, held: ExitStack) -> None:
+def _lock(folder: Path, held: ExitStack) -> bool:
+    """Return whether the folder is held."""
     try:
         import fcntl
 
@@ -207,12 +213,13 @@ def _lock(folder: Path, held: ExitStack) -> None:
         held.callback(os.close, handle)
         # the system lets go of it however the run ends, so that none is ever left behind
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
     except BlockingIOError:
         message = f"another run of weighbridge is writing into {shown_file(str(folder))}."
         help = f"wait until it ends, or {cli_option('out', 'OTHER')}"
         raise InputError([_usage("WB140", message, help)]) from None
     except (ImportError, OSError):  # Windows and some network disks lock no folder
-        pass
+        return False
 
 
 def remove_unfinished() -> None:

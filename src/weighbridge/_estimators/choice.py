@@ -266,10 +266,10 @@ class AverageModel:
 
     def _after_shared_steps(self, X: Any) -> tuple[list[Any], Any]:
         """Return the models and the rows, both after transformers that are one and the same."""
-        if not all(isinstance(each, Pipeline) for each in self.models):
+        if not all(type(each) is Pipeline for each in self.models):
             return self.models, X
         ahead = {tuple(id(step) for _, step in each.steps[:-1]) for each in self.models}
-        if len(ahead) > 1:
+        if len(ahead) > 1 or () in ahead:
             return self.models, X
         return [each[-1] for each in self.models], self.models[0][:-1].transform(X)
 
@@ -284,14 +284,14 @@ class SharedFits:
 
     def model(self, estimator: Any, X: Any, y: Any, weights: FloatArray | None) -> Any:
         """Return a copy that is fitted with these weights, or without any."""
-        bytes_of_weights = None if weights is None else blake2b(weights.tobytes()).digest()
-        key = (_seeds(estimator), bytes_of_weights)
+        key = (_seeds(estimator), None if weights is None else _digest(weights))
         if key not in self._models:
-            steps = fixed_steps(estimator) if isinstance(estimator, Pipeline) else None
-            if steps is None or len(steps) == 1 or is_blocks(X):
-                self._models[key] = _fitted(estimator, X, y, weights)
-            else:
+            # a member of another class may do more in its fit than its steps
+            plain = type(estimator) is Pipeline and len(estimator.steps) > 1
+            if plain and fixed_steps(estimator) is not None and not is_blocks(X):
                 self._models[key] = self._fit_last(estimator, X, y, weights)
+            else:
+                self._models[key] = _fitted(estimator, X, y, weights)
         return self._models[key]
 
     def _fit_last(self, pipeline: Pipeline, X: Any, y: Any, weights: FloatArray | None) -> Pipeline:
@@ -321,10 +321,14 @@ class SharedFits:
         return average_model([self.model(estimator, X, y, row) for row in weights], shares)
 
     def objective(
-        self, estimator: Any, seed: int, make: Callable[[], CandidateObjective]
+        self,
+        estimator: Any,
+        log_ratio: FloatArray,
+        seed: int,
+        make: Callable[[], CandidateObjective],
     ) -> CandidateObjective:
         """Return a criterion with all that it has evaluated."""
-        key = (_seeds(estimator), seed)
+        key = (_seeds(estimator), _digest(log_ratio), seed)
         if key not in self._objectives:
             self._objectives[key] = make()
         return self._objectives[key]
@@ -333,6 +337,10 @@ class SharedFits:
 def _fitted(estimator: Any, X: Any, y: Any, weights: FloatArray | None) -> Any:
     model = clone(estimator)
     return model.fit(X, y) if weights is None else fit_with_weights(model, X, y, weights)
+
+
+def _digest(numbers: FloatArray) -> bytes:
+    return blake2b(numbers.tobytes()).digest()
 
 
 def _seeds(estimator: Any) -> tuple[tuple[str, str], ...]:

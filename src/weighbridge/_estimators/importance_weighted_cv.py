@@ -292,7 +292,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         make = partial(self._objective, estimator, X, y, log_ratio, sample_weight, fold_seed)
         # the default criterion is the same for others of this kind
         kept = shared if self.criterion is None else SharedFits()
-        objective = kept.objective(estimator, fold_seed, make)
+        objective = kept.objective(estimator, log_ratio, fold_seed, make)
         if isinstance(objective, FoldObjective):
             objective.check_metric(unweighted)
         settled = choice is Choice.SETTLED or _is_constant(log_ratio, sample_weight)

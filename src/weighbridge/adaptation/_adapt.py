@@ -213,7 +213,8 @@ def adapt(
         3, 10 or 30 of them, where that makes it clearly better on labelled rows left out. All
         other figures are of the model without them; ``result.pooled`` says what was done.
     journal : path, optional
-        Folder that keeps finished fits of a search, so that a run that was stopped can go on.
+        Folder that keeps finished fits of a search, and a ratio that took longer than five
+        seconds, so that a run that was stopped can go on.
     progress : bool or function ``progress(stage, done, total)``, optional
         How far the work is, and about how long it still takes, is shown on a line: by default at a
         terminal, always with True, never with False. A function is told instead; stages are

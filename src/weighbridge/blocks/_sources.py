@@ -328,14 +328,19 @@ def from_ray(dataset: Any) -> BatchRows:
 def _table_of(path: str) -> BatchRows:
     """Return the rows of FILE::TABLE, a table or a view of a DuckDB file, which is only read."""
     file, _, name = path.rpartition("::")
+    if not os.path.exists(file):
+        problem = Problem("WB101", f"{shown_file(file)} is not there.", (), "check its name")
+        raise InputError([problem])
     try:
         import duckdb
 
         connection = duckdb.connect(file, read_only=True)
-        found = connection.sql("SELECT table_name FROM information_schema.tables").fetchall()
+        every = "SELECT table_name FROM information_schema.tables"
+        found = connection.sql(f"{every} WHERE table_schema = current_schema()").fetchall()
         tables = sorted(each for (each,) in found)
         if name in tables:
-            return from_duckdb(connection.table(f'"{name}"'))
+            quoted = name.replace('"', '""')
+            return from_duckdb(connection.sql(f'SELECT * FROM "{quoted}"'))
         help = f"it has {listed(nearest(name, tables) or tables)}" if tables else "it has none"
         problem = Problem(
             "WB101", f"{shown_file(file)} has no table {shown(name)}.", (), help, "usage"

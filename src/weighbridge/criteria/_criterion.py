@@ -184,7 +184,8 @@ class CandidateObjective(ABC):
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         """Score candidates in the order given, lazily, none of them twice."""
-        fresh = self._evaluate([each for each in points if each not in self._done])
+        missing = [each for each in dict.fromkeys(points) if each not in self._done]
+        fresh = self._evaluate(missing)
         for point in points:
             if point not in self._done:
                 self._done[point] = next(fresh)

@@ -24,7 +24,7 @@ _TOGETHER = 1_000_000
 _WIDE = 128
 # Candidates that are solved first; the others start from a mix of them.
 _FIRST = 12
-_TOLERANCE = 1e-8
+_TOLERANCE = 1e-9
 _STEPS = 100
 
 
@@ -55,7 +55,8 @@ class CandidateSolver:
     @property
     def block(self) -> int:
         """Number of candidates to solve together."""
-        return max(1, _TOGETHER // self.design.features.shape[0])
+        n, p = self.design.features.shape
+        return max(1, _TOGETHER // n) if p <= _WIDE else 1
 
     def fit(self, weights: FloatArray) -> LinearFits:
         """Fit the model once for each row of `weights`."""

@@ -209,8 +209,11 @@ def coded_texts(transformers: list[Any], *tables: Any) -> tuple[Any, ...]:
         return tables
     levels = {name: set().union(*(table[name].unique() for table in tables)) for name in names}
     text = {name: sorted(v for v in each if type(v) is str) for name, each in levels.items()}
+    others = {name: [v for v in each if type(v) is not str] for name, each in levels.items()}
     # one kind of missing value is one level; what else is no text is for the encoder to see
-    if any(len(levels[name]) - len(text[name]) > 1 for name in names):
+    if any(
+        len(each) > 1 or any(v == v and v is not None for v in each) for each in others.values()
+    ):
         return tables
     places = {name: {level: float(k) for k, level in enumerate(text[name])} for name in names}
     return tuple(
@@ -230,13 +233,20 @@ def _encoded_texts(transformers: list[Any], tables: tuple[Any, ...]) -> list[str
     texts = [name for name, kind in tables[0].dtypes.items() if str(kind) == "object"]
     by_encoders: list[str] = []
     for _, part, names in first.transformers:
-        if not isinstance(names, list):  # a rule for the types of columns would see other ones
+        # a rule for the types of columns would see other ones
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             return []
-        if isinstance(part, OneHotEncoder) and part.categories == "auto":
+        if isinstance(part, OneHotEncoder) and _names_no_level(part):
             by_encoders += names
         elif set(names) & set(texts):
             return []
     return texts if sorted(texts) == sorted(set(by_encoders) & set(texts)) else []
+
+
+def _names_no_level(encoder: OneHotEncoder) -> bool:
+    """True where no level is named to the encoder, or by it in an error."""
+    by_rule = encoder.drop is None or isinstance(encoder.drop, str)
+    return bool(encoder.categories == "auto" and by_rule and encoder.handle_unknown != "error")
 
 
 def _steps(estimator: Any) -> list[Any]:

@@ -295,15 +295,16 @@ def _frozen_ratio(
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
         return ByKind(ratio if lasting else FrozenEstimator(ratio), seen=seen)
     by_kind = ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator)))
+    numbers = not is_classifier(estimator)
 
     def fitted() -> ByKind:
         if not by_kind:
             return ByKind(fit_ratio(X, X_target, ratio, y=y), seen=seen)
-        numbers = not is_classifier(estimator)
         return fit_by_kind(shift, X, y, X_target, numbers=numbers, seen=seen, step=step)
 
     journal = None if question.journal is None else Path(question.journal)
-    about = [X, y, X_target, repr(ratio), shift, by_kind, version("weighbridge")]
+    versions = [version(name) for name in ("weighbridge", "scikit-learn")]
+    about = [X, y, X_target, ratio, shift, by_kind, numbers, versions]
     found = kept_result(journal, "ratio", about, fitted)
     return found._replace(ratio=FrozenEstimator(found.ratio))
 
@@ -321,17 +322,20 @@ def kept_result(folder: Path | None, name: str, about: Any, make: Callable[[], A
     if folder is None:
         return make()
     if any(folder.glob(f"{name}-*.pickle")):
-        path = folder / f"{name}-{joblib.hash(about)}.pickle"
         with suppress(Exception):  # whatever a damaged file raises, the result is made again
+            path = folder / f"{name}-{joblib.hash(about)}.pickle"
             if _is_private(path) and _is_private(folder):
                 return pickle.loads(path.read_bytes())
     begun = time.monotonic()
     found = make()
     if time.monotonic() - begun > _WORTH_KEEPING:
-        folder.mkdir(parents=True, exist_ok=True)
-        with write_whole(folder / f"{name}-{joblib.hash(about)}.pickle") as temporary:
-            temporary.chmod(0o600)
-            temporary.write_bytes(pickle.dumps(found))
+        with suppress(Exception):  # what cannot be kept is still a result
+            data, key = pickle.dumps(found), joblib.hash(about)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_private(folder):
+                with write_whole(folder / f"{name}-{key}.pickle") as temporary:
+                    temporary.chmod(0o600)
+                    temporary.write_bytes(data)
     return found
 
 

@@ -13,6 +13,7 @@ from timeit import repeat
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils.validation import _num_samples
@@ -291,7 +292,7 @@ class Workload:
     def by_stage(self, jobs: int) -> dict[str, float]:
         """Return the same for the fits to all rows, and for those of the folds."""
         once = self.seconds / (1 + self.n_folds)
-        rounds = math.ceil(self.n_folds / min(jobs, self.n_folds))
+        rounds = math.ceil(self.n_folds / min(effective_n_jobs(jobs), self.n_folds))
         return {"bridge": once, "verify": once * rounds}
 
 
@@ -394,8 +395,9 @@ def assess(
     random_state : int, RandomState instance or None
         Deals the folds, seeds the searches.
     journal : path, optional
-        Folder, made if it is missing, that keeps every finished evaluation of the searches. The
-        same call after an interruption goes on from there; it needs an integer `random_state`.
+        Folder, made if it is missing, that keeps every finished evaluation of the searches, and a
+        ratio that took longer than five seconds. The same call after an interruption goes on from
+        there; it needs an integer `random_state`.
     progress : function ``progress(stage, done, total)``, optional
         Called when a stage begins, with ``done=0``, and after each of its steps. The stages are
         "shift" (ratio, diagnosis, unweighted model), "bridge" (every other candidate on all rows)
