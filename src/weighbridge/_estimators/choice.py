@@ -354,8 +354,10 @@ def average_model(models: list[Any], shares: np.ndarray) -> Any:
     if len(models) == 1:
         return models[0]
     last = [_last_step(model) for model in models]
-    # with metadata routing transformers may have got the weights too, and then differ
-    alike = not isinstance(models[0], Pipeline) or not get_config()["enable_metadata_routing"]
+    # with metadata routing transformers may have got the weights too, and then differ; and a
+    # pipeline of another class may do more in its predict than its steps
+    routed = get_config()["enable_metadata_routing"]
+    alike = not isinstance(models[0], Pipeline) or (type(models[0]) is Pipeline and not routed)
     if type(last[0]) not in (LinearRegression, Ridge) or not alike:
         return AverageModel(models, shares)
     average = deepcopy(models[0])
