@@ -302,7 +302,7 @@ def test_a_path_with_a_table_is_rows_of_it(database):
         ("clinic.duckdb::patient", r'WB101: .*clinic\.duckdb has no table "patient".*"patients"'),
         ("clinic.duckdb::zzz", r'WB101: .* has no table "zzz"\.[^$]*it has "older", "patients"'),
         ("notes.txt::patients", r"WB123: .*notes\.txt cannot be read as a DuckDB file \("),
-        ("no.duckdb::patients", r"WB123: .*no\.duckdb cannot be read as a DuckDB file \("),
+        ("no.duckdb::patients", r"WB101: .*no\.duckdb is not there"),
     ],
 )
 def test_what_is_no_table_of_a_database_is_named(name, match, database):
