@@ -8,6 +8,7 @@ import pytest
 
 from cli_runs import run, write_clinic
 from weighbridge._tables import open_source, read_blocks, read_table
+from weighbridge.blocks import as_rows
 from weighbridge.exceptions import InputError
 
 duckdb = pytest.importorskip("duckdb")
@@ -114,3 +115,13 @@ def test_every_command_writes_what_it_writes_for_csv(database):
     for name in ("w{}.csv", "p{}.csv", "out{}/weights.csv"):
         one, other = (pd.read_csv(name.format(kind)) for kind in ("csv", "db"))
         pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+
+
+def test_a_name_with_quotes_is_read_and_a_table_of_another_schema_is_not_there(tmp_path):
+    file = tmp_path / "a.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute('CREATE TABLE "odd ""name""" AS SELECT 1 AS x')
+        connection.execute("CREATE SCHEMA other; CREATE TABLE other.deep AS SELECT 1 AS x")
+    assert as_rows(f'{file}::odd "name"').shape == (1, 1)
+    with pytest.raises(InputError, match="WB101"):
+        as_rows(f"{file}::deep")

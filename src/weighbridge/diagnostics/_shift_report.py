@@ -101,7 +101,8 @@ class ShiftReport(Record):
     calibration : Calibration
         Identities that a density ratio fulfils.
     label_shift : ShiftKind or None
-        Whether class frequencies explain the shift, where labels were given.
+        Whether class frequencies explain the shift, where labels were given; None also where more
+        than a third of the target lies outside the source, which no class frequencies explain.
     overlap_judgement : OverlapJudgement
         Enough, thin or broken, and why.
     findings : tuple of Finding
