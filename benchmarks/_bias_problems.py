@@ -45,7 +45,7 @@ N_TARGET = 1024
 
 @dataclass(frozen=True)
 class BiasProblem:
-    """One of the forty: what y depends on, how far the target is, and how many columns there are."""
+    """One of the forty: what y depends on, where the target is, how many columns there are."""
 
     name: str
     truth: object

@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is there
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, root
 from scipy.special import expit
 from scipy.stats import rankdata, spearmanr
 
@@ -100,18 +100,23 @@ def row_losses(problem, A, y, beta):
 
 
 def finite_risks(problem, best, lam, alpha, n, draws, seed=0):
-    """Mean and median excess target risk over draws of n source rows, and its error."""
+    """Excess target risk over draws of n source rows: mean, variance part, median, error.
+
+    The variance part is what the mean exceeds the risk of the mean coefficients by.
+    """
     A, expected = problem.target_rows()
     best = np.append(best, np.zeros(A.shape[1] - best.size))
     least = row_losses(problem, A, expected, best[None]).mean()
-    found = []
+    found, fits = [], []
     for draw in range(draws):
         X, y, s = problem.draw(n, np.random.default_rng([seed, n, draw]))
         w = mean_one(log_weight(s, lam[:, None], alpha[:, None]))
         beta, _ = fit(X, y, w, problem.classes, penalty(problem.classes))
+        fits.append(beta)
         found.append(row_losses(problem, A, expected, beta).mean(axis=1) - least)
-    found = np.array(found)
-    return found.mean(axis=0), np.median(found, axis=0), found.std(axis=0, ddof=1) / draws**0.5
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / draws**0.5
+    middle = row_losses(problem, A, expected, np.mean(fits, axis=0)).mean(axis=1) - least
+    return mean, mean - middle, np.median(found, axis=0), error
 
 
 def penalty(classes):
@@ -143,7 +148,7 @@ def ranks_of(problem, draws):
     fine, _ = population_bias(problem, lam[some], alpha[some], finer=1.5)
     geometric = measures(problem, lam, alpha, *ratio)
     found = {"quadrature": float(np.abs(fine - bias[some]).max() / np.ptp(bias))}
-    found["bias"] = _against(geometric, bias) | _partial(geometric, bias)
+    found["bias"] = _against(geometric, bias) | _partial(geometric, bias, alpha)
     one = problem.draw(300, np.random.default_rng(7))[2]
     sampled = remaining_length(np.maximum(one, LEAST), lam, alpha)
     found["bias"]["length from 300 rows"] = spearman(sampled, bias)
@@ -153,10 +158,10 @@ def ranks_of(problem, draws):
     )
     found["bias, one lam"] = _within(geometric, bias, lam)
     for n in SIZES:
-        mean, median, error = finite_risks(problem, best, lam, alpha, n, draws)
-        found[f"total, n = {n}"] = _against(geometric, mean) | _partial(geometric, mean)
+        mean, variance, median, error = finite_risks(problem, best, lam, alpha, n, draws)
+        found[f"total, n = {n}"] = _against(geometric, mean) | _partial(geometric, mean, alpha)
         found[f"median, n = {n}"] = _against(geometric, median)
-        found[f"variance, n = {n}"] = _against(geometric, mean - bias)
+        found[f"variance, n = {n}"] = _against(geometric, variance)
         found[f"error, n = {n}"] = float(np.median(error) / np.ptp(mean))
     return found
 
@@ -172,13 +177,15 @@ def _against(geometric, risk):
     return {name: spearman(value, risk) for name, value in geometric.items()}
 
 
-def _partial(geometric, risk):
+def _partial(geometric, risk, alpha):
     """Return what a measure adds to others."""
     length, curvature, left = (
         geometric[name] for name in ("remaining length", "curvature", "1 - lam")
     )
     return {
         "curvature beyond length": beyond(curvature, risk, [length]),
+        "alpha beyond length": beyond(alpha, risk, [length]),
+        "curvature beyond length and alpha": beyond(curvature, risk, [length, alpha]),
         "length beyond curvature": beyond(length, risk, [curvature]),
         "length beyond 1 - lam": beyond(length, risk, [left]),
         "distance beyond 1 - lam": beyond(geometric["distance"], risk, [left]),
@@ -220,22 +227,39 @@ def regularised(r, floor, share):
     moment = 1 + floor**2 * r.var()
     q, c = 1 - share, 2 * share * np.sqrt(r)
 
-    def weights(a, nu):  # stationary: a w + nu = q r + c/sqrt(w), a cubic in sqrt(w)
-        return positive_root(a, nu - q * r, c) ** 2
+    def constraints(at):
+        a, nu = np.exp(at[0]), at[1]
+        # stationary: a w + nu = q r + c/sqrt(w), a cubic in x = sqrt(w)
+        x = positive_root(a, nu - q * r, c)
+        w, slope = x**2, 3 * a * x**2 + nu - q * r
+        by_a, by_nu = -2 * a * x**4 / slope, -2 * x**2 / slope
+        change = [
+            [by_a.mean(), by_nu.mean()],
+            [np.mean(2 * w * by_a), np.mean(2 * w * by_nu)],
+        ]
+        return np.array([w.mean() - 1, np.mean(w**2) - moment]), np.array(change)
 
-    def of_mean_one(a):
-        low, high = -a, q * r.max() + c.max()  # at `low` no weight is below 1, at `high` none above
-        while weights(a, high).mean() > 1:
-            high *= 2
-        return weights(a, brentq(lambda nu: weights(a, nu).mean() - 1, low, high, xtol=1e-13))
+    a = 1 / floor - share  # right for ratios next to 1
+    found = root(constraints, [np.log(a), 1 + share - a], jac=True, tol=1e-12)
+    if np.abs(found.fun).max() > 1e-9:
+        found = root(constraints, _nested(constraints, q, r, c), jac=True, tol=1e-12)
+    if np.abs(found.fun).max() > 1e-9:
+        raise ArithmeticError(f"no multipliers found for floor {floor} and share {share}")
+    return positive_root(np.exp(found.x[0]), found.x[1] - q * r, c) ** 2
 
-    def excess(log_a):
-        return np.mean(of_mean_one(np.exp(log_a)) ** 2) - moment
+
+def _nested(constraints, q, r, c):
+    """Multipliers near the solution: nu by the mean for every a, a by the floor."""
+
+    def nu_of(log_a):
+        low, high = -np.exp(log_a), q * r.max() + c.max()  # no weight below 1, or above
+        return brentq(lambda nu: constraints([log_a, nu])[0][0], low, high)
 
     low, high = np.log(q + 1e-6), 1.0
-    while excess(high) > 0:
+    while constraints([high, nu_of(high)])[0][1] > 0:
         high += 2
-    return of_mean_one(np.exp(brentq(excess, low, high, xtol=1e-10)))
+    log_a = brentq(lambda each: constraints([each, nu_of(each)])[0][1], low, high, xtol=1e-6)
+    return [log_a, nu_of(log_a)]
 
 
 def positive_root(a, b, c):
@@ -346,7 +370,7 @@ def compare(draw, classes, draws):
 
 
 def nearest_member(problem, seed=0):
-    """How far regularised weights are from the nearest w^(lam, alpha), per way left to the target."""
+    """Distance of regularised weights to the nearest w^(lam, alpha), by that to the target."""
     _, _, s = problem.draw(N_SIMULATED, np.random.default_rng([seed, 5]))
     s = np.maximum(s, LEAST)
     r, mass = mean_one(s), np.full(s.size, 1 / s.size)
