@@ -280,6 +280,17 @@ def positive_root(a, b, c):
     return np.where(p > 0, up, down)
 
 
+def at_floor(log_ratio, floor, alpha):
+    """The point of a curve that has the effective size of the mixture at lam = floor."""
+    moment = 1 + floor**2 * mean_one(log_ratio).var()
+
+    def excess(lam):
+        return np.mean(mean_one(log_weight(log_ratio, lam, alpha)) ** 2) - moment
+
+    lam = brentq(excess, 0.0, 1.0)
+    return mean_one(log_weight(log_ratio, lam, alpha))
+
+
 def candidates(log_ratio):
     """Weights of mean 1, and which of them each method chooses from."""
     r = mean_one(log_ratio)
@@ -288,6 +299,7 @@ def candidates(log_ratio):
     curves = mean_one(log_weight(log_ratio, lam[:, None], alpha[:, None]))
     riwerm = mean_one(log_weight(log_ratio, 0.8, 3.0))
     ours = np.array([regularised(r, floor, share) for share in SHARES for floor in FLOORS])
+    same = np.array([at_floor(log_ratio, floor, each) for each in (1, 3) for floor in FLOORS])
     start = 2 + len(curves)
     of_share = np.repeat(SHARES, len(FLOORS))
     choices = {
@@ -296,11 +308,16 @@ def candidates(log_ratio):
         "RIWERM(.8)": [start - 1 - len(ALPHAS)],
         "alpha 1, 3": [0, 1, *(2 + np.flatnonzero(np.isin(alpha, (1, 3))))],
         "alpha -1 to 3": [*range(start)],
+        "alpha 1, 3 at the floors": [
+            0,
+            1,
+            *range(start + len(ours), start + len(ours) + len(same)),
+        ],
         "mixture (curvature)": [0, 1, *(start + np.flatnonzero(of_share == 0))],
         "length only": [0, 1, *(start + np.flatnonzero(of_share == 1))],
         "length and square": [0, 1, *range(start, start + len(ours))],
     }
-    weights = np.vstack([ends, curves, ours])
+    weights = np.vstack([ends, curves, ours, same])
     assert np.allclose(weights[choices["RIWERM(.8)"][0]], riwerm)
     return weights, choices
 
@@ -442,8 +459,8 @@ def regulariser(half, draws, reference="alpha 1, 3"):
                 ]
             )
             table[method] = cell = paired(gaps)
-            print(f"  {method:22} {cell['mean']:8.2f} +- {cell['error']:5.2f}  {cell}")
-    away = np.array([nearest_member(each) for name, each in forty().items()])[..., 0]
+            print(f"  {method:25} {cell['mean']:8.2f} +- {cell['error']:5.2f}  {cell}")
+    away = np.array([nearest_member(each) for each in forty().values()])[..., 0]
     figures["nearest member"] = spread(away.ravel())
     print("nearest member", figures["nearest member"])
     return figures
