@@ -297,7 +297,6 @@ def candidates(log_ratio):
     ends = np.array([np.ones_like(r), r])
     lam, alpha = grid()
     curves = mean_one(log_weight(log_ratio, lam[:, None], alpha[:, None]))
-    riwerm = mean_one(log_weight(log_ratio, 0.8, 3.0))
     ours = np.array([regularised(r, floor, share) for share in SHARES for floor in FLOORS])
     same = np.array([at_floor(log_ratio, floor, each) for each in (1, 3) for floor in FLOORS])
     start = 2 + len(curves)
@@ -305,7 +304,7 @@ def candidates(log_ratio):
     choices = {
         "ERM": [0],
         "IWERM": [1],
-        "RIWERM(.8)": [start - 1 - len(ALPHAS)],
+        "RIWERM(.8)": [2 + int(np.argmax(np.isclose(lam, 0.8) & (alpha == 3)))],
         "alpha 1, 3": [0, 1, *(2 + np.flatnonzero(np.isin(alpha, (1, 3))))],
         "alpha -1 to 3": [*range(start)],
         "alpha 1, 3 at the floors": [
@@ -317,9 +316,7 @@ def candidates(log_ratio):
         "length only": [0, 1, *(start + np.flatnonzero(of_share == 1))],
         "length and square": [0, 1, *range(start, start + len(ours))],
     }
-    weights = np.vstack([ends, curves, ours, same])
-    assert np.allclose(weights[choices["RIWERM(.8)"][0]], riwerm)
-    return weights, choices
+    return np.vstack([ends, curves, ours, same]), choices
 
 
 def leave_one_out(A, y, weights, classes):
@@ -485,11 +482,11 @@ def main():
     parser.add_argument("parts", nargs="*", default=["ranks", "regulariser"])
     parser.add_argument("--half", default="choose", choices=("choose", "report"))
     parser.add_argument(
-        "--draws", type=int, default=0, help="100 for ranks, 40 for the regulariser"
+        "--draws", type=int, default=0, help="200 for ranks, 40 for the regulariser"
     )
     options = parser.parse_args()
     if "ranks" in options.parts:
-        record("geometric_bias", ranks(options.draws or 100))
+        record("geometric_bias", ranks(options.draws or 200))
     if "regulariser" in options.parts:
         figures = regulariser(options.half, options.draws or 40)
         record(f"geometric_bias_regulariser_{options.half}", figures)
