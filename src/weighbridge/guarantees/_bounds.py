@@ -306,10 +306,8 @@ def bernstein_bound(
 def _interval(log_ratio: Any, log_losses: Any, delta: float, cap: Any = None) -> Any:
     """Two limits of E[r l], in order even if they contradict each other."""
     with np.errstate(over="ignore", divide="ignore"):
-        low, rest = (
-            _lowest_mean(np.exp(log_ratio + part), delta / 2, np.exp(log_ratio), cap)
-            for part in (log_losses, np.log(-np.expm1(log_losses)))
-        )
+        sums = log_ratio + log_losses, log_ratio + np.log(-np.expm1(log_losses))
+        low, rest = (_lowest_mean(np.exp(s), delta / 2, np.exp(log_ratio), cap) for s in sums)
     return min(low, 1 - rest), max(low, 1 - rest)
 
 
@@ -329,11 +327,13 @@ def _lowest_mean(values: Any, delta: float, ratio: Any = 0.0, cap: Any = None) -
     if cap is not None:  # values <= ratio <= cap, so these are not negative either
         bets += [(values + b * (cap - ratio), b * (cap - 1)) for b in (0.25, 0.5, 0.75, 1.0)]
     stakes = 0.5 ** np.arange(1, max(2, math.log2(values.size)))
+    at = np.arange(0, values.size, 32)
 
     def excess(mean: float) -> float:
-        gains = [y / (mean + more) - 1 for y, more in bets]
-        grown = [np.log1p(t * gain).sum() for gain in gains for t in stakes]
-        return min(float(np.logaddexp.reduce(grown)) - math.log(len(grown) / delta), 99)  # not inf
+        # Y cut off has no larger mean; 32 factors below 1e9 have a finite product; 9: for brentq
+        gains = [np.minimum(y / (mean + more), 1e9) - 1 for y, more in bets]
+        grown = [np.log(np.multiply.reduceat(1 + t * g, at)).sum() for g in gains for t in stakes]
+        return min(float(np.logaddexp.reduce(grown)) - math.log(len(grown) / delta), 9)
 
     with np.errstate(over="ignore"):
         if excess(step) <= 0:
