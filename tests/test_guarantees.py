@@ -222,6 +222,7 @@ def test_d2_takes_the_place_of_the_estimate():
     # a sample larger than the population keeps its own second moment
     small = learning_bound(log_ratio, IWERM(), pseudo_dimension=1, d2=1.0)
     assert small.second_moment == pytest.approx(np.mean(np.exp(2 * log_ratio)))
+    assert small.value == pytest.approx(math.sqrt(small.second_moment) * small.complexity)
 
 
 @given(st.lists(st.floats(-20, 20), min_size=2, max_size=30), st.floats(-50, 50))
@@ -370,8 +371,14 @@ def test_the_interval_by_its_definition(n):
     low, high = risk_interval(log_ratio, losses, delta=0.1)
     assert low == pytest.approx(lowest(r * losses, 0.05), abs=3e-7)
     assert high == pytest.approx(1 - lowest(r * (1 - losses), 0.05), abs=3e-7)
-    # rounded to the safe side
-    assert low <= lowest(r * losses, 0.05)
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
+def test_the_interval_is_rounded_to_the_safe_side():
+    for seed in range(30):
+        x, log_ratio = gaussian(20, [29, seed])
+        low, _ = risk_interval(log_ratio, smooth(x), delta=0.1)
+        assert low <= lowest(np.exp(log_ratio) * smooth(x), 0.05)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5])
