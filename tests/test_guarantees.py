@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.optimize import bisect
+from scipy.stats import binom, norm
 
 from weighbridge import Geodesic
 from weighbridge.exceptions import WeightWarning
@@ -20,6 +21,7 @@ from weighbridge.guarantees import (
     bernstein_bound,
     d2_from_ratios,
     learning_bound,
+    risk_interval,
     second_moment_bound,
 )
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, log_mean
@@ -59,23 +61,29 @@ def test_complexity_of_cortes(n, p, delta):
     with mpmath.workdps(30):
         size = p * mpmath.log(2 * n * mpmath.e / p) + mpmath.log(mpmath.mpf(4) / delta)
         expected = mpmath.mpf(2) ** 1.25 * (size / n) ** mpmath.mpf("0.375")
-    bound = learning_bound(np.zeros(n), ERM(), pseudo_dimension=p, delta=delta)
+    bound = learning_bound(np.zeros(n), IWERM(), pseudo_dimension=p, delta=delta)
     assert bound.complexity == pytest.approx(float(expected), rel=1e-13)
     # no shift, no weights: no bias, and the second moment is 1
     assert (bound.bias, bound.second_moment) == (0, 1)
     assert bound.value == bound.complexity
 
 
-@pytest.mark.parametrize("weighting", [ERM(), IWERM(), AIWERM(0.3), RIWERM(0.5), Geodesic(0.4, -2)])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_parts_by_their_definition(weighting, loss):
+@pytest.mark.parametrize(
+    ("weighting", "guaranteed"),
+    [(ERM(), 1), (IWERM(), 0), (AIWERM(0.3), 0), (RIWERM(0.5), 1), (Geodesic(0.4, -2), 0)],
+)
+def test_parts_by_their_definition(weighting, guaranteed, loss):
     x, log_ratio = gaussian(200, 0)
     r, w, losses = np.exp(log_ratio), np.exp(weighting(log_ratio)), loss(x)
     bound = learning_bound(log_ratio, weighting, pseudo_dimension=2, losses=losses)
     assert bound.bias == pytest.approx(abs(np.mean((r - w) * losses)), rel=1e-12, abs=1e-15)
     assert bound.second_moment == pytest.approx(np.mean(w**2 * losses**2), rel=1e-12)
     assert bound.deviation == pytest.approx(math.sqrt(bound.second_moment) * bound.complexity)
-    assert bound.value == bound.bias + bound.deviation
+    # bounded weights have a guarantee; for the others the sum is all there is
+    assert bound.guaranteed is bool(guaranteed)
+    if not bound.guaranteed:
+        assert bound.value == pytest.approx(bound.bias + bound.deviation, rel=1e-14)
     assert (bound.n, bound.delta, bound.form) == (200, 0.05, "cortes")
 
 
@@ -88,7 +96,8 @@ def test_bernstein_by_its_definition(loss, n_hypotheses):
         log_ratio, weighting, losses=losses, delta=0.1, n_hypotheses=n_hypotheses
     )
     w = np.exp(weighting(log_ratio))
-    level = math.log(4 * n_hypotheses / 0.1)
+    # without losses the bias has the other half of delta
+    level = math.log((8 if loss is None else 4) * n_hypotheses / 0.1)
     variance = (w**2).sum() / 299 if loss is None else np.var(w * losses, ddof=1)
     expected = math.sqrt(2 * variance * level / 300) + 7 * 4 * level / (3 * 299)
     assert bound.deviation == pytest.approx(expected, rel=1e-12)
@@ -154,12 +163,16 @@ def test_ratios_beyond_the_largest_double_give_inf_and_no_nan():
     for weighting in (AIWERM(0.95), RIWERM(0.5), IWERM(), Geodesic(0.5, -3)):
         for losses in (None, [0.5, 0.0, 1.0, 1.0]):
             bound = learning_bound(log_ratio, weighting, pseudo_dimension=1, losses=losses)
-            assert bound.value == math.inf
+            assert bound.bias == (0 if weighting.lam == 1 else math.inf)
+            # the sum of estimates is infinite; a guarantee by bounded weights is not
+            assert bound.guaranteed is (weighting.alpha == 3 and weighting.lam < 1)
+            assert (bound.value == math.inf) is not bound.guaranteed
             assert bound.vacuous
     # the loss is 0 where the ratio is too large
     bound = learning_bound(log_ratio, IWERM(), pseudo_dimension=1, losses=[0.0, 1.0, 1.0, 1.0])
     assert bound.second_moment == 0.25
     assert bound.bias == 0
+    assert risk_interval(log_ratio, [0.5, 0.0, 1.0, 1.0]) == (0, 1)
 
 
 # ---- the second moment law ----
@@ -199,12 +212,17 @@ def test_d2_takes_the_place_of_the_estimate():
     plain = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=1)
     known = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=1, d2=math.e)
     assert known.second_moment == 1 + 0.25 * (math.e - 1) > plain.second_moment
-    assert plain.plug_in == ("bias", "second moment")
-    assert known.plug_in == ("bias",)
-    assert learning_bound(log_ratio, IWERM(), pseudo_dimension=1, d2=math.e).plug_in == ()
+    # R is near the risk under the ratio, for all losses at once, and R_w off that by the bias
+    assert known.value == pytest.approx(known.bias + math.sqrt(math.e) * known.complexity)
+    assert known.plug_in == plain.plug_in == ()
+    estimated = learning_bound(log_ratio, AIWERM(0.5), pseudo_dimension=1)
+    assert estimated.plug_in == ("bias", "second moment")
+    assert learning_bound(log_ratio, IWERM(), pseudo_dimension=1).plug_in == ("second moment",)
+    assert learning_bound(log_ratio, AIWERM(0.5), pseudo_dimension=1, d2=math.e).guaranteed
     # a sample larger than the population keeps its own second moment
     small = learning_bound(log_ratio, IWERM(), pseudo_dimension=1, d2=1.0)
     assert small.second_moment == pytest.approx(np.mean(np.exp(2 * log_ratio)))
+    assert small.value == pytest.approx(math.sqrt(small.second_moment) * small.complexity)
 
 
 @given(st.lists(st.floats(-20, 20), min_size=2, max_size=30), st.floats(-50, 50))
@@ -241,25 +259,245 @@ def test_cortes_holds(weighting, loss):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("lam", [0.0, 0.5, 0.8])
 def test_bernstein_holds_and_is_of_the_right_size(lam, loss):
-    # |E[w l] - mean(w l)| <= deviation with frequency 1 - delta at least. Its leading term is
-    # sqrt(2 log(4/delta)) / 1.96 = 1.5 times the true quantile 1.96 sd / sqrt(n), the remainder at
-    # n = 4000 with weights up to 5 and sd .35 another 1.2: it is never 3 times too wide.
+    # |E[w l] - mean(w l)| <= deviation with frequency 1 - delta at least, and |R - mean(w l)| <=
+    # value. The leading term of the deviation is sqrt(2 log(4/delta)) / 1.96 = 1.5 times the true
+    # quantile 1.96 sd / sqrt(n), the remainder at n = 4000 with weights up to 5 and sd .35 another
+    # 1.2: it is never 3 times too wide.
     weighting = RIWERM(lam)
     expected = population(lambda x: np.exp(weighting(x - 0.5)) * loss(x))
-    gaps, deviations = [], []
-    for seed in range(500):
+    risk = population(lambda x: np.exp(x - 0.5) * loss(x))
+    gaps, bounds, held = [], [], []
+    for seed in range(300):
         x, log_ratio = gaussian(4000, [10, seed])
-        bound = bernstein_bound(log_ratio, weighting, losses=loss(x), delta=0.05)
-        gaps.append(abs(expected - np.mean(np.exp(weighting(log_ratio)) * loss(x))))
-        deviations.append(bound.deviation)
+        bounds.append(bernstein_bound(log_ratio, weighting, losses=loss(x), delta=0.05))
+        weighted = np.mean(np.exp(weighting(log_ratio)) * loss(x))
+        gaps.append(abs(expected - weighted))
+        held.append(abs(risk - weighted) <= bounds[-1].value)
+    deviations = [bound.deviation for bound in bounds]
     assert np.mean(np.array(gaps) <= deviations) >= 0.95
     assert np.mean(deviations) <= 3 * np.quantile(gaps, 0.95)
+    assert np.mean(held) >= 0.95
+    # the bias, and an interval of less than .1 to both sides
+    assert np.mean([bound.value for bound in bounds]) <= abs(risk - expected) + 0.1
+
+
+def test_the_sum_of_two_estimates_is_no_bound_and_the_value_is():
+    # N(0,1) -> N(2,1), loss 1[x > 0], RIWERM(.5), n = 2000: the bias in the sample is usually too
+    # small, as the sample misses the largest ratios
+    risk, fails = norm.cdf(2), {"sum": 0, "value": 0}
+    for seed in range(200):
+        x, log_ratio = gaussian(2000, [20, seed], mu=2.0)
+        losses = (x > 0).astype(float)
+        bound = bernstein_bound(log_ratio, RIWERM(0.5), losses=losses)
+        gap = abs(risk - np.mean(np.exp(RIWERM(0.5)(log_ratio)) * losses))
+        fails["sum"] += gap > bound.bias + bound.deviation
+        fails["value"] += gap > bound.value
+    assert fails["sum"] > 0.25 * 200
+    assert fails["value"] <= 200 * (0.05 + 3 * math.sqrt(0.05 * 0.95 / 200))
+
+
+def two_points(p, q, k, n):
+    """Log ratios of n rows, k of them in a cell of mass p under the source and q under the target.
+
+    The cell is the first k rows.
+    """
+    ratio = np.where(np.arange(n) < k, q / p, (1 - q) / (1 - p))
+    return np.log(ratio)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.4])
+@pytest.mark.parametrize(("p", "q"), [(0.02, 0.6), (0.3, 0.9), (0.5, 0.4), (0.9, 0.2)])
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
+def test_two_points_by_all_outcomes(p, q, delta):
+    # All is known: the number of rows in a cell is binomial, so that the probability of failure is
+    # a sum. The loss is 1 in the first cell, in the second, or 0.2 and 0.7.
+    n, cap = 25, max(q / p, (1 - q) / (1 - p))
+    mass = binom.pmf(np.arange(n + 1), n, p)
+    fails = np.zeros((n + 1, 3, 4), dtype=bool)
+    for k in range(n + 1):
+        log_ratio, first = two_points(p, q, k, n), np.arange(n) < k
+        weight = np.exp(RIWERM(0.5)(log_ratio))
+        free = bernstein_bound(log_ratio, RIWERM(0.5), delta=delta).value
+        for j, (one, other) in enumerate([(1.0, 0.0), (0.0, 1.0), (0.2, 0.7)]):
+            risk, losses = q * one + (1 - q) * other, np.where(first, one, other)
+            gap = abs(risk - np.mean(weight * losses))
+            bound = bernstein_bound(log_ratio, RIWERM(0.5), losses=losses, delta=delta)
+            plain = risk_interval(log_ratio, losses, delta=delta)
+            capped = risk_interval(log_ratio, losses, delta=delta, ratio_bound=cap)
+            fails[k, j] = [
+                gap > bound.value,
+                gap > free,
+                not plain[0] <= risk <= plain[1],
+                not capped[0] <= risk <= capped[1],
+            ]
+    failing = np.tensordot(mass, fails, axes=1)
+    assert (failing <= delta).all()
+    # and some outcome is too unlikely to be let pass: the interval is not all of [0, 1]
+    assert fails[:, :, 2].any()
+    assert fails[:, :, 3].any()
+
+
+def test_a_bernstein_bound_without_losses_holds_for_the_worst_loss():
+    # l = 1 where r > w, for which E[(r - w) l] = 1 - E[min(r, w)]: under N(1, 1), x > 1/2
+    fails = 0
+    for seed in range(200):
+        x, log_ratio = gaussian(500, [21, seed])
+        weighted = np.mean(np.exp(RIWERM(0.8)(log_ratio)) * (x > 0.5))
+        fails += norm.sf(-0.5) - weighted > bernstein_bound(log_ratio, RIWERM(0.8)).value
+    assert fails <= 200 * (0.05 + 3 * math.sqrt(0.05 * 0.95 / 200))
+
+
+# ---- what the guarantees are made of ----
+
+
+def capital(values, mean):
+    """Average of prod_i (1 + t (Y_i / m - 1)) over t = 1/2, 1/4, ..., 2 / n at least."""
+    stakes = [0.5**k for k in range(1, 30) if k == 1 or 0.5**k > 1 / len(values)]
+    return sum(math.prod(1 + t * (y / mean - 1) for y in values) for t in stakes) / len(stakes)
+
+
+def lowest(values, delta):
+    """The mean at which the capital is 1 / delta, by bisection; 0 where it is never that much."""
+    if capital(values, 1e-7) <= 1 / delta:
+        return 0.0
+    return bisect(lambda mean: capital(values, mean) - 1 / delta, 1e-7, 1.0, xtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
+@pytest.mark.parametrize("n", [3, 16, 25])
+def test_the_interval_by_its_definition(n):
+    x, log_ratio = gaussian(n, 22)
+    r, losses = np.exp(log_ratio), smooth(x)
+    low, high = risk_interval(log_ratio, losses, delta=0.1)
+    assert low == pytest.approx(lowest(r * losses, 0.05), abs=3e-7)
+    assert high == pytest.approx(1 - lowest(r * (1 - losses), 0.05), abs=3e-7)
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
+def test_the_interval_is_rounded_to_the_safe_side():
+    for seed in range(30):
+        x, log_ratio = gaussian(20, [29, seed])
+        low, _ = risk_interval(log_ratio, smooth(x), delta=0.1)
+        assert low <= lowest(np.exp(log_ratio) * smooth(x), 0.05)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5])
+def test_capital_has_mean_one_at_the_mean_and_falls_with_it(p):
+    # all outcomes of 6 draws of a two-point number: what makes the lower limit valid (Markov)
+    mean, outcomes = p * 3 + (1 - p) * 0.2, list(itertools.product([3.0, 0.2], repeat=6))
+    chances = [p ** y.count(3.0) * (1 - p) ** y.count(0.2) for y in outcomes]
+    found = sum(chance * capital(y, mean) for chance, y in zip(chances, outcomes, strict=True))
+    assert found == pytest.approx(1, rel=1e-12)
+    for y in outcomes:
+        assert capital(y, 0.9 * mean) > capital(y, mean)
+
+
+@given(st.lists(st.floats(0, 1), min_size=30, max_size=30), st.sampled_from([None, 60.0]))
+def test_losses_and_what_is_left_of_them_have_mirrored_intervals(losses, ratio_bound):
+    _, log_ratio = gaussian(30, 23)
+    losses = np.array(losses)
+    low, high = risk_interval(log_ratio, losses, ratio_bound=ratio_bound)
+    mirrored = risk_interval(log_ratio, 1 - losses, ratio_bound=ratio_bound)
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=3e-7)
+    assert 0 <= low <= high <= 1
+
+
+def test_the_value_is_the_distance_to_the_farther_end():
+    x, log_ratio = gaussian(300, 24)
+    for weighting in (ERM(), RIWERM(0.5), RIWERM(0.9)):
+        low, high = risk_interval(log_ratio, smooth(x), n_hypotheses=7)
+        weighted = np.mean(np.exp(weighting(log_ratio)) * smooth(x))
+        bound = bernstein_bound(log_ratio, weighting, losses=smooth(x), n_hypotheses=7)
+        assert bound.value == pytest.approx(max(high - weighted, weighted - low), rel=1e-12)
+    # the union: seven hypotheses are one with a seventh of delta
+    assert risk_interval(log_ratio, smooth(x), delta=0.05 / 7) == (low, high)
+
+
+@pytest.mark.parametrize("cells", [(0.2, 0.2), (0.9, 0.1), (0.05, 0.95)])
+def test_a_bound_of_the_ratio_narrows_the_interval_of_many_rows(cells):
+    # masses .5, .5 to .1, .9: r = .2, 1.8, and 20,000 rows that are as they should be
+    ratio = np.repeat([0.2, 1.8], 10_000)
+    losses, risk = np.repeat(cells, 10_000), 0.1 * cells[0] + 0.9 * cells[1]
+    low, high = risk_interval(np.log(ratio), losses)
+    near = risk_interval(np.log(ratio), losses, ratio_bound=1.8)
+    assert near[0] < risk < near[1]
+    assert near[1] - near[0] < 0.2 * (high - low) < 0.005
+
+
+@given(masses, st.data())
+def test_the_worst_bias_is_what_the_minimum_leaves(p, data):
+    # sup_l |E[(r - w) l]| = 1 - E[min(r, w)] for alpha >= -1, as E[w] <= 1: all 0-1 losses
+    q = data.draw(st.lists(st.floats(1e-3, 1.0), min_size=len(p), max_size=len(p)))
+    lam, alpha = data.draw(st.floats(0, 1)), data.draw(st.floats(-1, 20))
+    p, q = np.array(p) / np.sum(p), np.array(q) / np.sum(q)
+    r, w = q / p, np.exp(Geodesic(lam, alpha)(np.log(q / p)))
+    corners = np.array(list(itertools.product([0.0, 1.0], repeat=len(p))))
+    assert p @ w <= 1 + 1e-12
+    worst = np.abs(corners @ (p * (r - w))).max()
+    assert worst == pytest.approx(1 - p @ np.minimum(r, w), abs=1e-12)
+
+
+def test_guarantees_without_losses_by_their_definition():
+    # a Geodesic, and a function whose mean may exceed 1, so that both sides count
+    _, log_ratio = gaussian(40, 25)
+    r = np.exp(log_ratio)
+    w = np.exp(RIWERM(0.5)(log_ratio))
+    bound = bernstein_bound(log_ratio, RIWERM(0.5), delta=0.1)
+    expected = 1 - lowest(np.minimum(r, w), 0.05) + bound.deviation
+    assert bound.value == pytest.approx(expected, abs=1e-6)
+
+    def tripled(log_ratio):
+        return np.minimum(log_ratio + math.log(3), 0.0) + math.log(2.5)
+
+    w = np.exp(tripled(log_ratio))
+    bound = bernstein_bound(log_ratio, tripled, delta=0.1, weight_bound=2.5)
+    over = 2.5 * (1 - lowest(1 - np.maximum(w - r, 0) / 2.5, 0.025))
+    expected = max(1 - lowest(np.minimum(r, w), 0.025), over)
+    assert over == expected  # the side that a Geodesic has no need of
+    assert bound.value == pytest.approx(expected + bound.deviation, abs=1e-5)
+
+
+def test_a_class_with_bounded_weights_by_its_definition():
+    # a third of delta for the worst bias, for the second moment and for the deviation
+    x, log_ratio = gaussian(40, 26)
+    r, w = np.exp(log_ratio), np.exp(RIWERM(0.5)(log_ratio))
+    bound = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=2, losses=smooth(x), delta=0.3)
+    second_moment = 4 * (1 - lowest(1 - w**2 / 4, 0.1))
+    size = (2 * math.log(40 * math.e) + math.log(40)) / 40
+    deviation = math.sqrt(second_moment) * 2**1.25 * size**0.375
+    expected = 1 - lowest(np.minimum(r, w), 0.1) + deviation
+    assert bound.value == pytest.approx(expected, abs=1e-5)
+    # losses are of no help: the bias must hold for every hypothesis of the class
+    free = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=2, delta=0.3)
+    assert bound.value == free.value
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
+def test_a_target_that_lies_partly_outside_of_the_source_is_bounded_too():
+    # U(0, 1) to U(.5, 1.5): r = 1 above .5, of mean 1/2; outside the loss may be 0 or 1
+    rng, fails = np.random.default_rng(27), 0
+    for _ in range(200):
+        x = rng.random(200)
+        with np.errstate(divide="ignore"):
+            log_ratio = np.log((x > 0.5).astype(float))
+        low, high = risk_interval(log_ratio, x > 0.75)
+        fails += not low <= 0.25 < 0.75 <= high
+    assert fails <= 200 * (0.05 + 3 * math.sqrt(0.05 * 0.95 / 200))
+
+
+@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.WeightWarning")
+@pytest.mark.parametrize("constant", [-5.0, 5.0])
+def test_limits_that_contradict_each_other_give_no_negative_bound(constant):
+    x, log_ratio = gaussian(500, 28)
+    low, high = risk_interval(log_ratio + constant, smooth(x))
+    assert 0 <= low <= high <= 1
+    assert bernstein_bound(log_ratio + constant, RIWERM(0.5), losses=smooth(x)).value >= 0
 
 
 def test_a_choice_among_hypotheses_needs_the_union():
     # The sample picks the luckiest of 300 constant hypotheses: independent coin-flip losses, all of
     # risk 1/2. The bound for one hypothesis fails for the one picked, the bound for 300 holds.
-    n, k, trials = 200, 300, 300
+    n, k, trials = 200, 300, 150
     failures = {1: 0, k: 0}
     rng = np.random.default_rng(11)
     log_ratio = np.zeros(n)
@@ -311,17 +549,21 @@ def test_more_confidence_costs():
 
 def test_words():
     parts = {"second_moment": 1.0, "complexity": 1.5, "remainder": 0.1, "n": 10, "form": "cortes"}
-    bound = LearningBound(bias=0.23, delta=0.05, plug_in=("bias", "second moment"), **parts)
+    parts["bias"] = 0.23
+    bound = LearningBound(value=1.83, delta=0.05, plug_in=("bias", "second moment"), **parts)
     assert str(bound) == (
-        "gap <= 1.83 with probability 0.95 (vacuous: a loss in [0, 1] is never above 1); the bias "
-        "and the second moment are estimates from the sample"
+        "gap <= 1.83, an estimate and no guarantee (vacuous: a loss in [0, 1] is never above 1); "
+        "the bias and the second moment are estimated from the sample"
     )
-    useful = LearningBound(bias=0.23, delta=0.1, **{**parts, "complexity": 0.1})
+    one = LearningBound(value=0.5, delta=0.05, plug_in=("second moment",), **parts)
+    assert str(one) == (
+        "gap <= 0.5, an estimate and no guarantee; the second moment is estimated from the sample"
+    )
+    useful = LearningBound(value=0.43, delta=0.1, **parts)
     assert str(useful) == "gap <= 0.43 with probability 0.9"
+    assert (bound.guaranteed, useful.guaranteed) == (False, True)
     assert (bound.vacuous, useful.vacuous) == (True, False)
-    edge = LearningBound(bias=0.9, delta=0.1, **{**parts, "complexity": 0.0})
-    assert edge.value == 1
-    assert edge.vacuous
+    assert LearningBound(value=1.0, delta=0.1, **parts).vacuous
 
 
 def test_to_dict_is_plain():
@@ -330,10 +572,11 @@ def test_to_dict_is_plain():
     numbers = json.loads(json.dumps(bound.to_dict()))
     assert numbers["value"] == bound.value
     assert numbers["vacuous"] is bound.vacuous
-    assert numbers["plug_in"] == ["bias"]
+    assert numbers["guaranteed"] is True
+    assert numbers["plug_in"] == []
     assert set(numbers) == {
         *("bias", "second_moment", "complexity", "remainder", "delta", "n", "form", "plug_in"),
-        *("value", "deviation", "vacuous"),
+        *("value", "deviation", "guaranteed", "vacuous"),
     }
     with pytest.raises(AttributeError):
         bound.n = 3
@@ -350,7 +593,7 @@ def test_any_callable_is_a_weighting():
     bound = learning_bound(log_ratio, clipped, pseudo_dimension=1)
     assert bound.second_moment == pytest.approx(np.mean(w**2))
     bernstein = bernstein_bound(log_ratio, clipped, weight_bound=3.0)
-    assert bernstein.remainder == pytest.approx(7 * 3 * math.log(80) / (3 * 499))
+    assert bernstein.remainder == pytest.approx(7 * 3 * math.log(160) / (3 * 499))
     with pytest.raises(TypeError, match="not known; pass it as weight_bound"):
         bernstein_bound(log_ratio, clipped)
     with pytest.raises(TypeError, match="Got weighting of type function with d2"):
@@ -367,6 +610,7 @@ def test_log_ratio_has_one_number_a_row(log_ratio):
     for call in (
         lambda: learning_bound(log_ratio, ERM(), pseudo_dimension=1),
         lambda: bernstein_bound(log_ratio, ERM()),
+        lambda: risk_interval(log_ratio, [0.5]),
         lambda: d2_from_ratios(log_ratio),
     ):
         with pytest.raises(ValueError, match="Got log_ratio of shape"):
@@ -394,6 +638,27 @@ def test_weighting_that_gives_something_else(wrong):
 def test_losses_of_another_shape(losses):
     with pytest.raises(ValueError, match=r"Got losses of shape .* but expected \(3,\)"):
         learning_bound(GOOD, ERM(), pseudo_dimension=1, losses=losses)
+    with pytest.raises(ValueError, match=r"Got losses of shape .* but expected \(3,\)"):
+        risk_interval(GOOD, losses)
+
+
+def test_an_interval_needs_losses():
+    with pytest.raises(ValueError, match=r"Got losses of shape \(\), but expected \(3,\)"):
+        risk_interval(GOOD, None)
+
+
+@pytest.mark.parametrize("ratio_bound", [1.0, 0.0, -1.0, math.inf, math.nan])
+def test_ratio_bound_below_a_ratio(ratio_bound):
+    with pytest.raises(ValueError, match=r"Got ratio_bound=.*largest ratio here is 1\.10.*finite"):
+        risk_interval(GOOD, [0.0, 0.5, 1.0], ratio_bound=ratio_bound)
+
+
+def test_a_bound_below_the_mean_bounds_no_ratio():
+    # of mean 1, so that the largest one is 1 at least, whatever the sample has
+    with pytest.raises(
+        ValueError, match=r"Got ratio_bound=0\.95, but the largest ratio here is 1,"
+    ):
+        risk_interval(np.log([0.9, 0.8]), [0.0, 1.0], ratio_bound=0.95)
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, math.inf])
@@ -408,6 +673,8 @@ def test_delta_outside_the_unit_interval(delta):
         learning_bound(GOOD, ERM(), pseudo_dimension=1, delta=delta)
     with pytest.raises(ValueError, match="Got delta="):
         bernstein_bound(GOOD, ERM(), delta=delta)
+    with pytest.raises(ValueError, match="Got delta="):
+        risk_interval(GOOD, [0.0, 0.5, 1.0], delta=delta)
 
 
 @pytest.mark.parametrize("p", [0, 0.5, 6.1, math.nan, math.inf])
@@ -420,11 +687,15 @@ def test_pseudo_dimension_out_of_range(p):
 def test_number_of_hypotheses(count):
     with pytest.raises(ValueError, match="Got n_hypotheses="):
         bernstein_bound(GOOD, ERM(), n_hypotheses=count)
+    with pytest.raises(ValueError, match="Got n_hypotheses="):
+        risk_interval(GOOD, [0.0, 0.5, 1.0], n_hypotheses=count)
 
 
 @pytest.mark.parametrize("weighting", [IWERM(), AIWERM(0.5), Geodesic(0.5, -1), RIWERM(1.0)])
 def test_unbounded_weights_have_no_bernstein_bound(weighting):
-    with pytest.raises(ValueError, match=r"no upper bound; use alpha > 1 with lam < 1.*RIWERM"):
+    with pytest.raises(
+        ValueError, match=r"no upper bound; use alpha > 1 with lam < 1.*risk_interval"
+    ):
         bernstein_bound(GOOD, weighting)
 
 
@@ -461,6 +732,7 @@ def test_ratios_off_by_a_constant_are_warned_of(constant):
     for call in (
         lambda s: learning_bound(s, RIWERM(0.5), pseudo_dimension=1),
         lambda s: bernstein_bound(s, RIWERM(0.5)),
+        lambda s: risk_interval(s, np.full(2000, 0.5)),
     ):
         with pytest.warns(
             WeightWarning, match=r"subtract weighbridge\.weighting\.log_mean"
@@ -517,6 +789,7 @@ def test_numbers_are_numbers(bad):
     }
     if bad is not None:  # which is the default
         calls["weight_bound"] = lambda: bernstein_bound(GOOD, clipped, weight_bound=bad)
+        calls["ratio_bound"] = lambda: risk_interval(GOOD, [0.0] * 3, ratio_bound=bad)
     for name, call in calls.items():
         with pytest.raises(ValueError, match=f"Got {name}=.*but expected one number"):
             call()

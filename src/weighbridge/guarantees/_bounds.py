@@ -1,4 +1,4 @@
-"""Bounds for a class of hypotheses under any weights, and for one, or a few, under bounded ones."""
+"""Bounds for all hypotheses of a class, and for one or a few that were fixed in advance."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from weighbridge._data import one_number
 from weighbridge.geodesic import log_weight_bounds
@@ -18,7 +19,7 @@ from weighbridge.guarantees._terms import (
     moment,
     source_rows,
 )
-from weighbridge.weighting import Geodesic, log_mean
+from weighbridge.weighting import IWERM, Geodesic, log_mean
 
 
 def second_moment_bound(weighting: Weighting, d2: float) -> float:
@@ -108,7 +109,10 @@ def learning_bound(
     ``|R - R_w| <= |E[(r - w) l]| + 2**(5/4) * sqrt(max(E[w**2 l**2], mean(w**2 l**2)))
     * ((p log(2 n e / p) + log(4 / delta)) / n) ** (3/8)``.
 
-    It holds for unbounded weights as well, and is often vacuous: look at it, do not act on it.
+    The result has these terms, with means for expectations. Its `value` is a guarantee for a
+    `Geodesic`: with `d2` the bias in the sample plus the deviation of the full ratio, otherwise, if
+    the weights are bounded, limits of the worst bias of all losses and of the second moment, each
+    with a third of delta. It is often vacuous: look at it, do not act on it.
 
     Parameters
     ----------
@@ -126,8 +130,7 @@ def learning_bound(
     delta : float, default=0.05
         The bound may fail with this probability.
     d2 : float, optional
-        ``E[r**2]`` under the source, where it is known. It bounds the second moment of a
-        `Geodesic` with ``alpha >= -1``, which otherwise is estimated from the sample.
+        ``E[r**2]`` under the source, where it is known; for a `Geodesic` with ``alpha >= -1``.
 
     Returns
     -------
@@ -140,8 +143,7 @@ def learning_bound(
     >>> from weighbridge.weighting import IWERM
     >>> from weighbridge.guarantees import learning_bound
     >>> log_ratio = np.random.default_rng(0).standard_normal(100_000) - 0.5
-    >>> bound = learning_bound(log_ratio, IWERM(), pseudo_dimension=3, d2=np.e)
-    >>> print(bound)
+    >>> print(learning_bound(log_ratio, IWERM(), pseudo_dimension=3, d2=np.e))
     gap <= 0.212 with probability 0.95
     """
     log_ratio, log_weight, log_losses = source_rows(log_ratio, weighting, losses)
@@ -152,23 +154,77 @@ def learning_bound(
             f"Got pseudo_dimension={pseudo_dimension}, but it must lie in [1, 2 n] = [1, {2 * n}]: "
             "with fewer rows the theorem says nothing. Use more rows or a smaller class."
         )
+    bias = bias_term(log_ratio, log_weight, log_losses)
     second_moment = moment(log_weight, log_losses)
-    plug_in = ["second moment"]
+    largest = _known_bound(weighting)
+    plug_in: tuple[str, ...] = ()
+
+    def deviation(square: float, delta: float) -> float:
+        size = pseudo_dimension * math.log(2 * n * math.e / pseudo_dimension) + math.log(4 / delta)
+        return math.sqrt(square) * 2**1.25 * (size / n) ** 0.375
+
     if d2 is not None:
         second_moment = max(second_moment, second_moment_bound(weighting, d2))
-        plug_in = []
-    size = pseudo_dimension * math.log(2 * n * math.e / pseudo_dimension) + math.log(4 / delta)
+        value = bias + deviation(max(d2, moment(log_ratio, log_losses)), delta)
+    elif largest < math.inf:
+        rest = 1 - np.exp(log_weight - math.log(largest)) ** 2
+        square = max(second_moment, largest**2 * (1 - _lowest_mean(rest, delta / 3)))
+        value = _worst_bias(log_ratio, log_weight, delta / 3) + deviation(square, delta / 3)
+    else:
+        value = bias + deviation(second_moment, delta)
+        plug_in = ("bias", "second moment")[getattr(weighting, "lam", 0) == 1 :]  # no bias if w = r
     return LearningBound(
-        bias=bias_term(log_ratio, log_weight, log_losses),
+        value=value,
+        bias=bias,
         second_moment=second_moment,
-        complexity=2**1.25 * (size / n) ** 0.375,
+        complexity=deviation(1.0, delta),
         remainder=0.0,
         delta=float(delta),
         n=n,
         form="cortes",
-        # a weight that is the ratio has no bias, in any sample
-        plug_in=tuple(["bias"] * bool((log_weight != log_ratio).any()) + plug_in),
+        plug_in=plug_in,
     )
+
+
+def risk_interval(
+    log_ratio: Any,
+    losses: Any,
+    *,
+    delta: float = 0.05,
+    n_hypotheses: int = 1,
+    ratio_bound: float | None = None,
+) -> tuple[float, float]:
+    """Interval that holds the target risk with probability ``1 - delta``, for a known ratio.
+
+    ``R = E[r l] = 1 - E[r (1 - l)]``, and numbers ``Y >= 0`` of mean ``m`` have a lower limit of it
+    whatever their moments (betting, Waudby-Smith & Ramdas 2024): ``mean_k prod_i (1 + t_k (Y_i / m
+    - 1))``, ``t_k`` = 1/2, 1/4, ..., is above ``2 / delta`` with probability ``delta / 2`` at most.
+
+    Parameters
+    ----------
+    log_ratio, losses, delta, n_hypotheses
+        As in `bernstein_bound`, but losses are needed.
+    ratio_bound : float, optional
+        A number that no ratio exceeds, seen or not; it narrows the interval of large samples.
+
+    Returns
+    -------
+    low, high : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.guarantees import risk_interval
+    >>> x = np.random.default_rng(0).standard_normal(2000)
+    >>> low, high = risk_interval(x - 0.5, x > 1.5)  # N(0, 1) to N(1, 1): the risk is 0.309
+    >>> print(f"{low:.3f} to {high:.3f}")
+    0.199 to 0.360
+    """
+    log_ratio, _, log_losses = source_rows(log_ratio, IWERM(), np.asarray(losses, dtype=float))
+    if ratio_bound is not None:
+        _check_bound("ratio", one_number(ratio_bound, "ratio_bound"), np.append(log_ratio, 0))
+    return _interval(log_ratio, log_losses, check_delta(delta, n_hypotheses), ratio_bound)
 
 
 def bernstein_bound(
@@ -182,10 +238,12 @@ def bernstein_bound(
 ) -> LearningBound:
     """Bound the gap between target risk and weighted risk where the weights are bounded.
 
-    For a hypothesis fixed before the sample was seen and a loss ``l`` in [0, 1], with probability
-    ``1 - delta`` (Maurer & Pontil 2009, on both sides),
+    For a hypothesis fixed before the sample was seen and a loss ``l`` in [0, 1], the gap is at most
+    `value` with probability ``1 - delta``: with losses, the distance of the weighted risk from the
+    farther end of the `risk_interval`; without, the worst bias of all losses plus the deviation,
+    each with half of delta. Alone, with probability ``1 - delta`` (Maurer & Pontil 2009),
 
-    ``|R - R_w| <= |E[(r - w) l]| + sqrt(2 V L / n) + 7 M L / (3 (n - 1))``, ``L = log(4 / delta)``,
+    ``|E[w l] - R_w| <= deviation = sqrt(2 V L / n) + 7 M L / (3 (n - 1))``, ``L = log(4 / delta)``,
 
     ``V`` being the sample variance of ``w l`` and ``M`` the largest weight that any ratio can get,
     ``(1 - lam) ** (-2 / (alpha - 1))``.
@@ -198,7 +256,7 @@ def bernstein_bound(
         As in `learning_bound`.
     n_hypotheses : int, default=1
         The hypothesis was chosen by this sample among that many;
-        ``L = log(4 n_hypotheses / delta)``.
+        ``L = log(4 n_hypotheses / delta)``; without losses it is ``log(8 n_hypotheses / delta)``.
     weight_bound : float, optional
         ``M`` of a weighting that is not a `Geodesic`; for one it may not be below the largest
         weight that some ratio gets.
@@ -215,74 +273,114 @@ def bernstein_bound(
     >>> from weighbridge.guarantees import bernstein_bound
     >>> log_ratio = np.random.default_rng(0).standard_normal(10_000) - 0.5
     >>> print(bernstein_bound(log_ratio, RIWERM(0.5)))
-    gap <= 0.315 with probability 0.95; the bias is an estimate from the sample
+    gap <= 0.337 with probability 0.95
     """
     log_ratio, log_weight, log_losses = source_rows(log_ratio, weighting, losses)
-    check_delta(delta)
-    if not one_number(n_hypotheses, "n_hypotheses") >= 1 or n_hypotheses % 1 != 0:
-        raise ValueError(
-            f"Got n_hypotheses={n_hypotheses}, but it must be a whole number of at least 1."
-        )
+    share = check_delta(delta, n_hypotheses)
     largest = _largest_weight(weighting, weight_bound, log_weight)
     n = log_ratio.size
-    level = math.log(4 * n_hypotheses / delta)
-    if losses is None:  # the variance of w l is at most its second moment, and that at most w's
-        variance = moment(log_weight, log_losses) * n / (n - 1)
+    level = math.log((4 if log_losses is not None else 8) / share)
+    complexity, remainder = math.sqrt(2 * level / n), 7 * largest * level / (3 * (n - 1))
+    if log_losses is None:  # the variance of w l is at most its second moment, and that at most w's
+        variance = moment(log_weight, None) * n / (n - 1)
+        cap = 0.0 if isinstance(weighting, Geodesic) else largest
+        value = _worst_bias(log_ratio, log_weight, delta / 2, cap)
+        value += math.sqrt(variance) * complexity + remainder
     else:
-        variance = float(np.exp(log_weight + log_losses).var(ddof=1))
+        weighted = np.exp(log_weight + log_losses)
+        variance = float(weighted.var(ddof=1))
+        low, high = _interval(log_ratio, log_losses, share)
+        value = float(max(high - weighted.mean(), weighted.mean() - low))
     return LearningBound(
+        value=value,
         bias=bias_term(log_ratio, log_weight, log_losses),
         second_moment=variance,
-        complexity=math.sqrt(2 * level / n),
-        remainder=7 * largest * level / (3 * (n - 1)),
+        complexity=complexity,
+        remainder=remainder,
         delta=float(delta),
         n=n,
         form="bernstein",
-        plug_in=("bias",) if (log_weight != log_ratio).any() else (),
     )
+
+
+def _interval(log_ratio: Any, log_losses: Any, delta: float, cap: Any = None) -> Any:
+    """Two limits of E[r l], in order even if they contradict each other."""
+    with np.errstate(over="ignore", divide="ignore"):
+        sums = log_ratio + log_losses, log_ratio + np.log(-np.expm1(log_losses))
+        low, rest = (_lowest_mean(np.exp(s), delta / 2, np.exp(log_ratio), cap) for s in sums)
+    return min(low, 1 - rest), max(low, 1 - rest)
+
+
+def _worst_bias(log_ratio: Any, log_weight: Any, delta: float, cap: float = 0.0) -> float:
+    """Limit of |E[(r - w) l]| for all losses, where E[w] <= 1 or ``w - r`` is below a cap."""
+    both = np.exp(np.minimum(log_ratio, log_weight))
+    if not cap:  # as for a Geodesic with alpha >= -1: E[w - min(r, w)] <= E[r - min(r, w)]
+        return 1 - _lowest_mean(both, delta)
+    over = cap * (1 - _lowest_mean(1 - (np.exp(log_weight) - both) / cap, delta / 2))
+    return max(1 - _lowest_mean(both, delta / 2), over)
+
+
+def _lowest_mean(values: Any, delta: float, ratio: Any = 0.0, cap: Any = None) -> float:
+    """Lower limit of a mean in [0, 1] of numbers >= 0, wrong with probability `delta` at most."""
+    step = 1e-7  # the limit is found to this, on the safe side
+    bets = [(values, 0.0)]
+    if cap is not None:  # values <= ratio <= cap, so these are not negative either
+        bets += [(values + b * (cap - ratio), b * (cap - 1)) for b in (0.25, 0.5, 0.75, 1.0)]
+    stakes = 0.5 ** np.arange(1, max(2, math.log2(values.size)))
+    at = np.arange(0, values.size, 32)
+
+    def excess(mean: float) -> float:
+        # Y cut off has no larger mean; 32 factors below 1e9 have a finite product; 9: for brentq
+        gains = [np.minimum(y / (mean + more), 1e9) - 1 for y, more in bets]
+        grown = [np.log(np.multiply.reduceat(1 + t * g, at)).sum() for g in gains for t in stakes]
+        return min(float(np.logaddexp.reduce(grown)) - math.log(len(grown) / delta), 9)
+
+    with np.errstate(over="ignore"):
+        if excess(step) <= 0:
+            return 0.0
+        return float(brentq(excess, step, 1, xtol=step)) - step if excess(1) < 0 else 1.0
 
 
 def _largest_weight(
     weighting: Weighting, weight_bound: float | None, log_weight: np.ndarray
 ) -> float:
     """Largest weight that any ratio can get, not the largest in the sample."""
-    if weight_bound is None:
-        return _geodesic_bound(weighting)
-    weight_bound = one_number(weight_bound, "weight_bound")
-    if isinstance(weighting, Geodesic):
-        _check_geodesic_bound(weighting, weight_bound)
-    largest = float(np.exp(log_weight.max()))
-    # a weight at its bound may round to the number above it
-    if not 0 < weight_bound < math.inf or largest > weight_bound * (1 + 1e-12):
-        raise ValueError(
-            f"Got weight_bound={weight_bound}, but the largest weight here is {largest:g}, and "
-            "the bound must be a finite number not below any weight that can occur."
+    known = _known_bound(weighting)
+    if weight_bound is None and not isinstance(weighting, Geodesic):
+        raise TypeError(
+            f"Got weighting of type {type(weighting).__name__}, whose largest weight is not known; "
+            "pass it as weight_bound."
         )
-    return weight_bound
-
-
-def _check_geodesic_bound(weighting: Geodesic, weight_bound: float) -> None:
-    """Refuse a bound below the largest weight that some ratio gets."""
-    known = float(np.exp(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
-    if weight_bound < known * (1 - 1e-12):
+    if weight_bound is None and known == math.inf:
+        raise ValueError(
+            f"Got weighting={weighting!r}, whose weights have no upper bound; use alpha > 1 with "
+            "lam < 1, e.g. RIWERM(0.8), or risk_interval, which needs no weights."
+        )
+    if weight_bound is None:
+        return known
+    weight_bound = one_number(weight_bound, "weight_bound")
+    if isinstance(weighting, Geodesic) and weight_bound < known * (1 - 1e-12):
         raise ValueError(
             f"Got weight_bound={weight_bound:g}, but weights of {weighting!r} go up to {known:g}, "
             "and the largest one in the sample is not a bound. Leave weight_bound out, with "
             "alpha > 1 and lam < 1; if the ratio itself is known to be bounded, pass a function, "
             "lambda log_ratio: weighting(log_ratio), and its bound."
         )
+    _check_bound("weight", weight_bound, log_weight)
+    return weight_bound
 
 
-def _geodesic_bound(weighting: Weighting) -> float:
+def _known_bound(weighting: Weighting) -> float:
     if not isinstance(weighting, Geodesic):
-        raise TypeError(
-            f"Got weighting of type {type(weighting).__name__}, whose largest weight is not known; "
-            "pass it as weight_bound."
-        )
-    largest = float(np.exp(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
-    if largest == math.inf:
+        return math.inf
+    return float(np.exp(log_weight_bounds(weighting.lam, weighting.alpha)[1]))
+
+
+def _check_bound(what: str, bound: float, log_values: np.ndarray) -> None:
+    """Refuse what is no bound even of the sample, but for rounding."""
+    largest = float(np.exp(log_values.max()))
+    if not largest <= bound * (1 + 1e-12) < math.inf:
         raise ValueError(
-            f"Got weighting={weighting!r}, whose weights have no upper bound; use alpha > 1 with "
-            "lam < 1, e.g. RIWERM(0.8), or learning_bound, which takes any weights."
+            f"Got {what}_bound={bound}, but the largest {what} here is {largest:g}, and the bound "
+            f"must be a finite number not below any {what} that can occur."
         )
-    return largest

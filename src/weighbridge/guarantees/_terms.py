@@ -25,44 +25,45 @@ _STANDARD_ERRORS = 5.0
 class LearningBound:
     """A bound on the gap between the target risk and the weighted empirical risk.
 
-    Made by `learning_bound` and `bernstein_bound`.
+    Made by `learning_bound` and `bernstein_bound` for a known ratio; an estimated one voids it.
 
     Attributes
     ----------
+    value : float
+        The gap is at most this with probability ``1 - delta`` where `plug_in` is empty; otherwise
+        it is ``bias + deviation``, an estimate.
     bias : float
-        ``|E[(r - w) l]|`` under the source, what weights other than the ratio cost; the largest
+        ``|mean((r - w) l)|``, an estimate of what weights other than the ratio cost; the largest
         one over all losses in [0, 1] where no losses were given.
     second_moment : float
-        ``E[w**2 l**2]``, population or sample, whichever is larger ("cortes"); the sample variance
-        of ``w l`` or a bound of it ("bernstein").
+        ``mean(w**2 l**2)``, or the limit of its expectation by ``d2`` if that is larger ("cortes");
+        the sample variance of ``w l`` or a bound of it ("bernstein").
     complexity : float
         The factor of ``sqrt(second_moment)`` in the deviation.
     remainder : float
         The rest of the deviation, of order 1/n; 0 in the form "cortes".
     delta : float
-        The bound may fail with this probability.
+        A guarantee may fail with this probability.
     n : int
         Number of source rows.
     form : str
         "cortes" (any weights, all hypotheses of a class) or "bernstein" (bounded weights, one
         hypothesis or finitely many).
     plug_in : tuple of str
-        The parts that are estimates from the sample where the theorem has an expectation.
+        The parts of `value` that are estimates where the theorem has an expectation.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from weighbridge.weighting import RIWERM
+    >>> from weighbridge.weighting import AIWERM
     >>> from weighbridge.guarantees import learning_bound
     >>> log_ratio = np.random.default_rng(0).standard_normal(200) - 0.5
-    >>> bound = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=10)
-    >>> bound.vacuous
-    True
-    >>> print(bound)
-    gap <= 1.5 with probability 0.95 (vacuous: a loss in [0, 1] is never above 1); the bias and
-    the second moment are estimates from the sample
+    >>> print(learning_bound(log_ratio, AIWERM(0.5), pseudo_dimension=10))
+    gap <= 1.58, an estimate and no guarantee (vacuous: a loss in [0, 1] is never above 1); the
+    bias and the second moment are estimated from the sample
     """
 
+    value: float
     bias: float
     second_moment: float
     complexity: float
@@ -73,9 +74,9 @@ class LearningBound:
     plug_in: tuple[str, ...] = ()
 
     @property
-    def value(self) -> float:
-        """The bound: the sum of `bias` and `deviation`."""
-        return self.bias + self.deviation
+    def guaranteed(self) -> bool:
+        """True where the gap is at most `value` with probability ``1 - delta``."""
+        return not self.plug_in
 
     @property
     def deviation(self) -> float:
@@ -92,12 +93,13 @@ class LearningBound:
         return not self.value < 1
 
     def __str__(self) -> str:
-        text = f"gap <= {self.value:.3g} with probability {1 - self.delta:g}"
+        how = "an estimate and no guarantee" if self.plug_in else f"probability {1 - self.delta:g}"
+        text = f"gap <= {self.value:.3g}{', ' if self.plug_in else ' with '}{how}"
         if self.vacuous:
             text += " (vacuous: a loss in [0, 1] is never above 1)"
         if self.plug_in:
-            verb = "is an estimate" if len(self.plug_in) == 1 else "are estimates"
-            text += f"; the {' and the '.join(self.plug_in)} {verb} from the sample"
+            verb = "is" if len(self.plug_in) == 1 else "are"
+            text += f"; the {' and the '.join(self.plug_in)} {verb} estimated from the sample"
         return text
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,12 +108,12 @@ class LearningBound:
         Returns
         -------
         dict
-            All attributes, `value`, `deviation` and `vacuous`.
+            All attributes, `deviation`, `guaranteed` and `vacuous`.
         """
         return asdict(self) | {
             "plug_in": list(self.plug_in),
-            "value": self.value,
             "deviation": self.deviation,
+            "guaranteed": self.guaranteed,
             "vacuous": self.vacuous,
         }
 
@@ -195,13 +197,18 @@ def _log_losses(losses: Any, n: int) -> np.ndarray | None:
         return np.log(losses)
 
 
-def check_delta(delta: float) -> None:
-    """Refuse a probability of failure outside of 0 and 1."""
+def check_delta(delta: float, n_hypotheses: float = 1) -> float:
+    """Check both, and return the share of the probability that each hypothesis has."""
     if not 0 < one_number(delta, "delta") < 1:
         raise ValueError(
             f"Got delta={delta}, but it must lie between 0 and 1: the bound fails with this "
             "probability."
         )
+    if not one_number(n_hypotheses, "n_hypotheses") >= 1 or n_hypotheses % 1 != 0:
+        raise ValueError(
+            f"Got n_hypotheses={n_hypotheses}, but it must be a whole number of at least 1."
+        )
+    return float(delta / n_hypotheses)
 
 
 def moment(log_weight: np.ndarray, log_losses: np.ndarray | None) -> float:
@@ -216,17 +223,10 @@ def bias_term(
 ) -> float:
     """``|mean((r - w) l)|``; without losses the largest one over all losses in [0, 1]."""
     top, low = np.maximum(log_ratio, log_weight), np.minimum(log_ratio, log_weight)
-    apart = top > low
-    # log |r - w| without a difference of exponentials
-    log_gap = np.full(top.shape, -math.inf)
-    log_gap[apart] = top[apart] + np.log(-np.expm1(low[apart] - top[apart]))
-    if log_losses is not None:
-        log_gap += log_losses
-    above = log_ratio > log_weight
-    with np.errstate(over="ignore"):
-        positive, negative = (
-            float(np.exp(log_mean(np.where(rows, log_gap, -math.inf)))) for rows in (above, ~above)
-        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = np.exp(top if log_losses is None else top + log_losses) * -np.expm1(low - top)
+        positive = float(np.where(log_ratio > log_weight, gap, 0).mean())
+        negative = float(np.where(log_ratio < log_weight, gap, 0).mean())
     if log_losses is None:
         return max(positive, negative)
     return math.inf if math.inf in (positive, negative) else abs(positive - negative)
