@@ -42,8 +42,8 @@ _ROUNDING, _TOLERANCE, _STEPS = 1e-12, 1e-18, 200
 # Parameters may be off the weighted fit by so much of their sampling error, and so little of the
 # gradients may lie where there is no curvature.
 _OFF, _FLAT = 1e-2, 1e-6
-# Fewer effective rows for each parameter are warned of, and a row with more of the ratio; by the
-# problems for choosing in `benchmarks/information.py`.
+# Fewer effective rows a parameter are warned of, and a row with more of the ratio: by the problems
+# for choosing in `benchmarks/information.py`.
 _ROWS, _SHARE = 10, 0.05
 
 
@@ -128,8 +128,7 @@ def _check(**parts: tuple[Any, ...]) -> None:
             )
 
 
-# Losses of the rows, and their first and second derivatives in one or more linear predictors; in
-# all parameters the second ones are a weighted sum.
+# Losses of rows, first and second derivatives in linear predictors; these summed in parameters.
 _Terms = tuple[FloatArray, FloatArray, FloatArray]
 
 
@@ -235,11 +234,11 @@ class SmoothObjective(CandidateObjective):
             self._start = np.linalg.lstsq(Z, np.full(y.size, level))[0]
             self._terms = partial(_tweedie, y, power, log_link)
         self._penalty, ones = pull, rows.delivered(np.ones(y.size))
-        if not np.isfinite(self._at(self._start, ones)[0]).all():
+        if not (y.any() and np.isfinite(self._at(self._start, ones)[0]).all()):
             raise ValueError(
                 f"Got labels from {y.min():g} to {y.max():g}, for which {last} has no finite loss. "
-                "Deviances need labels of 0 and more (above 0 from power 2 on) and, with an "
-                "identity link, an intercept; Huber's loss residuals other than 0."
+                "Deviances need labels of 0 and more (one of them above, all from power 2 on) and, "
+                "with an identity link, an intercept; Huber's loss residuals other than 0."
             )
         self._start, self.n_parameters = self._fit(ones), self._start.size
 
@@ -357,10 +356,8 @@ class InformationCriterion(Criterion):
         steps, family = fixed_steps(estimator), closed_form_family(estimator)
         several = isinstance(family, Logistic) and np.unique(rows.y).size > 2
         model: Any = steps[-1] if steps else None
-        apart = several and (
-            getattr(model, "multi_class", "") == "ovr" or model.solver == "liblinear"
-        )
-        if apart or not (family or type(model) in _OTHERS):
+        ways = {getattr(model, name, "") for name in ("multi_class", "solver")}
+        if (several and ways & {"ovr", "liblinear"}) or not (family or type(model) in _OTHERS):
             raise TypeError(f"Got {estimator!r}, but the information criterion takes {_TAKEN}.")
         kind = InformationObjective if family and not several else SmoothObjective
         objective: InformationObjective | SmoothObjective = kind(estimator, rows, [self])
@@ -371,11 +368,11 @@ class InformationCriterion(Criterion):
         share, parameters = ratio.max() / ratio.sum(), objective.n_parameters
         if ess < _ROWS * parameters or share > _SHARE:
             warnings.warn(
-                f"Ratio times gradients of the unweighted fit have {ess:.1f} effective rows for "
-                f"{parameters} parameters, and one row has {share:.1%} of the ratio: with fewer "
-                f"than {_ROWS} for each, or more than {_SHARE:.0%}, the information criterion may "
-                "be too low by 5 % and more, most of all for large weights. Use LeaveOneOut() or "
-                "CrossValidation(), or more source rows like those in the target.",
+                f"The ratio times the gradients of the unweighted fit has {ess:.1f} effective rows "
+                f"for {parameters} parameters, and one row has {share:.1%} of the ratio; with "
+                f"fewer than {_ROWS} for each, or more than {_SHARE:.0%}, the information "
+                "criterion may be too low by 5 % and more, most for large weights. Use "
+                "LeaveOneOut(), CrossValidation(), or more source rows like those in the target.",
                 WeightWarning,
                 stacklevel=users_line(),
             )
