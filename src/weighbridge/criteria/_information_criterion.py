@@ -265,7 +265,7 @@ class SmoothObjective(CandidateObjective):
     def _pull(self, weights: FloatArray) -> FloatArray:
         return self._penalty * (weights.sum() if self._design.model.per_weight else 1.0)
 
-    @np.errstate(all="ignore")  # steps that go too far are halved
+    @np.errstate(all="ignore")  # steps that go too far are damped
     def _at(self, theta: FloatArray, weights: FloatArray) -> _Terms:
         """Losses and gradients of the rows, and the weighted sum of their Hessians."""
         each = list(enumerate(self._tables))
