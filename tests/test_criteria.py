@@ -30,6 +30,10 @@ CRITERIA = [
     InformationCriterion(),
 ]
 every = pytest.mark.parametrize("criterion", CRITERIA, ids=lambda c: type(c).__name__)
+# of the information criterion, which has few effective rows here
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The ratio times:weighbridge.exceptions.WeightWarning"
+)
 
 
 def _problem(n=90, seed=0):

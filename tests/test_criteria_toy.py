@@ -42,7 +42,7 @@ def _target_error(criterion, reading, n, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The ratio has:weighbridge.exceptions.WeightWarning")
+@pytest.mark.filterwarnings("ignore:The ratio times:weighbridge.exceptions.WeightWarning")
 @pytest.mark.parametrize(("reading", "n", "criterion", "figure"), CELLS)
 def test_selection_costs_what_the_table_says(reading, n, criterion, figure):
     # the recorded figures are means of 200 other trials: twice the variance of ours

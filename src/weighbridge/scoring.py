@@ -36,7 +36,7 @@ def iw_scorer(scoring: Any, ratio: Any, *, weighting: Any = None) -> ImportanceW
     ratio : fitted density ratio
         From `fit_ratio`, or a `KnownRatio`.
     weighting : Geodesic, optional
-        Default: the ratio itself, unbiased for the target risk. `RIWERM(0.8)` is tamer.
+        Default: the ratio itself, consistent for the target risk. `RIWERM(0.8)` is tamer.
 
     Returns
     -------

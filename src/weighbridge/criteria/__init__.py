@@ -8,7 +8,7 @@ from weighbridge.criteria._binned_objective import MANY_ROWS
 from weighbridge.criteria._criterion import CandidateObjective, Criterion, Scores, Tempered
 from weighbridge.criteria._fold_objective import FoldObjective
 from weighbridge.criteria._folds import CrossValidation, HoldOut
-from weighbridge.criteria._information_criterion import InformationCriterion
+from weighbridge.criteria._information_criterion import InformationCriterion, information_criterion
 from weighbridge.criteria._leave_one_out import LeaveOneOut
 from weighbridge.criteria._linear_design import (
     Normal,
@@ -36,4 +36,5 @@ __all__ = [
     "LeaveOneOut",
     "Scores",
     "Tempered",
+    "information_criterion",
 ]

@@ -215,6 +215,8 @@ class Scores:
         What each of them counts.
     predictions : ndarray, optional
         The held-out predictions behind the losses.
+    penalties : ndarray of shape (n_units,), optional
+        The part of the losses that `information_criterion` has added to them.
 
     Examples
     --------
@@ -234,6 +236,7 @@ class Scores:
     losses: FloatArray
     weights: FloatArray
     predictions: FloatArray | None = None
+    penalties: FloatArray | None = None
 
     @property
     def value(self) -> float:
@@ -244,6 +247,16 @@ class Scores:
     def standard_error(self) -> float:
         """Standard error of the weighted mean."""
         return weighted_mean(self.losses, self.weights).standard_error
+
+    @property
+    def effective_parameters(self) -> float:
+        """``tr(J H^-1)`` of an information criterion; 0 elsewhere."""
+        return 0.0 if self.penalties is None else float(self.weights @ self.penalties)
+
+    @property
+    def penalty(self) -> float:
+        """Part of the value that is penalty, ``tr(J H^-1) / n``; the rest is the mean loss."""
+        return self.effective_parameters / float(self.weights.sum())
 
     def __sub__(self, other: Scores) -> Scores:
         if not np.array_equal(self.weights, other.weights):

@@ -125,7 +125,7 @@ class CrossValidation(FoldCriterion):
     validation : weighting, optional
         Which weights the losses are averaged with: `RIWERM(0.9)` (the default, never more than 10
         times the weight of a plain row), `Tempered()`, or `IWERM()` for the ratio itself, which is
-        unbiased and wild.
+        consistent and wild.
     random_state : int, RandomState instance or None
         Seed of the folds.
 

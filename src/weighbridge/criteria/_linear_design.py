@@ -152,10 +152,12 @@ class LinearDesign:
     model: LinearModel
 
 
-def linear_model(estimator: Any, X: Any, y: Any) -> LinearModel:
+def linear_model(
+    estimator: Any, X: Any, y: Any, read: tuple[Family, float, bool] | None = None
+) -> LinearModel:
     """Read a linear model off an estimator, or say which estimators are ones."""
     *steps, last = _steps(estimator)
-    family, strength, per_weight = read_regression(last)
+    family, strength, per_weight = read_regression(last) if read is None else read
     for step in steps:
         X = clone(step).fit_transform(X)
     if issparse(X) and X.shape[1] > _MOST_SPARSE:

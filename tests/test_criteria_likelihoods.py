@@ -1,0 +1,667 @@
+"""The information criterion of eight likelihoods, against J and H by automatic differentiation."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.linear_model import (
+    GammaRegressor,
+    HuberRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    TweedieRegressor,
+)
+from sklearn.metrics import mean_tweedie_deviance
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks import information
+from weighbridge import Geodesic, ImportanceWeightedCV
+from weighbridge.criteria import (
+    InformationCriterion,
+    LeaveOneOut,
+    closed_form_family,
+    has_closed_form,
+    information_criterion,
+)
+from weighbridge.exceptions import WeightWarning
+from weighbridge.search import Point
+from weighbridge.weighting import mean_one
+
+POINTS = [Point(0.0, 1.0), Point(0.5, 3.0), Point(1.0, 1.0)]
+TIGHT = {"tol": 1e-12, "max_iter": 10_000, "solver": "newton-cholesky"}
+NORMAL = [LinearRegression(), Ridge(5.0, solver="cholesky")]
+OTHERS = [
+    LogisticRegression(C=0.5, **TIGHT),
+    LogisticRegression(C=0.5, **TIGHT).set_params(fit_intercept=False),
+    PoissonRegressor(alpha=0.1, **TIGHT),
+    GammaRegressor(alpha=0.1, **TIGHT),
+    GammaRegressor(alpha=0.0, fit_intercept=False, **TIGHT),
+    TweedieRegressor(power=0, alpha=0.1, **TIGHT),
+    TweedieRegressor(power=0, link="log", alpha=0.1, **TIGHT),
+    TweedieRegressor(power=1, alpha=0.1, **TIGHT),
+    TweedieRegressor(power=1.5, alpha=0.1, **TIGHT),
+    TweedieRegressor(power=1.2, alpha=0.0, fit_intercept=False, **TIGHT),
+    TweedieRegressor(power=2, alpha=0.0, **TIGHT),
+    TweedieRegressor(power=3, alpha=0.1, **TIGHT),
+    TweedieRegressor(power=1.5, link="identity", alpha=0.1),
+    HuberRegressor(alpha=0.5),
+    HuberRegressor(alpha=0.0, epsilon=1.1, fit_intercept=False),
+]
+SEVERAL = [LogisticRegression(C=C, **TIGHT) for C in (0.5, np.inf)]
+# formulas hold with few effective rows too
+WITH_FEW_ROWS = pytest.mark.filterwarnings(
+    "ignore:The ratio times:weighbridge.exceptions.WeightWarning"
+)
+
+
+class Jet:
+    """Numbers for the rows that carry their first and second derivatives in the parameters."""
+
+    __array_ufunc__ = None  # arrays leave products to it
+
+    def __init__(self, value, first, second):
+        self.value, self.first, self.second = value, first, second
+
+    def apply(self, f, slope, curvature):
+        """Return a function of it, given that and its derivatives at the values."""
+        outer = self.first[:, :, None] * self.first[:, None, :]
+        second = slope[:, None, None] * self.second + curvature[:, None, None] * outer
+        return Jet(f, slope[:, None] * self.first, second)
+
+    def __add__(self, other):
+        if not isinstance(other, Jet):
+            return Jet(self.value + other, self.first, self.second)
+        return Jet(self.value + other.value, self.first + other.first, self.second + other.second)
+
+    def __mul__(self, other):
+        if not isinstance(other, Jet):
+            each = other * np.ones_like(self.value)
+            return Jet(
+                each * self.value, each[:, None] * self.first, each[:, None, None] * self.second
+            )
+        mixed = self.first[:, :, None] * other.first[:, None, :]
+        second = mixed + mixed.transpose(0, 2, 1) + self.second * other.value[:, None, None]
+        second = second + other.second * self.value[:, None, None]
+        first = self.first * other.value[:, None] + other.first * self.value[:, None]
+        return Jet(self.value * other.value, first, second)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def power(self, p):
+        v = self.value
+        return self.apply(v**p, p * v ** (p - 1), p * (p - 1) * v ** (p - 2))
+
+    def log(self):
+        return self.apply(np.log(self.value), 1 / self.value, -1 / self.value**2)
+
+    def exp(self):
+        return self.apply(*[np.exp(self.value)] * 3)
+
+
+def _where(inside, one, other):
+    parts = ("value", "first", "second")
+    return Jet(
+        *(
+            np.where(inside.reshape(-1, *[1] * k), getattr(one, part), getattr(other, part))
+            for k, part in enumerate(parts)
+        )
+    )
+
+
+def _parameters(theta, n):
+    first = np.repeat(np.eye(theta.size)[None], n, axis=0)
+    second = np.zeros((n, theta.size, theta.size))
+    return [Jet(np.full(n, t), first[:, j], second) for j, t in enumerate(theta)]
+
+
+def _dot(parameters, Z):
+    return sum(parameter * column for parameter, column in zip(parameters, Z.T, strict=True))
+
+
+def _rows_of(estimator, Z, y, theta):
+    """Losses of the rows, written down as densities and deviances are, as jets."""
+    parameters, q = _parameters(theta, y.size), Z.shape[1]
+    if isinstance(estimator, LinearRegression | Ridge):  # the variance comes last
+        *coef, v = parameters
+        e2 = (_dot(coef, Z) + -y).power(2)
+        return 0.5 * (e2 * v.power(-1)) + 0.5 * (v * (2 * np.pi)).log()
+    if isinstance(estimator, HuberRegressor):
+        *coef, sigma = parameters
+        z = (_dot(coef, Z) + -y) * sigma.power(-1)
+        size, most = z * np.sign(z.value), estimator.epsilon
+        inside = size.value <= most
+        return sigma + sigma * _where(inside, z * z, 2 * most * size + -(most**2))
+    if isinstance(estimator, LogisticRegression) and y.max() > 1:  # symmetric, as in scikit-learn
+        eta = [_dot(parameters[k * q : (k + 1) * q], Z) for k in range(int(y.max()) + 1)]
+        own = sum(each * (y == k) for k, each in enumerate(eta))
+        return sum(each.exp() for each in eta).log() + -1.0 * own
+    eta = _dot(parameters, Z)
+    if isinstance(estimator, LogisticRegression):
+        return (eta.exp() + 1.0).log() + -y * eta
+    if isinstance(estimator, PoissonRegressor):
+        return eta.exp() + -y * eta + gammaln(y + 1)
+    p = getattr(estimator, "power", 2)
+    link = getattr(estimator, "link", "log")
+    mean = eta if link == "identity" or (link == "auto" and p == 0) else eta.exp()
+    if p == 0:
+        return 0.5 * (mean + -y).power(2)
+    if p == 1:
+        return mean + -y * mean.log() + (np.where(y > 0, y * np.log(np.maximum(y, 1e-300)), 0) - y)
+    if p == 2:
+        return y * mean.power(-1) + mean.log() + (-np.log(y) - 1)
+    own = y ** (2 - p) / ((1 - p) * (2 - p))
+    return mean.power(2 - p) * (1 / (2 - p)) + -y / (1 - p) * mean.power(1 - p) + own
+
+
+def _strength(estimator, w):
+    """Second derivative of the penalty in a coefficient, as scikit-learn's documentation has it."""
+    if isinstance(estimator, LogisticRegression):
+        return 0.0 if np.isinf(estimator.C) else 1 / estimator.C
+    if isinstance(estimator, HuberRegressor):
+        return 2 * estimator.alpha
+    return getattr(estimator, "alpha", 0.0) * (1.0 if isinstance(estimator, Ridge) else w.sum())
+
+
+def _explicit(estimator, X, y, r, w):
+    """Losses, J and H at the fit, which Newton steps with the same jets make exact."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = clone(estimator).fit(X, y, sample_weight=w)
+    Z = np.column_stack([X, np.ones(len(X))]) if model.fit_intercept else X
+    coef = np.atleast_2d(model.coef_)
+    if model.fit_intercept:
+        coef = np.column_stack([coef, np.atleast_1d(model.intercept_)])
+    theta, strength = coef.ravel(), _strength(estimator, w)
+    penalised = np.zeros(coef.shape, dtype=bool)
+    penalised[:, : X.shape[1]] = True
+    P = np.diag(strength * penalised.ravel())
+    if isinstance(estimator, LinearRegression | Ridge):
+        v = np.average((y - Z @ theta) ** 2, weights=w)
+        theta, P = np.append(theta, v), np.pad(P / v, (0, 1))
+        rows = _rows_of(estimator, Z, y, theta)
+    else:
+        if isinstance(estimator, HuberRegressor):
+            theta, P = np.append(theta, model.scale_), np.pad(P, (0, 1))
+        for _ in range(50):
+            rows = _rows_of(estimator, Z, y, theta)
+            H = np.tensordot(w, rows.second, 1) + P
+            step = np.linalg.pinv(H, hermitian=True, rcond=1e-11) @ (w @ rows.first + P @ theta)
+            theta = theta - step
+            if np.abs(step).max() < 1e-13 * (1 + np.abs(theta).max()):
+                break
+        rows = _rows_of(estimator, Z, y, theta)
+    p = theta.size
+    J, H = np.zeros((p, p)), P.copy()
+    for a, b, g, K in zip(r, w, rows.first, rows.second, strict=True):
+        J += a * b * np.outer(g, g)
+        H += b * K
+    return rows, J, H, P
+
+
+def _explicit_value(estimator, X, y, r, w):
+    rows, J, H, _ = _explicit(estimator, X, y, r, w)
+    return (r @ rows.value + np.trace(J @ np.linalg.pinv(H, hermitian=True, rcond=1e-11))) / r.sum()
+
+
+def _problem(estimator, classes=2, n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 2)) * [1.0, 3.0] + [0.0, 1.0]
+    eta = X @ [0.5, -0.2] + 0.2 * X[:, 0] ** 2
+    s = 0.8 * X[:, 0]
+    if isinstance(estimator, LogisticRegression):
+        scores = np.column_stack([0 * eta, eta, X @ [-0.3, 0.2]])[:, :classes]
+        return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1).astype(float), s
+    mean = np.exp(eta)
+    if getattr(estimator, "link", "") == "identity":
+        return X, rng.gamma(2.0, (6 + X[:, 0]) / 2), s
+    if isinstance(estimator, PoissonRegressor):
+        return X, rng.poisson(mean).astype(float), s
+    if isinstance(estimator, TweedieRegressor) and 1 <= estimator.power < 2:
+        counts = rng.poisson(mean)
+        return X, rng.gamma(2.0 * np.maximum(counts, 1), 0.5) * (counts > 0), s
+    if isinstance(estimator, GammaRegressor | TweedieRegressor):
+        return X, rng.gamma(3.0, mean / 3), s
+    return X, eta + rng.standard_t(3, size=n), s
+
+
+def _scaled(s, point, own=None):
+    r = mean_one(s, own)
+    return r, mean_one(Geodesic(*point)(np.log(r)), own)
+
+
+def _value(estimator, X, y, s, point, own=None):
+    objective = InformationCriterion().objective(estimator, X, y, s, own)
+    losses = next(objective.evaluate([point])).losses
+    return np.average(losses, weights=objective.unit_weights)
+
+
+CASES = [(each, 2) for each in [*NORMAL, *OTHERS]] + [(each, 3) for each in SEVERAL]
+
+
+# --- formulas ----------------------------------------------------------------------------------
+
+
+@WITH_FEW_ROWS
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(("estimator", "classes"), CASES)
+def test_value_is_that_of_explicit_matrices(estimator, classes, point):
+    X, y, s = _problem(estimator, classes)
+    r, w = _scaled(s, point)
+    expected = _explicit_value(estimator, X, y, r, w)
+    assert _value(estimator, X, y, s, point) == pytest.approx(expected, rel=1e-10)
+
+
+@WITH_FEW_ROWS
+@pytest.mark.parametrize("estimator", [OTHERS[3], OTHERS[8], OTHERS[13]])
+def test_own_weights_multiply_both_weights(estimator):
+    X, y, s = _problem(estimator)
+    own = np.random.default_rng(1).uniform(0.5, 2, size=y.size)
+    r, w = _scaled(s, POINTS[1], own)
+    expected = _explicit_value(estimator, X, y, own * r, own * w)
+    assert _value(estimator, X, y, s, POINTS[1], own) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize(("estimator", "classes"), [CASES[0], CASES[5], CASES[15], CASES[-2]])
+def test_general_function_takes_matrices_of_rows_or_a_function_for_their_sum(estimator, classes):
+    X, y, s = _problem(estimator, classes)
+    r, w = _scaled(s, POINTS[1])
+    rows, J, H, P = _explicit(estimator, X, y, r, w)
+    terms = (rows.value, rows.first)
+    found = information_criterion(*terms, rows.second, s, np.log(w), penalty=P)
+    assert found.value == pytest.approx(_value(estimator, X, y, s, POINTS[1]), rel=1e-10)
+    trace = np.trace(J @ np.linalg.pinv(H, hermitian=True, rcond=1e-11))
+    assert found.effective_parameters == pytest.approx(trace, rel=1e-10)
+    assert found.penalty == pytest.approx(trace / y.size, rel=1e-10)
+    assert found.value - found.penalty == pytest.approx(r @ rows.value / y.size, rel=1e-12)
+    summed = information_criterion(
+        *terms, lambda w: np.tensordot(w, rows.second, 1), s, np.log(w), penalty=np.diag(P)
+    )
+    np.testing.assert_allclose(summed.losses, found.losses, rtol=1e-13)
+    # neither scale counts, and ratios are averaged with themselves
+    other = information_criterion(*terms, rows.second, s + 3, np.log(w) - 5, penalty=P)
+    np.testing.assert_allclose(other.losses, found.losses, rtol=1e-10)
+    np.testing.assert_allclose(found.weights, r, rtol=1e-12)
+
+
+def test_general_function_multiplies_both_weights_by_own_ones():
+    estimator = OTHERS[3]
+    X, y, s = _problem(estimator)
+    own = np.random.default_rng(1).uniform(0.5, 2, size=y.size)
+    r, w = _scaled(s, POINTS[1], own)
+    rows, J, H, P = _explicit(estimator, X, y, own * r, own * w)
+    found = information_criterion(
+        rows.value, rows.first, rows.second, s, np.log(w), penalty=P, sample_weight=own
+    )
+    expected = (own * r @ rows.value + np.trace(J @ np.linalg.inv(H))) / own.sum()
+    assert found.value == pytest.approx(expected, rel=1e-10)
+
+
+def test_differences_of_two_fits_are_paired():
+    estimator = OTHERS[3]
+    X, y, s = _problem(estimator)
+    scores = []
+    for point in POINTS[::2]:
+        r, w = _scaled(s, point)
+        rows, _, _, P = _explicit(estimator, X, y, r, w)
+        scores.append(
+            information_criterion(rows.value, rows.first, rows.second, s, np.log(w), penalty=P)
+        )
+    gain = scores[0] - scores[1]
+    assert gain.value == pytest.approx(scores[0].value - scores[1].value)
+    assert gain.standard_error < 0.5 * scores[0].standard_error
+
+
+def test_value_does_not_depend_on_the_parametrisation_of_classes():
+    # symmetric with a pseudo-inverse, orthonormal contrasts, and a class of reference
+    estimator = SEVERAL[1]
+    X, y, s = _problem(estimator, 3)
+    r, w = _scaled(s, POINTS[1])
+    rows, _, _, _ = _explicit(estimator, X, y, r, w)
+    q = X.shape[1] + 1
+    # eta_k - eta_0 for k = 1, 2: the others are functions of these
+    first, second = rows.first[:, q:], rows.second[:, q:, q:]
+    reference = information_criterion(rows.value, first, second, s, np.log(w))
+    symmetric = information_criterion(rows.value, rows.first, rows.second, s, np.log(w))
+    value = _value(estimator, X, y, s, POINTS[1])
+    assert reference.value == pytest.approx(value, rel=1e-10)
+    assert symmetric.value == pytest.approx(value, rel=1e-10)
+
+
+def test_value_does_not_depend_on_the_parameter_of_a_scale():
+    # the normal distribution by its variance, and by the log of its standard deviation
+    rng = np.random.default_rng(0)
+    y, s = rng.normal(size=80), rng.normal(size=80) / 2
+    w = mean_one(0.5 * s)
+    m = np.average(y, weights=w)
+    v = np.average((y - m) ** 2, weights=w)
+    values = []
+    for theta, variance in (
+        (np.array([m, v]), lambda t: t),
+        (np.array([m, np.log(v) / 2]), lambda t: (2 * t).exp()),
+    ):
+        mean, scale = _parameters(theta, 80)
+        v_jet = variance(scale)
+        rows = 0.5 * ((mean + -y).power(2) * v_jet.power(-1)) + 0.5 * (v_jet * (2 * np.pi)).log()
+        values.append(
+            information_criterion(rows.value, rows.first, rows.second, s, np.log(w)).value
+        )
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+def test_units_of_the_parameters_do_not_matter():
+    estimator = OTHERS[4]
+    X, y, s = _problem(estimator)
+    r, w = _scaled(s, POINTS[1])
+    rows, _, _, _ = _explicit(estimator, X, y, r, w)
+    units = np.array([1e-9, 1e7])
+    first, second = rows.first * units, rows.second * np.outer(units, units)
+    small = information_criterion(rows.value, first, second, s, np.log(w))
+    found = information_criterion(rows.value, rows.first, rows.second, s, np.log(w))
+    np.testing.assert_allclose(small.losses, found.losses, rtol=1e-11)
+
+
+@pytest.mark.parametrize("estimator", [OTHERS[3], OTHERS[8], OTHERS[11], OTHERS[13], SEVERAL[0]])
+def test_fits_are_those_of_scikit_learn(estimator):
+    # the loss of the unweighted fit, which the criterion has without the penalty
+    X, y, s = _problem(estimator, 3)
+    objective = InformationCriterion().objective(estimator, X, y, 0 * s)
+    found = objective.scores(np.ones(y.size))
+    tight = {"tol": 1e-7, "max_iter": 5000} if isinstance(estimator, HuberRegressor) else {}
+    with warnings.catch_warnings():  # power 3 is not convex, and scikit-learn says so
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = clone(estimator).set_params(**tight).fit(X, y)
+    if isinstance(estimator, LogisticRegression):
+        expected = -np.log(model.predict_proba(X)[np.arange(y.size), y.astype(int)]).mean()
+    elif isinstance(estimator, HuberRegressor):
+        z = np.abs(y - model.predict(X)) / model.scale_
+        huber = np.where(z <= 1.35, z**2, 2.7 * z - 1.35**2)
+        expected = model.scale_ * (1 + huber.mean())
+    else:
+        power = getattr(estimator, "power", 2)
+        expected = mean_tweedie_deviance(y, model.predict(X), power=power) / 2
+    assert found.value - found.penalty == pytest.approx(expected, rel=1e-7)
+
+
+def test_transformers_come_first_and_scales_of_columns_do_not_matter():
+    X, y, s = _problem(OTHERS[3])
+    pipeline = make_pipeline(StandardScaler(), OTHERS[3])
+    scaled = _value(OTHERS[3], StandardScaler().fit_transform(X), y, s, POINTS[1])
+    assert _value(pipeline, X, y, s, POINTS[1]) == pytest.approx(scaled, rel=1e-12)
+    assert _value(OTHERS[4], X * [1e-6, 1e5], y, s, POINTS[1]) == pytest.approx(
+        _value(OTHERS[4], X, y, s, POINTS[1]), rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("estimator", [OTHERS[4], OTHERS[8], SEVERAL[1]])
+def test_scales_of_weights_and_ratio_do_not_matter(estimator):
+    X, y, s = _problem(estimator, 3)
+    values = [
+        InformationCriterion()(estimator, X, y, s + a, 0.5 * s + b).value
+        for a, b in ((0.0, 0.0), (5.0, 0.0), (0.0, -7.0))
+    ]
+    np.testing.assert_allclose(values, values[0], rtol=1e-10)
+
+
+@WITH_FEW_ROWS
+def test_repeated_columns_do_no_harm():
+    X, y, s = _problem(OTHERS[10])
+    twice = np.column_stack([X, X[:, 0]])
+    assert _value(OTHERS[10], twice, y, s, POINTS[1]) == pytest.approx(
+        _value(OTHERS[10], X, y, s, POINTS[1]), rel=1e-8
+    )
+
+
+# --- what it estimates -------------------------------------------------------------------------
+
+
+def _true_labels(estimator, X, rng):
+    """Labels by the model itself, of dispersion 1."""
+    eta = X @ [0.4, -0.3]
+    mean = np.exp(eta)
+    if isinstance(estimator, LogisticRegression):
+        scores = np.column_stack([0 * eta, eta, X @ [0.2, 0.3]])
+        scores = scores[:, : 3 if estimator.fit_intercept else 2]
+        return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+    if isinstance(estimator, PoissonRegressor):
+        return rng.poisson(mean)
+    if isinstance(estimator, GammaRegressor):
+        return rng.exponential(mean)
+    # Tweedie of power 1.5: a Poisson number of exponential parts
+    counts = rng.poisson(2 * np.sqrt(mean))
+    return rng.gamma(np.maximum(counts, 1), 0.5 * np.sqrt(mean)) * (counts > 0)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        (LogisticRegression(C=np.inf, fit_intercept=False), 2),
+        (LogisticRegression(C=np.inf), 6),
+        (PoissonRegressor(alpha=0), 3),
+        (GammaRegressor(alpha=0), 3),
+        (TweedieRegressor(power=1.5, alpha=0), 3),
+    ],
+)
+def test_without_shift_and_with_a_true_model_it_is_akaike(estimator, parameters):
+    # the penalty is the number of parameters, divided by n; Huber's loss is of no model
+    n, found = 2000, []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 2))
+        y = _true_labels(estimator, X, rng)
+        objective = InformationCriterion().objective(estimator, X, y, np.zeros(n))
+        found.append(objective.scores(np.ones(n)).effective_parameters)
+    assert abs(np.mean(found) - parameters) < 3 * np.std(found, ddof=1) / 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(information.MODELS))
+def test_expected_value_is_the_expected_loss_on_the_target(name):
+    found = information.Problem(name, 2, 600, 0.5, 1.0, 0.1).figures(400, first=10_000)
+    for bias, error in zip(found["bias"], found["standard_error"], strict=True):
+        assert abs(bias) < 3 * error
+
+
+# --- who gets it -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator", [GammaRegressor(), TweedieRegressor(power=1.5), HuberRegressor()]
+)
+def test_no_other_closed_form_takes_the_new_models(estimator):
+    X, y, s = _problem(estimator)
+    assert closed_form_family(estimator) is None
+    assert not has_closed_form(estimator, y)
+    with pytest.raises(TypeError, match="the closed form takes"):
+        LeaveOneOut().objective(estimator, X, y, s)
+
+
+def test_a_search_scores_the_whole_surface_by_default():
+    X, y, _ = _problem(OTHERS[3], n=400)
+    model = ImportanceWeightedCV(
+        OTHERS[3], criterion=InformationCriterion(), answer="argmin", random_state=0
+    ).fit(X, y, X_target=X[X[:, 0] > -1])
+    evaluations = model.search_result_.evaluations
+    assert len(evaluations) == 97
+    assert all(each.error is None for each in evaluations)
+
+
+# --- messages ----------------------------------------------------------------------------------
+
+
+def _terms(n=20):
+    """Losses, gradients and Hessians of a mean under squared error, at the fit."""
+    y = np.random.default_rng(0).normal(size=n)
+    e = y.mean() - y
+    return e**2 / 2, e[:, None], np.ones((n, 1, 1)), np.zeros(n), np.zeros(n)
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "words"),
+    [
+        (0, np.ones((20, 2)), r"Got losses of shape \(20, 2\)"),
+        (
+            0,
+            np.full(20, np.nan),
+            r"Got losses of shape \(20,\), or with values that are not",
+        ),
+        (1, np.ones(20), r"Got gradients of shape \(20,\)"),
+        (1, np.full((20, 1), np.inf), r"values that are not finite"),
+        (2, np.ones((20, 2, 2)), r"need finite hessians of shape \(20, 1, 1\)"),
+        (2, lambda w: np.ones(2), r"Got hessians of shape \(2,\), .* of shape \(1, 1\)"),
+        (2, lambda w: np.full((1, 1), np.nan), r"Got hessians of shape \(1, 1\), or with values"),
+        (3, np.zeros(19), r"need finite log_ratio of shape \(20,\)"),
+        (4, np.full(20, np.nan), r"Got log_weight of shape \(20,\), or with values"),
+    ],
+)
+def test_shapes_and_numbers_are_checked(place, wrong, words):
+    terms = list(_terms())
+    terms[place] = wrong
+    with pytest.raises(ValueError, match=words):
+        information_criterion(*terms)
+
+
+def test_a_penalty_needs_a_row_for_each_parameter():
+    with pytest.raises(ValueError, match=r"Got penalty of shape \(2, 2\).* of shape \(1, 1\)"):
+        information_criterion(*_terms(), penalty=np.ones(2))
+
+
+def test_parameters_off_the_weighted_fit_are_refused_unless_a_penalty_may_hold_them():
+    losses, gradients, *rest = _terms()
+    with pytest.raises(ValueError, match=r"weighted sum is not 0: .* off the weighted fit by 0\.2"):
+        information_criterion(losses, gradients + 0.05, *rest)
+    information_criterion(losses, gradients + 0.0005, *rest)
+    assert information_criterion(losses, gradients + 0.05, *rest, penalty=[1.0]).penalty > 0
+
+
+def test_a_saddle_is_refused():
+    losses, gradients, hessians, *rest = _terms()
+    with pytest.raises(ValueError, match="with 1 negative eigenvalues"):
+        information_criterion(losses, gradients, -hessians, *rest)
+
+
+def test_a_parameter_that_is_not_determined_is_refused():
+    losses, gradients, hessians, *rest = _terms()
+    both = np.column_stack([gradients, np.tile([0.3, -0.3], 10)])
+    flat = np.zeros((20, 2, 2))
+    flat[:, 0, 0] = hessians[:, 0, 0]
+    with pytest.raises(ValueError, match="1 of 0 for directions in which losses change"):
+        information_criterion(losses, both, flat, *rest)
+    # one on which no loss depends is no harm
+    both[:, 1] = 0.0
+    found = information_criterion(losses, both, flat, *rest)
+    assert found.value == pytest.approx(information_criterion(*_terms()).value)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "labels"),
+    [
+        (GammaRegressor(), [0.0, 1.0]),
+        (TweedieRegressor(power=1.5), [-1.0, 1.0]),
+        (TweedieRegressor(power=1), [0.0, 0.0]),
+        (TweedieRegressor(power=1.5, link="identity", fit_intercept=False), [1.0, 2.0]),
+        (HuberRegressor(), [1.0, 1.0]),
+    ],
+)
+def test_labels_without_a_finite_loss_are_refused(estimator, labels):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.tile(labels, 20)
+    with pytest.raises(ValueError, match=r"Got labels from .* has no finite loss. Deviances need"):
+        InformationCriterion().objective(estimator, X, y, np.zeros(40))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestRegressor(),
+        LogisticRegression(C=1.0, l1_ratio=1.0, solver="saga"),
+        make_pipeline(SelectKBest(f_regression, k=1), GammaRegressor()),
+        type("Mine", (GammaRegressor,), {})(),
+    ],
+)
+def test_what_has_no_smooth_likelihood_is_refused_with_the_list_of_what_is_taken(estimator):
+    X, y, s = _problem(LogisticRegression())
+    words = r"Got [\s\S]*, but the information criterion takes LinearRegression, .* HuberRegressor"
+    with pytest.raises(TypeError, match=words):
+        InformationCriterion().objective(estimator, X, y, s)
+
+
+def test_classes_that_are_fitted_one_against_the_rest_are_refused():
+    X, y, s = _problem(SEVERAL[0], 3)
+    model = LogisticRegression(solver="liblinear", fit_intercept=False)
+    with pytest.raises(TypeError, match="of more than two classes not by liblinear"):
+        InformationCriterion().objective(model, X, y, s)
+
+
+def test_a_weighting_without_a_fit_is_recorded():
+    # one row has nearly all of the weight: Huber's scale goes to 0
+    X, y, s = _problem(HuberRegressor())
+    objective = InformationCriterion().objective(HuberRegressor(), X, y, 0 * s)
+    weights = np.full((1, y.size), 1e-12)
+    weights[0, 7] = 1.0
+    (outcome,) = objective.outcomes(weights)
+    assert outcome.losses is None
+    assert outcome.error.startswith("ValueError: ")
+
+
+# --- the warning -------------------------------------------------------------------------------
+
+
+def test_few_effective_rows_are_warned_of_at_the_users_line():
+    X, y, s = _problem(OTHERS[3])
+    words = (
+        r"The ratio times the gradients of the unweighted fit has \d+\.\d effective rows for 3 "
+        r"parameters, and one row has \d+\.\d% of the ratio; with fewer than 10 for each, or more "
+        r"than 5%, .* Use LeaveOneOut"
+    )
+    with pytest.warns(WeightWarning, match=words) as caught:
+        InformationCriterion().objective(OTHERS[3], X, y, 3 * s)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("estimator", "classes", "parameters"),
+    [(LinearRegression(), 2, 4), (HuberRegressor(), 2, 4), (SEVERAL[0], 3, 6), (OTHERS[1], 2, 2)],
+)
+def test_every_parameter_counts_scales_and_classes_too(estimator, classes, parameters):
+    X, y, s = _problem(estimator, classes)
+    with pytest.warns(WeightWarning, match=f"rows for {parameters} parameters"):
+        InformationCriterion().objective(estimator, X, y, 4 * s)
+
+
+def test_effective_rows_are_those_of_ratio_times_gradients():
+    # by hand for a mean under squared error with a known formula: |g| is the size of the residual
+    rng = np.random.default_rng(3)
+    y, s = rng.exponential(size=60), 1.5 * rng.normal(size=60)
+    estimator = TweedieRegressor(power=0, alpha=0)  # the intercept alone counts
+    X = np.zeros((60, 1))
+    t = mean_one(s) * np.abs(y - y.mean())
+    ess = t.sum() ** 2 / (t**2).sum()
+    with pytest.warns(WeightWarning, match=rf"has {ess:.1f} effective rows for 2 parameters"):
+        InformationCriterion().objective(estimator, X, y, s)
+
+
+def test_one_row_with_much_of_the_ratio_is_warned_of():
+    X, y, s = _problem(OTHERS[0], n=2000)
+    InformationCriterion().objective(OTHERS[0], X, y, 0.3 * s)
+    s = 0.3 * s
+    s[5] = np.log(np.exp(s).sum() * 0.06)
+    with pytest.warns(WeightWarning, match=r"one row has 5\.\d% of the ratio"):
+        InformationCriterion().objective(OTHERS[0], X, y, s)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "problem", [("linear", 2, 250, 1.4, 1.0, 0.6), ("Poisson", 3, 600, 1.75, 1.0, 0.4)]
+)
+def test_it_warns_in_time(problem):
+    found = information.Problem(*problem).figures(200, first=20_000)
+    assert found["worst"] < -0.05
+    assert found["warned"] > 0.9
