@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _num_samples, column_or_1d
+from sklearn.utils.validation import _num_samples, assert_all_finite, column_or_1d
 
 from weighbridge import _data, ratios
 from weighbridge._estimators import WeightedEstimator, form_answer
@@ -173,6 +173,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
     def __sklearn_tags__(self) -> Any:
         tags = get_tags(LogisticRegression())
         tags.classifier_tags.multi_class = tags.input_tags.sparse = False
+        tags.classifier_tags.poor_score = True  # y marks rows, and is not what is predicted
         return tags
 
 
@@ -215,8 +216,11 @@ class _Rows:
 
     def __init__(self, model: PositiveUnlabeled, X: Any, y: Any, sample_weight: Any):
         self.model, X, y = model, _data.unmasked(X), column_or_1d(_data.unmasked(y, "y"), warn=True)
-        self.X = np.asarray(X) if isinstance(X, list | tuple) else X
+        plain = model.estimator is None and isinstance(model.features, str)
+        kept = _data.is_frame(X) or (not plain and isinstance(X, np.ndarray))
+        self.X = X if kept else check_array(X)
         _data.refuse_missing(y)
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         weight = _data.check_sample_weight(sample_weight, n := _num_samples(X))
         self.weight, self.log_ratio = np.ones(n) if weight is None else weight, np.zeros(n)
@@ -265,7 +269,7 @@ class _Rows:
             spread = np.maximum(u * (1 - u), 1 / n_u) / n_u + (u / p) ** 2 * p * (1 - p) / n_p
             found.append((u / p, spread / p**2))
         share, variance = np.mean(found, axis=0)
-        reach, value = 1.96 * np.sqrt(variance / 2), float(share.mean())
+        reach, value = 1.96 * np.sqrt(variance / 2), float(min(share[0], share.mean()))
         if not 0 < value < 1:
             raise ValueError(
                 f"Got an estimated prior of {value:.3g}: {'every' if value > 0 else 'no'} "
@@ -308,7 +312,7 @@ class _Rows:
         table = _data.take_rows(Z, np.concatenate([positive, free, positive]))
         labels = self.labels[np.repeat([1, 0], [positive.size, mass.size])]
         squared = isinstance(learner, _SquaredLoss)
-        scale = 1 if squared else np.count_nonzero(mass)
+        scale = 1.0 if squared else self.weight.sum()
 
         def solved(t: float) -> Any:
             parts = mass[positive], (1 - t) * mass[free], (t - 1) * mass[positive]
@@ -326,7 +330,7 @@ class _Rows:
     def _steps(self) -> list[Any]:
         inner, front = self.model.estimator, [StandardScaler()]
         if self.model.features == "fourier":
-            front += [RBFSampler(gamma="scale", random_state=self.seed)]
+            front += [RBFSampler(gamma=1 / np.shape(self.X)[1], random_state=self.seed)]
         elif self.model.features != "linear":
             front = [self.model.features]
         inner = make_pipeline(*front, _SquaredLoss(self.model.ridge)) if inner is None else inner
