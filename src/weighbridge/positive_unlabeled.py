@@ -269,13 +269,14 @@ class _Rows:
             spread = np.maximum(u * (1 - u), 1 / n_u) / n_u + (u / p) ** 2 * p * (1 - p) / n_p
             found.append((u / p, spread / p**2))
         share, variance = np.mean(found, axis=0)
-        reach, value = 1.96 * np.sqrt(variance / 2), float(min(share[0], share.mean()))
-        if not 0 < value < 1:
+        ends = share + np.outer([-1.96, 1.96], np.sqrt(variance / 2))
+        low, high = max(float(ends[0].min()), 0.0), min(float(ends[1, 0]), 1.0)
+        if share[0] <= 0 or low >= 1:
             raise ValueError(
-                f"Got an estimated prior of {value:.3g}: {'every' if value > 0 else 'no'} "
+                f"Got an estimated prior of {share[0]:.3g}: {'every' if low >= 1 else 'no'} "
                 "unlabelled row looks positive. Check y (1 positive, 0 unlabelled), or give prior."
             )
-        return value, max(float((share - reach).min()), 0.0), min(float((share + reach)[0]), 1.0)
+        return (low + high) / 2, low, high
 
     def evaluate(self, points: Any) -> Iterator[Evaluation]:
         for point in points:
