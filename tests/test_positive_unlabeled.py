@@ -92,7 +92,7 @@ def test_squared_loss_is_the_minimum_of_the_quadratic(features, weighting):
         ratio=KNOWN, prior=PRIOR, weighting=weighting, features=features, non_negative=False
     ).fit(X, Y)
     Z, mass = parts(model)
-    b = model.estimator_[-1].coef_
+    b = np.append(model.estimator_[-1].coef_[0], model.estimator_[-1].intercept_)
     slope = -4 * mass[Y == 1] @ Z[Y == 1] + 2 * (mass * (Z @ b + 1))[Y == 0] @ Z[Y == 0]
     np.testing.assert_allclose(slope + 2 * 0.01 * np.append(b[:-1], 0), 0, atol=1e-9)
 
@@ -125,7 +125,7 @@ def test_the_bound_agrees_with_a_general_solver(learner, prior):
     loss = logistic if learner else squared
     Z, mass = parts(model)
     last = model.estimator_[-1]
-    b = np.append(last.coef_[0], last.intercept_) if learner else last.coef_
+    b = np.append(last.coef_[0], last.intercept_)
     penalty = 1 / (2 * learner.C * len(X)) if learner else 1e-3
     assert bounded_risk(free.decision_function(X), mass, loss)[1] < -0.005
     assert bounded_risk(Z @ b, mass, loss)[1] == pytest.approx(0, abs=1e-5)
@@ -324,7 +324,7 @@ ERRORS = [
     ({"ridge": 0}, {}, ValueError, "ridge=0"),
     ({"features": "cubic"}, {}, ValueError, "features='cubic'"),
     ({"weighting": "auto"}, {}, TypeError, "weighting='auto'"),
-    ({"estimator": RandomForestClassifier()}, {}, TypeError, "RandomForest.*weights below 0"),
+    ({"estimator": RandomForestClassifier()}, {}, TypeError, "RandomForest.*below 0"),
     ({"estimator": HistGradientBoostingClassifier()}, {}, TypeError, "HistGradient.*below 0"),
     ({"estimator": make_pipeline(SVC())}, {}, TypeError, "SVC.*LogisticRegression"),
     ({"estimator": RidgeClassifier()}, {}, TypeError, "RidgeClassifier"),
@@ -342,6 +342,7 @@ ERRORS = [
     ({"ratio": KNOWN}, {"X_target": X_TARGET}, ValueError, "already fitted"),
     ({"ratio": STEEP, "prior": 0.9, "weighting": IWERM()}, {}, ValueError, "no share between 0"),
     ({"ratio": KnownRatio(lambda X: np.where(Y, -np.inf, 0.0))}, {}, ValueError, "are 0 of all"),
+    ({"ratio": KnownRatio(lambda X: np.where(Y, 0.0, -np.inf))}, {}, ValueError, "0 at every"),
     ({"ratio": KnownRatio(lambda X: np.full(len(X), np.nan))}, {}, ValueError, "NaN"),
     ({}, {"X": np.where(X > 1, np.nan, X)}, ValueError, "NaN"),
 ]

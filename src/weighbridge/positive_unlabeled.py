@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve
 from scipy.optimize import brentq
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,8 +26,7 @@ from weighbridge.weighting import RIWERM, Geodesic, log_mean
 
 __all__ = ["PositiveUnlabeled"]
 
-# Solvers of a logistic regression that follow the gradient of any weighted sum of losses.
-SMOOTH = ("lbfgs", "newton-cg", "newton-cholesky")
+SMOOTH = ("lbfgs", "newton-cg", "newton-cholesky")  # solvers that take any sum of losses
 # Of the bound of best bin estimation that fails in a tenth, for twice the rows; shares tried.
 SLACK, LEVELS = np.sqrt(np.log(4 / 0.1)) / 2, np.arange(1, 101) / 100
 
@@ -47,8 +45,8 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
     ratio : density ratio, optional
         As in `ImportanceWeighted`, of the target to the unlabelled rows.
     weighting : Geodesic, callable with ``get_params`` or search, optional
-        Default ``RIWERM(0.5)``. A search (`weighbridge.search`) takes the smallest cross-validated
-        `risk`, and weights only if they gain half a standard error.
+        Default ``RIWERM(0.5)``. A search takes that of the smallest cross-validated `risk`, and
+        weights only if they gain half a standard error.
     prior : float, optional
         Default: estimated, by positives that look like no negative (see the guide).
     features : {"linear", "fourier"} or transformer, default="linear"
@@ -63,8 +61,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
     Attributes
     ----------
     prior_, prior_interval_, target_prior_ : float, (float, float) or None, float
-        Share of positives among the unlabelled rows, its 95 % interval if it was estimated, and
-        their share in the target by the ratio.
+        Share of positives among unlabelled rows, its 95 % interval if estimated; in the target.
     estimator_, classes_, ratio_, log_ratio_, weights_, ess_, weighting_, search_result_
         As in `ImportanceWeightedCV`, of unlabelled rows where it matters; None where there is none.
 
@@ -123,7 +120,6 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
             best = form_answer("guard", rows, result, guarded=False)  # type: ignore[arg-type]
             weighting = Geodesic(*result.evaluations[best.indices[0]].point)
         model, weights = rows.fitted(weighting), rows.weights(weighting)
-
         self.estimator_, self.ratio_, self.log_ratio_ = model, rows.ratio, rows.log_ratio
         self.prior_, self.prior_interval_ = rows.prior, tuple(interval) or None
         self.target_prior_ = float(rows.unit_weights[~rows.free].sum())
@@ -140,15 +136,14 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
             raise ValueError(f"Got prior={self.prior!r}, but expected a share between 0 and 1.")
         if not hasattr(self.features, "transform") and self.features not in ("fourier", "linear"):
             raise ValueError(
-                f"Got features={self.features!r}, not 'linear', 'fourier', a transformer."
+                f"Got features={self.features!r}; use 'linear', 'fourier', a transformer."
             )
         last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
         smooth = isinstance(last, LogisticRegression) and last.solver in SMOOTH
         if last is not None and not (smooth and last.class_weight is None):
             raise TypeError(
-                f"Got estimator={last!r}, but few learners take the weights below 0 of the risk. "
-                f"Use None, or LogisticRegression (solver {', '.join(SMOOTH)}; no class_weight), "
-                "alone or last in a pipeline."
+                f"Got estimator={last!r}, which misreads the risk's weights below 0. Use None, or "
+                f"LogisticRegression by {', '.join(SMOOTH)}, without class_weight."
             )
 
     def predict(self, X: Any) -> np.ndarray:
@@ -166,9 +161,8 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         if self.ratio_ is not None:
             rows.use(self.ratio_)
         mass, codes, losses = rows.unit_weights, rows.codes, _errors(score, rows.codes)
-        means = np.bincount(codes, mass * losses) / np.bincount(codes, mass)
-        error = np.linalg.norm(mass * (losses - means[codes]))
-        return Estimate.normal(float(mass @ losses), float(error))
+        off = losses - (np.bincount(codes, mass * losses) / np.bincount(codes, mass))[codes]
+        return Estimate.normal(float(mass @ losses), float(np.linalg.norm(mass * off)))
 
     def __sklearn_tags__(self) -> Any:
         tags = get_tags(LogisticRegression())
@@ -188,25 +182,17 @@ def _above(sample: tuple[np.ndarray, np.ndarray], limits: np.ndarray) -> tuple[n
     return shares, effective_sample_size(sample[1])
 
 
-class _SquaredLoss(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
+class _SquaredLoss(RidgeClassifier):  # type: ignore[misc, unused-ignore]
     """Squared loss of labels -1 and 1 plus a penalty, under weights of any sign."""
 
-    def __init__(self, ridge: float):
-        self.ridge = ridge
-
     def fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        Z = np.column_stack([check_array(X), np.ones(codes.size)])
-        weighted = Z.T * sample_weight
-        penalty = np.diag(np.append(np.full(Z.shape[1] - 1, self.ridge), 0.0))
-        self.coef_ = solve(weighted @ Z + penalty, weighted @ (2.0 * codes - 1), assume_a="pos")
+        super().fit(X, y)  # keeps labels and columns
+        Z = np.column_stack([X, np.ones(len(X))])
+        weighted, signs = Z.T * sample_weight, np.where(y == self.classes_[1], 1.0, -1.0)
+        penalty = np.diag(np.append(np.full(Z.shape[1] - 1, self.alpha), 0.0))
+        found = solve(weighted @ Z + penalty, weighted @ signs, assume_a="pos")
+        self.coef_, self.intercept_ = found[None, :-1], found[-1:]
         return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        return check_array(X) @ self.coef_[:-1] + self.coef_[-1]
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
 
 class _Rows:
@@ -216,9 +202,8 @@ class _Rows:
 
     def __init__(self, model: PositiveUnlabeled, X: Any, y: Any, sample_weight: Any):
         self.model, X, y = model, _data.unmasked(X), column_or_1d(_data.unmasked(y, "y"), warn=True)
-        plain = model.estimator is None and isinstance(model.features, str)
-        kept = _data.is_frame(X) or (not plain and isinstance(X, np.ndarray))
-        self.X = X if kept else check_array(X)
+        own = model.estimator is not None or not isinstance(model.features, str)
+        self.X = X if _data.is_frame(X) or (own and isinstance(X, np.ndarray)) else check_array(X)
         _data.refuse_missing(y)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
@@ -237,7 +222,7 @@ class _Rows:
     def use(self, ratio: Any) -> None:
         """Take a ratio, scaled to mean 1 on the unlabelled rows."""
         found, self.ratio = ratios.source_log_ratio(ratio, self.X, self.weight), ratio
-        self.log_ratio = found - log_mean(found[self.free], self.weight[self.free])
+        self.log_ratio = ratios.mean_one_log_ratio(found, self.weight * self.free)
 
     def weights(self, weighting: Any) -> np.ndarray:
         found = ratios.source_log_weight(weighting, self.log_ratio, self.weight)
@@ -253,8 +238,9 @@ class _Rows:
     def class_prior(self) -> tuple[float, float, float]:
         """Return the share of positives among the unlabelled rows, and the ends of its interval."""
         used = [np.flatnonzero((self.codes == code) & (self.weight > 0)) for code in (0, 1)]
-        tables = (_data.take_rows(self.X, part) for part in used)
-        rows = ratios.DomainRows(*tables, random_state=self.seed)
+        rows = ratios.DomainRows(
+            *(_data.take_rows(self.X, p) for p in used), random_state=self.seed
+        )
         score, mass = ratios.CrossFittedDomain(rows).log_odds, self.weight[np.concatenate(used)]
         found, half = [], np.arange(score.size) % 2
         for k in (0, 1):
@@ -278,22 +264,19 @@ class _Rows:
             )
         return (low + high) / 2, low, high
 
-    def evaluate(self, points: Any) -> Iterator[Evaluation]:
-        for point in points:
-            try:
-                yield Evaluation(point, self._held_out(Geodesic(*point)))
-            except ValueError as error:  # positives that outweigh all rows
-                yield Evaluation(point, None, error=str(error))
-
-    def _held_out(self, weighting: Geodesic) -> np.ndarray:
-        losses, some = np.empty(self.codes.size), copy(self)
+    def evaluate(self, points: Any) -> Any:
         folds = StratifiedKFold(5, shuffle=True, random_state=self.seed)
-        for _, test in folds.split(losses, self.codes):
-            some.weight = self.weight.copy()
-            some.weight[test] = 0.0
-            score = some.fitted(weighting).decision_function(self.X)
-            losses[test] = _errors(score, self.codes)[test]
-        return losses
+        for point in points:
+            losses, some, fault = np.empty(self.codes.size), copy(self), None
+            try:
+                for _, test in folds.split(self.codes, self.codes):
+                    some.weight = self.weight.copy()
+                    some.weight[test] = 0.0
+                    score = some.fitted(Geodesic(*point)).decision_function(self.X)
+                    losses[test] = _errors(score, self.codes)[test]
+            except ValueError as error:  # positives outweigh all rows
+                fault = str(error)
+            yield Evaluation(point, losses, error=fault)
 
     def fitted(self, weighting: Any) -> Pipeline:
         """Minimise the risk, or R_P + (1 - t) R_N with the t that keeps R_N from below 0."""
@@ -329,10 +312,10 @@ class _Rows:
         return make_pipeline(*steps, solved(t))
 
     def _steps(self) -> list[Any]:
-        inner, front = self.model.estimator, [StandardScaler()]
-        if self.model.features == "fourier":
-            front += [RBFSampler(gamma=1 / np.shape(self.X)[1], random_state=self.seed)]
-        elif self.model.features != "linear":
-            front = [self.model.features]
-        inner = make_pipeline(*front, _SquaredLoss(self.model.ridge)) if inner is None else inner
+        inner, features = self.model.estimator, self.model.features
+        if inner is None:
+            kernel = RBFSampler(gamma=1 / np.shape(self.X)[1], random_state=self.seed)
+            scaled = [StandardScaler(), *[kernel] * (features == "fourier")]
+            front = scaled if isinstance(features, str) else [features]
+            inner = make_pipeline(*front, _SquaredLoss(self.model.ridge))
         return [clone(step) for step in (inner if isinstance(inner, Pipeline) else [inner])]
