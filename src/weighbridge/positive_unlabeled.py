@@ -141,10 +141,8 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
         smooth = isinstance(last, LogisticRegression) and last.solver in SMOOTH
         if last is not None and not (smooth and last.class_weight is None):
-            raise TypeError(
-                f"Got estimator={last!r}, which misreads the risk's weights below 0. Use None, or "
-                f"LogisticRegression by {', '.join(SMOOTH)}, without class_weight."
-            )
+            wanted = f"None or LogisticRegression by {', '.join(SMOOTH)}, without class_weight"
+            raise TypeError(f"Got estimator={last!r}; the risk has weights below 0. Use {wanted}.")
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of positives where the score is above 0, else the other."""
@@ -265,6 +263,7 @@ class _Rows:
         return (low + high) / 2, low, high
 
     def evaluate(self, points: Any) -> Any:
+        """Score weightings at rows that their models have not seen, for a search."""
         folds = StratifiedKFold(5, shuffle=True, random_state=self.seed)
         for point in points:
             losses, some, fault = np.empty(self.codes.size), copy(self), None
