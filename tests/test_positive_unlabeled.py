@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -386,3 +387,22 @@ def test_scikit_learn_checks(estimator, check):
 @parametrize_with_checks([PositiveUnlabeled(LogisticRegression(tol=1e-12), prior=0.5)])
 def test_scikit_learn_checks_of_logistic_regression(estimator, check):
     check(estimator)
+
+
+def test_a_pipeline_may_read_text():
+    """The steps of an estimator see the table as it is, and so does the ratio."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(13)
+    place, target = (
+        rng.choice(["north", "south"], n, p=p) for n, p in ((2000, [0.5, 0.5]), (900, [0.9, 0.1]))
+    )
+    truth = rng.uniform(size=2000) < np.where(place == "north", 0.9, 0.2)
+    table = pd.DataFrame({"place": place, "noise": rng.normal(size=2000)})
+    rows = pd.concat([table[:1000][truth[:1000]], table[1000:]])
+    y = np.repeat([1, 0], [truth[:1000].sum(), 1000])
+    columns = make_column_transformer((OneHotEncoder(), ["place"]), remainder="passthrough")
+    model = PositiveUnlabeled(make_pipeline(columns, LogisticRegression()), prior=truth.mean())
+    model.fit(rows, y, X_target=pd.DataFrame({"place": target, "noise": rng.normal(size=900)}))
+    north = model.predict_proba(pd.DataFrame({"place": ["north", "south"], "noise": [0.0, 0.0]}))
+    np.testing.assert_allclose(north[:, 1], [0.9, 0.2], atol=0.12)
+    assert model.weights_[rows["place"] == "north"].min() > 1
