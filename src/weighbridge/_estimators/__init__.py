@@ -8,6 +8,6 @@ from weighbridge._estimators.base import (
     refuse_text,
     rows_told,
 )
-from weighbridge._estimators.choice import AverageModel, SharedFits, check_answer
+from weighbridge._estimators.choice import AverageModel, SharedFits, check_answer, form_answer
 from weighbridge._estimators.importance_weighted import ImportanceWeighted
 from weighbridge._estimators.importance_weighted_cv import MOST_COLUMNS, ImportanceWeightedCV
