@@ -135,7 +135,7 @@ def _note(reading, sets, verdicts):
     text += (
         f". Over {trials} splits: first the printed mean, then ours ± its standard error. ✓ within "
         "10 % of the printed mean, ? further off but not told apart, ✗ differs (Welch's t, at the "
-        f"level of three standard errors). Of {len(verdicts)} printed values {counted(verdicts)}."
+        f"level of three standard errors). Of {len(verdicts)} printed values: {counted(verdicts)}."
     )
     if lost:
         text += f" Splits whose source lacks a class of the target: {lost}."

@@ -109,14 +109,13 @@ def _reach(ours, gap, printed_sd, printed_trials):
 
 
 def counted(words):
-    """Return how many of the printed values each word is said of, as text."""
+    """Return how many of the values each word is said of, as text."""
     words = list(words)
     told = {word: words.count(word) for word in MARKS}
-    text = (
-        f"{told['within 10 %']} are within 10 %, {told['not told apart']} further off but not told "
-        f"apart, {told['differs']} differ"
-    )
-    return text + (f", {told['not there']} are not there" if told["not there"] else "")
+    del told["not there"]
+    missing = words.count("not there")
+    text = ", ".join(f"{n} {word}" for word, n in told.items())
+    return text + (f", {missing} not there" if missing else "")
 
 
 def shown(ours, digits=2):

@@ -47,8 +47,8 @@ def tables(found):
         f"{1000 * fit:.2g} ms here, against {printed_fit:.3f} s as printed. Of the "
         f"{found['IGIWERM']['mean']:.2g} s of IGIWERM its {EVALUATIONS + 1} fits are {share:.2g} "
         "%; the rest are the Gaussian process and the bookkeeping of the search. The default "
-        f"solves all candidates together in {1000 * found['default']['mean']:.2g} ms. Timings differ from "
-        "run to run."
+        f"solves all candidates together in {1000 * found['default']['mean']:.2g} ms. "
+        "Timings differ from run to run."
     )
     header = ["method", "printed (sd)", "in fits", "seconds", "in fits", "verdict"]
     return [Table(TITLE, header, rows, note)]
