@@ -81,9 +81,8 @@ def above_unweighted(results, column):
 
 def _points(results):
     """What weights cost and gain on average over the classification rows, honest reading."""
-    above = {
-        column: above_unweighted(results, column) for column in ("IWERM", "ours", "default")
-    } | {"optimal": above_unweighted(results, "optimal")}
+    columns = ("IWERM", "ours", "default", "optimal")
+    above = {column: above_unweighted(results, column) for column in columns}
     worst = max(above["default"], key=above["default"].get)
     at_worst = honest_rows(results)[worst]
     gap = _gap(at_worst["default"], at_worst["unweighted"])

@@ -122,10 +122,10 @@ for cell in cells:
 sys.setprofile(None)
 print(*(name for name in entered if "weighbridge" in name or "experiments" in name), sep=chr(10))
 """
-    models = ("Logistic Regression", "SVM", "AdaBoost", "Naive Bayes", "Random Forest")
-    cells = [{**IRIS, "model": model} for model in models]
-    cells += [{**IRIS, "reading": reading, "model": "SVM"} for reading in READINGS]
-    cells += [{**IRIS, "name": "diabetes", "model": "SVR"}, TOY, {"do": "released_toy", "trial": 0}]
+    # forests are left out: they enter scikit-learn only, and slowly
+    cells = [{**IRIS, "model": each} for each in ("Logistic Regression", "SVM", "Naive Bayes")]
+    cells += [{**IRIS, "reading": reading} for reading in ("as stated", "global")]
+    cells += [{**IRIS, "name": "diabetes", "model": "SVR"}, TOY]
     cells += [{"do": do, "reading": "variances", "n": 200, "first": 0, "count": 1}
               for do in ("toy_trials", "toy_folds")]  # fmt: skip
     shown = subprocess.run(
