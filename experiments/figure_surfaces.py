@@ -52,9 +52,19 @@ def _surface(grids, model):
         "splits": len(grids),
         "points": points,
         "error": [None if np.isnan(e) else float(e) for e in mean],
-        "best": points[int(np.nanargmin(mean))],
+        # of equal ones a point on the curves
+        "best": min(
+            (e, off, point)
+            for e, off, point in zip(mean, ~_on(points), points, strict=True)
+            if not np.isnan(e)
+        )[-1],
         "off the curves": off_the_curves(points, errors),
     }
+
+
+def _on(points):
+    """Which points are on one of the two curves."""
+    return np.array([alpha in CURVES or lam in (0.0, 1.0) for lam, alpha in points])
 
 
 def off_the_curves(points, errors):
@@ -66,7 +76,7 @@ def off_the_curves(points, errors):
     error off, its standard error is that of two means of independent halves, and `p` is two-sided
     by Student's t.
     """
-    on = np.array([alpha in CURVES or lam in (0.0, 1.0) for lam, alpha in points])
+    on = _on(points)
     halves, chosen = [], []
     for first in (0, 1):
         mean = errors[1 - first :: 2].mean(axis=0)
