@@ -148,7 +148,7 @@ bench-verdicts: $(VENV)/.test ## do verdicts, expected errors and intervals hold
 paper: $(VENV)/.data $(VENV)/.plot ## every table and figure of the paper, reduced (15 minutes on two cores)
 	$(BIN)/python -m experiments
 
-paper-full: $(VENV)/.data $(VENV)/.plot ## as many trials as in the paper, covtype included (days); goes on where it stopped
+paper-full: $(VENV)/.data $(VENV)/.plot ## all rows of covtype too, the finest grids everywhere (days); goes on where it stopped
 	$(BIN)/python -m experiments --full
 
 FOLDER ?= .cache/net

@@ -2,33 +2,27 @@
 
 import hashlib
 import json
-import os
-import platform
 from collections import Counter
 
-from experiments._run_cells import code_digest, versions
 from experiments._warnings import explanation
 
 
-def write_result(folder, name, module, scale, done):
-    """Write NAME.json, NAME.md and the pictures; returns the warnings that nobody explained."""
+def write_result(folder, name, module, scale, done, made):
+    """Write NAME.json, NAME.md and the pictures; returns values and unexplained warnings."""
     values = module.values(done)
     warned = sum((Counter(outcome["warnings"]) for _, outcome in done), Counter())
     content = {
         "experiment": name,
         "title": module.TITLE,
         "scale": scale.name,
-        "max_rows": scale.max_rows,
+        "rows": scale.rows,
         "seed": "toy draws by their number from 0; splits by the CRC-32 of 'set, trial, redraw'; "
         "models, searches and hold-outs by the trial (toy: folds by 0); the forest's folds by 1234",
         "values": values,
         "sha256 of the values": digest(values) if getattr(module, "REPEATABLE", True) else None,
         "warnings": {kind: [n, explanation(kind)] for kind, n in sorted(warned.items())},
         "seconds": sum(outcome["seconds"] for _, outcome in done),
-        "versions": versions(),
-        "code": code_digest(),
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        **made,
     }
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     write_whole(folder / f"{name}.json", text.encode())
@@ -37,7 +31,7 @@ def write_result(folder, name, module, scale, done):
     pictures = module.draw(values, folder) if hasattr(module, "draw") else []
     text += "".join(f"\n![{module.TITLE}]({picture})\n" for picture in pictures)
     write_whole(folder / f"{name}.md", f"# {module.TITLE}\n\n{text}".encode())
-    return [kind for kind in warned if explanation(kind) is None]
+    return values, [kind for kind in warned if explanation(kind) is None]
 
 
 def digest(values):

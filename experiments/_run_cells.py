@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import platform
 import sys
 import time
 import warnings
@@ -15,11 +17,16 @@ from joblib import Parallel, delayed
 
 import weighbridge
 from experiments import _workers
+from experiments._models import SLOW
 from experiments._warnings import count
 
-# Modules whose code decides what a cell gives, here and (all but a few packages) in the library.
+# Modules whose code decides what a cell gives, here and in the library: a test runs cells and
+# looks which they enter.
 WORKERS = ("_models", "_split_trial", "_splits", "_toy_trials", "_workers")
-UNUSED = ("cli", "guarantees", "manifolds", "plotting", "__main__.py")
+LIBRARY = (
+    "_data", "_estimators", "_findings", "_pass_weights.py", "blocks", "criteria", "datasets",
+    "geodesic", "label_shift", "ratios", "search", "weighting.py",
+)  # fmt: skip
 
 
 def versions():
@@ -29,13 +36,23 @@ def versions():
     }
 
 
+def made_here():
+    """By which code and on what machine cells are run here."""
+    return {
+        "versions": versions(),
+        "code": code_digest(),
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
 def code_files():
     """Return the source files that decide what a cell gives."""
     library = Path(weighbridge.__file__).parent
     return [Path(__file__).parent / f"{name}.py" for name in WORKERS] + [
         path
         for path in sorted(library.rglob("*.py"))
-        if path.relative_to(library).parts[0] not in UNUSED
+        if path.relative_to(library).parts[0] in LIBRARY
     ]
 
 
@@ -53,63 +70,122 @@ def key(cell):
     return json.dumps({**cell, "versions": versions(), "code": code_digest()}, sort_keys=True)
 
 
-def run_cells(cells, path, jobs, *, fresh=False):
+def run_cells(cells, path, jobs, *, fresh=False, minutes=None):
     """Return the outcome of every cell, by key; those in the file at `path` are not run again.
 
-    `fresh` runs the wanted ones again all the same; the later line in the file counts.
+    `fresh` runs the wanted ones again all the same; the later line in the file counts. After
+    `minutes` no cell is begun, and the outcomes of those that are left are missing.
     """
     wanted = {key(cell): cell for cell in cells}
-    done = _read(path)
+    done = {entry["key"]: entry["outcome"] for entry in _entries(path)}
     if fresh:
         done = {name: outcome for name, outcome in done.items() if name not in wanted}
-    # trial by trial: a run that is stopped has as many trials of every set
-    missing = sorted(
-        (cell for name, cell in wanted.items() if name not in done),
-        key=lambda cell: cell.get("trial", 0),
-    )
+    missing = [cell for name, cell in wanted.items() if name not in done]
     progress = _Progress(len(wanted), len(wanted) - len(missing))
     path.parent.mkdir(parents=True, exist_ok=True)
+    stop = numpy.inf if minutes is None else time.monotonic() + 60 * minutes
+    tasks = (
+        delayed(_run_batch)(batch) for batch in _batches(missing) if time.monotonic() < stop
+    )  # fmt: skip
+    runs = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
     with path.open("a", encoding="utf-8") as journal:
-        runs = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-            delayed(run_cell)(cell) for cell in missing
-        )
-        for cell, outcome in runs:
-            done[key(cell)] = outcome
-            journal.write(json.dumps({"key": key(cell), "outcome": outcome}) + "\n")
+        for batch in runs(tasks):
+            for cell, outcome in batch:
+                done[key(cell)] = outcome
+                entry = {"key": key(cell), "outcome": outcome, "made": made_here()}
+                journal.write(json.dumps(entry) + "\n")
+                progress.step(cell)
             journal.flush()
-            progress.step(cell)
     progress.close()
-    return {name: done[name] for name in wanted}
+    return {name: done[name] for name in wanted if name in done}
+
+
+def finished_elsewhere(cells, path):
+    """Return the outcomes of a journal by key, and what made them: one code, the same versions."""
+    runs = {}
+    for entry in _entries(path):
+        arguments = json.loads(entry["key"])
+        made = entry["made"]
+        by = json.dumps([arguments.pop("code"), arguments.pop("versions")])
+        outcomes, _ = runs.setdefault(by, ({}, made))
+        outcomes[json.dumps(arguments, sort_keys=True)] = entry["outcome"]
+    wanted = {json.dumps(cell, sort_keys=True): key(cell) for cell in cells}
+    for outcomes, made in reversed(runs.values()):
+        if wanted.keys() <= outcomes.keys():
+            return {name: outcomes[plain] for plain, name in wanted.items()}, made
+    most = max((len(wanted.keys() & run[0].keys()) for run in runs.values()), default=0)
+    raise OSError(
+        f"got {path} with {most} of the {len(wanted)} cells by one code and the same versions of "
+        "libraries; it needs all of them, so let the run that wrote it go on to its end"
+    )
+
+
+def _batches(cells):
+    """Lists of cells for one process each, the longest first.
+
+    The ratio of the released procedure takes seconds, so that models fitted in less share it.
+    """
+    batches = {}
+    for cell in cells:
+        shares = cell.get("reading") == "as released" and cell["model"] not in SLOW
+        name = (cell["name"], cell["trial"]) if shares else key(cell)
+        batches.setdefault(name, []).append(cell)
+    return sorted(batches.values(), key=lambda batch: -sum(map(rough_seconds, batch)))
+
+
+# Seconds of one fit and its predictions, by set and model, where these are many; else by model.
+FIT = {"Logistic Regression": 0.006, "SVM": 0.01, "SVR": 0.008, "AdaBoost": 0.1,
+       "Naive Bayes": 0.003, "Random Forest": 0.2}  # fmt: skip
+LONG_FIT = {
+    ("madelon", "AdaBoost"): 2.0, ("madelon", "Random Forest"): 0.9, ("madelon", "SVM"): 0.12,
+    ("digits", "AdaBoost"): 0.2, ("digits", "Random Forest"): 0.35, ("digits", "SVM"): 0.08,
+    ("california housing", "SVR"): 1.5, ("covtype", "Logistic Regression"): 0.05,
+}  # fmt: skip
+FOREST_RATIO = {"madelon": 15.0, "california housing": 40.0}
+
+
+def rough_seconds(cell):
+    """How long a cell takes, roughly: enough to begin with the longest."""
+    if "model" not in cell:
+        return {"toy_folds": 0.7, "toy_trials": 0.06}.get(cell["do"], 2.0) * cell.get("count", 1)
+    name, model, reading = cell["name"], cell["model"], cell.get("reading")
+    alphas = {"as released": 6, "honest": 3, None: len(cell["alphas"])}.get(reading, 2)
+    fits = len(cell["lams"]) * alphas + (30 if reading == "honest" and model in SLOW else 10)
+    seconds = fits * LONG_FIT.get((name, model), FIT[model]) * (1 if reading is None else 1.2)
+    return seconds + (FOREST_RATIO.get(name, 3.0) if reading == "as released" else 0.0)
+
+
+def _run_batch(batch):
+    return [run_cell(cell) for cell in batch]
 
 
 def run_cell(cell):
-    """Do one cell; returns it with its values, the warnings it raised, and its seconds."""
+    """Do one cell; returns it with its values, the warnings it raised, and its CPU seconds."""
     arguments = dict(cell)
     worker = getattr(_workers, arguments.pop("do"))
-    begun = time.perf_counter()
+    begun = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         values = worker(**arguments)
-    seconds = time.perf_counter() - begun
+    seconds = time.process_time() - begun
     return cell, {"values": values, "warnings": count(caught), "seconds": seconds}
 
 
-def _read(path):
-    """Read finished cells; a last line cut short by a kill does not count."""
+def _entries(path):
+    """Read the lines of a journal; a last one cut short by a kill does not count."""
     if not path.exists():
-        return {}
-    done = {}
+        return []
     text = path.read_text(encoding="utf-8")
+    entries = []
     for line in text.splitlines():
         try:
-            entry = json.loads(line)
+            entries.append(json.loads(line))
         except json.JSONDecodeError:
             continue
-        done[entry["key"]] = entry["outcome"]
     if text and not text.endswith("\n"):
         with path.open("a", encoding="utf-8") as journal:
             journal.write("\n")
-    return done
+    return entries
 
 
 class _Progress:

@@ -1,48 +1,52 @@
-"""How much work: a run of minutes, or the paper's own numbers of trials."""
+"""How much work: a run of minutes, what the documentation records, or everything."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+TENTHS = tuple(round(0.1 * step, 1) for step in range(11))
+FIFTHS = TENTHS[::2]
 
 
 @dataclass(frozen=True)
 class Scale:
     """Numbers of trials, candidates and rows.
 
-    `toy_trials`, `search_trials` (with the Bayesian search) and `released_trials` (with the
-    released script's forest) are draws of the toy problem, `trials` splits of a data set; `lams`
-    and `alphas` span the surfaces, `evaluations` is the budget of the Bayesian search, and sets
-    with more than `max_rows` rows are thinned at random (None: never).
+    `trials` are splits of a data set for the tables and `surface_trials` those for the surfaces
+    (`long_surface_trials` on california housing, whose fits take seconds). `lams` and `alphas` span
+    a surface; the tables use `lams` with alpha 1, 2 and 3, but `few_lams` for models that are slow
+    to fit and for the released procedure. `evaluations` is the budget of the Bayesian search there.
+    Sets in `rows` are thinned to so many rows.
+
+    Draws of the toy problem are the same in every scale, so that Table 1 is: `toy_trials`,
+    `fold_trials` (where folds are fitted), `search_trials` (with the Bayesian search of
+    `toy_evaluations`) and `released_trials` (with the released script's forest).
     """
 
     name: str
-    toy_trials: int
-    search_trials: int
-    released_trials: int
-    trials: int
-    lams: tuple[float, ...]
-    alphas: tuple[float, ...]
-    evaluations: int
-    max_rows: int | None
+    trials: int = 10
+    surface_trials: int = 40
+    long_surface_trials: int = 10
+    lams: tuple[float, ...] = TENTHS
+    few_lams: tuple[float, ...] = FIFTHS
+    alphas: tuple[float, ...] = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
+    evaluations: int = 8
+    rows: dict[str, int] = field(default_factory=dict)
+    toy_trials: int = 500
+    fold_trials: int = 100
+    search_trials: int = 40
+    released_trials: int = 60
+    toy_evaluations: int = 25
+
+    def max_rows(self, name):
+        """Rows that a set is thinned to, or None."""
+        return self.rows.get(name)
 
 
+RECORDED = Scale("recorded", rows={"covtype": 1000})
 REDUCED = Scale(
     "reduced",
-    toy_trials=40,
-    search_trials=4,
-    released_trials=20,
     trials=2,
-    lams=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
-    alphas=(1.0, 2.0, 3.0),
-    evaluations=8,
-    max_rows=500,
+    surface_trials=4,
+    long_surface_trials=4,
+    rows={"covtype": 1000, "california housing": 1000, "madelon": 500, "digits": 500},
 )
-FULL = Scale(
-    "full",
-    toy_trials=200,
-    search_trials=10,
-    released_trials=200,
-    trials=10,
-    lams=tuple(round(0.1 * step, 1) for step in range(11)),
-    alphas=(-1.0, 0.0, 1.0, 2.0, 3.0, 5.0),
-    evaluations=25,
-    max_rows=None,
-)
+FULL = Scale("full", few_lams=TENTHS, evaluations=25)

@@ -3,25 +3,32 @@
 import statistics
 from collections import Counter
 
-from experiments._models import CLASSIFIERS
+from experiments._models import CLASSIFIERS, SLOW
 from experiments._printed import COLUMNS, contradicts_itself
 from experiments._splits import READINGS
-from experiments._table import MARKS, Table, mean_and_error, shown, verdict
+from experiments._table import MARKS, Table, counted, mean_and_error, shown, verdict
+
+# what the tables need of alpha, and a curve between the two named ones
+ALPHAS = [1.0, 2.0, 3.0]
 
 
 def split_cells(scale, models):
     """One cell for each reading, set and trial; `models` maps a set to its models."""
     return [
         {
-            "do": "split_trial", "reading": reading, "name": name, "model": model,
-            "trial": trial, "lams": list(scale.lams), "alphas": list(scale.alphas),
-            "evaluations": scale.evaluations, "max_rows": scale.max_rows,
+            "do": "split_trial", "reading": reading, "name": name, "model": model, "trial": trial,
+            "lams": list(_lams(scale, reading, model)), "alphas": ALPHAS,
+            "evaluations": scale.evaluations, "max_rows": scale.max_rows(name),
         }
         for trial in range(scale.trials)
         for name, used in models.items()
         for reading in READINGS
         for model in used
     ]  # fmt: skip
+
+
+def _lams(scale, reading, model):
+    return scale.few_lams if model in SLOW or reading == "as released" else scale.lams
 
 
 def split_values(done, models):
@@ -52,10 +59,11 @@ def runs_of(done, reading, name, model):
 
 
 def _of_model(runs):
-    columns = {column: mean_and_error([_column(run, column) for run in runs]) for column in COLUMNS}
-    columns["optimal"] = mean_and_error([_best(run, None) for run in runs])
+    each = {column: [_column(run, column) for run in runs] for column in COLUMNS}
+    each["optimal"] = [_best(run, None) for run in runs]
     if "default" in runs[0]:
-        columns["default"] = mean_and_error([run["default"] for run in runs])
+        each["default"] = [run["default"] for run in runs]
+    columns = {column: {**mean_and_error(of), "each": of} for column, of in each.items()}
     # candidates without an error, by what the fit or the search said
     failures = sum((Counter(run["failures"]) for run in runs), Counter())
     return columns | {"failures": dict(sorted(failures.items()))}
@@ -78,33 +86,44 @@ def _best(run, alpha):
     return min(errors, default=None)
 
 
+def split_verdicts(values, printed):
+    """Return what is said of every printed value, by (reading, set, model, column)."""
+    return {
+        (reading, name, model, column): verdict(columns[column], value)
+        for reading, sets in values.items()
+        for name, found in sets.items()
+        for model, columns in found["models"].items()
+        for column, value in zip(COLUMNS, printed[name][model], strict=True)
+    }
+
+
 def split_tables(values, printed, title, digits=2):
     """Return one table for each reading, printed and obtained values in the same cell."""
+    said = split_verdicts(values, printed)
     return [
-        _reading_table(reading, values[reading], printed, f"{title}, {reading}", digits)
-        for reading in READINGS
+        _reading_table(reading, sets, printed, said, f"{title}, {reading}", digits)
+        for reading, sets in values.items()
     ]
 
 
-def _reading_table(reading, sets, printed, title, digits):
+def _reading_table(reading, sets, printed, verdicts, title, digits):
     extra = ["default", "optimal"] if reading == "honest" else []
     names = {"default": "weighbridge", "optimal": "IGIWERM (optimal)"}
     header = ["set", "rows", "ESS", "model", *COLUMNS, *(names[each] for each in extra), "verdict"]
-    rows, verdicts = [], []
+    rows = []
     for name, found in sets.items():
         for model, columns in found["models"].items():
             row = printed[name][model]
-            pairs = list(zip(COLUMNS, row, strict=True))
-            said = {column: verdict(columns[column], value) for column, value in pairs}
+            said = {column: verdicts[reading, name, model, column] for column in COLUMNS}
             cells = [
                 f"{value[0]:.{digits}f}, {shown(columns[column], digits)}{MARKS[said[column]]}"
-                for column, value in pairs
+                for column, value in zip(COLUMNS, row, strict=True)
             ]
             cells += [shown(columns[each], digits) for each in extra]
             about = [name, str(found["rows"]), f"{statistics.median(found['ess']):.1f}", model]
             rows.append([*about, *cells, _in_words(said, row)])
-            verdicts += said.values()
-    return Table(title, header, rows, _note(reading, sets, verdicts))
+    told = [word for (of, *_), word in verdicts.items() if of == reading]
+    return Table(title, header, rows, _note(reading, sets, told))
 
 
 def _note(reading, sets, verdicts):
@@ -114,11 +133,9 @@ def _note(reading, sets, verdicts):
     redraws = sum(found["redraws"] for found in sets.values())
     text = READINGS[reading][0].upper() + READINGS[reading][1:]
     text += (
-        f". Over {trials} splits: first the printed mean, then ours ± its standard error. ✗ "
-        "differs (Welch's t, at the level of three standard errors), ? cannot tell (the reach is "
-        f"more than half of the printed value). Of {len(verdicts)} printed values "
-        f"{verdicts.count('agrees')} agree, {verdicts.count('differs')} differ, "
-        f"{verdicts.count('cannot tell')} cannot be told."
+        f". Over {trials} splits: first the printed mean, then ours ± its standard error. ✓ within "
+        "10 % of the printed mean, ? further off but not told apart, ✗ differs (Welch's t, at the "
+        f"level of three standard errors). Of {len(verdicts)} printed values: {counted(verdicts)}."
     )
     if lost:
         text += f" Splits whose source lacks a class of the target: {lost}."
@@ -138,14 +155,13 @@ HINTS = {
 
 
 def _in_words(said, printed_row):
-    """What agrees, what differs and what that leaves as a cause, what cannot be."""
+    """What differs and what that leaves as a cause, or what does not; what cannot be."""
     wrong = [column for column, word in said.items() if word == "differs"]
     if wrong:
         text = f"differs in {', '.join(wrong)} ({HINTS[wrong[0]]})"
     else:
-        told = [word for word in said.values() if word != "cannot tell"]
-        text = "agrees" if len(told) == len(said) else "agrees where it can be told"
-        text = text if told else "cannot tell"
+        told = Counter(said.values())
+        text = ", ".join(f"{told[word]} {word}" for word in MARKS if told[word])
     if contradicts_itself(printed_row):
         text += "; printed optimum worse than its own end"
     return text

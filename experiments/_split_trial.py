@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import mean_squared_error, zero_one_loss
 from sklearn.model_selection import train_test_split
 
-from experiments._models import make_model, paper_procedure
+from experiments._models import ManyFits, make_model, paper_procedure
 from experiments._splits import RELEASED_ALPHAS, split
 from weighbridge import Geodesic, ImportanceWeightedCV
 from weighbridge.search import BayesianSearch, Bounds, Evaluation
@@ -23,7 +23,7 @@ NAMED_ALPHAS = (1.0, 3.0)
 def split_trial(*, reading, name, model, trial, lams, alphas, evaluations, max_rows):
     """Return errors on the target: 0-1 loss in percent, or mean squared error."""
     data = split(reading, name, trial, max_rows)
-    run = {"as stated": _stated, "as released": _released, "honest": _honest}[reading]
+    run = {"as released": _released, "honest": _honest}.get(reading, _stated)
     return {
         "n_source": len(data.y),
         "n_target": len(data.y_target),
@@ -32,6 +32,14 @@ def split_trial(*, reading, name, model, trial, lams, alphas, evaluations, max_r
         "classes_lost": data.classes_lost,
         **run(data, make_model(model, trial), trial, lams, alphas, evaluations),
     }
+
+
+def surface_trial(*, name, model, trial, lams, alphas, max_rows):
+    """Return the error on the target of every weighting of a grid, honest reading."""
+    data, failures = split("honest", name, trial, max_rows), Counter()
+    fits = _fits(data, make_model(model, trial))
+    surface = _surface(data, fits, lams, alphas, failures, normalize=True)
+    return {"surface": surface, "failures": dict(failures)}
 
 
 def first_split(name, max_rows):
@@ -54,8 +62,8 @@ def shift_summary(*, name, max_rows):
 
 def _stated(data, model, trial, lams, alphas, evaluations):
     """Weights as they are; ours by hold-out and expected improvement."""
-    failures = Counter()
-    surface = _surface(data, model, lams, NAMED_ALPHAS, failures, normalize=False)
+    failures, fits = Counter(), _fits(data, model)
+    surface = _surface(data, fits, lams, NAMED_ALPHAS, failures, normalize=False)
     found = {"surface": surface, "ours": None, "ours chose": None}
     objective = PlainHoldOut(data, model, trial)
     search = BayesianSearch(evaluations, coordinates="plain", random_state=trial)
@@ -64,7 +72,7 @@ def _stated(data, model, trial, lams, alphas, evaluations):
     except RuntimeError as error:  # every candidate failed: the rows fitted on have one class
         failures[str(error)[:MESSAGE]] += 1
     else:
-        ours = _error(data, model, Geodesic(*point), failures, normalize=False)
+        ours = _error(data, fits, Geodesic(*point), failures, normalize=False)
         found |= {"ours": ours, "ours chose": list(point)}
     return found | {"failures": dict(failures)}
 
@@ -73,7 +81,7 @@ def _released(data, model, trial, lams, alphas, evaluations):
     """Everything is picked on the test labels; powers of densities from 1 to 4."""
     failures = Counter()
     alphas = NAMED_ALPHAS + RELEASED_ALPHAS
-    surface = _surface(data, model, lams, alphas, failures, normalize=False)
+    surface = _surface(data, _fits(data, model), lams, alphas, failures, normalize=False)
     return {"surface": surface, "failures": dict(failures)}
 
 
@@ -82,7 +90,8 @@ def _honest(data, model, trial, lams, alphas, evaluations):
     paper = paper_procedure(model, data.ratio, evaluations, trial)
     default = ImportanceWeightedCV(model, data.ratio, random_state=trial)
     failures = Counter()
-    found = {"surface": _surface(data, model, lams, alphas, failures, normalize=True)}
+    surface = _surface(data, _fits(data, model), lams, alphas, failures, normalize=True)
+    found = {"surface": surface}
     for name, chooser in (("ours", paper), ("default", default)):
         try:
             chooser.fit(data.X, data.y)
@@ -91,16 +100,20 @@ def _honest(data, model, trial, lams, alphas, evaluations):
             found |= {name: None, f"{name} chose": None}
             continue
         best = chooser.best_weighting_
-        found[name] = _loss(chooser, data.X_target, data.y_target)
+        found[name] = _loss(model, chooser.predict(data.X_target), data.y_target)
         found[f"{name} chose"] = [best.lam, best.alpha]
     return found | {"failures": dict(failures)}
 
 
-def _surface(data, model, lams, alphas, failures, *, normalize):
+def _fits(data, model):
+    return ManyFits(model, data.X, data.y, data.X_target)
+
+
+def _surface(data, fits, lams, alphas, failures, *, normalize):
     """Errors on the target for a grid of weightings, [lam, alpha, error] each."""
 
     def error(*point):
-        return _error(data, model, Geodesic(*point), failures, normalize=normalize)
+        return _error(data, fits, Geodesic(*point), failures, normalize=normalize)
 
     ends = {lam: error(lam) for lam in (0.0, 1.0)}
     inner = [[lam, alpha, error(lam, alpha)] for alpha in alphas for lam in lams if 0 < lam < 1]
@@ -108,24 +121,24 @@ def _surface(data, model, lams, alphas, failures, *, normalize):
     return [[lam, alpha, end] for lam, end in ends.items() for alpha in alphas] + inner
 
 
-def _error(data, model, weighting, failures, *, normalize):
+def _error(data, fits, weighting, failures, *, normalize):
     """Error on the target, or None where the weights cannot be had or the fit is refused."""
     log_ratio = data.log_ratio
     if normalize:
         log_ratio = log_ratio - log_mean(log_ratio)
     try:
         weights = weighting.weights(log_ratio, normalize=normalize)
-        fitted = model.fit(data.X, data.y, sample_weight=weights)
+        predicted = fits.predict(weights)
     except ValueError as error:  # all weight on one class, say, or a weight that is infinite
         failures[str(error)[:MESSAGE]] += 1
         return None
-    return _loss(fitted, data.X_target, data.y_target)
+    return _loss(fits.model, predicted, data.y_target)
 
 
-def _loss(fitted, X, y):
-    if is_regressor(fitted):
-        return float(mean_squared_error(y, fitted.predict(X)))
-    return float(100 * zero_one_loss(y, fitted.predict(X)))
+def _loss(model, predicted, y):
+    if is_regressor(model):
+        return float(mean_squared_error(y, predicted))
+    return float(100 * zero_one_loss(y, predicted))
 
 
 class PlainHoldOut:

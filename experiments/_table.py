@@ -3,11 +3,16 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from scipy.stats import norm as normal
 from scipy.stats import t as t_distribution
 
-# how a verdict is marked beside a number
-MARKS = {"agrees": "", "differs": " ✗", "cannot tell": " ?"}
+# what is said of a value beside the printed one, and its mark
+MARKS = {"within 10 %": " ✓", "not told apart": " ?", "differs": " ✗", "not there": ""}
+# one tail beyond three standard deviations of a normal distribution
+TAIL = float(normal.sf(3))
+# From so many values on, their own tails are heard: a bootstrap with so many resamples.
+MANY, RESAMPLES = 30, 10_000
 
 
 @dataclass(frozen=True)
@@ -39,34 +44,78 @@ def _bar(cells):
 
 
 def mean_and_error(values):
-    """Return mean and standard error of the values that are there, and how many of all are."""
-    kept = [value for value in values if value is not None]
+    """Return mean and standard error of the values that are there, and how many of all are.
+
+    Of many values also an interval for the mean, `low` to `high`, at the level of three standard
+    deviations: a bootstrap of Student's t, which is longer on the side of a heavy tail.
+    """
+    kept = np.array([value for value in values if value is not None], dtype=float)
     n = len(kept)
     if not n:
         return {"mean": None, "se": None, "n": 0, "of": len(values)}
     mean = math.fsum(kept) / n
-    spread = math.fsum((value - mean) ** 2 for value in kept)
-    error = math.sqrt(spread / (n - 1) / n) if n > 1 else None
-    return {"mean": mean, "se": error, "n": n, "of": len(values)}
+    error = math.sqrt(math.fsum((kept - mean) ** 2) / (n - 1) / n) if n > 1 else None
+    found = {"mean": mean, "se": error, "n": n, "of": len(values)}
+    if n >= MANY:
+        below, above = np.quantile(_students_t(kept - mean), [TAIL, 1 - TAIL])
+        found |= {"low": mean - above * error, "high": mean - below * error}
+    return found
+
+
+def _students_t(centred):
+    """Student's t of resamples of values with mean 0; 0 where a resample has no spread."""
+    n = len(centred)
+    drawn = centred[np.random.default_rng(0).integers(n, size=(RESAMPLES, n))]
+    error = drawn.std(axis=1, ddof=1) / math.sqrt(n)
+    return drawn.mean(axis=1) / np.where(error > 0, error, np.inf)
 
 
 def verdict(ours, printed, printed_trials=10):
-    """Compare a mean of ours with a printed (mean, standard deviation): three answers.
+    """Compare a mean of ours with a printed (mean, standard deviation): a key of `MARKS`.
 
-    "differs" beyond Welch's t at the level of three standard errors of a normal distribution;
-    else "agrees", or "cannot tell" where that reach is more than half of the printed value.
+    "within 10 %" of the printed mean, whatever the errors are, but only of as many trials as were
+    printed; else "differs" if the difference is beyond the reach of both errors.
     """
-    if ours["mean"] is None or ours["se"] is None:
-        return "cannot tell"
-    theirs = printed[1] / math.sqrt(printed_trials)
-    error = math.hypot(ours["se"], theirs)
-    if error == 0:
-        return "agrees" if ours["mean"] == printed[0] else "differs"
-    freedom = error**4 / (ours["se"] ** 4 / (ours["n"] - 1) + theirs**4 / (printed_trials - 1))
-    reach = error * t_distribution.ppf(normal.cdf(3), freedom)
-    if abs(ours["mean"] - printed[0]) > reach:
-        return "differs"
-    return "agrees" if reach <= abs(printed[0]) / 2 else "cannot tell"
+    if ours["mean"] is None:
+        return "not there"
+    gap = ours["mean"] - printed[0]
+    if ours["of"] >= printed_trials and abs(gap) <= 0.1 * abs(printed[0]):
+        return "within 10 %"
+    return (
+        "differs" if abs(gap) > _reach(ours, gap, printed[1], printed_trials) else "not told apart"
+    )
+
+
+def _reach(ours, gap, printed_sd, printed_trials):
+    """How far apart two means may be by chance, at the level of three standard deviations.
+
+    Welch's t. Of many values the half of our own interval that faces the printed mean, and that of
+    Student's t for the printed one, as the sides of a right angle.
+    """
+    if ours["se"] is None:
+        return math.inf
+    theirs = printed_sd / math.sqrt(printed_trials)
+    if "low" in ours:
+        side = ours["mean"] - ours["low"] if gap > 0 else ours["high"] - ours["mean"]
+        return math.hypot(side, theirs * t_distribution.isf(TAIL, printed_trials - 1))
+    error = ours["se"]
+    if ours["of"] < printed_trials:  # two equal values are no proof that there is no spread
+        error = max(error, printed_sd / math.sqrt(ours["n"]))
+    both = math.hypot(error, theirs)
+    if both == 0:
+        return 0.0
+    freedom = both**4 / (error**4 / (ours["n"] - 1) + theirs**4 / (printed_trials - 1))
+    return both * t_distribution.isf(TAIL, freedom)
+
+
+def counted(words):
+    """Return how many of the values each word is said of, as text."""
+    words = list(words)
+    told = {word: words.count(word) for word in MARKS}
+    del told["not there"]
+    missing = words.count("not there")
+    text = ", ".join(f"{n} {word}" for word, n in told.items())
+    return text + (f", {missing} not there" if missing else "")
 
 
 def shown(ours, digits=2):

@@ -22,39 +22,74 @@ RELEASED = [Point(float(lam), alpha) for lam in (*LAMS, 0.98) for alpha in RELEA
 
 def toy_trials(*, reading, n, first, count):
     """Return population errors on the target, a list of `count` draws for each way to choose."""
-    draws = [_toy(make_quadratic(n, reading=reading, random_state=first + i)) for i in range(count)]
+    return _lists([Draw(reading, n, first + i).closed_forms() for i in range(count)])
+
+
+def toy_folds(*, reading, n, first, count):
+    """The same for the ways that fit folds, which take longer."""
+    return _lists([Draw(reading, n, first + i).folds() for i in range(count)])
+
+
+def _lists(draws):
     return {name: [draw[name] for draw in draws] for name in draws[0]}
 
 
-def _toy(data):
-    log_ratio = data.log_ratio - log_mean(data.log_ratio)
-    X, y, model = data.X, data.y, LinearRegression()
+class Draw:
+    """One draw of the toy problem, with the error on the target of every point of the grid."""
 
-    def error(point):
-        weights = Geodesic(*point).weights(log_ratio)
-        return data.problem.mse(LinearRegression().fit(X, y, sample_weight=weights))
+    def __init__(self, reading, n, seed):
+        self.data = make_quadratic(n, reading=reading, random_state=seed)
+        self.log_ratio = self.data.log_ratio - log_mean(self.data.log_ratio)
+        weights = np.array([Geodesic(*point).weights(self.log_ratio) for point in GRID])
+        lines = weighted_lines(weights, self.data.X[:, 0], self.data.y)
+        self.errors = dict(zip(GRID, mse_of_lines(self.data.problem, *lines), strict=True))
 
-    def chosen(criterion, grid):
-        objective = criterion.objective(model, X, y, log_ratio)
-        return error(SearchResult(tuple(objective.evaluate(grid)), objective.unit_weights).best)
+    def closed_forms(self):
+        """Errors of fixed weightings, of what closed forms choose, and the best there is."""
+        loo = LeaveOneOut(validation=IWERM())
+        default = ImportanceWeightedCV(LinearRegression(), self.data.ratio, random_state=0)
+        default.fit(self.data.X, self.data.y)
+        return {
+            "ERM": self.errors[Point(0.0, 1.0)],
+            "IWERM": self.errors[Point(1.0, 1.0)],
+            "AIWERM": self._chosen(loo, AIWERM),
+            "RIWERM": self._chosen(loo, RIWERM),
+            "IC": self._chosen(InformationCriterion(), GRID),
+            "leave-one-out": self._chosen(loo, GRID),
+            "default": self.data.problem.mse(default.estimator_),
+            "AIWERM (optimal)": min(self.errors[point] for point in AIWERM),
+            "RIWERM (optimal)": min(self.errors[point] for point in RIWERM),
+            "optimal": min(self.errors.values()),
+        }
 
-    surface = {point: error(point) for point in GRID}
-    loo = LeaveOneOut(validation=IWERM())
-    default = ImportanceWeightedCV(model, data.ratio, random_state=0).fit(X, y)
-    return {
-        "ERM": surface[Point(0.0, 1.0)],
-        "IWERM": surface[Point(1.0, 1.0)],
-        "AIWERM": chosen(loo, AIWERM),
-        "RIWERM": chosen(loo, RIWERM),
-        "IC": chosen(InformationCriterion(), GRID),
-        "leave-one-out": chosen(loo, GRID),
-        "5-fold": chosen(CrossValidation(validation=IWERM(), random_state=0), GRID),
-        "hold-out": chosen(HoldOut(validation=IWERM(), random_state=0), GRID),
-        "default": data.problem.mse(default.estimator_),
-        "AIWERM (optimal)": min(surface[point] for point in AIWERM),
-        "RIWERM (optimal)": min(surface[point] for point in RIWERM),
-        "optimal": min(surface.values()),
-    }
+    def folds(self):
+        """Errors of what folds choose."""
+        return {
+            "5-fold": self._chosen(CrossValidation(validation=IWERM(), random_state=0), GRID),
+            "hold-out": self._chosen(HoldOut(validation=IWERM(), random_state=0), GRID),
+        }
+
+    def _chosen(self, criterion, grid):
+        model = LinearRegression()
+        objective = criterion.objective(model, self.data.X, self.data.y, self.log_ratio)
+        found = SearchResult(tuple(objective.evaluate(grid)), objective.unit_weights)
+        return self.errors[found.best]
+
+
+def weighted_lines(weights, x, y):
+    """Intercepts and slopes of the least-squares lines, one for each row of `weights`."""
+    share = weights / weights.sum(axis=1, keepdims=True)
+    x_mean, y_mean = share @ x, share @ y
+    x_gap, y_gap = x - x_mean[:, None], y - y_mean[:, None]
+    slope = (share * x_gap * y_gap).sum(axis=1) / (share * x_gap**2).sum(axis=1)
+    return y_mean - slope * x_mean, slope
+
+
+def mse_of_lines(problem, intercept, slope):
+    """Mean squared errors on the target of many lines beside ``y = x**2 + noise``."""
+    first, second, third, fourth = (float(problem.target.moment(k)) for k in (1, 2, 3, 4))
+    bent = fourth - 2 * slope * third + (slope**2 - 2 * intercept) * second
+    return (bent + 2 * intercept * slope * first + intercept**2 + problem.noise.var()).tolist()
 
 
 def toy_search(*, reading, trial, evaluations):

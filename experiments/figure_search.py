@@ -8,7 +8,12 @@ TITLE = "Path of the Bayesian search"
 def cells(scale):
     """Return the work: the paper's procedure on the first draw."""
     return [
-        {"do": "toy_search", "reading": "variances", "trial": 0, "evaluations": scale.evaluations}
+        {
+            "do": "toy_search",
+            "reading": "variances",
+            "trial": 0,
+            "evaluations": scale.toy_evaluations,
+        }
     ]
 
 

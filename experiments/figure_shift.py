@@ -10,7 +10,7 @@ DRAWN = 800
 def cells(scale):
     """Return the work: the first split of each set."""
     return [
-        {"do": "shift_summary", "name": name, "max_rows": scale.max_rows} for name in SETS
+        {"do": "shift_summary", "name": name, "max_rows": scale.max_rows(name)} for name in SETS
     ]  # fmt: skip
 
 

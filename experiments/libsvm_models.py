@@ -1,7 +1,13 @@
 """Appendix E: five models on the five LIBSVM sets, misclassification rates in percent."""
 
 from experiments._printed import LIBSVM
-from experiments._split_table import classifiers, split_cells, split_tables, split_values
+from experiments._split_table import (
+    classifiers,
+    split_cells,
+    split_tables,
+    split_values,
+    split_verdicts,
+)
 
 TITLE = "Five models on the LIBSVM sets (appendix E)"
 MODELS = classifiers(LIBSVM)
@@ -20,3 +26,8 @@ def values(done):
 def tables(found):
     """Return a table for each reading."""
     return split_tables(found, LIBSVM, TITLE)
+
+
+def verdicts(found):
+    """Return what is said of every printed value."""
+    return split_verdicts(found, LIBSVM)

@@ -1,7 +1,13 @@
 """Appendix E: five models on three sets with more than two classes, errors in percent."""
 
 from experiments._printed import MULTICLASS
-from experiments._split_table import classifiers, split_cells, split_tables, split_values
+from experiments._split_table import (
+    classifiers,
+    split_cells,
+    split_tables,
+    split_values,
+    split_verdicts,
+)
 
 TITLE = "More than two classes (appendix E)"
 # the paper leaves the support vector machine out on covtype, for its size
@@ -21,3 +27,8 @@ def values(done):
 def tables(found):
     """Return a table for each reading."""
     return split_tables(found, MULTICLASS, TITLE)
+
+
+def verdicts(found):
+    """Return what is said of every printed value."""
+    return split_verdicts(found, MULTICLASS)

@@ -1,7 +1,7 @@
 """Appendix E: support vector regression on three sets, mean squared errors."""
 
 from experiments._printed import REGRESSION
-from experiments._split_table import split_cells, split_tables, split_values
+from experiments._split_table import split_cells, split_tables, split_values, split_verdicts
 
 TITLE = "Support vector regression (appendix E)"
 MODELS = {name: ["SVR"] for name in REGRESSION}
@@ -20,3 +20,8 @@ def values(done):
 def tables(found):
     """Return a table for each reading."""
     return split_tables(found, REGRESSION, TITLE, digits=3)
+
+
+def verdicts(found):
+    """Return what is said of every printed value."""
+    return split_verdicts(found, REGRESSION)
