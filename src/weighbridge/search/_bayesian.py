@@ -158,7 +158,7 @@ class BayesianSearch(Search):
     initial : int or sequence of (lam, alpha), optional
         The initial design: so many points, first the named ones, then those farthest from all
         before them; or the points themselves. By default the named points.
-    tol : float, default=0.02
+    tol : float, default=0.01
         The search ends when the largest expected improvement is below this share of the noise: the
         standard error of the difference between the two best candidates, paired by unit, or 5 % of
         the range of the values if that is more. 0 makes all evaluations.
@@ -192,7 +192,7 @@ class BayesianSearch(Search):
         coordinates: str = "hellinger",
         acquisition: str | Callable[..., Any] = "expected_improvement",
         initial: int | Sequence[tuple[float, float]] | None = None,
-        tol: float = 0.02,
+        tol: float = 0.01,
     ) -> None:
         self.n_evaluations = n_evaluations
         self.coordinates = coordinates
@@ -357,9 +357,8 @@ def _check_log_ratio(log_ratio: Any) -> FloatArray:
     return s
 
 
-LAMS, ALPHAS = 41, 17
-# How many curves, and points of each, lengths are measured with; and decimals of proposed points.
-FINE, DECIMALS = 33, 6
+# The pool; curves, and points of each, that lengths are measured with; decimals of its points.
+LAMS, ALPHAS, FINE, DECIMALS = 41, 17, 33, 6
 
 
 class _Chart:
