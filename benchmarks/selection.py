@@ -140,7 +140,7 @@ def chosen_by(model, kind):
     """Return the other procedures that are affordable with this model."""
     paper = {
         "criterion": HoldOut(validation=IWERM()),
-        "search": BayesianSearch(25, coordinates="plain"),
+        "search": BayesianSearch(25, coordinates="plain", tol=0),
     }
     if model == "linear":
         binary = kind == "classification"

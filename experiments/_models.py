@@ -56,7 +56,7 @@ def paper_procedure(model, ratio, evaluations, seed):
         model,
         ratio,
         criterion=HoldOut(validation=IWERM()),
-        search=BayesianSearch(evaluations, coordinates="plain"),
+        search=BayesianSearch(evaluations, coordinates="plain", tol=0),
         answer="argmin",
         random_state=seed,
     )

@@ -66,7 +66,7 @@ def _stated(data, model, trial, lams, alphas, evaluations):
     surface = _surface(data, fits, lams, NAMED_ALPHAS, failures, normalize=False)
     found = {"surface": surface, "ours": None, "ours chose": None}
     objective = PlainHoldOut(data, model, trial)
-    search = BayesianSearch(evaluations, coordinates="plain", random_state=trial)
+    search = BayesianSearch(evaluations, coordinates="plain", tol=0)
     try:
         point = search(objective, Bounds(alpha=(1.0, 3.0))).best
     except RuntimeError as error:  # every candidate failed: the rows fitted on have one class

@@ -66,7 +66,7 @@ KNOWN = KnownRatio(_known)
 CROSS = CrossValidation(2)
 WEIGHTED, GAUSSIAN = ImportanceWeighted(TREE, KNOWN), ImportanceWeighted(TREE, GaussianRatio())
 SEARCHED = ImportanceWeightedCV(
-    TREE, KNOWN, criterion=CROSS, search=BayesianSearch(6, random_state=0), random_state=0
+    TREE, KNOWN, criterion=CROSS, search=BayesianSearch(6), random_state=0
 )
 CONFORMAL = ConformalRegressor(TREE, KNOWN, random_state=0)
 

@@ -613,11 +613,11 @@ def test_a_journal_is_taken_up_again(curved, tmp_path):
     path = tmp_path / "search.jsonl"
     tree = DecisionTreeRegressor(max_depth=2, random_state=0)
     model = ImportanceWeightedCV(
-        tree, curved.ratio, search=BayesianSearch(6), random_state=0, journal=path
+        tree, curved.ratio, search=BayesianSearch(6, tol=0), random_state=0, journal=path
     )
     first = clone(model).fit(curved.X, curved.y)
     lines = path.read_text().splitlines()
-    longer = clone(model).set_params(search=BayesianSearch(9)).fit(curved.X, curved.y)
+    longer = clone(model).set_params(search=BayesianSearch(9, tol=0)).fit(curved.X, curved.y)
     assert path.read_text().splitlines()[: len(lines)] == lines
     assert len(path.read_text().splitlines()) == len(lines) + 3
     np.testing.assert_array_equal(longer.search_result_.values[:6], first.search_result_.values)

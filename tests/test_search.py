@@ -1,6 +1,7 @@
 """Points, results and the loop that all searches share."""
 
 import json
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -22,7 +23,9 @@ from weighbridge.search import (
     SearchResult,
     canonical,
     expected_improvement,
+    lower_confidence_bound,
     named_points,
+    probability_of_improvement,
 )
 
 SEARCHES = [
@@ -186,6 +189,47 @@ def test_the_logarithm_orders_where_the_improvement_underflows():
     assert (np.diff(value) > 0).all()
 
 
+@pytest.mark.parametrize("z", [-37.0, -12.5, -1.0, -1e-3, 0.0, 0.3, 5.0])
+@pytest.mark.parametrize(("best", "sd"), [(0.0, 1.0), (3.0, 1e-3), (-7.0, 250.0)])
+def test_probability_of_improvement_is_the_integral(z, best, sd):
+    # the mass of the normal density below best, by quadrature with 40 digits
+    mean = best - z * sd
+    with mpmath.workdps(40):
+        edge = (mpmath.mpf(best) - mpmath.mpf(mean)) / mpmath.mpf(sd)
+        width = 1 / max(1, abs(edge))
+        nodes = [edge - width * step for step in (400, 100, 50, 20, 8, 3, 1, 0)]
+        truth = float(mpmath.quad(mpmath.npdf, nodes))
+    assert probability_of_improvement(mean, sd, best) == pytest.approx(truth, rel=1e-9, abs=0)
+
+
+def test_the_logarithm_of_the_probability_orders_where_it_underflows():
+    from weighbridge.search._bayesian import ACQUISITIONS
+
+    z = np.array([-1e3, -250.0, -50.0, -2.0, 0.0, 3.0])
+    value = ACQUISITIONS["probability_of_improvement"](-z, 1.0, 0.0)
+    with mpmath.workdps(60):
+        exact = [float(mpmath.log(mpmath.erfc(-t / mpmath.sqrt(2)) / 2)) for t in z.tolist()]
+    np.testing.assert_allclose(value, exact, rtol=1e-12)
+
+
+def test_probability_of_improvement_of_a_known_value():
+    # only what is truly smaller improves
+    assert probability_of_improvement([1.0, 3.0, 2.0], 0.0, 2.0).tolist() == [1.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match=r"sd=-1.0, but a standard deviation"):
+        probability_of_improvement(0.0, -1.0, 0.0)
+
+
+def test_the_lower_confidence_bound_lies_kappa_deviations_below_the_mean():
+    # exactly the share Phi(-kappa) of the distribution lies below the bound
+    mean, sd, best = np.array([1.0, -2.0]), np.array([0.5, 3.0]), 0.25
+    for kappa in (0.0, 1.0, 2.5):
+        bound = best - lower_confidence_bound(mean, sd, best, kappa)
+        share = [float(mpmath.ncdf(each)) for each in (bound - mean) / sd]
+        np.testing.assert_allclose(share, float(mpmath.ncdf(-kappa)), rtol=1e-12)
+    with pytest.raises(ValueError, match=r"sd=-1.0, but a standard deviation"):
+        lower_confidence_bound(0.0, -1.0)
+
+
 # Results ----------------------------------------------------------------------------------------
 
 
@@ -290,8 +334,10 @@ def test_to_dict_is_json():
     assert content["best"] == {"lam": 0.5, "alpha": 1.0}
     assert content["interrupted"] is True
     assert set(content) == {
-        "points", "values", "standard_errors", "seconds", "failures", "best", "interrupted"
+        "points", "values", "standard_errors", "seconds", "failures", "best", "interrupted",
+        "converged",
     }  # fmt: skip
+    assert content["converged"] is False
 
 
 def test_the_table_shows_the_best_and_both_ends():
@@ -303,6 +349,7 @@ def test_the_table_shows_the_best_and_both_ends():
     assert table["1", "1"].endswith("IWERM, failed")
     assert lines[-1] == "4 evaluations, 1 failed"
     assert str(small_result(interrupted=True)).endswith("interrupted")
+    assert str(small_result(converged=True)).endswith("1 failed, no more expected")
 
 
 def test_one_unit_has_no_standard_error():
@@ -503,11 +550,15 @@ def test_a_budget_that_compares_nothing(make, number, message):
         make(number)(Bowl())
 
 
-@pytest.mark.parametrize("make", [BayesianSearch, OptunaSearch])
+@pytest.mark.parametrize(
+    "make", [partial(BayesianSearch, tol=0), partial(OptunaSearch, random_state=0)], ids=str
+)
 @pytest.mark.parametrize("number", [2, 3, 4, 5, 7])
 def test_the_budget_is_spent_and_kept(make, number):
-    assert points_of(make(number, random_state=0)(Bowl()))[:4] == named_points()[:number]
-    assert len(make(number, random_state=0)(Bowl()).points) == number
+    result = make(number)(Bowl())
+    assert points_of(result)[:4] == named_points()[:number]
+    assert len(result.points) == number
+    assert not result.converged
 
 
 # The grid ---------------------------------------------------------------------------------------

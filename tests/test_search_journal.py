@@ -80,13 +80,32 @@ def test_a_resumed_search_ends_like_one_that_never_stopped(search, path):
     assert not resumed.interrupted
 
 
+def test_a_search_that_ends_by_itself_ends_there_again(path):
+    # progress counts up to the most there may be; the journal holds what was evaluated
+    search, counts = BayesianSearch(40), []
+    whole = search(Bowl(), progress=lambda evaluation, done, planned, least: counts.append(planned))
+    assert whole.converged
+    assert set(counts) == {40}
+    assert 4 < len(counts) < 40
+    with pytest.raises(KeyboardInterrupt):
+        search(Bowl(stop=7), journal=Journal(path))
+    objective = Bowl()
+    resumed = search(objective, journal=Journal(path))
+    assert resumed.converged
+    assert points_of(resumed) == points_of(whole)
+    assert objective.asked == points_of(whole)[6:]
+    with pytest.warns(SearchWarning, match="interrupted after 6 of 40"):
+        stopped = search(Bowl(stop=7), on_interrupt="best")
+    assert (stopped.interrupted, stopped.converged) == (True, False)
+
+
 def test_one_journal_serves_two_searches(path):
     # the second search takes what it would evaluate itself, and no other points
     GridSearch(lam=3, alpha=1)(Bowl(), journal=Journal(path))
     objective = Bowl()
-    result = BayesianSearch(6)(objective, journal=Journal(path))
+    result = BayesianSearch(6, tol=0)(objective, journal=Journal(path))
     assert objective.asked == points_of(result)[4:]
-    assert points_of(result) == points_of(BayesianSearch(6)(Bowl()))
+    assert points_of(result) == points_of(BayesianSearch(6, tol=0)(Bowl()))
 
 
 def test_a_line_is_on_disk_before_the_next_evaluation_starts(path):
@@ -111,7 +130,7 @@ class Killed(Bowl):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().evaluation(point)
 
-BayesianSearch(9)(Killed(), journal=Journal({path!r}))
+BayesianSearch(9, tol=0)(Killed(), journal=Journal({path!r}))
 """
 
 
@@ -122,8 +141,8 @@ def test_what_was_finished_survives_kill_9(path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     objective = Bowl()
-    result = BayesianSearch(9)(objective, journal=Journal(path))
-    whole = BayesianSearch(9)(Bowl())
+    result = BayesianSearch(9, tol=0)(objective, journal=Journal(path))
+    whole = BayesianSearch(9, tol=0)(Bowl())
     assert points_of(result) == points_of(whole)
     assert objective.asked == points_of(whole)[6:]
     np.testing.assert_array_equal(result.values, whole.values)

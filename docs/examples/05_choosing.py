@@ -44,11 +44,11 @@ plt.show()
 
 # %%
 # For a support vector machine every candidate costs a fit for each fold. By default three are
-# tried: no weights, the full ratio and RIWERM(0.5). A search is for those who ask: here 15
+# tried: no weights, the full ratio and RIWERM(0.5). A search is for those who ask: here at most 15
 # evaluations, the named points first, then where a Gaussian process expects the largest
 # improvement. The machine is flexible, so weights have little to gain, and ``reason_`` says whether
 # that is enough.
-machine = ImportanceWeightedCV(SVR(C=10), search=BayesianSearch(15, random_state=0), random_state=0)
+machine = ImportanceWeightedCV(SVR(C=10), search=BayesianSearch(15), random_state=0)
 machine.fit(data.X[:400], data.y[:400], X_target=data.X_target)
 BridgeDisplay.from_estimator(machine, path=True)
 plt.show()

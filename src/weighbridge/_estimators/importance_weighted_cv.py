@@ -204,7 +204,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     >>> model = ImportanceWeightedCV(
     ...     LinearRegression(),
     ...     criterion=HoldOut(validation=IWERM()),
-    ...     search=BayesianSearch(25, coordinates="plain"),
+    ...     search=BayesianSearch(25, coordinates="plain", tol=0),
     ...     answer="argmin",
     ...     random_state=0,
     ... ).fit(data.X, data.y, X_target=data.X_target)

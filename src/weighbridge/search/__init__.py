@@ -5,7 +5,12 @@ named points (ERM, IWERM, ...) first, evaluate no model twice, keep what is fini
 if they are given one, and after Ctrl-C return what they have if that is asked of them.
 """
 
-from weighbridge.search._bayesian import BayesianSearch, expected_improvement
+from weighbridge.search._bayesian import (
+    BayesianSearch,
+    expected_improvement,
+    lower_confidence_bound,
+    probability_of_improvement,
+)
 from weighbridge.search._journal import Journal, JournalError
 from weighbridge.search._optuna import OptunaSearch
 from weighbridge.search._point import (
@@ -36,5 +41,7 @@ __all__ = [
     "SearchResult",
     "canonical",
     "expected_improvement",
+    "lower_confidence_bound",
     "named_points",
+    "probability_of_improvement",
 ]

@@ -201,6 +201,7 @@ def _proposals(trials: _Trials, budget: int) -> Proposals:
             trials.enqueue(point)
             yield from _one_trial(trials)
     yield trials.finished()
+    return False
 
 
 def _one_trial(trials: _Trials) -> Generator[list[Point | Evaluation], list[Evaluation], None]:

@@ -49,6 +49,8 @@ class SearchResult:
         How much each unit's loss counts.
     interrupted : bool
         Whether the search was ended before all its evaluations.
+    converged : bool
+        Whether it ended by itself before all of them, since no more improvement was expected.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class SearchResult:
     evaluations: tuple[Evaluation, ...]
     unit_weights: FloatArray
     interrupted: bool = False
+    converged: bool = False
 
     @cached_property
     def points(self) -> FloatArray:
@@ -190,7 +193,7 @@ class SearchResult:
         Returns
         -------
         dict
-            points, values, standard_errors, seconds, failures, best, interrupted; None for NaN.
+            points, values, standard_errors, seconds, failures, best and how it ended; None for NaN.
         """
         return {
             "points": self.points.tolist(),
@@ -203,6 +206,7 @@ class SearchResult:
             ],
             "best": None if np.isnan(self.values).all() else self.best._asdict(),
             "interrupted": self.interrupted,
+            "converged": self.converged,
         }
 
     def __repr__(self) -> str:
@@ -224,7 +228,8 @@ class SearchResult:
         failed = f", {len(self.failures)} failed" if self.failures else ""
         number = len(self.evaluations)
         lines.append(f"{number} evaluation{'' if number == 1 else 's'}{failed}")
-        return "\n".join(lines) + (", interrupted" if self.interrupted else "")
+        lines[-1] += ", interrupted" if self.interrupted else ""
+        return "\n".join(lines) + (", no more expected" if self.converged else "")
 
     def _remark(self, index: int) -> str:
         name = {0.0: "ERM", 1.0: "IWERM"}.get(float(self.points[index, 0]), "")

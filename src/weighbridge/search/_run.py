@@ -29,8 +29,8 @@ from weighbridge.search._point import (
 from weighbridge.search._result import SearchResult, weighted_mean
 
 # A batch of points, or of evaluations that someone else has made already; what is sent back is
-# all evaluations so far.
-Proposals: TypeAlias = Generator[Sequence[Point | Evaluation], list[Evaluation], None]
+# all evaluations so far, and what is returned at the end is whether no more are worth their cost.
+Proposals: TypeAlias = Generator[Sequence[Point | Evaluation], list[Evaluation], bool]
 Progress: TypeAlias = Callable[[Evaluation, int, int, float], object]
 
 
@@ -47,10 +47,13 @@ def run(
     units = _check_units(objective.unit_weights)
     evaluations: list[Evaluation] = []
     least = nan
-    interrupted = False
+    interrupted = converged = False
     try:
         with closing(_evaluations(objective, proposals, units, journal)) as stream:
             for evaluation in stream:
+                converged = evaluation is None
+                if evaluation is None:
+                    break
                 evaluations.append(evaluation)
                 if progress is None:
                     continue
@@ -69,13 +72,13 @@ def run(
             stacklevel=users_line(),
         )
     _check_successes(evaluations)
-    return SearchResult(tuple(evaluations), units, interrupted)
+    return SearchResult(tuple(evaluations), units, interrupted, converged)
 
 
 def _evaluations(
     objective: Objective, proposals: Proposals, units: FloatArray, journal: Journal | None
-) -> Generator[Evaluation, None, None]:
-    """Drive the proposals; yield every evaluation when it is finished and recorded."""
+) -> Generator[Evaluation | None, None, None]:
+    """Drive the proposals; yield each evaluation when it is recorded, None for an early end."""
     known = {} if journal is None else journal.open(objective.fingerprint)
     done: dict[Point, Evaluation] = {}
     with closing(proposals):
@@ -96,7 +99,9 @@ def _evaluations(
                     yield done[point]
             try:
                 batch = proposals.send(list(done.values()))
-            except StopIteration:
+            except StopIteration as end:
+                if end.value:
+                    yield None
                 return
 
 
@@ -281,15 +286,11 @@ class GridSearch(Search):
         return list(dict.fromkeys(named_points(bounds) + grid))
 
 
-class Handful(Search):
+class Handful(GridSearch):
     """No weights, the full ratio, and what lies between them on the curve of the largest alpha."""
 
     def __init__(self, n_points: int = 3) -> None:
         self.n_points = n_points
-
-    def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
-        points = self.points(bounds)
-        return _all(points), len(points)
 
     def points(self, bounds: Bounds = Bounds()) -> list[Point]:  # noqa: B008
         """Return the points; by default those of ERM, IWERM and RIWERM(0.5)."""
@@ -300,6 +301,7 @@ class Handful(Search):
 
 def _all(points: Sequence[Point]) -> Proposals:
     yield points
+    return False
 
 
 def _values(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -> list[float]:
