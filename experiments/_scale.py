@@ -23,7 +23,7 @@ class Scale:
 
     name: str
     trials: int = 10
-    surface_trials: int = 40
+    surface_trials: int = 20
     long_surface_trials: int = 10
     lams: tuple[float, ...] = TENTHS
     few_lams: tuple[float, ...] = FIFTHS
