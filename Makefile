@@ -13,7 +13,7 @@ MORE  := (more or hypothesis) and $(APART)
 # A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-engines test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-scale bench-selection bench-verdicts paper paper-full net clean
+.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-engines test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-paper bench-scale bench-selection bench-verdicts paper paper-full net clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -92,6 +92,12 @@ bench: $(VENV)/.test ## benchmarks, peers included (an hour), with a JSON of fig
 	$(BIN)/python -m benchmarks.ratios
 	$(BIN)/python -m benchmarks.search_regret
 	$(BIN)/python -m benchmarks.selection_cost
+
+bench-paper: $(VENV)/.test ## beyond the paper: bounds, information criterion, geometric bias, positives (an hour); HALF=report only once
+	$(BIN)/python -m benchmarks.bounds
+	$(BIN)/python -m benchmarks.information $(HALF)
+	$(BIN)/python -m benchmarks.geometric_bias
+	for part in risk prior shift null; do $(BIN)/python -m benchmarks.positive_unlabeled --part $$part --half $(HALF) || exit 1; done
 
 HALF ?= choose
 NATURAL := benchmarks/results/natural
