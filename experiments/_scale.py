@@ -41,7 +41,7 @@ class Scale:
         return self.rows.get(name)
 
 
-RECORDED = Scale("recorded", rows={"covtype": 1000})
+RECORDED = Scale("recorded", rows={"covtype": 1000, "madelon": 1000, "california housing": 2000})
 REDUCED = Scale(
     "reduced",
     trials=2,
