@@ -109,13 +109,9 @@ def from_alpha_representation(value: Any, alpha: Any) -> Any:
 
     Examples
     --------
-    The mean of two numbers in the representation of ``alpha = 3`` is their harmonic mean:
-
-    >>> import numpy as np
-    >>> from weighbridge.geodesic import alpha_representation, from_alpha_representation
-    >>> half = alpha_representation(np.log([2.0, 8.0]), alpha=3).mean()
-    >>> round(float(np.exp(from_alpha_representation(half, alpha=3))), 9)
-    3.2
+    >>> from weighbridge.geodesic import from_alpha_representation
+    >>> from_alpha_representation([4.0, 2.0, 1.3863, 0.25], alpha=[-1, 0, 1, 3]).round(4)
+    array([1.3863, 1.3863, 1.3863, 1.3863])
     """
     xp, (value, alpha) = _arrays(value=value, alpha=alpha)
     check_alpha(xp, alpha)

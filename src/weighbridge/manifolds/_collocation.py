@@ -193,31 +193,11 @@ _COARSEST = 3e-10
 # A curve that has to be prolonged grows by pieces of this Fisher length.
 _STRETCH = 1.0
 _MAX_PIECES = 40
-_MAX_PROLONGED = 64
-
-
-class SolvedCurve(PacedCurve):
-    """A polynomial in ``2 x - 1`` for theta, and one for the logarithm of the pace."""
-
-    def __init__(self, family: ExponentialFamily, alpha: float, theta: np.ndarray):
-        self._theta, self._rate = theta, chebyshev.chebder(theta)
-        walk = zip(*self._place((nodes(len(theta) - 1) + 1) / 2), strict=True)
-        rates = [family.skewness(p) @ u @ u @ u / (u @ family.metric(p) @ u) for p, u in walk]
-        # lam'' / lam' of a parameter lam that is affine
-        self._log = chebyshev.chebint(-alpha / 4 * to_coefficients(np.array(rates)))
-        super().__init__(len(theta) // 2)
-
-    def _place(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        point, rate = (chebyshev.chebval(2 * x - 1, part) for part in (self._theta, self._rate))
-        return np.moveaxis(point, 0, -1), 2 * np.moveaxis(rate, 0, -1)
-
-    def _log_pace(self, x: np.ndarray) -> np.ndarray:
-        return chebyshev.chebval(2 * x - 1, self._log)
 
 
 def _solve_geodesic(
     family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, alpha: float
-) -> SolvedCurve:
+) -> PacedCurve:
     """Return the alpha-geodesic, or raise ArithmeticError if none was found."""
     try:
         curve = _solve(Task(family, alpha), start, stop)
@@ -230,7 +210,19 @@ def _solve_geodesic(
             "x has a mean so large for its spread that no digits are left. Use an alpha nearer "
             "to 1 or -1, ends that are closer, or projected_curve; shift and scale x."
         )
-    return SolvedCurve(family, alpha, curve)
+    return _paced(family, alpha, curve)
+
+
+def _paced(family: ExponentialFamily, alpha: float, theta: np.ndarray) -> PacedCurve:
+    def place(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        point, rate = (chebyshev.chebval(2 * x - 1, c) for c in (theta, chebyshev.chebder(theta)))
+        return np.moveaxis(point, 0, -1), 2 * np.moveaxis(rate, 0, -1)
+
+    walk = zip(*place((nodes(len(theta) - 1) + 1) / 2), strict=True)
+    rates = [family.skewness(p) @ u @ u @ u / (u @ family.metric(p) @ u) for p, u in walk]
+    # lam'' / lam' of a parameter lam that is affine
+    log = chebyshev.chebint(-alpha / 4 * to_coefficients(np.array(rates)))
+    return PacedCurve(place, lambda x: chebyshev.chebval(2 * x - 1, log), len(theta) // 2)
 
 
 def _solve(task: Task, start: np.ndarray, stop: np.ndarray) -> np.ndarray | None:
@@ -258,32 +250,14 @@ def _noise(family: ExponentialFamily, curve: np.ndarray) -> float:
 
 
 def _find(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> np.ndarray | None:
-    """Solve from nothing: from a blend of the two flat curves, or else from either end."""
-    blend = _blend(task, start, stop, degree)
-    curve = None if blend is None else _refine(task, blend, stop, degree)[1]
-    if curve is not None or degree > _MAX_PROLONGED:
-        return curve
-    curve = _prolong(task, start, stop, degree)
-    if curve is not None:
-        return curve
-    # a curve from a narrow to a wide distribution is often found where the way back is not
-    back = _prolong(task, stop, start, degree)
-    return None if back is None else back * (-1.0) ** np.arange(len(back))[:, None]
-
-
-def _blend(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> np.ndarray | None:
-    """Return a first guess, which is straight in theta for alpha >= 1, in eta for alpha <= -1."""
-    family, share = task.family, (1 + min(1.0, max(-1.0, task.alpha))) / 2
-    lam = (nodes(degree) + 1) / 2
-    part, ends = lam[1:-1, None], (family.expectation(start), family.expectation(stop))
-    inner = share * ((1 - part) * start + part * stop)
-    if share < 1:
-        try:
-            mixed = [family.natural(eta) for eta in (1 - part) * ends[0] + part * ends[1]]
-        except ValueError:  # expectations of members, but rounded to those of none
-            return None
-        inner += (1 - share) * np.array(mixed)
-    return to_coefficients(np.vstack([start, inner, stop]))
+    """Solve from nothing: from the nearer one of the two flat curves, or else from an end."""
+    flat = AlphaGeodesic(task.family, start, stop, 1.0 if task.alpha >= 0 else -1.0)
+    try:
+        guess = to_coefficients(flat.points((nodes(degree) + 1) / 2))
+    except ArithmeticError:  # expectations of members, but rounded to those of none
+        return _prolong(task, start, stop, degree)
+    curve = _refine(task, guess, stop, degree)[1]
+    return _prolong(task, start, stop, degree) if curve is None else curve
 
 
 def _prolong(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> np.ndarray | None:

@@ -113,11 +113,6 @@ class CurvedSpace(ABC):
         ``(beta - alpha)/2 K`` with ``K = K^(-1, 1)``, the default, which is ``-T`` with its last
         index up (Kimura & Hino, equations 53 and 59).
 
-        Parameters
-        ----------
-        theta, alpha, beta
-            As in `curvature`.
-
         Returns
         -------
         ndarray of shape (dim, dim, dim)
@@ -132,11 +127,6 @@ class CurvedSpace(ABC):
         (Kimura & Hino, equation 52). For ``alpha != beta`` this is not a tensor: with ``f Y`` for
         ``Y`` a term ``(X f) K^(alpha, beta)(Y, Z)`` is left, so that these components
         hold in natural coordinates only. ``R^(alpha, beta) + R^(beta, alpha)`` is a tensor.
-
-        Parameters
-        ----------
-        theta, alpha, beta
-            As in `curvature`, which two equal connections give.
 
         Returns
         -------

@@ -140,8 +140,8 @@ class Normal(ExponentialFamily):
         one, two = self.usual(start), self.usual(stop)
         return distance_of_normals(one["mean"] - two["mean"], one["sd"], two["sd"])
 
-    def _closed_geodesic(self, start: np.ndarray, stop: np.ndarray, alpha: float) -> NormalGeodesic:
-        return NormalGeodesic(self.usual(start), self.usual(stop), alpha)
+    def _closed_geodesic(self, start: np.ndarray, stop: np.ndarray, alpha: float) -> PacedCurve:
+        return geodesic_of_normals(self.usual(start), self.usual(stop), alpha)
 
     def _frame(self, theta: np.ndarray) -> np.ndarray:
         # x = m + s w and x^2 = m^2 + 2 m s w + s^2 w^2 for a standard normal w; a factorisation of
@@ -170,42 +170,36 @@ def distance_of_normals(shift: float, sd1: float, sd2: float) -> float:
     return 2 * math.sqrt(2) * math.asinh(chord / math.sqrt(8) / math.sqrt(sd1) / math.sqrt(sd2))
 
 
-class NormalGeodesic(PacedCurve):
-    """The alpha-geodesic of two normals, a parabola in mean and variance.
+def geodesic_of_normals(one: dict[str, float], two: dict[str, float], alpha: float) -> PacedCurve:
+    """Return the alpha-geodesic, a parabola in mean and variance.
 
     Along it ``(mean, 1) / sd`` turns evenly, as along a great circle, by an angle that may be
     imaginary, and lam grows by ``sd^(-2 alpha)``.
     """
+    (mean1, sd1), (mean2, sd2) = one.values(), two.values()
+    unit, shift, total = math.sqrt(sd1) * math.sqrt(sd2), mean1 - mean2, sd1 + sd2
+    pull = (alpha - 1) / 2 * (shift / unit) ** 2
+    if not pull < (total / unit) ** 2:
+        raise ArithmeticError(
+            f"No alpha-geodesic exists for alpha={alpha:g} from N(mean={mean1:g}, sd={sd1:g}) to "
+            f"N(mean={mean2:g}, sd={sd2:g}): (alpha - 1) (mean1 - mean2)^2 = "
+            f"{(alpha - 1) * shift**2:.6g} is not below 2 (sd1 + sd2)^2 = {2 * total**2:.6g}. "
+            f"Use an alpha below {1 + 2 * (total / shift) ** 2:.6g}, or projected_curve."
+        )
+    ends = np.array([[mean1 / sd1, 1 / sd1], [mean2 / sd2, 1 / sd2]])
+    # any small angle will do for none: the ratio of two sines is then that of the angles
+    angle = 2 * np.arcsin(np.sqrt(complex(pull - ((sd1 - sd2) / unit) ** 2) / 4)) or 1e-100
 
-    def __init__(self, start: dict[str, float], stop: dict[str, float], alpha: float):
-        (mean1, sd1), (mean2, sd2) = start.values(), stop.values()
-        unit, shift = math.sqrt(sd1) * math.sqrt(sd2), mean1 - mean2
-        pull = (alpha - 1) / 2 * (shift / unit) ** 2
-        if not pull < ((sd1 + sd2) / unit) ** 2:
-            raise ArithmeticError(
-                f"No alpha-geodesic exists for alpha={alpha:g} from N(mean={mean1:g}, sd={sd1:g}) "
-                f"to N(mean={mean2:g}, sd={sd2:g}): (alpha - 1) (mean1 - mean2)^2 = "
-                f"{(alpha - 1) * shift**2:.6g} is not below 2 (sd1 + sd2)^2 = "
-                f"{2 * (sd1 + sd2) ** 2:.6g}. Use an alpha below "
-                f"{1 + 2 * ((sd1 + sd2) / shift) ** 2:.6g}, or projected_curve."
-            )
-        self._ends = np.array([[mean1 / sd1, 1 / sd1], [mean2 / sd2, 1 / sd2]])
-        self._alpha = alpha
-        # any small angle will do for none: the ratio of two sines is then that of the angles
-        half = np.arcsin(np.sqrt(complex(pull - ((sd1 - sd2) / unit) ** 2) / 4))
-        self._angle = 2 * half or 1e-100
-        super().__init__(1 + int(abs(self._angle)))
+    def turned(function: Any, x: np.ndarray) -> np.ndarray:
+        parts = np.stack([1 - x, x], axis=-1) * angle
+        return (function(parts) / np.sin(angle)).real
 
-    def _place(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        ratio, rates = self._turn(x)
-        (m, h), (dm, dh) = (np.moveaxis(part @ self._ends, -1, 0) for part in (ratio, rates))
+    def place(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        m, h = np.moveaxis(turned(np.sin, x) @ ends, -1, 0)
+        dm, dh = np.moveaxis(turned(lambda part: angle * np.cos(part) * [-1, 1], x) @ ends, -1, 0)
         return np.stack([h * m, -h * h / 2], -1), np.stack([dh * m + h * dm, -h * dh], -1)
 
-    def _log_pace(self, x: np.ndarray) -> np.ndarray:
-        return 2 * self._alpha * np.log(self._turn(x)[0] @ self._ends[:, 1])
+    def log_pace(x: np.ndarray) -> np.ndarray:
+        return 2 * alpha * np.log(turned(np.sin, x) @ ends[:, 1])
 
-    def _turn(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the shares of both ends, ``sin(part) / sin(whole)``, and their derivatives."""
-        parts, sine = np.stack([1 - x, x], axis=-1) * self._angle, np.sin(self._angle)
-        rates = self._angle * np.cos(parts) / sine * [-1, 1]
-        return (np.sin(parts) / sine).real, rates.real
+    return PacedCurve(place, log_pace, 1 + int(abs(angle)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
+
+Place = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+LogPace = Callable[[np.ndarray], np.ndarray]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
@@ -13,28 +16,20 @@ _UNSEEN = 800.0
 _SPLITS = 60
 _NEWTON_STEPS = 12
 _TOO_FAST = (
-    "Double precision does not resolve the speed of the alpha-geodesic. Use an alpha nearer to 0, or "
-    "ends that are closer."
+    "Double precision does not resolve the speed of the alpha-geodesic. Use an alpha nearer to 0, "
+    "or ends that are closer."
 )
 
 
-class PacedCurve(ABC):
-    """A curve over x from 0 to 1 whose parameter lam grows by ``exp(log_pace(x)) dx``."""
+class PacedCurve:
+    """A curve over x from 0 to 1: theta with its derivative, and ``log d lam / d x`` + constant."""
 
-    def __init__(self, panels: int):
+    def __init__(self, place: Place, log_pace: LogPace, panels: int):
+        self._place, self._log_pace = place, log_pace
         edges = self._edges = self._refined(np.linspace(0.0, 1.0, panels + 1))
-        at = edges[:-1, None] + np.diff(edges)[:, None] * _NODES
-        log_pace = self._log_pace(at)
-        self._top = float(np.max(log_pace))
-        self._mass = np.diff(edges) * (np.exp(log_pace - self._top) @ _WEIGHTS)
-
-    @abstractmethod
-    def _log_pace(self, x: np.ndarray) -> np.ndarray:
-        """Return ``log d lam / d x`` up to a constant."""
-
-    @abstractmethod
-    def _place(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return theta and its derivative in x, the coordinates along the last axis."""
+        paces = log_pace(edges[:-1, None] + np.diff(edges)[:, None] * _NODES)
+        self._top = float(np.max(paces))
+        self._mass = np.diff(edges) * (np.exp(paces - self._top) @ _WEIGHTS)
 
     def points(self, lam: np.ndarray) -> np.ndarray:
         """Return theta, the coordinates along the last axis."""
