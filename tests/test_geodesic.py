@@ -12,7 +12,9 @@ import exact
 from weighbridge.geodesic import (
     alpha_divergence,
     alpha_geodesic,
+    alpha_representation,
     fisher_speed,
+    from_alpha_representation,
     log_f_mean,
     log_weight,
     log_weight_bounds,
@@ -264,6 +266,59 @@ def test_f_mean_refuses_infinite_ends():
         log_f_mean(0.0, np.inf, 0.5, 3.0)
 
 
+@pytest.mark.parametrize("alpha", [-3.0, -1.0, 0.0, 1.0, 2.5, 3.0])
+def test_f_mean_is_the_mean_of_alpha_representations(alpha):
+    # Definition 4.1 of the paper, to the letter
+    log_a, log_b, lam = math.log(0.3), math.log(5.0), 0.4
+    f_a, f_b = alpha_representation([log_a, log_b], alpha)
+    mean = from_alpha_representation((1 - lam) * f_a + lam * f_b, alpha)
+    assert mean == pytest.approx(log_f_mean(log_a, log_b, lam, alpha), rel=1e-13)
+    assert f_b == pytest.approx(math.log(5) if alpha == 1 else 5 ** ((1 - alpha) / 2), rel=1e-14)
+
+
+def test_alpha_representation_of_zero_and_back():
+    for alpha, at_zero in ((-1.0, 0.0), (1.0, -math.inf), (3.0, math.inf)):
+        assert alpha_representation(-math.inf, alpha) == at_zero
+        assert from_alpha_representation(at_zero, alpha) == -math.inf
+    log_m, alpha = np.linspace(-50, 50, 7), np.array([[-3.0], [0.5], [1.0], [4.0]])
+    back = from_alpha_representation(alpha_representation(log_m, alpha), alpha)
+    np.testing.assert_allclose(back, np.broadcast_to(log_m, back.shape), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [-3.0, -0.5, 0.0, 0.5, 3.0])
+def test_representations_of_opposite_alpha_are_dual_coordinates(alpha):
+    # psi = (1 - alpha)/2 sum m as a function of theta has the gradient eta, and theta . eta - psi
+    # is its Legendre dual (1 + alpha)/2 sum m
+    m = np.array([0.2, 0.7, 1.5])
+    theta, eta = alpha_representation(np.log(m), alpha), alpha_representation(np.log(m), -alpha)
+
+    def psi(theta):
+        return (1 - alpha) / 2 * np.exp(from_alpha_representation(theta, alpha)).sum()
+
+    steps = 1e-5 * np.diag(theta)
+    slope = [(psi(theta + h) - psi(theta - h)) / (2 * h.max()) for h in steps]
+    np.testing.assert_allclose(slope, eta, rtol=1e-8)
+    assert theta @ eta - psi(theta) == pytest.approx((1 + alpha) / 2 * m.sum(), rel=1e-13)
+
+
+def test_alpha_representations_that_are_refused():
+    with pytest.raises(ValueError, match="log_m with NaN or"):
+        alpha_representation(math.inf, 3.0)
+    with pytest.raises(ValueError, match="leaves the range of double precision; add a constant"):
+        alpha_representation([0.0, 800.0], -1.0)
+    with pytest.raises(ValueError, match="leaves the range of double precision"):
+        alpha_representation(-800.0, -1.0)
+    for value, alpha in (
+        (-1.0, 0.0),
+        (math.inf, 0.0),
+        (0.0, 3.0),
+        (math.inf, 1.0),
+        (math.nan, 1.0),
+    ):
+        with pytest.raises(ValueError, match="represents no finite number m >= 0"):
+            from_alpha_representation([1.0, value], alpha)
+
+
 def test_geodesic_ends_and_stays_on_the_simplex():
     p, q = _simplex(4, 6), _simplex(4, 6, seed=1)
     for alpha in (-3.0, 0.0, 1.0, 3.0):
@@ -447,6 +502,8 @@ def test_every_function_on_another_array_library():
         (alpha_divergence(strict(*p), strict(*q), 3.0), alpha_divergence(p, q, 3.0)),
         (alpha_geodesic(strict(*p), strict(*q), 0.3, 3.0), alpha_geodesic(p, q, 0.3, 3.0)),
         (log_f_mean(strict(*p), strict(*q), 0.3, 3.0), log_f_mean(p, q, 0.3, 3.0)),
+        (alpha_representation(strict(*p), [1.0, 3.0]), alpha_representation(p, [1.0, 3.0])),
+        (from_alpha_representation(strict(*p), 3.0), from_alpha_representation(p, 3.0)),
         (log_weight_bounds(strict(0.3), strict(3.0))[1], log_weight_bounds([0.3], 3.0)[1]),
     ]:
         np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-14)

@@ -273,22 +273,121 @@ def test_duality(family, theta, alpha):
 def test_curvature_by_its_definition(family, theta, alpha):
     # R^l_ijk = d_i Gamma^l_jk - d_j Gamma^l_ik + Gamma^m_jk Gamma^l_im - Gamma^m_ik Gamma^l_jm,
     # the derivatives by differences of fourth order, whose error at this step is below 1e-8
-    h = 2e-3
-
     def connection(point):
         return family.connection(point, alpha, raised=True)
 
-    slopes = []
-    for step in np.diag(h * np.abs(theta)):
-        near = connection(theta + step) - connection(theta - step)
-        far = connection(theta + 2 * step) - connection(theta - 2 * step)
-        slopes.append((8 * near - far) / (12 * step.max()))
-    slope, gamma = np.array(slopes), connection(theta)
+    slope, gamma = _slope(connection, theta), connection(theta)
     product = np.einsum("jkm,iml->ijkl", gamma, gamma)
     mixed = slope + product
     tensor = (mixed - mixed.transpose(1, 0, 2, 3)) @ family.metric(theta)
     size = np.abs(family.curvature(theta, 0)).max()
     np.testing.assert_allclose(family.curvature(theta, alpha), tensor, atol=1e-6 * size)
+
+
+def _slope(function, theta):
+    """Derivatives along the coordinates, by differences of fourth order."""
+    slopes = []
+    for step in np.diag(2e-3 * np.abs(theta)):
+        near = function(theta + step) - function(theta - step)
+        far = function(theta + 2 * step) - function(theta - 2 * step)
+        slopes.append((8 * near - far) / (12 * step.max()))
+    return np.array(slopes)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, -1.0), (-1.0, 1.0), (3.0, 0.4), (-0.5, -2.0)])
+@each
+def test_relative_curvature_by_its_definition(family, theta, alpha, beta):
+    # [D^(a)_i, D^(b)_j] d_k from the Christoffel symbols of both connections alone
+    def connection(point, which):
+        return family.connection(point, which, raised=True)
+
+    a, b = connection(theta, alpha), connection(theta, beta)
+    forth = _slope(lambda point: connection(point, beta), theta)
+    forth = forth + np.einsum("jkm,iml->ijkl", b, a)
+    back = _slope(lambda point: connection(point, alpha), theta)
+    back = back + np.einsum("jkm,iml->ijkl", a, b)
+    want = (forth - back.transpose(1, 0, 2, 3)) @ family.metric(theta)
+    size = np.abs(want).max()
+    got = family.relative_curvature(theta, alpha, beta)
+    np.testing.assert_allclose(got, want, atol=1e-6 * size)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, -1.0), (3.0, 0.4), (-0.5, 2.0)])
+@each
+def test_identities_of_the_relative_curvature(family, theta, alpha, beta):
+    # equations 64 and 58 of the paper, with R* = R = 0 of a dually flat family
+    def relative(a, b):
+        return family.relative_curvature(theta, a, b)
+
+    k = family.difference_tensor(theta)
+    twice = np.einsum("jkm,iml->ijkl", k, k) @ family.metric(theta)  # K(X, K(Y, Z))
+    size = np.abs(twice).max()
+    both = family.curvature(theta, alpha) + family.curvature(theta, beta)
+    np.testing.assert_allclose(
+        both - relative(alpha, beta) - relative(beta, alpha),
+        (alpha - beta) ** 2 / 4 * (twice - twice.transpose(1, 0, 2, 3)),
+        atol=1e-8 * size,
+    )
+    parts = (1 + alpha) * (1 - beta) * relative(1, -1) + (1 - alpha) * (1 + beta) * relative(-1, 1)
+    np.testing.assert_allclose(4 * relative(alpha, beta), parts, atol=1e-7 * size)
+    # equations 68 and 69: Lambda(X, Y, Z) = K(Y, K(X, Z)) - K(X, K(Y, Z)), four times R^(0)
+    kernel = twice.transpose(1, 0, 2, 3) - twice
+    np.testing.assert_allclose(4 * family.curvature(theta, 0), kernel, atol=1e-8 * size)
+    for same in (alpha, beta):
+        np.testing.assert_allclose(
+            relative(same, same), (1 - same**2) / 4 * kernel, atol=1e-8 * size
+        )
+
+
+@each
+def test_difference_tensor_is_the_difference_of_two_connections(family, theta):
+    def connection(alpha):
+        return family.connection(theta, alpha, raised=True)
+
+    for alpha, beta in [(-1.0, 1.0), (0.5, 3.0)]:
+        want = connection(beta) - connection(alpha)
+        got = family.difference_tensor(theta, alpha, beta)
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    lowered = family.difference_tensor(theta) @ family.metric(theta)
+    np.testing.assert_allclose(lowered, -family.skewness(theta), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("family", "theta"), [CASES[0], CASES[2], CASES[3]])
+def test_relative_curvature_is_not_a_tensor(family, theta):
+    # R(X, f Y) Z - f R(X, Y) Z = (X f) K^(a, b)(Y, Z), not 0; here X = Z = d_0, Y = d_1 and
+    # f = theta_0
+    alpha, beta, (x, y) = 3.0, 0.5, np.eye(family.dim)[:2]
+
+    def covariant(which, along, field):
+        """The derivative of a field of vectors along another, as a field."""
+
+        def derivative(point):
+            direction = along(point)
+            turn = np.einsum(
+                "ijk,i,j->k", family.connection(point, which, raised=True), direction, field(point)
+            )
+            return direction @ _slope(field, point) + turn
+
+        return derivative
+
+    def bracket_of(scale, scale_along_x):
+        def first(point):
+            return x
+
+        def second(point):
+            return scale(point) * y
+
+        forth = covariant(alpha, first, covariant(beta, second, first))(theta)
+        back = covariant(beta, second, covariant(alpha, first, first))(theta)
+        return forth - back - covariant(alpha, lambda p: scale_along_x * y, first)(theta)
+
+    plain = bracket_of(lambda point: 1.0, 0.0)
+    components = family.relative_curvature(theta, alpha, beta)[0, 1, 0]
+    np.testing.assert_allclose(plain @ family.metric(theta), components, rtol=1e-5, atol=1e-5)
+    scaled = bracket_of(lambda point: point[0], 1.0)
+    left = family.difference_tensor(theta, alpha, beta)[1, 0]
+    np.testing.assert_allclose(scaled - theta[0] * plain, left, rtol=1e-5, atol=1e-5)
+    assert np.abs(left).max() > 1e-2
 
 
 @each

@@ -184,6 +184,29 @@ def test_natural_inverts_expectation(family, usual):
 
 
 @each
+def test_the_dual_potential_is_the_legendre_transform_of_the_log_partition(family, usual):
+    theta = family.theta(**usual)
+    eta = family.expectation(theta)
+    psi, phi = family.log_partition(theta), family.dual_potential(eta)
+    size = 1 + np.abs(theta * eta).sum() + abs(psi)
+    assert psi + phi == pytest.approx(theta @ eta, abs=1e-12 * size)
+    for other in (0.9 * theta, 1.1 * theta, np.where(theta == 0, 0.1, 1.05) * theta):
+        assert other @ eta - family.log_partition(other) <= phi + 1e-12 * size
+    # its gradient is theta: along the curve of expectations d phi = theta . d eta
+    step = 1e-4 * np.abs(theta)
+    ends = family.expectation(theta + step), family.expectation(theta - step)
+    rise = family.dual_potential(ends[0]) - family.dual_potential(ends[1])
+    assert rise == pytest.approx(theta @ (ends[0] - ends[1]), rel=1e-6, abs=1e-9 * size)
+
+
+def test_the_dual_potential_of_a_normal_is_its_negative_entropy():
+    family = Normal()
+    eta = family.expectation(family.theta(mean=3.0, sd=0.2))
+    entropy = 0.5 * np.log(2 * np.pi * np.e * 0.2**2)
+    assert family.dual_potential(eta) == pytest.approx(-entropy, rel=1e-10)
+
+
+@each
 def test_usual_parameters_come_back(family, usual):
     back = family.usual(family.theta(**usual))
     assert back.keys() == usual.keys()

@@ -2,9 +2,10 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
@@ -24,6 +25,7 @@ from weighbridge.manifolds import (
     geodesic_velocity,
     geometric_bias,
 )
+from weighbridge.manifolds._collocation import AlphaGeodesic
 from weighbridge.manifolds._geodesics import length_of_shortest
 
 NORMAL, SIMPLEX, PLANE = Normal(), Categorical(4), MultivariateNormal(2)
@@ -62,7 +64,7 @@ class InverseGaussian(ExponentialFamily):
         return -2 * np.sqrt(theta[0] * theta[1]) - np.log(-2 * theta[1]) / 2
 
 
-def _integrated(family, start, velocity, alpha, lam):
+def _integrated(family, start, velocity, alpha, lam, with_velocity=False):
     """The geodesic equation as an initial-value problem, straight from the connection."""
 
     def rate(_, state):
@@ -72,7 +74,8 @@ def _integrated(family, start, velocity, alpha, lam):
 
     state = np.concatenate([start, velocity])
     done = solve_ivp(rate, (0, 1), state, "DOP853", t_eval=lam, rtol=1e-12, atol=1e-13)
-    return done.y[: family.dim].T
+    points, velocities = np.split(done.y.T, 2, axis=1)
+    return (points, velocities) if with_velocity else points
 
 
 # --- the curve ---------------------------------------------------------------------------------
@@ -223,12 +226,215 @@ def test_geodesics_move_with_the_origin_and_unit_of_x(mean, sd, alpha):
     )
 
 
-@pytest.mark.more
-def test_no_curve_is_said_so():
-    # 3-geodesics shot from N(0, 1) in all directions were seen to stay where |mean| < 1 + sd, and
-    # no nearer than .69 to N(2, .25); this is numerical evidence, not a proof
-    with pytest.raises(ArithmeticError, match="There may be none"):
+# --- normals, in closed form -------------------------------------------------------------------
+
+
+class PlainNormal(ExponentialFamily):
+    """The normals without what is known in closed form: the solver has to find their curves."""
+
+    dim = 2
+    in_domain, log_partition = Normal.in_domain, Normal.log_partition
+    expectation, metric, skewness = Normal.expectation, Normal.metric, Normal.skewness
+    natural, _moments = Normal.natural, Normal._moments
+    _frame, _frame_skewness = Normal._frame, Normal._frame_skewness
+
+
+@pytest.mark.parametrize("alpha", [-3.0, -0.5, 0.0, 0.7, 2.0, 3.0, 5.5])
+def test_geodesics_of_normals_are_parabolas_in_mean_and_variance(alpha):
+    # d^2 variance / d mean^2 = alpha - 1, and mean' = C variance^(1 + alpha): both read off
+    # geodesics that are integrated from the Christoffel symbols in random directions
+    rng = np.random.default_rng(7)
+    for _ in range(3):
+        start = NORMAL.theta(rng.normal(), math.exp(rng.normal() / 2))
+        first = 0.1 * rng.normal(size=2) @ np.linalg.inv(NORMAL._frame(start))
+        theta, rate = _integrated(NORMAL, start, first, alpha, LAM, with_velocity=True)
+        variance = -0.5 / theta[:, 1]
+        mean = theta[:, 0] * variance
+        variance_rate = 2 * variance**2 * rate[:, 1]
+        mean_rate = rate[:, 0] * variance + theta[:, 0] * variance_rate
+        slope = variance_rate / mean_rate
+        np.testing.assert_allclose(
+            slope - slope[0], (alpha - 1) * (mean - mean[0]), rtol=1e-8, atol=1e-9
+        )
+        np.testing.assert_allclose(
+            mean_rate / mean_rate[0], (variance / variance[0]) ** (1 + alpha), rtol=1e-8
+        )
+
+
+def _off_the_parabola(one, two, alpha, lam, theta, speed):
+    """Fisher distances of theta to the parabola and to its place there, in many digits."""
+    with mpmath.workdps(22):
+        m1, s1, m2, s2, a = (mpmath.mpf(x) for x in (*one.values(), *two.values(), alpha))
+        d = m2 - m1
+
+        def variance(t):
+            return s1**2 * (1 - t) + s2**2 * t + (1 - a) / 2 * d**2 * t * (1 - t)
+
+        grid = [mpmath.mpf(i) / 8 for i in range(9)]
+        top = max(-(1 + a) * mpmath.log(variance(t)) for t in grid)
+
+        def pace(t):
+            return mpmath.exp(-(1 + a) * mpmath.log(variance(t)) - top)
+
+        got = -1 / (2 * mpmath.mpf(theta[1]))
+        t = (mpmath.mpf(theta[0]) * got - m1) / d
+        before = mpmath.quad(pace, [t * g for g in grid])
+        after = mpmath.quad(pace, [t + (1 - t) * g for g in grid])
+        place = abs(before / (before + after) - mpmath.mpf(lam)) * speed
+        return float(abs(got / variance(t) - 1)), float(place)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (0, 1, 1, 0.5, 3.0),
+        (0, 1, 1, 0.5, -4.0),
+        (0.3, 2.0, -1.2, 0.4, 0.5),
+        (0, 1, 2, 0.5, 2.1),  # all but the largest alpha there is
+        (0, 1, 1e-9, 1, 4.0),
+        (0, 1, 1000, 1, -2.5),
+        (0, 1e3, 1, 1e-3, -3.0),
+        (-1, 0.2, 1, 3, 1 + 1e-9),
+    ],
+)
+def test_closed_form_between_normals_in_many_digits(pair):
+    one, two = (NORMAL.usual(NORMAL.theta(*end)) for end in (pair[:2], pair[2:4]))
+    ends = NORMAL.theta(**one), NORMAL.theta(**two)
+    for lam in (1e-9, 0.7):
+        theta = geodesic(NORMAL, *ends, pair[4], lam)
+        velocity = geodesic_velocity(NORMAL, *ends, pair[4], lam)
+        speed = math.sqrt(velocity @ NORMAL.metric(theta) @ velocity)
+        off = _off_the_parabola(one, two, pair[4], lam, theta, speed)
+        assert max(off) < 1e-12
+
+
+@pytest.mark.parametrize("alpha", [-4.0, -0.5, 0.0, 3.0, 40.0])
+def test_equal_means_are_joined_by_powers_of_the_variance(alpha):
+    # mean' = 0 leaves s'' = (1 + alpha) s'^2 / s: s^-alpha is linear in lam, log s at alpha = 0
+    points = geodesic(NORMAL, NORMAL.theta(2, 3.0), NORMAL.theta(2, 0.5), alpha, LAM)
+    mean, sd = np.array([list(NORMAL.usual(theta).values()) for theta in points]).T
+    np.testing.assert_allclose(mean, 2, rtol=1e-13)
+    first, last = (x ** (-2 * alpha) if alpha else math.log(x) for x in (3.0, 0.5))
+    want = first + LAM * (last - first)
+    got = sd ** (-2 * alpha) if alpha else np.log(sd)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_no_geodesic_between_normals_is_proven_with_its_numbers():
+    # the variance of the one parabola through both ends is not positive everywhere
+    with pytest.raises(ArithmeticError) as caught:
         geodesic(*PAIRS[0], 3, 0.5)
+    for part in ("No alpha-geodesic exists", "= 8 is not below", "= 4.5", "alpha below 2.125"):
+        assert part in str(caught.value)
+    assert np.isfinite(geodesic(*PAIRS[0], 2.1249, LAM)).all()
+    with pytest.raises(ArithmeticError, match="exists"):
+        geodesic(*PAIRS[0], 2.125, 0.5)
+
+
+@given(st.floats(-3, 3), st.floats(0.2, 3), st.floats(-3, 3), st.floats(0.2, 3), st.floats(-5, 20))
+def test_a_geodesic_between_normals_exists_where_the_parabola_stays_positive(m1, s1, m2, s2, alpha):
+    t = np.linspace(0, 1, 1001)
+    variance = s1**2 * (1 - t) + s2**2 * t + (1 - alpha) / 2 * (m1 - m2) ** 2 * t * (1 - t)
+    assume(abs(variance.min()) > 1e-5)
+    try:
+        points = geodesic(NORMAL, NORMAL.theta(m1, s1), NORMAL.theta(m2, s2), alpha, LAM)
+    except ArithmeticError:
+        assert variance.min() < 0
+    else:
+        assert variance.min() > 0
+        assert (points[:, 1] < 0).all()
+
+
+@pytest.mark.parametrize("alpha", [-3.0, 0.0, 2.0])
+def test_geodesics_of_normals_far_from_the_origin(alpha):
+    # N(1e8, 1): theta itself holds the mean to 1e-8, and no more is lost on the way
+    near = NORMAL.theta(mean=0, sd=1), NORMAL.theta(mean=1, sd=1)
+    plain, far = geodesic(NORMAL, *near, alpha, 0.3), geodesic(*FAR, alpha, 0.3)
+    want, got = NORMAL.usual(plain), NORMAL.usual(far)
+    assert got["sd"] == pytest.approx(want["sd"], rel=1e-12)
+    assert got["mean"] - 1e8 == pytest.approx(want["mean"], abs=6e-8)
+
+
+def test_a_speed_beyond_double_precision_is_said_so():
+    ends = NORMAL.theta(0, 1), NORMAL.theta(0, 1e-3)
+    assert np.isfinite(geodesic(NORMAL, *ends, -60.0, LAM)).all()
+    with pytest.raises(ArithmeticError, match=r"does not resolve the speed.*nearer to 0"):
+        geodesic_velocity(NORMAL, *ends, -60.0, 1.0)
+    with pytest.raises(ArithmeticError, match="does not resolve the speed"):
+        geodesic(NORMAL, *ends, -1e17, 0.5)
+
+
+# --- what the solver finds ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "alpha"),
+    [
+        ((0, 1), (1, 0.5), 3.0),
+        ((0, 1), (1.6, 0.6), 2.9),  # all but the largest alpha, 3
+        ((0, 1), (4, 1), -3.0),
+        ((0, 0.3), (0.5, 3), 4.0),
+        ((0, 1), (0.2, 0.05), -2.5),
+    ],
+)
+def test_the_solver_finds_the_curves_between_normals(one, two, alpha):
+    ends = NORMAL.theta(*one), NORMAL.theta(*two)
+    want = geodesic(NORMAL, *ends, alpha, LAM)
+    gap = geodesic(PlainNormal(), *ends, alpha, LAM) - want
+    for theta, off in zip(want, gap, strict=True):
+        assert math.sqrt(off @ NORMAL.metric(theta) @ off) < 1e-8
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("alpha", [2.2])
+def test_the_solver_finds_no_curve_where_there_is_none(alpha):
+    with pytest.raises(ArithmeticError, match=r"was found.*There may be none"):
+        geodesic(PlainNormal(), *PAIRS[0][1:], alpha, 0.5)
+
+
+def _drawn(name, rng):
+    """Two members of a family at random, a few Fisher units apart."""
+    if name == "Gamma":
+        family = Gamma()
+        return family, *(family.theta(*np.exp(rng.normal(size=2))) for _ in "12")
+    if name == "VonMises":
+        family = VonMises()
+        return family, *(family.theta(rng.uniform(-3, 3), np.exp(rng.normal())) for _ in "12")
+    turn = [
+        np.linalg.qr(rng.normal(size=(2, 2)))[0] * np.exp(0.3 * rng.normal(size=2)) for _ in "12"
+    ]
+    return PLANE, *(PLANE.theta(0.8 * rng.normal(size=2), root @ root.T) for root in turn)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize(("name", "least"), [("Gamma", 6), ("VonMises", 7), ("Plane", 6)])
+def test_every_curve_that_is_found_solves_its_equation(name, least):
+    # alpha from -4 to 5; every piece of a curve is integrated from its own velocity
+    rng = np.random.default_rng(5)
+    found = 0
+    for _ in range(8):
+        family, start, stop = _drawn(name, rng)
+        alpha = rng.uniform(-4, 5)
+        try:
+            curve = AlphaGeodesic(family, start, stop, alpha)
+        except ArithmeticError:
+            continue
+        found += 1
+        assert _largest_defect(family, alpha, curve) < 1e-8
+    assert found >= least
+
+
+def _largest_defect(family, alpha, curve):
+    # the solver's own panels are about equally long in the Fisher metric
+    passed = np.cumsum(curve._curve._mass)
+    ends = np.concatenate([[0], passed[3::4] / passed[-1]])
+    points, velocities = curve.points(ends), curve.velocities(ends)
+    worst = 0.0
+    for i, step in enumerate(np.diff(ends)):
+        velocity = step * velocities[i]
+        gap = _integrated(family, points[i], velocity, alpha, [1.0])[-1] - points[i + 1]
+        worst = max(worst, math.sqrt(gap @ family.metric(points[i + 1]) @ gap))
+    return worst
 
 
 def test_geodesics_refuse_what_they_cannot_do():
@@ -393,17 +599,9 @@ def test_short_distances_keep_their_digits(step):
 
 @pytest.mark.more
 def test_a_distance_too_long_for_the_solver_is_said_so():
-    class FarNormal(ExponentialFamily):
-        """The normals without their closed form of the distance."""
-
-        dim = 2
-        in_domain, log_partition = Normal.in_domain, Normal.log_partition
-        expectation, metric, skewness = Normal.expectation, Normal.metric, Normal.skewness
-        natural, _moments = Normal.natural, Normal._moments
-
     ends = NORMAL.theta(mean=0, sd=1), NORMAL.theta(mean=0, sd=1e-5)
     with pytest.raises(ArithmeticError, match="ends that are closer"):
-        fisher_rao_distance(FarNormal(), *ends)
+        fisher_rao_distance(PlainNormal(), *ends)
 
 
 def test_a_metric_that_is_not_the_derivative_of_the_expectation_is_found():
@@ -468,15 +666,33 @@ def test_directions_of_the_bias_are_orthonormal(pair, alpha):
     assert length == pytest.approx(0.75**2 + bias.curvature**2, rel=1e-10)
 
 
-@pytest.mark.more
-def test_numbers_stand_where_directions_are_not_known():
+def test_numbers_stand_where_there_is_no_direction():
     family, source, target = PAIRS[0]
-    for stop in (source, target):  # no direction from a point to itself, no 3-geodesic found
+    for stop, why in ((source, "are equal"), (target, "No alpha-geodesic exists for alpha=3")):
         bias = geometric_bias(family, source, stop, 0.5, 3)
         assert bias.e_1 is None
         assert bias.e_2 is None
         assert bias.vector is None
+        assert why in bias.reason
         assert bias.curvature == pytest.approx(4, rel=1e-14)
+    assert geometric_bias(family, source, target, 0.5, 1).reason == ""
+
+
+@pytest.mark.more
+def test_a_bias_says_that_no_curve_was_found():
+    bias = geometric_bias(PlainNormal(), *PAIRS[0][1:], 0.5, 3)
+    assert bias.vector is None
+    assert "was found" in bias.reason
+    assert bias.curvature == pytest.approx(4, rel=1e-12)
+
+
+def test_bias_of_relative_weights_has_a_vector():
+    # at the end of the parabola from N(0, 1) to N(1, .25) d variance / d mean is 1/4: theta_1 =
+    # mean / variance stands still there and theta_2 rises, in steps of Fisher length sqrt(9/8)
+    bias = geometric_bias(NORMAL, NORMAL.theta(0, 1), NORMAL.theta(1, 0.5), 0.5, 3)
+    np.testing.assert_allclose(bias.e_1, [0, math.sqrt(8) / 3], atol=1e-12)
+    np.testing.assert_allclose(abs(bias.e_2[0]), 6, rtol=1e-12)
+    np.testing.assert_allclose(bias.vector, bias.e_1 / 2 + 4 * bias.e_2, rtol=1e-12)
 
 
 def test_bias_refuses_what_it_cannot_do():
@@ -493,9 +709,8 @@ def test_a_mean_that_drowns_the_spread_is_said_so():
     # the mean of x^2 is 1e16, known to 2: no variance of 1 is left in expectations
     with pytest.raises(ArithmeticError, match=r"rounded to some that no member.*Shift and scale x"):
         geodesic(*FAR, -1, 0.5)
-    for alpha in (0, 0.5):
-        with pytest.raises(ArithmeticError, match=r"no digits are left.*shift and scale x"):
-            geodesic(*FAR, alpha, 0.5)
+    with pytest.raises(ArithmeticError, match=r"no digits are left.*shift and scale x"):
+        geodesic(PlainNormal(), *FAR[1:], 0, 0.5)
 
 
 def test_bias_at_a_large_mean():
@@ -503,10 +718,17 @@ def test_bias_at_a_large_mean():
     flat = geometric_bias(*FAR, 0.5, 1)
     np.testing.assert_allclose(flat.e_1, [1, 0], rtol=1e-12)
     np.testing.assert_allclose(flat.e_2 / flat.e_2[1], [-2 * (1e8 + 1), 1], rtol=1e-12)
+    near = NORMAL, NORMAL.theta(mean=0, sd=1), NORMAL.theta(mean=1, sd=1)
     for alpha in (-1, 0, 3):
         bias = geometric_bias(*FAR, 0.5, alpha)
         assert bias.curvature == pytest.approx((alpha**2 - 1) / 2, rel=1e-14)
-        assert bias.vector is None
+        if alpha == -1:  # by way of expectations
+            assert "Shift and scale x" in bias.reason
+            continue
+        # with x shifted by 1e8, theta_1 changes by -2e8 theta_2 and theta_2 not at all
+        plain = geometric_bias(*near, 0.5, alpha).e_1
+        np.testing.assert_allclose(bias.e_1[1], plain[1], rtol=1e-7)
+        np.testing.assert_allclose(bias.e_1[0] + 2e8 * bias.e_1[1], plain[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("bad", [[0.5, 1.0], None, "1"])

@@ -51,11 +51,33 @@ distance = fisher_rao_distance(family, source, target)
 print("Fisher-Rao distance within the family:", round(distance, 4))
 
 # %%
+# Geodesics of the alpha-connection stay in the family. In mean and variance they are parabolas; the
+# one for ``alpha = 3`` would need negative variances, so that no such geodesic exists here.
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+for alpha in (-3, -1, 0, 1, 2):
+    curve = [family.usual(t) for t in geodesic(family, source, target, alpha, lam)]
+    ax.plot(
+        [each["mean"] for each in curve],
+        [each["sd"] ** 2 for each in curve],
+        label=f"alpha = {alpha}",
+    )
+mean = np.linspace(0, 2, 101)
+ax.plot(mean, 1 - 0.375 * mean - mean * (2 - mean), "k--", lw=1, label="alpha = 3: none")
+ax.axhspan(-0.5, 0, color="0.9")
+ax.set(xlabel="mean", ylabel="variance", ylim=(-0.5, None))
+fig.legend(loc="outside right upper")
+plt.show()
+
+# %%
 # The paper's two biases at ``lam = 0.5``: the distance left along the curve, and the curvature of
-# the alpha-connection, which vanishes for AIWERM and for the mixture.
+# the alpha-connection, which vanishes for AIWERM and for the mixture. The target is nearer now, and
+# RIWERM has a geodesic to it.
+near = family.theta(mean=1, sd=0.5)
 for alpha in (-1, 0, 1, 3):
-    bias = geometric_bias(family, source, target, 0.5, alpha)
-    print(f"alpha = {alpha:2}: geodesic {bias.geodesic:g}, curvature {bias.curvature:.3f}")
+    bias = geometric_bias(family, source, near, 0.5, alpha)
+    numbers = f"geodesic {bias.geodesic:g}, curvature {bias.curvature:.3f}"
+    print(f"alpha = {alpha:2}: {numbers}, vector {bias.vector.round(3)}")
+print(geometric_bias(family, source, target, 0.5, 3).reason)
 
 # %%
 # How curved are the families? Normal distributions have the same curvature everywhere; others do

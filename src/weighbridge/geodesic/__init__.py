@@ -12,14 +12,22 @@ from weighbridge.geodesic._derivatives import (
 )
 from weighbridge.geodesic._lengths import excess_length, fisher_speed, path_length, remaining_length
 from weighbridge.geodesic._log_weight import check_alpha, check_lam, log_weight, log_weight_bounds
-from weighbridge.geodesic._means import alpha_divergence, alpha_geodesic, log_f_mean
+from weighbridge.geodesic._means import (
+    alpha_divergence,
+    alpha_geodesic,
+    alpha_representation,
+    from_alpha_representation,
+    log_f_mean,
+)
 
 # Public names; the others serve the packages above.
 __all__ = [
     "alpha_divergence",
     "alpha_geodesic",
+    "alpha_representation",
     "excess_length",
     "fisher_speed",
+    "from_alpha_representation",
     "log_f_mean",
     "log_weight",
     "log_weight_bounds",

@@ -41,12 +41,8 @@ def log_f_mean(log_a: Any, log_b: Any, lam: Any, alpha: Any) -> Any:
     xp, (log_a, log_b, lam, alpha) = _arrays(log_a=log_a, log_b=log_b, lam=lam, alpha=alpha)
     check_lam(xp, lam)
     check_alpha(xp, alpha)
-    for name, value in (("log_a", log_a), ("log_b", log_b)):
-        if bool(xp.any(xp.isnan(value) | (value == xp.inf))):
-            raise ValueError(
-                f"Got {name} with NaN or +inf; it must hold logarithms of finite numbers "
-                "(-inf for 0)."
-            )
+    _check_logarithms(xp, log_a, "log_a")
+    _check_logarithms(xp, log_b, "log_b")
     log_a, log_b, lam, alpha = xp.broadcast_arrays(log_a, log_b, lam, alpha)
     k = (1 - alpha) / 2
     vanishing = log_a == -xp.inf
@@ -57,6 +53,78 @@ def log_f_mean(log_a: Any, log_b: Any, lam: Any, alpha: Any) -> Any:
         only_b = xp.where(lam == 1, log_b, only_b)
         mean = log_a + xp.asarray(log_weight(gap, lam, alpha))
     return _plain(xp, xp.where(vanishing, only_b, mean))
+
+
+def alpha_representation(log_m: Any, alpha: Any) -> Any:
+    """Alpha-representation ``f_alpha(m)`` of positive numbers, given by their logarithms.
+
+    ``m ** ((1 - alpha) / 2)``, and ``log m`` at ``alpha = 1`` (Kimura & Hino, equation 10 and
+    Definition 4.3). The representation of ``-alpha`` is the dual coordinate ``eta`` (equation 17):
+    the gradient of ``psi = (1 - alpha)/2 sum m``, whose Legendre dual is ``(1 + alpha)/2 sum m``,
+    for every alpha but 1 and -1.
+
+    Parameters
+    ----------
+    log_m, alpha : float or array
+        Logarithms (``-inf`` stands for 0) and representation; both broadcast.
+
+    Returns
+    -------
+    array
+        ``f_alpha(m)``; ``inf`` for ``m = 0`` and ``alpha > 1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.geodesic import alpha_representation
+    >>> alpha_representation(np.log(4.0), alpha=[-1, 0, 1, 3]).round(4)
+    array([4.    , 2.    , 1.3863, 0.25  ])
+    """
+    xp, (log_m, alpha) = _arrays(log_m=log_m, alpha=alpha)
+    check_alpha(xp, alpha)
+    _check_logarithms(xp, log_m, "log_m")
+    log_m, alpha = xp.broadcast_arrays(log_m, alpha)
+    with np.errstate(all="ignore"):
+        value = xp.where(alpha == 1, log_m, xp.exp((1 - alpha) / 2 * log_m))
+    if bool(xp.any((log_m > -xp.inf) & (alpha != 1) & ((value == 0) | (value == xp.inf)))):
+        raise ValueError(
+            "Got log_m and alpha for which m ** ((1 - alpha)/2) leaves the range of double "
+            "precision; add a constant to log_m, or use an alpha nearer to 1."
+        )
+    return _plain(xp, value)
+
+
+def from_alpha_representation(value: Any, alpha: Any) -> Any:
+    """Log of the numbers with this alpha-representation, the inverse of `alpha_representation`.
+
+    Parameters
+    ----------
+    value, alpha : float or array
+        ``f_alpha(m)`` and the representation; both broadcast.
+
+    Returns
+    -------
+    array
+        ``log m``.
+
+    Examples
+    --------
+    >>> from weighbridge.geodesic import from_alpha_representation
+    >>> from_alpha_representation([4.0, 2.0, 1.3863, 0.25], alpha=[-1, 0, 1, 3]).round(4)
+    array([1.3863, 1.3863, 1.3863, 1.3863])
+    """
+    xp, (value, alpha) = _arrays(value=value, alpha=alpha)
+    check_alpha(xp, alpha)
+    value, alpha = xp.broadcast_arrays(value, alpha)
+    k = xp.where(alpha == 1, xp.ones_like(alpha), (1 - alpha) / 2)
+    with np.errstate(all="ignore"):
+        log_m = xp.where(alpha == 1, value, xp.log(value) / k)
+    if bool(xp.any(xp.isnan(log_m) | (log_m == xp.inf))):
+        raise ValueError(
+            "Got a value that represents no finite number m >= 0; it must be a number >= 0, inf "
+            "only for alpha > 1 and 0 only for alpha < 1, and at alpha = 1 any but +inf."
+        )
+    return _plain(xp, log_m)
 
 
 def alpha_geodesic(p: Any, q: Any, lam: Any, alpha: Any) -> Any:
@@ -154,6 +222,13 @@ def _divergence_terms(xp: Any, p: Any, q: Any, k: Any) -> Any:
         u = node * safe
         total = total + weight * xp.exp(k * u) * xp.expm1((1 - k) * u)
     return xp.where(close, q * safe * total / (1 - k), direct)
+
+
+def _check_logarithms(xp: Any, value: Any, name: str) -> None:
+    if bool(xp.any(xp.isnan(value) | (value == xp.inf))):
+        raise ValueError(
+            f"Got {name} with NaN or +inf; it must hold logarithms of finite numbers (-inf for 0)."
+        )
 
 
 def _check_probabilities(xp: Any, p: Any, name: str) -> None:

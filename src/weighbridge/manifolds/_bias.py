@@ -24,12 +24,14 @@ class GeometricBias:
         ``(1 - lam)`` times the scalar curvature of the alpha-connection at the target, the
         coefficient of `e_2`.
     e_1 : ndarray of shape (dim,) or None
-        Unit vector at the target along the alpha-geodesic from the source, in natural coordinates.
-        None if source and target are equal, or no alpha-geodesic between them was found (there may
-        be none for ``abs(alpha) > 1``).
+        Unit vector at the target along the alpha-geodesic from the source, in natural coordinates;
+        None without one.
     e_2 : ndarray of shape (dim,) or None
         A unit vector orthogonal to `e_1` in the Fisher metric. None without `e_1`, and in dimension
         1, where nothing is across.
+    reason : str
+        Why there is no `e_1`: source and target are equal, no alpha-geodesic exists (which is known
+        between normals), or none was found. Empty if there is one.
 
     Examples
     --------
@@ -38,12 +40,15 @@ class GeometricBias:
     >>> source, target = family.theta(rate=1), family.theta(rate=4)
     >>> geometric_bias(family, source, target, lam=0.5, alpha=1).vector
     array([0.25])
+    >>> geometric_bias(family, source, source, lam=0.5, alpha=1).reason
+    'Source and target are equal.'
     """
 
     geodesic: float
     curvature: float
     e_1: np.ndarray | None
     e_2: np.ndarray | None
+    reason: str = ""
 
     @property
     def vector(self) -> np.ndarray | None:
@@ -60,7 +65,7 @@ def geometric_bias(
     """Geodesic and curvature bias of the weighting ``(lam, alpha)`` from source to target.
 
     The geodesic bias is ``(1 - lam) e_1``, the curvature bias ``(1 - lam) S e_2`` with ``S`` the
-    trace of the Ricci tensor of the alpha-connection (Kimura & Hino, Propositions 1 and 2). The
+    trace of the Ricci tensor of the alpha-connection (Kimura & Hino, Propositions 4.2 and 4.3). The
     paper does not say where ``S`` is taken; here it is the target, which the bias is measured
     from, so that both numbers exist for every pair.
 
@@ -92,6 +97,8 @@ def geometric_bias(
     >>> riwerm = geometric_bias(family, source, target, lam=0.5, alpha=3)
     >>> riwerm.geodesic, round(riwerm.curvature, 12)
     (0.5, 4.0)
+    >>> riwerm.vector.round(3)
+    array([-6.928,  2.514])
     >>> geometric_bias(family, source, target, lam=0.5, alpha=1).curvature
     0.0
     """
@@ -99,19 +106,18 @@ def geometric_bias(
     lam, alpha = one_lam(lam), one_alpha(alpha)
     left = 1.0 - lam
     scalar = family.scalar_curvature(target, alpha) if abs(alpha) != 1 else 0.0
-    e_1, e_2 = _frame(family, source, target, alpha)
-    return GeometricBias(left, left * scalar, e_1, e_2)
+    try:
+        return GeometricBias(left, left * scalar, *_frame(family, source, target, alpha))
+    except ArithmeticError as error:  # the two numbers stand, the directions are not known
+        return GeometricBias(left, left * scalar, None, None, str(error))
 
 
 def _frame(
     family: ExponentialFamily, source: np.ndarray, target: np.ndarray, alpha: float
-) -> tuple[np.ndarray | None, np.ndarray | None]:
+) -> tuple[np.ndarray, np.ndarray | None]:
     if np.array_equal(source, target):
-        return None, None
-    try:
-        velocity = AlphaGeodesic(family, source, target, alpha).velocities(1.0)
-    except ArithmeticError:  # none found: the two numbers stand, the directions are not known
-        return None, None
+        raise ArithmeticError("Source and target are equal.")
+    velocity = AlphaGeodesic(family, source, target, alpha).velocities(1.0)
     # with the metric g = K K', vectors are orthonormal if they are K'^-1 times orthonormal ones
     factor = family._frame(target)
     along = factor.T @ velocity

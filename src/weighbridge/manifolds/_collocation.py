@@ -1,12 +1,12 @@
 """One alpha-geodesic, solved as a boundary-value problem by collocation at Chebyshev points.
 
-The points are spread by arc length, for the speed in lam may vary by orders of magnitude along one
-curve. The unknown curve is found from a first guess or by growing it from one of its ends.
+The curve is solved for at constant Fisher speed, for its speed in lam may vary by many orders of
+magnitude; lam is an integral along it. It is found from a first guess or by growing it from one of
+its ends.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,7 @@ from scipy.linalg import lu_factor, lu_solve
 from weighbridge.geodesic import check_lam
 from weighbridge.manifolds._exponential_family import ExponentialFamily
 from weighbridge.manifolds._observations import one_alpha
-
-_NEWTON_STEPS = 50
-# Coefficients of the logarithm of a speed that nodes follow.
-_SMOOTH = 5
+from weighbridge.manifolds._pace import PacedCurve
 
 
 def nodes(degree: int) -> np.ndarray:
@@ -34,39 +31,6 @@ def to_coefficients(values: np.ndarray) -> np.ndarray:
     coefficients = dct(values[::-1], type=1, axis=0) / degree
     coefficients[[0, -1]] /= 2
     return coefficients
-
-
-def invert(coefficients: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return x in [-1, 1] where an increasing polynomial takes these values."""
-    x = np.linspace(-1.0, 1.0, 16 * len(coefficients))
-    table = np.maximum.accumulate(chebyshev.chebval(x, coefficients))
-    place = np.clip(np.searchsorted(table, values), 1, x.size - 1)
-    low, high = x[place - 1], x[place]
-    guess = np.interp(values, table, x)
-    slope = chebyshev.chebder(coefficients)
-    for _ in range(_NEWTON_STEPS):
-        gap = chebyshev.chebval(guess, coefficients) - values
-        step = gap / np.maximum(chebyshev.chebval(guess, slope), 1e-300)
-        moved = np.clip(guess - step, low, high)
-        if np.max(np.abs(moved - guess), initial=0.0) <= 1e-15:
-            break
-        guess = moved
-    return guess
-
-
-def spread(speed: np.ndarray, degree: int) -> np.ndarray:
-    """Return points x that cut a curve with this speed at its nodes as nodes of `degree` would."""
-    top = float(np.max(speed))
-    if not 0 < top < np.inf:
-        return nodes(degree)
-    log_speed = to_coefficients(np.log(np.maximum(speed / top, 1e-8)))
-    smooth = log_speed[:_SMOOTH]
-    fine = nodes(8 * len(speed))
-    length = chebyshev.chebint(to_coefficients(np.exp(chebyshev.chebval(fine, smooth))))
-    ends = chebyshev.chebval(np.array([-1.0, 1.0]), length)
-    length *= 2 / (ends[1] - ends[0])
-    length[0] -= chebyshev.chebval(-1.0, length) + 1
-    return invert(length, nodes(degree))
 
 
 # A step this small next to the curve is the last: the next one would be its square.
@@ -97,33 +61,33 @@ class Task:
 
 
 class Equation:
-    """The equation on one grid of lam; unknown are the values of theta at the inner points."""
+    """The curve at constant Fisher speed on Chebyshev points; unknown are the inner ones.
 
-    def __init__(self, task: Task, lam: np.ndarray):
-        self.task, self.family, self.lam = task, task.family, lam
+    Across the curve the equation is that of an alpha-geodesic in whatever parameter,
+    ``(1 + alpha)/2 g theta'' + (1 - alpha)/2 eta''`` parallel to ``eta'``; along it,
+    ``theta' . eta'`` does not change.
+    """
+
+    def __init__(self, task: Task, degree: int):
+        self.task, self.family = task, task.family
         self.flat, self.bent = (1 + task.alpha) / 2, (1 - task.alpha) / 2
-        degree = lam.size - 1
         first = chebyshev.chebder(to_coefficients(np.eye(degree + 1)))
-        first = chebyshev.chebvander(nodes(degree), degree - 1) @ first
-        slope = first @ lam
-        self.increasing = bool((slope > 0).all())
-        self._rate = first
-        with np.errstate(divide="ignore", invalid="ignore"):
-            by_lam = first / slope[:, None]
-            self._second = by_lam @ by_lam
+        self._first = chebyshev.chebvander(nodes(degree), degree - 1) @ first
+        self._second = self._first @ self._first
 
     def newton(self, theta: np.ndarray) -> tuple[float, np.ndarray | None]:
         """Take damped Newton steps; return the first one relative to the curve, and theta."""
         first = np.inf
-        if not self.increasing or not self._inside(theta):
+        if not self._inside(theta):
             return first, None
         for count in range(_MAX_STEPS):
             metric = np.array([self.family.metric(point) for point in theta])
-            factors = self._factors(theta, metric)
-            step = self._solve(factors, self._residual(theta, metric))
+            terms = self._terms(theta)
+            factors = self._factors(theta, metric, terms)
+            step = self._solve(factors, self._residual(metric, terms))
             size = _fisher_norm(metric, step)
             floor = _ROUNDING * _fisher_norm(metric, theta)
-            length = 2 * _fisher_norm(metric, self._rate @ theta)
+            length = 2 * _fisher_norm(metric, self._first @ theta)
             relative = max(0.0, size - floor) / max(length, floor)
             first = relative if count == 0 else first
             if not np.isfinite(size):
@@ -149,7 +113,8 @@ class Equation:
         while damping >= _SMALLEST_DAMPING:
             trial = theta + damping * step
             if self._inside(trial):
-                after = self._solve(factors, self._residual(trial))
+                there = np.array([self.family.metric(point) for point in trial])
+                after = self._solve(factors, self._residual(there, self._terms(trial)))
                 if _fisher_norm(metric, after) <= (1 - damping / 2) * size:
                     return trial
             damping /= 2
@@ -158,30 +123,55 @@ class Equation:
     def _inside(self, theta: np.ndarray) -> bool:
         return all(self.family.in_domain(point) for point in theta)
 
-    def _factors(self, theta: np.ndarray, metric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _terms(self, theta: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return theta', theta'', eta', eta'', the speed and the last factor of the residual."""
+        self.task.spend(len(theta))
+        eta = np.array([self.family.expectation(point) for point in theta])
+        u, a = (matrix[1:-1] @ theta for matrix in (self._first, self._second))
+        v, b = (matrix[1:-1] @ eta for matrix in (self._first, self._second))
+        square = np.einsum("ia,ia->i", u, v)
+        along = self.flat * np.einsum("ia,ia->i", u, b) + self.bent * np.einsum("ia,ia->i", v, a)
+        return u, a, v, b, square, along / square
+
+    def _residual(self, metric: np.ndarray, terms: tuple[np.ndarray, ...]) -> np.ndarray:
+        _, a, v, b, _, along = terms
+        straight = np.einsum("iab,ib->ia", metric[1:-1], a)
+        return self.flat * straight + self.bent * b + along[:, None] * v
+
+    def _factors(
+        self, theta: np.ndarray, metric: np.ndarray, terms: tuple[np.ndarray, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the LU factors of the Jacobian."""
-        inner = theta[1:-1]
+        inner, g = theta[1:-1], metric[1:-1]
+        u, a, v, b, square, along = terms
+        flat, bent, one = self.flat, self.bent, np.eye(inner.shape[1])
+        v_over, share = v / square[:, None], along[:, None]
+
+        def outer(right: np.ndarray) -> np.ndarray:
+            return np.einsum("ia,ib->iab", v_over, right)
+
+        # what stands before the derivatives of theta and of eta, of order 2 and 1
+        parts = [
+            (self._second, flat * g + bent * outer(v), bent * one + flat * outer(u)),
+            (
+                self._first,
+                outer(flat * b - share * v),
+                share[..., None] * one + outer(bent * a - share * u),
+            ),
+        ]
+        jacobian = np.zeros((*inner.shape, *inner.shape))
+        for matrix, by_theta, by_eta in parts:
+            matrix = matrix[1:-1, 1:-1]
+            jacobian += np.einsum("ij,iab->iajb", matrix, by_theta)
+            jacobian += np.einsum("ij,iac,jcb->iajb", matrix, by_eta, g, optimize=True)
         skewness = np.array([self.family.skewness(point) for point in inner])
-        g, second = metric[1:-1], self._second[1:-1, 1:-1]
-        # [row point, row coordinate, column point, column coordinate]
-        jacobian = self.flat * np.einsum("ij,iab->iajb", second, g)
-        jacobian += self.bent * np.einsum("ij,jab->iajb", second, g)
         points = np.arange(len(inner))
-        turning = np.einsum("iabc,ic->iab", skewness, self._second[1:-1] @ theta)
-        jacobian[points, :, points, :] += self.flat * turning
+        jacobian[points, :, points, :] += flat * np.einsum("iabc,ic->iab", skewness, a)
         matrix = jacobian.reshape(inner.size, inner.size)
         return lu_factor(matrix, check_finite=False)
 
-    def _residual(self, theta: np.ndarray, metric: np.ndarray | None = None) -> np.ndarray:
-        self.task.spend(len(theta))
-        if metric is None:
-            metric = np.array([self.family.metric(point) for point in theta])
-        eta = np.array([self.family.expectation(point) for point in theta])
-        straight = np.einsum("iab,ib->ia", metric, self._second @ theta)
-        return (self.flat * straight + self.bent * self._second @ eta)[1:-1]
-
     def _solve(self, factors: tuple[np.ndarray, np.ndarray], residual: np.ndarray) -> np.ndarray:
-        step = np.zeros((self.lam.size, self.family.dim))
+        step = np.zeros((len(self._first), self.family.dim))
         solution = lu_solve(factors, -residual.ravel(), check_finite=False)
         step[1:-1] = solution.reshape(residual.shape)
         return step
@@ -203,40 +193,11 @@ _COARSEST = 3e-10
 # A curve that has to be prolonged grows by pieces of this Fisher length.
 _STRETCH = 1.0
 _MAX_PIECES = 40
-_MAX_PROLONGED = 64
-# Nodes follow the speed only where it varies by more than this: an even grid converges faster.
-_UNEVEN = 8.0
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """A curve as two polynomials in x from -1 to 1: ``theta(x)`` and its parameter ``lam(x)``."""
-
-    theta: np.ndarray
-    lam: np.ndarray
-
-    def points(self, lam: np.ndarray) -> np.ndarray:
-        """Return theta, the coordinates along the last axis."""
-        x = invert(self.lam, lam)
-        return np.moveaxis(chebyshev.chebval(x, self.theta), 0, -1)
-
-    def reversed(self) -> Curve:
-        """Return the same curve from its other end."""
-        signs = (-1.0) ** np.arange(len(self.lam))
-        lam = -signs * self.lam
-        lam[0] += 1
-        return Curve(signs[:, None] * self.theta, lam)
-
-    def velocities(self, lam: np.ndarray) -> np.ndarray:
-        """Return d theta / d lam, the coordinates along the last axis."""
-        x = invert(self.lam, lam)
-        rate = chebyshev.chebval(x, chebyshev.chebder(self.theta))
-        return np.moveaxis(rate / chebyshev.chebval(x, chebyshev.chebder(self.lam)), 0, -1)
 
 
 def _solve_geodesic(
     family: ExponentialFamily, start: np.ndarray, stop: np.ndarray, alpha: float
-) -> Curve:
+) -> PacedCurve:
     """Return the alpha-geodesic, or raise ArithmeticError if none was found."""
     try:
         curve = _solve(Task(family, alpha), start, stop)
@@ -249,12 +210,24 @@ def _solve_geodesic(
             "x has a mean so large for its spread that no digits are left. Use an alpha nearer "
             "to 1 or -1, ends that are closer, or projected_curve; shift and scale x."
         )
-    return curve
+    return _paced(family, alpha, curve)
 
 
-def _solve(task: Task, start: np.ndarray, stop: np.ndarray) -> Curve | None:
+def _paced(family: ExponentialFamily, alpha: float, theta: np.ndarray) -> PacedCurve:
+    def place(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        point, rate = (chebyshev.chebval(2 * x - 1, c) for c in (theta, chebyshev.chebder(theta)))
+        return np.moveaxis(point, 0, -1), 2 * np.moveaxis(rate, 0, -1)
+
+    walk = zip(*place((nodes(len(theta) - 1) + 1) / 2), strict=True)
+    rates = [family.skewness(p) @ u @ u @ u / (u @ family.metric(p) @ u) for p, u in walk]
+    # lam'' / lam' of a parameter lam that is affine
+    log = chebyshev.chebint(-alpha / 4 * to_coefficients(np.array(rates)))
+    return PacedCurve(place, lambda x: chebyshev.chebval(2 * x - 1, log), len(theta) // 2)
+
+
+def _solve(task: Task, start: np.ndarray, stop: np.ndarray) -> np.ndarray | None:
     """Return the curve once two degrees agree on it."""
-    curve: Curve | None = None
+    curve: np.ndarray | None = None
     for degree in _DEGREES:
         if degree * task.family.dim > _LARGEST:
             break
@@ -268,47 +241,28 @@ def _solve(task: Task, start: np.ndarray, stop: np.ndarray) -> Curve | None:
     return None
 
 
-def _noise(family: ExponentialFamily, curve: Curve) -> float:
+def _noise(family: ExponentialFamily, curve: np.ndarray) -> float:
     """Return the largest error, as a Fisher length, that double precision leaves in a curve."""
-    theta = chebyshev.chebval(nodes(16), curve.theta).T
+    theta = chebyshev.chebval(nodes(16), curve).T
     rounding = 2.0**-52 * np.abs(theta).max(axis=0)
     squares = [rounding**2 @ np.diag(family.metric(point)) for point in theta]
     return float(np.sqrt(max(squares)))
 
 
-def _find(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> Curve | None:
-    """Solve from nothing: from a blend of the two flat curves, or else from either end."""
-    blend = _blend(task, start, stop, degree)
-    curve = None if blend is None else _refine(task, blend, stop, degree)[1]
-    if curve is not None or degree > _MAX_PROLONGED:
-        return curve
-    curve = _prolong(task, start, stop, degree)
-    if curve is not None:
-        return curve
-    # a curve from a narrow to a wide distribution is often found where the way back is not
-    back = _prolong(task, stop, start, degree)
-    return None if back is None else back.reversed()
+def _find(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> np.ndarray | None:
+    """Solve from nothing: from the nearer one of the two flat curves, or else from an end."""
+    flat = AlphaGeodesic(task.family, start, stop, 1.0 if task.alpha >= 0 else -1.0)
+    try:
+        guess = to_coefficients(flat.points((nodes(degree) + 1) / 2))
+    except ArithmeticError:  # expectations of members, but rounded to those of none
+        return _prolong(task, start, stop, degree)
+    curve = _refine(task, guess, stop, degree)[1]
+    return _prolong(task, start, stop, degree) if curve is None else curve
 
 
-def _blend(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> Curve | None:
-    """Return a first guess, which is straight in theta for alpha >= 1, in eta for alpha <= -1."""
-    family, share = task.family, (1 + min(1.0, max(-1.0, task.alpha))) / 2
-    lam = (nodes(degree) + 1) / 2
-    part, ends = lam[1:-1, None], (family.expectation(start), family.expectation(stop))
-    inner = share * ((1 - part) * start + part * stop)
-    if share < 1:
-        try:
-            mixed = [family.natural(eta) for eta in (1 - part) * ends[0] + part * ends[1]]
-        except ValueError:  # expectations of members, but rounded to those of none
-            return None
-        inner += (1 - share) * np.array(mixed)
-    return Curve(to_coefficients(np.vstack([start, inner, stop])), to_coefficients(lam))
-
-
-def _prolong(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> Curve | None:
+def _prolong(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> np.ndarray | None:
     """Solve for ends ever farther on the straight line to `stop`, each time from the last curve."""
-    lam = (nodes(degree) + 1) / 2
-    curve = Curve(to_coefficients(np.outer(lam, 0 * start) + start), to_coefficients(lam))
+    curve = to_coefficients(np.tile(start, (degree + 1, 1)))
     end, stretch = start, _STRETCH
     for _ in range(_MAX_PIECES):
         rest = stop - end
@@ -326,32 +280,21 @@ def _prolong(task: Task, start: np.ndarray, stop: np.ndarray, degree: int) -> Cu
     return None
 
 
-def _refine(task: Task, curve: Curve, stop: np.ndarray, degree: int) -> tuple[float, Curve | None]:
+def _refine(
+    task: Task, curve: np.ndarray, stop: np.ndarray, degree: int
+) -> tuple[float, np.ndarray | None]:
     """Solve from a nearby curve; also return the first step, relative to the curve."""
-    x = _spread_nodes(task.family, curve, degree)
-    theta, lam = chebyshev.chebval(x, curve.theta).T, chebyshev.chebval(x, curve.lam)
-    lam[[0, -1]] = 0.0, 1.0
-    theta += lam[:, None] * (stop - theta[-1])
+    x = nodes(degree)
+    theta = chebyshev.chebval(x, curve).T
+    theta += (x[:, None] + 1) / 2 * (stop - theta[-1])
     theta[-1] = stop
     try:
-        error, found = Equation(task, lam).newton(theta)
+        error, found = Equation(task, degree).newton(theta)
     except ExhaustedError:
         raise
     except ArithmeticError:  # a step went where the moments are not doubles
         return np.inf, None
-    return error, None if found is None else Curve(to_coefficients(found), to_coefficients(lam))
-
-
-def _spread_nodes(family: ExponentialFamily, curve: Curve, degree: int) -> np.ndarray:
-    """Return where on the curve nodes go that are spread evenly by its Fisher length."""
-    x = nodes(len(curve.lam) - 1)
-    theta = chebyshev.chebval(x, curve.theta).T
-    if not all(family.in_domain(point) for point in theta):
-        return nodes(degree)
-    rate = chebyshev.chebval(x, chebyshev.chebder(curve.theta)).T
-    metric = np.array([family.metric(point) for point in theta])
-    speed = np.sqrt(np.einsum("ia,iab,ib->i", rate, metric, rate))
-    return spread(speed, degree) if speed.max() > _UNEVEN * speed.min() else nodes(degree)
+    return error, None if found is None else to_coefficients(found)
 
 
 class AlphaGeodesic:
@@ -363,9 +306,10 @@ class AlphaGeodesic:
         alpha = one_alpha(alpha)
         # a curve that stays where it is needs no solver
         self.alpha = 1.0 if np.array_equal(self.start, self.stop) else alpha
-        self._curve: Curve | None = None
+        self._curve: Any = None
         if abs(self.alpha) != 1:
-            self._curve = _solve_geodesic(family, self.start, self.stop, self.alpha)
+            problem = self.start, self.stop, self.alpha
+            self._curve = family._closed_geodesic(*problem) or _solve_geodesic(family, *problem)
 
     def points(self, lam: Any) -> np.ndarray:
         """Return theta at `lam`."""

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 # Below this share no digit of an inverse metric is left.
 _INDEPENDENT = 1e-13
+# Central differences of order 8, and their step where the skewness is that of a normal.
+_RULE = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+_STEP = 0.03
 
 
 class CurvedSpace(ABC):
@@ -78,7 +81,8 @@ class CurvedSpace(ABC):
         """Curvature tensor of the alpha-connection.
 
         ``R(X, Y) Z = D_X D_Y Z - D_Y D_X Z - D_[X, Y] Z`` with all indices down. In an exponential
-        family ``R^(alpha) = (1 - alpha^2) R^(0)``, which has every symmetry of a Riemannian one.
+        family ``R^(alpha) = (1 - alpha^2)/4 Lambda`` (Kimura & Hino, equation 68), and Lambda,
+        ``4 R^(0)``, has every symmetry of a Riemannian one.
 
         Parameters
         ----------
@@ -103,6 +107,51 @@ class CurvedSpace(ABC):
             tensor = (tensor @ frame.T).transpose(3, 0, 1, 2)
         return factor * tensor
 
+    def difference_tensor(self, theta: Any, alpha: float = -1.0, beta: float = 1.0) -> np.ndarray:
+        """Difference ``K^(alpha, beta)`` of the beta- and the alpha-connection.
+
+        ``(beta - alpha)/2 K`` with ``K = K^(-1, 1)``, the default, which is ``-T`` with its last
+        index up (Kimura & Hino, equations 53 and 59).
+
+        Returns
+        -------
+        ndarray of shape (dim, dim, dim)
+            ``[i, j, k]`` holds ``K^k_ij``.
+        """
+        return (_real(alpha) - _real(beta)) / 2 * self.connection(theta, -1.0, raised=True)
+
+    def relative_curvature(self, theta: Any, alpha: float, beta: float) -> np.ndarray:
+        """Relative curvature ``R^(alpha, beta)``, its components in natural coordinates.
+
+        ``R(X, Y) Z = D^(alpha)_X D^(beta)_Y Z - D^(beta)_Y D^(alpha)_X Z - D^(alpha)_[X, Y] Z``
+        (Kimura & Hino, equation 52). For ``alpha != beta`` this is not a tensor: with ``f Y`` for
+        ``Y`` a term ``(X f) K^(alpha, beta)(Y, Z)`` is left, so that these components
+        hold in natural coordinates only. ``R^(alpha, beta) + R^(beta, alpha)`` is a tensor.
+
+        Returns
+        -------
+        ndarray of shape (dim, dim, dim, dim)
+            ``[i, j, k, l]`` holds ``g(R(d_i, d_j) d_k, d_l)``, that is ``(alpha - beta)/2 psi_ijkl
+            + (1 - alpha)(1 + beta)/4 T_ikm T_jl^m - (1 + alpha)(1 - beta)/4 T_jkm T_il^m``, to
+            about nine digits.
+        """
+        alpha, beta, theta = _real(alpha), _real(beta), self.check(theta)
+        raised = self.connection(theta, -1.0, raised=True)
+        product = np.einsum("ikm,jlm->ijkl", raised, self.skewness(theta))
+        bent = (1 - alpha) * (1 + beta) * product
+        bent -= (1 + alpha) * (1 - beta) * product.swapaxes(0, 1)
+        return bent / 4 + ((alpha - beta) / 2 * self._fourth(theta) if alpha != beta else 0.0)
+
+    def _fourth(self, theta: np.ndarray) -> np.ndarray:
+        """Fourth derivatives of psi: central differences of T along an orthonormal frame."""
+        frame = self._frame(theta)
+        step = _STEP / (1 + np.abs(self._frame_skewness(theta)).max())
+        rates = [
+            sum(c * (self.skewness(theta + k * u) - self.skewness(theta - k * u)) for k, c in _RULE)
+            for u in step * np.linalg.inv(frame)
+        ]
+        return np.tensordot(frame, np.array(rates) / step, axes=1)
+
     def ricci(self, theta: Any, alpha: float) -> np.ndarray:
         """Ricci tensor of the alpha-connection, ``Ric_jk = R_ijkl g^il``.
 
@@ -124,7 +173,7 @@ class CurvedSpace(ABC):
         """Scalar curvature of the alpha-connection, ``g^jk Ric_jk``.
 
         ``(1 - alpha^2)/4 (|T|^2 - |tau|^2)``, twice the Gaussian curvature in dimension 2 and 0 in
-        dimension 1. Kimura & Hino's Proposition 2 has -4 for the factor at ``alpha = 3``, which is
+        dimension 1. Kimura & Hino's Proposition 4.3 has -4 for the factor at ``alpha = 3``, which is
         ``(1 - alpha^2)/2`` and twice too large.
 
         Parameters

@@ -149,6 +149,15 @@ class ExponentialFamily(CurvedSpace):
         """
         return _solve_expectation(self, self._vector(eta, "eta"), start)
 
+    def dual_potential(self, eta: Any, start: Any = None) -> float:
+        """Legendre dual ``phi(eta) = theta . eta - psi(theta)`` of the log-partition.
+
+        The largest ``theta . eta - psi(theta)`` of all theta (Kimura & Hino, section 3), whose
+        gradient is `natural`; `eta` and `start` are those of `natural`.
+        """
+        theta = self.natural(eta, start)
+        return float(theta @ self._vector(eta, "eta") - self.log_partition(theta))
+
     def metric(self, theta: Any) -> np.ndarray:
         """Fisher metric ``g_ij = psi_ij``, the covariance of ``F(x)``.
 
@@ -275,6 +284,10 @@ class ExponentialFamily(CurvedSpace):
 
     def _closed_distance(self, start: np.ndarray, stop: np.ndarray) -> float | None:
         """Return the Fisher-Rao distance in closed form; None where there is none."""
+        return None
+
+    def _closed_geodesic(self, start: np.ndarray, stop: np.ndarray, alpha: float) -> Any:
+        """Return an alpha-geodesic in closed form; None where there is none."""
         return None
 
     def __repr__(self) -> str:

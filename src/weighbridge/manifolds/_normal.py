@@ -18,6 +18,7 @@ from weighbridge.manifolds._observations import (
     reach,
     real_line,
 )
+from weighbridge.manifolds._pace import PacedCurve
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Normal(ExponentialFamily):
 
     The expectations are the means of x and x^2, in which a variance small next to the squared mean
     drowns: `natural` of `expectation` keeps about ``16 - 2 log10(abs(mean) / sd)`` digits of it,
-    and so do all that goes by way of expectations (`project`, geodesics with ``alpha < 1``). Shift
+    and so do all that goes by way of expectations (`project`, geodesics with ``alpha = -1``). Shift
     x to the mean first.
 
     Examples
@@ -139,6 +140,9 @@ class Normal(ExponentialFamily):
         one, two = self.usual(start), self.usual(stop)
         return distance_of_normals(one["mean"] - two["mean"], one["sd"], two["sd"])
 
+    def _closed_geodesic(self, start: np.ndarray, stop: np.ndarray, alpha: float) -> PacedCurve:
+        return geodesic_of_normals(self.usual(start), self.usual(stop), alpha)
+
     def _frame(self, theta: np.ndarray) -> np.ndarray:
         # x = m + s w and x^2 = m^2 + 2 m s w + s^2 w^2 for a standard normal w; a factorisation of
         # the metric would lose the second term next to the first one
@@ -164,3 +168,38 @@ def distance_of_normals(shift: float, sd1: float, sd2: float) -> float:
     # arccosh(1 + 2 x^2) = 2 arcsinh x, which keeps the digits of a short distance
     chord = math.hypot(shift, math.sqrt(2) * (sd1 - sd2))
     return 2 * math.sqrt(2) * math.asinh(chord / math.sqrt(8) / math.sqrt(sd1) / math.sqrt(sd2))
+
+
+def geodesic_of_normals(one: dict[str, float], two: dict[str, float], alpha: float) -> PacedCurve:
+    """Return the alpha-geodesic, a parabola in mean and variance.
+
+    Along it ``(mean, 1) / sd`` turns evenly, as along a great circle, by an angle that may be
+    imaginary, and lam grows by ``sd^(-2 alpha)``.
+    """
+    (mean1, sd1), (mean2, sd2) = one.values(), two.values()
+    unit, shift, total = math.sqrt(sd1) * math.sqrt(sd2), mean1 - mean2, sd1 + sd2
+    pull = (alpha - 1) / 2 * (shift / unit) ** 2
+    if not pull < (total / unit) ** 2:
+        raise ArithmeticError(
+            f"No alpha-geodesic exists for alpha={alpha:g} from N(mean={mean1:g}, sd={sd1:g}) to "
+            f"N(mean={mean2:g}, sd={sd2:g}): (alpha - 1) (mean1 - mean2)^2 = "
+            f"{(alpha - 1) * shift**2:.6g} is not below 2 (sd1 + sd2)^2 = {2 * total**2:.6g}. "
+            f"Use an alpha below {1 + 2 * (total / shift) ** 2:.6g}, or projected_curve."
+        )
+    ends = np.array([[mean1 / sd1, 1 / sd1], [mean2 / sd2, 1 / sd2]])
+    # any small angle will do for none: the ratio of two sines is then that of the angles
+    angle = 2 * np.arcsin(np.sqrt(complex(pull - ((sd1 - sd2) / unit) ** 2) / 4)) or 1e-100
+
+    def turned(function: Any, x: np.ndarray) -> np.ndarray:
+        parts = np.stack([1 - x, x], axis=-1) * angle
+        return (function(parts) / np.sin(angle)).real
+
+    def place(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        m, h = np.moveaxis(turned(np.sin, x) @ ends, -1, 0)
+        dm, dh = np.moveaxis(turned(lambda part: angle * np.cos(part) * [-1, 1], x) @ ends, -1, 0)
+        return np.stack([h * m, -h * h / 2], -1), np.stack([dh * m + h * dm, -h * dh], -1)
+
+    def log_pace(x: np.ndarray) -> np.ndarray:
+        return 2 * alpha * np.log(turned(np.sin, x) @ ends[:, 1])
+
+    return PacedCurve(place, log_pace, 1 + int(abs(angle)))
