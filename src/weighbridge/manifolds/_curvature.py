@@ -173,8 +173,8 @@ class CurvedSpace(ABC):
         """Scalar curvature of the alpha-connection, ``g^jk Ric_jk``.
 
         ``(1 - alpha^2)/4 (|T|^2 - |tau|^2)``, twice the Gaussian curvature in dimension 2 and 0 in
-        dimension 1. Kimura & Hino's Proposition 4.3 has -4 for the factor at ``alpha = 3``, which is
-        ``(1 - alpha^2)/2`` and twice too large.
+        dimension 1. Kimura & Hino (Proposition 4.3) have a factor of -4 at ``alpha = 3``, that is
+        ``(1 - alpha^2)/2``, twice too large.
 
         Parameters
         ----------
