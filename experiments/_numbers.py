@@ -159,16 +159,17 @@ def _listed(names):
 
 
 def _recording(results):
-    """With which code and versions the results were made, in words."""
+    """With which code and versions the results were made, and of which sets not all rows."""
+    rows = {name: n for table in SETS_TABLES for name, n in results[table].get("rows", {}).items()}
+    thinned = _listed([f"{name} ({n})" for name, n in rows.items()])
     runs = {}
     for name, content in results.items():
         if content["seconds"]:  # made of cells
             by = ", ".join(f"{package} {v}" for package, v in content["versions"].items())
             by += f", Python {content['python']} ({content['machine']}), code {content['code']}"
             runs.setdefault(by, []).append(name)
-    if len(runs) == 1:
-        return {"recorded with": next(iter(runs))}
-    return {"recorded with": "; ".join(f"{by}: {', '.join(of)}" for by, of in runs.items())}
+    by = "; ".join(f"{by}: {', '.join(of)}" for by, of in runs.items())
+    return {"recorded with": by if len(runs) > 1 else next(iter(runs)), "thinned sets": thinned}
 
 
 def where_each_reading_fits(results):

@@ -111,10 +111,9 @@ def _reach(ours, gap, printed_sd, printed_trials):
 def counted(words):
     """Return how many of the values each word is said of, as text."""
     words = list(words)
-    told = {word: words.count(word) for word in MARKS}
-    del told["not there"]
+    text = ", ".join(f"{words.count(word)} {word}" for word in ("within 10 %", "not told apart"))
+    text += f", {words.count('differs')} differ"
     missing = words.count("not there")
-    text = ", ".join(f"{n} {word}" for word, n in told.items())
     return text + (f", {missing} not there" if missing else "")
 
 
