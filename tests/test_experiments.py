@@ -474,8 +474,8 @@ CLAIMS = {
         for reading in READINGS
         if found[f"{reading} values"] != "0"
     ),
-    ("sets", "A z-score of the whole table comes nearer on some sets"): lambda found: (
-        int(found["global unweighted within"]) > int(found["as stated unweighted within"])
+    ("sets", "A z-score of the whole table differs less often"): lambda found: (
+        int(found["global differ"]) < int(found["as stated differ"])
     ),
     ("sets", "the full ratio costs more than it gains"): lambda found: (
         "above" in found["IWERM above"]
@@ -486,7 +486,9 @@ CLAIMS = {
     ("sets", "weighbridge's default stays near no weights"): lambda found: (
         float(found["default above"].split()[0]) < 1
     ),
-    ("figures", "So it is here"): lambda found: 2 * int(found["best off"]) > int(found["sets"]),
+    ("figures", "better beyond chance on |off better|"): lambda found: (
+        found["off better"] == found["off worse"] == "none of them"
+    ),
 }
 
 
