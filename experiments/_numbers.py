@@ -19,7 +19,8 @@ def substitutions(results):
     """Return a file of substitutions, and a table of how each reading fits each set."""
     found = numbers(results)
     lines = [f".. |{name}| replace:: {text}" for name, text in found.items()]
-    return "\n".join([*lines, "", where_each_reading_fits(results).rst()])
+    # pages take the lines before the comment, or the table after it
+    return "\n".join([*lines, "", ".. the table", "", where_each_reading_fits(results).rst()])
 
 
 def numbers(results):

@@ -191,7 +191,7 @@ def searched(data):
     model = ImportanceWeightedCV(
         RandomForestRegressor(n_estimators=10),
         GaussianRatio(),
-        search=BayesianSearch(25),
+        search=BayesianSearch(25, tol=0),
         random_state=0,
         verbose=0,
     )
