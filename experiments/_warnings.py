@@ -12,8 +12,8 @@ EXPLAINED = {
     "WB303": "a handful of rows carries the weights at slope 16",
     "WB304": "most target rows are outside, and the default falls back to no weights",
     "SearchWarning": "candidates whose fit was refused; the messages are in the results",
-    "WeightWarning: The ratio times the gradients": "the information criterion wants more rows than the "
-    "ratio leaves",
+    "WeightWarning: The ratio times the gradients": "the information criterion wants more rows "
+    "than the ratio leaves",
     "ConvergenceWarning: lbfgs failed to converge": "LogisticRegression stops after its default "
     "100 iterations; the paper says that all defaults were kept",
     "UserWarning: The least populated class": "a class has fewer source rows than folds",
