@@ -25,7 +25,13 @@ def substitutions(results):
 
 def numbers(results):
     """Return the numbers that the pages quote, as text by name."""
-    return _counts(results) | _points(results) | _off_the_curves(results) | _recording(results)
+    return (
+        _counts(results)
+        | _global(results)
+        | _points(results)
+        | _off_the_curves(results)
+        | _recording(results)
+    )
 
 
 def verdicts(results):
@@ -61,12 +67,40 @@ def _counts(results):
     return found
 
 
-def honest_rows(results):
-    """Return the columns of the honest reading, by (set, model)."""
+def _global(results):
+    """Where a z-score of the whole table fits better or worse than the text as stated."""
+    said, better, worse = verdicts(results), [], []
+    for name in dict.fromkeys(row[1] for row in said):
+        words = {
+            reading: [word for row, word in said.items() if row[:2] == (reading, name)]
+            for reading in ("as stated", "global")
+        }
+        fewer, more = (
+            words["global"].count(word) - words["as stated"].count(word)
+            for word in ("differs", "within 10 %")
+        )
+        better += [name] * (fewer < 0 <= more)
+        worse += [name] * (fewer > 0)
+    stated = rows_of(results, "as stated")
+    ratios = [
+        columns[column]["se"] / stated[row][column]["se"]
+        for row, columns in rows_of(results, "global").items()
+        for column in COLUMNS
+        if columns[column]["se"] and stated[row][column]["se"]
+    ]
+    return {
+        "global better": _listed(better),
+        "global worse": _listed(worse),
+        "global error": f"{statistics.median(ratios):.1f}" if ratios else "",
+    }
+
+
+def rows_of(results, reading):
+    """Return the columns of a reading, by (set, model)."""
     return {
         (name, model): columns
         for table in SETS_TABLES
-        for name, of in results[table]["values"]["honest"].items()
+        for name, of in results[table]["values"].get(reading, {}).items()
         for model, columns in of["models"].items()
     }
 
@@ -75,7 +109,7 @@ def above_unweighted(results, column):
     """Return by how many points a column is above no weights, for each classification row."""
     return {
         row: columns[column]["mean"] - columns["unweighted"]["mean"]
-        for row, columns in honest_rows(results).items()
+        for row, columns in rows_of(results, "honest").items()
         if row[1] != "SVR" and columns[column]["mean"] is not None
     }
 
@@ -85,7 +119,7 @@ def _points(results):
     columns = ("IWERM", "ours", "default", "optimal")
     above = {column: above_unweighted(results, column) for column in columns}
     worst = max(above["default"], key=above["default"].get)
-    at_worst = honest_rows(results)[worst]
+    at_worst = rows_of(results, "honest")[worst]
     gap = _gap(at_worst["default"], at_worst["unweighted"])
     found = {
         "classification rows": str(len(above["IWERM"])),
@@ -97,7 +131,7 @@ def _points(results):
         "worst default": f"{worst[1]} on {worst[0]}, where it is {gap[0]:.0f} ± {gap[1]:.0f} "
         "points above no weights",
     }
-    for (name, model), columns in honest_rows(results).items():
+    for (name, model), columns in rows_of(results, "honest").items():
         if model == "SVR":
             base = columns["unweighted"]["mean"]
             for column in ("optimal", "default"):
@@ -155,7 +189,7 @@ def _off_the_curves(results):
 
 def _listed(names):
     if not names:
-        return "none of them"
+        return "none"
     return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1]
 
 

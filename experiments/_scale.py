@@ -17,8 +17,9 @@ class Scale:
     Sets in `rows` are thinned to so many rows.
 
     Draws of the toy problem are the same in every scale, so that Table 1 is: `toy_trials`,
-    `fold_trials` (where folds are fitted), `search_trials` (with the Bayesian search of
-    `toy_evaluations`) and `released_trials` (with the released script's forest).
+    `few_rows_trials` (of 200 rows, whose errors have the heaviest tails), `fold_trials` (where
+    folds are fitted), `search_trials` (with the Bayesian search of `toy_evaluations`) and
+    `released_trials` (with the released script's forest).
     """
 
     name: str
@@ -31,6 +32,7 @@ class Scale:
     evaluations: int = 8
     rows: dict[str, int] = field(default_factory=dict)
     toy_trials: int = 500
+    few_rows_trials: int = 3000
     fold_trials: int = 100
     search_trials: int = 40
     released_trials: int = 60

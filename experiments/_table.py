@@ -64,10 +64,18 @@ def mean_and_error(values):
 
 def _students_t(centred):
     """Student's t of resamples of values with mean 0; 0 where a resample has no spread."""
-    n = len(centred)
-    drawn = centred[np.random.default_rng(0).integers(n, size=(RESAMPLES, n))]
-    error = drawn.std(axis=1, ddof=1) / math.sqrt(n)
-    return drawn.mean(axis=1) / np.where(error > 0, error, np.inf)
+    n, found = len(centred), []
+    for drawn in resamples(centred, n, RESAMPLES, np.random.default_rng(0)):
+        error = drawn.std(axis=1, ddof=1) / math.sqrt(n)
+        found.append(drawn.mean(axis=1) / np.where(error > 0, error, np.inf))
+    return np.concatenate(found)
+
+
+def resamples(values, size, count, rng):
+    """Yield `count` resamples of so many values as rows, a few megabytes at a time."""
+    step = max(1, 1_000_000 // size)
+    for first in range(0, count, step):
+        yield values[rng.integers(len(values), size=(min(step, count - first), size))]
 
 
 def verdict(ours, printed, printed_trials=10):
