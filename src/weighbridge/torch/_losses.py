@@ -1,0 +1,74 @@
+"""Losses of single rows, and one whose tail is long enough for weights to act on."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class PolynomialLoss(nn.Module):
+    """Cross-entropy with a polynomial tail, on which weights keep their effect.
+
+    Cross-entropy falls exponentially with the margin of a row, and a network that separates its
+    rows forgets their weights. Here the loss of a row that is right by a margin ``u`` falls like
+    ``u ** -power`` (Wang et al. 2022). Below 0 it is cross-entropy; value and slope join there.
+
+    Parameters
+    ----------
+    power : float, default=1.0
+        Power of the tail; smaller is longer.
+    reduction : {"mean", "sum", "none"}, default="mean"
+        As in the losses of torch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from weighbridge.torch import PolynomialLoss
+    >>> output, y = torch.tensor([[0.0, 0.0], [9.0, 0.0]]), torch.tensor([0, 0])
+    >>> PolynomialLoss(reduction="none")(output, y)
+    tensor([0.6931, 0.0925])
+    """
+
+    def __init__(self, power: float = 1.0, reduction: str = "mean") -> None:
+        super().__init__()
+        if not 0 < power < math.inf:
+            raise ValueError(f"Got power={power!r}, but expected a positive number.")
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(f"Got reduction={reduction!r}, but expected 'mean', 'sum' or 'none'.")
+        self.power, self.reduction = float(power), reduction
+
+    def forward(self, output: Tensor, y: Tensor) -> Tensor:
+        """Return the loss of scores of shape (n, n_classes) at the classes `y`."""
+        own = output.gather(1, y[:, None])[:, 0]
+        others = output.scatter(1, y[:, None], -math.inf).logsumexp(1)
+        margin = own - others
+        scale = 2 * self.power * math.log(2)  # the slope of cross-entropy at 0 is -1/2
+        tail = math.log(2) * (1 + margin.clamp(min=0) / scale) ** -self.power
+        losses = torch.where(margin > 0, tail, nn.functional.softplus(-margin.clamp(max=0)))
+        return losses if self.reduction == "none" else getattr(losses, self.reduction)()
+
+
+def without_reduction(criterion: Any) -> Any:
+    """Return a criterion that gives one loss for each row, or refuse it."""
+    if not hasattr(criterion, "reduction"):
+        raise ValueError(
+            f"Got the criterion {type(criterion).__name__}, which has no losses of single rows to "
+            "weight; it needs a reduction that can be set to 'none', as the losses of torch have."
+        )
+    criterion = copy(criterion)
+    criterion.reduction = "none"
+    return criterion
+
+
+def one_for_each_row(losses: Tensor, n_rows: int, name: str) -> Tensor:
+    """Return losses with one number for each row: means over all further axes."""
+    if losses.ndim == 0 or len(losses) != n_rows:
+        raise ValueError(
+            f"Got losses of shape {tuple(losses.shape)} from the criterion {name} for {n_rows} "
+            "rows; it must return one loss for each row when its reduction is 'none'."
+        )
+    return losses.reshape(n_rows, -1).mean(1)
