@@ -180,8 +180,9 @@ class DynamicWeights(nn.Module):
         check_options(divergence, steps, bound)
         if not callable(on) and on not in ("features", "losses"):
             raise ValueError(f"Got on={on!r}, but expected 'features', 'losses' or a function.")
-        self.weighting = Geodesic() if weighting is None else weighting
-        check_weighting(self.weighting)
+        if weighting is not None:
+            check_weighting(weighting)
+        self.weighting = weighting
         self.n_rows, self.on, self.layer = n_rows, on, layer
         self.warmup, self.memory = warmup, float(memory)
         self.divergence, self.steps, self.bound = divergence, steps, float(bound)
@@ -262,10 +263,11 @@ class DynamicWeights(nn.Module):
         inputs = (rows, source, target)
         if losses is not None and self.on != "losses":
             inputs = (*inputs, losses)
-        if not isinstance(self.weighting, Geodesic):  # nobody knows whether it can be recorded
+        weighting = self.weighting or Geodesic()
+        if not isinstance(weighting, Geodesic):  # nobody knows whether it can be recorded
             return self._weigh(*map(widened, inputs))[0].clone()
         key = (self.divergence, self.steps, self.bound, self.memory, self.on)
-        point = (float(self.weighting.lam), float(self.weighting.alpha))
+        point = (float(weighting.lam), float(weighting.alpha))
         # the graph writes where the state of the rows is now
         return replayed((*key, *point, self.known.data_ptr()), self._weigh, inputs)[0].clone()
 
@@ -278,11 +280,12 @@ class DynamicWeights(nn.Module):
         found = self._solve(source, target, old)
         ratio = self.memory * old + (1 - self.memory) * found
         ratio = ratio / ratio.mean()
-        if isinstance(self.weighting, Geodesic):
-            lam, alpha = float(self.weighting.lam), float(self.weighting.alpha)
+        weighting = self.weighting or Geodesic()
+        if isinstance(weighting, Geodesic):
+            lam, alpha = float(weighting.lam), float(weighting.alpha)
             log_weight = plain_log_weight(torch.log(ratio), lam, alpha)
         else:
-            log_weight = self.weighting(torch.log(ratio))
+            log_weight = weighting(torch.log(ratio))
         weight = torch.exp(log_weight - log_weight.max())
         losses = (source[:, 0],) if self.on == "losses" else losses
         new = torch.stack([ratio, weight / weight.mean(), *losses]).to(self.known.dtype)
