@@ -171,11 +171,13 @@ class DynamicWeights(nn.Module):
         layer: str | None = None,
         warmup: int = 1,
         memory: float = 0.5,
-        divergence: str = "kmm",
+        divergence: str | None = None,
         steps: int = 5,
         bound: float = math.inf,
     ):
         super().__init__()
+        if divergence is None:
+            divergence = "kmm" if on == "losses" else "gaussian"
         _check_numbers(n_rows, warmup, memory)
         check_options(divergence, steps, bound)
         if not callable(on) and on not in ("features", "losses"):

@@ -145,8 +145,10 @@ class ImportanceWeightedNet(WeightedEstimator):
     Examples
     --------
     >>> import numpy as np
+    >>> import torch
     >>> from torch import nn
     >>> from weighbridge.torch import ImportanceWeightedNet, WeightedNetClassifier
+    >>> _ = torch.manual_seed(0)
     >>> rng = np.random.default_rng(0)
     >>> X, X_target = rng.normal(size=(600, 2)), rng.normal(0.7, 1, size=(600, 2))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "like", "unlike")

@@ -211,7 +211,9 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):  # type: ignore[m
     --------
     >>> from sklearn.datasets import load_iris
     >>> from torch import nn
+    >>> import torch
     >>> from weighbridge.torch import WeightedNetClassifier
+    >>> _ = torch.manual_seed(0)
     >>> X, y = load_iris(return_X_y=True)
     >>> module = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
     >>> net = WeightedNetClassifier(module, lr=0.1, batch_size=16, random_state=0)
@@ -296,7 +298,9 @@ class WeightedNetRegressor(WeightedNet, NeuralNetRegressor):  # type: ignore[mis
     --------
     >>> import numpy as np
     >>> from torch import nn
+    >>> import torch
     >>> from weighbridge.torch import WeightedNetRegressor
+    >>> _ = torch.manual_seed(0)
     >>> X = np.linspace(-1, 1, 200)[:, None]
     >>> module = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
     >>> net = WeightedNetRegressor(module, lr=0.1, max_epochs=60, random_state=0)
