@@ -28,7 +28,7 @@ def _parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_data,):
+    for add in (_add_data, _add_noise, _add_shift, _add_fade, _add_cost):
         add(commands)
     return parser
 
@@ -48,6 +48,72 @@ def _data(options):
 
     for path in convert(options.npm, options.out):
         print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
+    return 0
+
+
+def _add_noise(commands):
+    parser = commands.add_parser("noise", help="wrong labels, weights by losses of clean rows")
+    _add_run(parser, device="cuda", workers=9, seeds=3)
+    parser.set_defaults(run=_noise)
+
+
+def _noise(options):
+    from experiments.deep.noise import METHODS, Setting, run
+
+    settings = [Setting(way, seed) for way in METHODS for seed in range(options.seeds)]
+    run(settings, options.images, options.out, options.workers, options.device)
+    return 0
+
+
+def _add_shift(commands):
+    parser = commands.add_parser("shift", help="covariate shift, no labels of the target")
+    _add_run(parser, device="cpu", workers=2, seeds=5)
+    parser.set_defaults(run=_shift)
+
+
+def _shift(options):
+    from experiments.deep.shift import KINDS, Setting, run
+
+    settings = [Setting(kind, seed) for kind in KINDS for seed in range(options.seeds)]
+    run(settings, options.images, options.out, options.workers, options.device)
+    return 0
+
+
+def _add_run(parser, *, device, workers, seeds):
+    parser.add_argument("--images", type=Path, required=True, metavar="FOLDER",
+                        help="folder of the arrays that the command data wrote")  # fmt: skip
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--device", default=device, help=f"default: {device}")
+    parser.add_argument("--workers", type=int, default=workers, help=f"default: {workers}")
+    parser.add_argument("--seeds", type=int, default=seeds, help=f"default: {seeds}")
+
+
+def _add_fade(commands):
+    parser = commands.add_parser("fade", help="do weights act on a network without loss?")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.set_defaults(run=_fade)
+
+
+def _fade(options):
+    from experiments.deep.fade import run
+
+    run(options.out)
+    return 0
+
+
+def _add_cost(commands):
+    parser = commands.add_parser("cost", help="what weights cost beside a training step")
+    parser.set_defaults(run=_cost)
+
+
+def _cost(options):
+    from experiments.deep.cost import costs, largest_difference
+
+    found = costs()
+    for name, taken in found.items():
+        print(f"{name:40} {taken:.3f} ms, {taken / found['step'] - 1:+.1%}")
+    for name, difference in largest_difference().items():
+        print(f"{name:40} CPU and CUDA differ by {difference:.1e} at most")
     return 0
 
 

@@ -70,7 +70,7 @@ def _milliseconds(way, repeats):
 def largest_difference(device="cuda"):
     """Largest difference of a weight between CPU and `device`, by divergence and type."""
     found = {}
-    for divergence in ("kmm", "kl", "least_squares"):
+    for divergence in ("kmm", "kl", "least_squares", "gaussian"):
         for dtype in (torch.float32, torch.float64):
             worst = 0.0
             for seed in range(20):

@@ -31,8 +31,8 @@ class Setting:
     epochs: int = 100
     batch: int = 256
     lr: float = 1e-3
-    memory: float = 0.9
-    lam: float = 3.0
+    memory: float = 0.97
+    lam: float = 5.0
     steps: int = 5
     divergence: str = "kmm"
     rows: int | None = None
