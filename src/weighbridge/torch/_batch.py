@@ -1,21 +1,23 @@
-"""Importance weights of one batch, computed where the batch is."""
+"""One batch: what a network makes of its rows, and their importance weights, on its device."""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from weighbridge._findings import listed, nearest
 
 # Ridge on the weights, or on the coefficients of the kernels, which are of the order of 1.
 RIDGE = 0.01
 # Captured CUDA graphs that are kept, one for each shape of a batch.
 MOST_GRAPHS = 8
-
-DIVERGENCES = ("kmm", "kl", "least_squares")
 
 Work = Callable[..., tuple[Tensor, ...]]
 
@@ -31,23 +33,21 @@ def batch_weights(
 ) -> Tensor:
     """Weights of mean 1 that make a batch of source rows look like a batch of target rows.
 
-    The rows are compared by a Gaussian kernel whose width is their typical distance, so they may be
-    features of any layer, losses, or anything else that a network makes of a row. A few steps are
-    enough where `start` holds the weights that these rows had before: networks change slowly.
+    Rows are compared by a Gaussian kernel as wide as their typical distance: features of a layer,
+    losses, or whatever a network makes of a row. A few steps are enough where `start` holds the
+    weights that these rows had before: networks change slowly.
 
     Parameters
     ----------
     z_source, z_target : Tensor of shape (n_source, ...) and (n_target, ...)
-        What is compared, one entry for each row; further axes are flattened. No gradient flows
-        through the weights.
+        What is compared, one entry a row; further axes are flattened. No gradient flows through it.
     divergence : {"kmm", "kl", "least_squares"}, default="kmm"
-        Kernel mean matching finds the weights themselves, by accelerated projected gradients.
-        "kl" (as KLIEP) and "least_squares" (as uLSIF) find a function with kernels at the target
-        rows, which gives equal rows equal weights.
+        Kernel mean matching finds the weights themselves, by accelerated projected gradients; "kl"
+        (as KLIEP) and "least_squares" (as uLSIF) a function with kernels at the target rows.
     start : Tensor of shape (n_source,), optional
         Weights to start from; default all 1.
     steps : int, default=5
-        Number of steps; without a `start` some 20 more are worth while.
+        Number of steps; without a `start` 20 more are worth while.
     bound : float, default=inf
         Largest weight; at least 1.
 
@@ -59,8 +59,9 @@ def batch_weights(
     Notes
     -----
     Nothing waits for the device: on CUDA the steps are captured once for each shape as a graph and
-    replayed. Kernel mean matching minimises ``w'(K + n ridge I)w / (2 n^2) - k'w / n``, ``K`` being
-    the kernel among the source rows, ``k`` its mean over the target rows, and ridge 0.01.
+    replayed. Hence no number is looked at, and one NaN in a batch makes all its weights NaN. Kernel
+    mean matching minimises ``w'(K + n ridge I)w / (2 n^2) - k'w / n``, ``K`` being the kernel among
+    the source rows, ``k`` its mean over the target rows, and ridge 0.01.
 
     Examples
     --------
@@ -72,60 +73,61 @@ def batch_weights(
     (True, True)
     """
     check_options(divergence, steps, bound)
-    check_batches(z_source, z_target, start)
-    first = z_source.new_ones(len(z_source)) if start is None else start
-    (found,) = replayed(
-        (divergence, steps, float(bound)),
-        lambda *rows: (weigh(divergence, *rows, steps, float(bound)),),
-        (lines(z_source), lines(z_target), first),
-    )
+    check_batches(z_source, z_target)
+    start = z_source.new_ones(len(z_source)) if start is None else start
+    check_one_each("start", start, z_source)
+    key, rows = (divergence, steps, float(bound)), (lines(z_source), lines(z_target))
+    solve = SOLVERS[divergence]
+    (found,) = replayed(key, lambda *inputs: (solve(*inputs, steps, bound),), (*rows, start))
     return found.to(z_source.dtype, copy=True)
 
 
 def check_options(divergence: str, steps: int, bound: float) -> None:
-    if divergence not in DIVERGENCES:
-        raise ValueError(
-            f"Got divergence={divergence!r}, but expected 'kmm', 'kl' or 'least_squares'."
-        )
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise ValueError(f"Got steps={steps!r}, but expected a whole number, 1 or more.")
+    if divergence not in SOLVERS:
+        raise ValueError(f"Got divergence={divergence!r}, but expected one of {listed(SOLVERS)}.")
+    check_whole("steps", steps, 1)
     if not bound >= 1:
-        raise ValueError(
-            f"Got bound={bound!r}, but expected a number of at least 1: weights have mean 1."
-        )
+        raise ValueError(f"Got bound={bound!r}, but expected 1 or more: weights have mean 1.")
 
 
-def check_batches(source: Any, target: Any, start: Any) -> None:
+def check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"Got {name}={value!r}, but expected a whole number, {least} or more.")
+
+
+def check_batches(source: Any, target: Any) -> None:
     """Refuse batches that cannot be compared; only shapes, types and devices are looked at."""
     for name, batch in (("z_source", source), ("z_target", target)):
-        if not isinstance(batch, Tensor):
+        if not isinstance(batch, Tensor) or not batch.is_floating_point():
             raise TypeError(
-                f"Got {name} of type {type(batch).__name__}, but expected a tensor: "
-                f"torch.as_tensor({name})."
+                f"Got {name} of type {getattr(batch, 'dtype', type(batch).__name__)}, but expected "
+                f"a tensor of floating-point numbers: torch.as_tensor({name}).float()."
             )
-        if not batch.is_floating_point():
-            raise TypeError(
-                f"Got {name} of type {batch.dtype}, but expected floating-point numbers: "
-                f"{name}.float()."
-            )
-        if batch.ndim == 0 or len(batch) == 0:
+        if batch.ndim == 0 or batch.numel() == 0:
             raise ValueError(
-                f"Got {name} of shape {tuple(batch.shape)}; pass one or more rows of each sample."
+                f"Got {name} of shape {tuple(batch.shape)}, but expected one or more rows."
             )
-    if source.device != target.device:
-        raise ValueError(
-            f"Got z_source on {source.device} and z_target on {target.device}; move both to one "
-            "device: z_target.to(z_source.device)."
+    if (source.device, source.dtype) != (target.device, target.dtype):
+        raise TypeError(
+            f"Got z_source on {source.device} in {source.dtype} and z_target on {target.device} in "
+            f"{target.dtype}; make them alike: z_target.to(z_source)."
         )
-    if source.shape[1:].numel() != target.shape[1:].numel():
+    wide, other = (batch.shape[1:].numel() for batch in (source, target))
+    if wide != other:
         raise ValueError(
-            f"Got z_source with {source.shape[1:].numel()} numbers a row and z_target with "
-            f"{target.shape[1:].numel()}; both must come from the same layer."
+            f"Got z_source with {wide} numbers a row and z_target with {other}; both must come "
+            "from the same layer."
         )
-    if start is not None and (start.shape != source.shape[:1] or start.device != source.device):
+
+
+def check_one_each(name: str, values: Any, source: Tensor) -> None:
+    """Refuse what is not one number for each row of a batch, on its device."""
+    shape, place = getattr(values, "shape", None), getattr(values, "device", None)
+    if not isinstance(values, Tensor) or shape != source.shape[:1] or place != source.device:
+        what = f"of shape {tuple(shape)} on {place}" if shape else f"= {values!r}"
         raise ValueError(
-            f"Got start of shape {tuple(start.shape)} on {start.device}, but expected one weight "
-            f"for each of the {len(source)} rows of z_source, on {source.device}."
+            f"Got {name} {what}, but expected a tensor with one number for each of the "
+            f"{len(source)} rows of z_source, on {source.device}."
         )
 
 
@@ -134,23 +136,19 @@ def lines(batch: Tensor) -> Tensor:
     return batch.detach().reshape(len(batch), -1)
 
 
-def weigh(
-    divergence: str, source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
-) -> Tensor:
-    """Return the weights of rows that have been checked, each a line of numbers."""
-    return _WORK[divergence](source, target, start, steps, bound)
-
-
 class _Graph:
     """Work that CUDA has recorded once, and repeats with new numbers at the cost of one launch."""
 
-    def __init__(self, work: Work, inputs: list[Tensor]):
+    def __init__(self, work: Work, inputs: list[Tensor], state: tuple[Tensor, ...]):
         self.inputs = inputs
+        before = [each.clone() for each in state]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):  # libraries allocate in their first call
             work(*inputs)
         torch.cuda.current_stream().wait_stream(side)
+        for each, old in zip(state, before, strict=True):
+            each.copy_(old)
         self.graph = torch.cuda.CUDAGraph()
         # threads of a data loader may use CUDA meanwhile
         with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
@@ -173,18 +171,21 @@ def widened(tensor: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def replayed(key: tuple[Any, ...], work: Work, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def replayed(
+    key: tuple[Any, ...], work: Work, tensors: tuple[Tensor, ...], state: tuple[Tensor, ...] = ()
+) -> tuple[Tensor, ...]:
     """Return ``work(*tensors)``, in float64; on CUDA by a graph kept for `key` and the shapes.
 
-    What comes back is overwritten by the next call with the same key.
+    `state` is what the work changes. What comes back is overwritten by the next such call.
     """
     device = tensors[0].device
     if device.type != "cuda" or torch.cuda.is_current_stream_capturing():
         return work(*map(widened, tensors))
-    key = (*key, device, *(each.shape for each in tensors))
+    places = ((each.data_ptr(), each.shape, each.dtype) for each in state)
+    key = (*key, device, *(each.shape for each in tensors), *places)
     if key not in _GRAPHS:
         with torch.cuda.device(device):
-            _GRAPHS[key] = _Graph(work, [widened(each).clone() for each in tensors])
+            _GRAPHS[key] = _Graph(work, [widened(each).clone() for each in tensors], state)
         while len(_GRAPHS) > MOST_GRAPHS:
             _GRAPHS.popitem(last=False)
     _GRAPHS.move_to_end(key)
@@ -223,6 +224,16 @@ def project(values: Tensor, bound: float) -> Tensor:
     return (values + shift).clamp(0, bound)
 
 
+def _accelerated(start: Tensor, step: Callable[[Tensor], Tensor], steps: int) -> Tensor:
+    """Return where Nesterov's accelerated steps lead."""
+    here, ahead, t = start, start, 1.0
+    for _ in range(steps):
+        new, faster = step(ahead), (1 + math.sqrt(1 + 4 * t * t)) / 2
+        ahead = torch.lerp(here, new, 1 + (t - 1) / faster)
+        here, t = new, faster
+    return here
+
+
 def _by_matching(source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float) -> Tensor:
     among, across = kernels(source, target)
     quadratic = among / len(among)
@@ -232,22 +243,8 @@ def _by_matching(source: Tensor, target: Tensor, start: Tensor, steps: int, boun
     # a step is one product: w - length (Q w - k) = (1 - length Q) w + length k
     ahead = length * across.mean(1)
     quadratic.mul_(-length).diagonal().add_(1)
-    weights = momentum = project(start, bound)
-    for inertia in _inertias(steps):
-        new = project(torch.addmv(ahead, quadratic, momentum), bound)
-        momentum = torch.lerp(weights, new, 1 + inertia)
-        weights = new
-    return weights
-
-
-def _inertias(steps: int) -> list[float]:
-    """Return the share of the last move that each accelerated step adds."""
-    found, t = [], 1.0
-    for _ in range(steps):
-        faster = (1 + math.sqrt(1 + 4 * t * t)) / 2
-        found.append((t - 1) / faster)
-        t = faster
-    return found
+    first = project(start, bound)
+    return _accelerated(first, lambda w: project(torch.addmv(ahead, quadratic, w), bound), steps)
 
 
 def _first_coefficients(across: Tensor, start: Tensor) -> Tensor:
@@ -259,35 +256,90 @@ def _first_coefficients(across: Tensor, start: Tensor) -> Tensor:
 def _by_likelihood(
     source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
 ) -> Tensor:
-    across = kernels(source, target)[1]
-    among_target = kernels(target, source)[0]
-    mass = across.mean(0)
+    across, among_target = kernels(source, target)[1], kernels(target, source)[0]
+    mass, tiny = across.mean(0), torch.finfo(across.dtype).tiny
     coefficients = _first_coefficients(across, start)
     for _ in range(steps):
         # the step of expectation and maximisation: it keeps the sign, the mean and the ascent
-        share = among_target / (among_target @ coefficients)[:, None]
-        coefficients = coefficients * share.mean(0) / mass
+        total = (among_target @ coefficients).clamp(min=tiny)
+        gain = (among_target / total[:, None]).mean(0) / mass
+        # a kernel that no source row feels cannot be scaled to mean 1, and is left out
+        coefficients = coefficients * gain.where(mass > tiny**0.5, 0)
     return project(across @ coefficients, bound)
 
 
 def _by_least_squares(
     source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
 ) -> Tensor:
-    across = kernels(source, target)[1]
-    wanted = kernels(target, source)[0].mean(0)
+    across, wanted = kernels(source, target)[1], kernels(target, source)[0].mean(0)
     second = across.T @ across / len(across)
-    step = 1 / (second.sum(1).max() + RIDGE)
-    coefficients = momentum = _first_coefficients(across, start)
-    for inertia in _inertias(steps):
-        slope = second @ momentum + RIDGE * momentum - wanted
-        new = (momentum - step * slope).clamp(min=0)
-        momentum = new + inertia * (new - coefficients)
-        coefficients = new
+    second.diagonal().add_(RIDGE)
+    length = 1 / second.sum(1).max()
+    first = _first_coefficients(across, start)
+    coefficients = _accelerated(
+        first, lambda c: (c - length * (second @ c - wanted)).clamp(min=0), steps
+    )
     return project(across @ coefficients, bound)
 
 
-_WORK: dict[str, Callable[[Tensor, Tensor, Tensor, int, float], Tensor]] = {
+SOLVERS: dict[str, Callable[[Tensor, Tensor, Tensor, int, float], Tensor]] = {
     "kmm": _by_matching,
     "kl": _by_likelihood,
     "least_squares": _by_least_squares,
 }
+
+
+@contextmanager
+def watched(net: nn.Module, layer: str | None) -> Iterator[list[Tensor]]:
+    """Give a list that receives the features of every call of `net`."""
+    seen: list[Tensor] = []
+    handle = find_layer(net, layer).register_forward_hook(
+        lambda module, inputs, output: seen.append(inputs[0] if layer is None else output)
+    )
+    try:
+        yield seen
+    finally:
+        handle.remove()
+    if not seen:
+        name = "the last linear layer" if layer is None else f"layer={layer!r}"
+        raise ValueError(f"Got {name}, which {type(net).__name__} has but does not run.")
+
+
+def find_layer(net: nn.Module, layer: str | None) -> nn.Module:
+    """Return the layer of that name, or the last linear one."""
+    modules = dict(net.named_modules())
+    names = [name for name in modules if name]
+    linear = [module for module in modules.values() if isinstance(module, nn.Linear)]
+    if layer is None and not linear:
+        raise ValueError(
+            f"Got a network ({type(net).__name__}) without a linear layer; name the layer whose "
+            f"output is compared: layer=..., one of {listed(names)}."
+        )
+    if layer is not None and layer not in modules:
+        raise ValueError(
+            f"Got layer={layer!r}, which {type(net).__name__} does not have; there is "
+            f"{listed(nearest(layer, names) or names)}."
+        )
+    return linear[-1] if layer is None else modules[layer]
+
+
+def without_reduction(criterion: Any) -> Any:
+    """Return a criterion that gives one loss for each row, or refuse it."""
+    if not hasattr(criterion, "reduction"):
+        raise ValueError(
+            f"Got the criterion {type(criterion).__name__}, which has no losses of single rows to "
+            "weight; it needs a reduction that can be set to 'none', as the losses of torch have."
+        )
+    criterion = copy(criterion)
+    criterion.reduction = "none"
+    return criterion
+
+
+def one_for_each_row(losses: Tensor, n_rows: int, name: str) -> Tensor:
+    """Return losses with one number for each row: means over all further axes."""
+    if losses.ndim == 0 or len(losses) != n_rows:
+        raise ValueError(
+            f"Got losses of shape {tuple(losses.shape)} from the criterion {name} for {n_rows} "
+            "rows; it must return one loss for each row when its reduction is 'none'."
+        )
+    return losses.reshape(n_rows, -1).mean(1)
