@@ -212,7 +212,7 @@ def project(values: Tensor, bound: float) -> Tensor:
         falling, _ = torch.sort(values, descending=True)
         total = torch.cumsum(falling, 0)
         count = torch.arange(1, n + 1, dtype=values.dtype, device=values.device)
-        place = (falling * count > total - n).sum(0, keepdim=True) - 1
+        place = ((falling * count > total - n).sum(0, keepdim=True) - 1).clamp(min=0)  # NaN: -1
         return (values + (n - total.gather(0, place)) / (place + 1)).clamp(min=0)
     # the mean of clip(values + shift) is piecewise linear in the shift, with these corners
     corners, order = torch.sort(torch.cat([-values, bound - values]))
