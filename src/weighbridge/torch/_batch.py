@@ -282,7 +282,7 @@ def _by_least_squares(
     return project(across @ coefficients, bound)
 
 
-SOLVERS: dict[str, Callable[[Tensor, Tensor, Tensor, int, float], Tensor]] = {
+SOLVERS: dict[str, Callable[..., Tensor]] = {
     "kmm": _by_matching,
     "kl": _by_likelihood,
     "least_squares": _by_least_squares,
