@@ -4,12 +4,14 @@ import copy
 import io
 import math
 import pickle
+import re
 import warnings
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.datasets import load_digits
 
 import exact
 from weighbridge import Geodesic, geodesic
@@ -536,7 +538,8 @@ def test_warm_up_has_no_weights_then_they_have_mean_one():
     weight = dynamic.weight.double()
     assert dynamic.history[-1]["ess"] == pytest.approx(float(weight.sum() ** 2 / (weight**2).sum()))
     assert dynamic.history[-1]["largest"] == pytest.approx(float(weight.max()))
-    assert 1 < dynamic.history[-1]["loss"] < 2
+    weighted = (weight * dynamic.known[2].double()).mean()
+    assert dynamic.history[-1]["loss"] == pytest.approx(float(weighted))
 
 
 def test_the_running_ratio_is_the_formula():
@@ -732,3 +735,148 @@ def test_batches_that_cannot_be_weighed_change_nothing(inputs, error, said, warm
         dynamic(*inputs)
     assert torch.equal(dynamic.known.nan_to_num(), before.nan_to_num())
     assert dynamic.findings() == []
+
+
+# ------------------------------------------------------------------ findings
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Pixels and digits, with a thousand rows to train on first."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(y.size)
+    return torch.tensor(X[order] / 16).float(), torch.tensor(y[order])
+
+
+def _trained(X, y, X_target, *, epochs=20, decay=0.0, weighting=None, seed=0, last=64):
+    """A net and its dynamic weights; Geodesic(0) has none, with the same start and batches."""
+    torch.manual_seed(seed)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, last), torch.nn.ReLU(),
+        torch.nn.Linear(last, 10),
+    )  # fmt: skip
+    optimizer = torch.optim.Adam(net.parameters(), lr=3e-3, weight_decay=decay)
+    dynamic = DynamicWeights(len(X), weighting)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(X)).split(250):
+            output, z = dynamic.look(net, X[rows])
+            with torch.no_grad():
+                _, z_target = dynamic.look(net, X_target[torch.randint(len(X_target), (250,))])
+            losses = torch.nn.functional.cross_entropy(output, y[rows], reduction="none")
+            optimizer.zero_grad()
+            (dynamic(rows, z, z_target, losses=losses) * losses).mean().backward()
+            optimizer.step()
+        dynamic.end_epoch()
+    return net, dynamic
+
+
+def _codes(dynamic):
+    return [each.code for each in dynamic.findings()]
+
+
+def test_no_effect_is_said_of_a_net_without_loss_and_not_of_nets_that_react(digits):
+    X, y = digits
+    thick = X.mean(1) > X.mean(1).quantile(0.67)
+    X, y, X_target = X[:1000], y[:1000], X[thick]
+    moved, said = {}, {}
+    for name, options in {
+        "zero loss": {"epochs": 250},
+        "stopped early": {"epochs": 8},
+        "weight decay": {"epochs": 100, "decay": 1e-2},
+    }.items():
+        net, dynamic = _trained(X, y, X_target, weighting=Beyond(3.0), **options)
+        plain, _ = _trained(X, y, X_target, weighting=Geodesic(0.0), **options)
+        with torch.no_grad():
+            shift = net(X_target).softmax(1) - plain(X_target).softmax(1)
+        moved[name] = float(shift.abs().sum(1).mean() / 2)
+        said[name] = _codes(dynamic)
+    assert said["zero loss"] == ["WB308"]
+    assert said["stopped early"] == said["weight decay"] == []
+    assert moved["zero loss"] < 0.5 * min(moved["stopped early"], moved["weight decay"])
+
+
+def test_the_words_of_no_effect():
+    dynamic = DynamicWeights(5)
+    dynamic.history = [{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 0.021}]
+    assert _codes(dynamic) == []
+    dynamic.history.append({"epoch": 3, "loss": 0.019})
+    (found,) = dynamic.findings()
+    assert (found.code, found.level) == ("WB308", "warning")
+    assert "weights have no effect: the training loss is zero (0.019 in epoch 3, 2 in" in str(found)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rows_outside_are_counted_and_nothing_is_said_without_shift(digits, seed):
+    X, y = digits
+    X, y, X_target = X[:1000], y[:1000], X[1000:].clone()
+    _, same = _trained(X, y, X_target, seed=seed)
+    assert _codes(same) == []
+    strange = int(0.31 * len(X_target))
+    X_target[:strange] = 3 * X_target[:strange]  # three times as bright as any row of training
+    _, dynamic = _trained(X, y, X_target, seed=seed)
+    assert _codes(dynamic) == ["WB304"]
+    share = float(re.search(r"([\d.]+) % of the target is outside the features", str(
+        dynamic.findings()[0]
+    ))[1])  # fmt: skip
+    assert 26 <= share <= 36
+
+
+def test_a_share_of_rows_outside_is_counted_exactly():
+    z = torch.rand(400, 2, dtype=F64)
+    z_target = torch.rand(400, 2, dtype=F64)
+    z_target[:124] += 5
+    dynamic = DynamicWeights(400)
+    for part in range(2):
+        rows = torch.arange(200) + 200 * part
+        dynamic(rows, z[rows], z_target[rows])
+    within = torch.cdist(z_target[124:], z).amin(1)
+    own = torch.cdist(z, z).fill_diagonal_(math.inf).amin(1)
+    share = (124 + int((within > own.quantile(0.99)).sum())) / 400
+    assert f"{100 * share:.0f} % of the target is outside the features" in str(dynamic.findings())
+
+
+# ------------------------------------------------------------------ on CUDA
+
+
+@needs_cuda
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_cuda_finds_what_the_cpu_finds_again_and_again(divergence):
+    for seed in range(4):  # the first call records, the others replay
+        z, z_target = _samples(256, 256, 10, seed=seed)
+        start = torch.rand(256, dtype=F64)
+        options = {"divergence": divergence, "bound": 4.0}
+        want = batch_weights(z, z_target, start=start, **options)
+        got = batch_weights(z.cuda(), z_target.cuda(), start=start.cuda(), **options)
+        torch.testing.assert_close(got.cpu(), want, rtol=0, atol=1e-6)
+
+
+@needs_cuda
+@pytest.mark.parametrize("weighting", [Geodesic(0.7, 3), Beyond(1.5), lambda s: 0.5 * s])
+def test_dynamic_weights_on_cuda_are_those_of_the_cpu(weighting):
+    z, z_target = _samples(256, 256, 10)
+    rows = torch.randperm(300)[:256]
+    here = DynamicWeights(300, weighting, warmup=0).double()
+    there = copy.deepcopy(here).cuda()
+    for step in range(4):  # recording must not count as a step
+        losses = torch.rand(256, dtype=F64)
+        want = here(rows, z * (1 + 0.1 * step), z_target, losses=losses)
+        got = there(rows.cuda(), z.cuda() * (1 + 0.1 * step), z_target.cuda(), losses=losses.cuda())
+        torch.testing.assert_close(got.cpu(), want, rtol=0, atol=1e-6)
+        torch.testing.assert_close(there.known.cpu(), here.known, rtol=0, atol=1e-6, equal_nan=True)
+    z_target[0] = math.nan
+    there(rows.cuda(), z.cuda(), z_target.cuda(), losses=losses.cuda())
+    with pytest.raises(ValueError, match="in 1 batches"):
+        there.end_epoch()
+
+
+@needs_cuda
+def test_two_tables_on_cuda_do_not_share_a_recording():
+    z, z_target = (each.cuda() for each in _samples(64, 64))
+    rows = torch.arange(64).cuda()
+    one, other = (DynamicWeights(n, warmup=0).cuda() for n in (64, 80))
+    for _ in range(2):
+        one(rows, z, z_target)
+    assert bool((other.ratio == 1).all())
+    other(rows, z, z_target)
+    assert bool((other.ratio[64:] == 1).all())
+    assert not bool((other.ratio[:64] == 1).all())
