@@ -16,7 +16,7 @@ from weighbridge._findings import listed, nearest
 
 # Ridge on the weights, or on the coefficients of the kernels, which are of the order of 1.
 RIDGE = 0.01
-# Captured CUDA graphs that are kept, one for each shape of a batch.
+# CUDA graphs that are kept, one for each shape of a batch.
 MOST_GRAPHS = 8
 
 Work = Callable[..., tuple[Tensor, ...]]
@@ -98,25 +98,21 @@ def check_whole(name: str, value: Any, least: int) -> None:
 def check_batches(source: Any, target: Any) -> None:
     """Refuse batches that cannot be compared; only shapes, types and devices are looked at."""
     for name, batch in (("z_source", source), ("z_target", target)):
+        kind = getattr(batch, "dtype", type(batch).__name__)
         if not isinstance(batch, Tensor) or not batch.is_floating_point():
-            raise TypeError(
-                f"Got {name} of type {getattr(batch, 'dtype', type(batch).__name__)}, but expected "
-                f"a tensor of floating-point numbers: torch.as_tensor({name}).float()."
-            )
+            said = f"type {kind}, but expected a tensor of floats: torch.as_tensor({name}).float()."
+            raise TypeError(f"Got {name} of {said}")
         if batch.ndim == 0 or batch.numel() == 0:
-            raise ValueError(
-                f"Got {name} of shape {tuple(batch.shape)}, but expected one or more rows."
-            )
+            raise ValueError(f"Got {name} of shape {tuple(batch.shape)}, but expected some rows.")
     if (source.device, source.dtype) != (target.device, target.dtype):
         raise TypeError(
             f"Got z_source on {source.device} in {source.dtype} and z_target on {target.device} in "
             f"{target.dtype}; make them alike: z_target.to(z_source)."
         )
-    wide, other = (batch.shape[1:].numel() for batch in (source, target))
-    if wide != other:
+    if lines(source).shape[1] != lines(target).shape[1]:
         raise ValueError(
-            f"Got z_source with {wide} numbers a row and z_target with {other}; both must come "
-            "from the same layer."
+            f"Got z_source of shape {tuple(source.shape)} and z_target of {tuple(target.shape)}; "
+            "both need as many numbers a row, from the same layer."
         )
 
 
@@ -136,32 +132,23 @@ def lines(batch: Tensor) -> Tensor:
     return batch.detach().reshape(len(batch), -1)
 
 
-class _Graph:
-    """Work that CUDA has recorded once, and repeats with new numbers at the cost of one launch."""
-
-    def __init__(self, work: Work, inputs: list[Tensor], state: tuple[Tensor, ...]):
-        self.inputs = inputs
-        before = [each.clone() for each in state]
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):  # libraries allocate in their first call
-            work(*inputs)
-        torch.cuda.current_stream().wait_stream(side)
-        for each, old in zip(state, before, strict=True):
-            each.copy_(old)
-        self.graph = torch.cuda.CUDAGraph()
-        # threads of a data loader may use CUDA meanwhile
-        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
-            self.outputs = work(*inputs)
-
-    def __call__(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        for own, new in zip(self.inputs, tensors, strict=True):
-            own.copy_(new)
-        self.graph.replay()
-        return self.outputs
+# What CUDA recorded once and repeats at the cost of one launch: graph, inputs, outputs.
+_GRAPHS: OrderedDict[Any, tuple[Any, list[Tensor], tuple[Tensor, ...]]] = OrderedDict()
 
 
-_GRAPHS: OrderedDict[Any, _Graph] = OrderedDict()
+def _recorded(work: Work, inputs: list[Tensor], state: tuple[Tensor, ...]) -> tuple[Any, ...]:
+    before = [each.clone() for each in state]
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # libraries allocate in their first call
+        work(*inputs)
+    torch.cuda.current_stream().wait_stream(side)
+    for each, old in zip(state, before, strict=True):
+        each.copy_(old)
+    graph = torch.cuda.CUDAGraph()
+    # threads of a data loader may use CUDA meanwhile
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        return graph, inputs, work(*inputs)
 
 
 def widened(tensor: Tensor) -> Tensor:
@@ -185,11 +172,16 @@ def replayed(
     key = (*key, device, *(each.shape for each in tensors), *places)
     if key not in _GRAPHS:
         with torch.cuda.device(device):
-            _GRAPHS[key] = _Graph(work, [widened(each).clone() for each in tensors], state)
+            inputs = [widened(each).clone() for each in tensors]
+            _GRAPHS[key] = _recorded(work, inputs, state)
         while len(_GRAPHS) > MOST_GRAPHS:
             _GRAPHS.popitem(last=False)
     _GRAPHS.move_to_end(key)
-    return _GRAPHS[key](tensors)
+    graph, inputs, outputs = _GRAPHS[key]
+    for own, new in zip(inputs, tensors, strict=True):
+        own.copy_(new)
+    graph.replay()
+    return outputs
 
 
 def kernels(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -249,13 +241,12 @@ def _by_matching(source: Tensor, target: Tensor, start: Tensor, steps: int, boun
 
 def _first_coefficients(across: Tensor, start: Tensor) -> Tensor:
     """Return coefficients of the kernels that come near to `start`, with mean 1 on the source."""
-    smooth = (start @ across) / across.sum(0).clamp(min=torch.finfo(across.dtype).tiny)
-    return smooth / (across @ smooth).mean().clamp(min=torch.finfo(across.dtype).tiny)
+    tiny = torch.finfo(across.dtype).tiny
+    smooth = (start @ across) / across.sum(0).clamp(min=tiny)
+    return smooth / (across @ smooth).mean().clamp(min=tiny)
 
 
-def _by_likelihood(
-    source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
-) -> Tensor:
+def _by_likelihood(source: Tensor, target: Tensor, start: Tensor, steps: int, bound: Any) -> Tensor:
     across, among_target = kernels(source, target)[1], kernels(target, source)[0]
     mass, tiny = across.mean(0), torch.finfo(across.dtype).tiny
     coefficients = _first_coefficients(across, start)
@@ -268,25 +259,18 @@ def _by_likelihood(
     return project(across @ coefficients, bound)
 
 
-def _by_least_squares(
-    source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
-) -> Tensor:
+def _by_squares(source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float) -> Tensor:
     across, wanted = kernels(source, target)[1], kernels(target, source)[0].mean(0)
     second = across.T @ across / len(across)
     second.diagonal().add_(RIDGE)
-    length = 1 / second.sum(1).max()
-    first = _first_coefficients(across, start)
-    coefficients = _accelerated(
-        first, lambda c: (c - length * (second @ c - wanted)).clamp(min=0), steps
-    )
-    return project(across @ coefficients, bound)
+    length, first = 1 / second.sum(1).max(), _first_coefficients(across, start)
+    found = _accelerated(first, lambda c: (c - length * (second @ c - wanted)).relu(), steps)
+    return project(across @ found, bound)
 
 
 SOLVERS: dict[str, Callable[..., Tensor]] = {
-    "kmm": _by_matching,
-    "kl": _by_likelihood,
-    "least_squares": _by_least_squares,
-}
+    "kmm": _by_matching, "kl": _by_likelihood, "least_squares": _by_squares
+}  # fmt: skip
 
 
 @contextmanager

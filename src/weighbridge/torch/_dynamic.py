@@ -21,12 +21,12 @@ from weighbridge.torch._batch import (
     replayed,
     watched,
     widened,
-)
+)  # fmt: skip
 from weighbridge.weighting import Geodesic
 
-# A mean training loss below this share of the first epoch's is as good as zero: there weights move
+# A weighted loss below this share of the first epoch's is as good as zero: there weights move
 # predictions by a tenth of what they did at their best (chosen on 4 settings, checked on 6).
-NO_LOSS = 0.01
+NO_LOSS = 0.003
 # A row is outside if it is farther from the training rows than this share of them from each other.
 NEAR = 0.99
 # The share of such rows that is worth a word; without shift an overfitted net may have 8 %.
@@ -38,8 +38,7 @@ KEPT, KEPT_ROWS = 8, 256
 class Beyond(Geodesic):
     """The weight ``w^(lam, alpha)`` with `lam` beyond 1, for networks that let weights fade.
 
-    A network that separates its training rows soon has no loss left to weight. Weights that
-    overstate the ratio, ``r ** 1.5`` say, act longer (Wang et al. 2022), best with a
+    Weights that overstate the ratio, ``r ** 1.5`` say, act longer (Wang et al. 2022), best with a
     `PolynomialLoss`. Inside [0, 1] it is the same as `Geodesic`.
 
     Parameters
@@ -47,8 +46,7 @@ class Beyond(Geodesic):
     lam : float, default=1.5
         0 or more.
     alpha : float, default=1.0
-        1 or less beyond lam = 1, since the curves with a larger alpha end there. With alpha < 1
-        a weight that the formula would make negative is 0.
+        1 or less beyond lam = 1, where other curves end; weights are 0 where they were negative.
 
     Examples
     --------
@@ -164,18 +162,10 @@ class DynamicWeights(nn.Module):
     refused: Tensor
 
     def __init__(
-        self,
-        n_rows: int,
-        weighting: Any = None,
-        *,
-        on: str | Callable[..., Tensor] = "features",
-        layer: str | None = None,
-        warmup: int = 1,
-        memory: float = 0.5,
-        divergence: str = "kmm",
-        steps: int = 5,
-        bound: float = math.inf,
-    ):
+        self, n_rows: int, weighting: Any = None, *, on: str | Callable[..., Tensor] = "features",
+        layer: str | None = None, warmup: int = 1, memory: float = 0.5, divergence: str = "kmm",
+        steps: int = 5, bound: float = math.inf,
+    ):  # fmt: skip
         super().__init__()
         self.weighting = Geodesic() if weighting is None else weighting
         self.n_rows, self.on, self.layer = n_rows, on, layer
@@ -197,14 +187,11 @@ class DynamicWeights(nn.Module):
         if not 0 <= self.memory < 1:
             raise ValueError(f"Got memory={self.memory!r}, but expected a number in [0, 1).")
         if not callable(self.on) and self.on not in ("features", "losses"):
-            raise ValueError(
-                f"Got on={self.on!r}, but expected 'features', 'losses' or a function."
-            )
+            wanted = "'features', 'losses' or a function"
+            raise ValueError(f"Got on={self.on!r}, but expected {wanted}.")
         if not callable(self.weighting) or isinstance(self.weighting, type):
-            raise TypeError(
-                f"Got weighting={self.weighting!r}, but expected a Geodesic, or a function from "
-                "log ratios to log weights."
-            )
+            wanted = "a Geodesic, or a function from log ratios to log weights"
+            raise TypeError(f"Got weighting={self.weighting!r}, but expected {wanted}.")
         self._point()
 
     def _point(self) -> tuple[float, float] | None:
@@ -340,9 +327,8 @@ class DynamicWeights(nn.Module):
         return Finding(
             "WB308",
             "warning",
-            "weights have no effect: the training loss is zero "
-            f"({losses[-1]:.2g} in epoch {self.history[-1]['epoch']}, {losses[0]:.2g} in the "
-            "first).",
+            f"weights have no effect: the training loss is zero ({losses[-1]:.2g} in epoch "
+            f"{self.history[-1]['epoch']}, {losses[0]:.2g} in the first).",
             "Stop earlier, add weight decay, or use PolynomialLoss with Beyond.",
         )
 
