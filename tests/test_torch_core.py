@@ -333,6 +333,11 @@ class TestEveryDivergence:
         assert bool(torch.isfinite(got).all())
         assert float(got.mean()) == pytest.approx(1)
 
+    def test_a_start_of_whole_numbers_is_a_start(self, divergence):
+        z, z_target = _samples(50, 40)
+        whole = batch_weights(z, z_target, start=torch.ones(50).long(), divergence=divergence)
+        assert torch.equal(whole, batch_weights(z, z_target, divergence=divergence))
+
     def test_further_axes_are_flattened(self, divergence):
         z, z_target = _samples(50, 40, 12)
         flat = batch_weights(z, z_target, divergence=divergence)
@@ -718,6 +723,7 @@ ROWS = torch.arange(4)
         (([0, 1, 2, 3], Z, Z), ValueError, r"rows = \[0, 1, 2, 3\], but expected a tensor"),
         ((ROWS.double(), Z, Z), TypeError, r"rows of type torch.float64.*numbers of rows: long"),
         ((ROWS > 1, Z, Z), TypeError, r"rows of type torch.bool"),
+        ((ROWS.int(), Z, Z), TypeError, r"rows of type torch.int32, but .*: long\(\)"),
         ((ROWS + 3, Z, Z), IndexError, "rows from 3 to 6, but these are weights of 5 rows: 0 to 4"),
         ((ROWS - 1, Z, Z), IndexError, "rows from -1 to 2"),
         ((ROWS.to("meta"), Z, Z), ValueError, "rows of shape .* on meta.*on cpu"),

@@ -76,9 +76,10 @@ def batch_weights(
     check_batches(z_source, z_target)
     start = z_source.new_ones(len(z_source)) if start is None else start
     check_one_each("start", start, z_source)
-    key, rows = (divergence, steps, float(bound)), (lines(z_source), lines(z_target))
-    solve = SOLVERS[divergence]
-    (found,) = replayed(key, lambda *inputs: (solve(*inputs, steps, bound),), (*rows, start))
+    start = start.to(torch.promote_types(start.dtype, z_source.dtype))
+    key, solve = (divergence, steps, float(bound)), SOLVERS[divergence]
+    inputs = (lines(z_source), lines(z_target), start)
+    (found,) = replayed(key, lambda *inputs: (solve(*inputs, steps, bound),), inputs)
     return found.to(z_source.dtype, copy=True)
 
 

@@ -86,9 +86,8 @@ def checked_point(weighting: Any) -> tuple[float, float]:
         more = "0 or more" if beyond else "between 0 and 1 (weighbridge.torch.Beyond goes further)"
         raise ValueError(f"Got {weighting!r}, but lam must be {more}, and alpha a finite number.")
     if lam > 1 and alpha > 1:
-        raise ValueError(
-            f"Got {weighting!r}, but with alpha > 1 the curve ends at lam = 1; use alpha <= 1."
-        )
+        ends = "with alpha > 1 the curve ends at lam = 1; use alpha <= 1"
+        raise ValueError(f"Got {weighting!r}, but {ends}.")
     return lam, alpha
 
 
@@ -210,10 +209,8 @@ class DynamicWeights(nn.Module):
             return output, seen[-1]
         made = row_losses if self.on == "losses" else self.on
         if made is None:
-            raise ValueError(
-                "Got on='losses' and no row_losses; pass a function from the output to one loss "
-                "for each row: lambda output: cross_entropy(output, y, reduction='none')."
-            )
+            example = "lambda output: cross_entropy(output, y, reduction='none')"
+            raise ValueError(f"Got on='losses' and no row_losses; pass a function: {example}.")
         output = net(x)
         return output, made(output)  # type: ignore[operator]
 
@@ -246,7 +243,7 @@ class DynamicWeights(nn.Module):
 
     def _check_rows(self, rows: Any, source: Tensor, losses: Any) -> None:
         check_one_each("rows", rows, source)
-        if rows.dtype not in (torch.int64, torch.int32):
+        if rows.dtype != torch.int64:
             raise TypeError(f"Got rows of type {rows.dtype}, but expected numbers of rows: long().")
         if source.device != self.known.device:
             raise ValueError(
@@ -263,9 +260,7 @@ class DynamicWeights(nn.Module):
             check_one_each("losses", losses, source)
 
     @torch.no_grad()
-    def _weigh(
-        self, rows: Tensor, source: Tensor, target: Tensor, *losses: Tensor
-    ) -> tuple[Tensor]:
+    def _weigh(self, rows: Tensor, source: Tensor, target: Tensor, *losses: Tensor) -> Any:
         """Update what is known of the rows of a batch, and return their weights."""
         old = self.known.index_select(1, rows).to(source.dtype)
         found = self._solve(source, target, old[0])
@@ -284,15 +279,8 @@ class DynamicWeights(nn.Module):
     def _solve(self, source: Tensor, target: Tensor, old: Tensor) -> Tensor:
         return SOLVERS[self.divergence](source, target, old, self.steps, self.bound)
 
-    @property
-    def ratio(self) -> Tensor:
-        """Running ratio of each row."""
-        return self.known[0]
-
-    @property
-    def weight(self) -> Tensor:
-        """The last weight of each row."""
-        return self.known[1]
+    ratio = property(lambda self: self.known[0], doc="Running ratio of each row.")
+    weight = property(lambda self: self.known[1], doc="The last weight of each row.")
 
     def end_epoch(self) -> dict[str, float]:
         """Close an epoch, and return its record, the last of `history`."""
@@ -305,11 +293,8 @@ class DynamicWeights(nn.Module):
                 "diverges: a smaller learning rate."
             )
         weight, losses = self.known[1:].double()
-        record = {
-            "epoch": len(self.history) + 1,
-            "ess": float(weight.sum() ** 2 / (weight**2).sum()),
-            "largest": float(weight.max()),
-        }
+        ess = float(weight.sum() ** 2 / (weight**2).sum())
+        record = {"epoch": len(self.history) + 1, "ess": ess, "largest": float(weight.max())}
         loss = float((weight * losses).nanmean())
         if math.isfinite(loss):
             record["loss"] = loss
@@ -324,13 +309,12 @@ class DynamicWeights(nn.Module):
         losses = [record["loss"] for record in self.history if "loss" in record]
         if len(losses) < 2 or losses[-1] > NO_LOSS * losses[0]:
             return None
-        return Finding(
-            "WB308",
-            "warning",
-            f"weights have no effect: the training loss is zero ({losses[-1]:.2g} in epoch "
-            f"{self.history[-1]['epoch']}, {losses[0]:.2g} in the first).",
-            "Stop earlier, add weight decay, or use PolynomialLoss with Beyond.",
+        fell = (
+            f"{losses[-1]:.2g} in epoch {self.history[-1]['epoch']}, {losses[0]:.2g} in the first"
         )
+        said = f"weights have no effect: the training loss is zero ({fell})."
+        todo = "Stop earlier, add weight decay, or use PolynomialLoss with Beyond."
+        return Finding("WB308", "warning", said, todo)
 
     def _outside(self) -> Finding | None:
         # a row of another epoch would lie beside itself
@@ -344,12 +328,9 @@ class DynamicWeights(nn.Module):
         if share <= SOME_OUTSIDE:
             return None
         what = self.on if isinstance(self.on, str) else "outputs"
-        return Finding(
-            "WB304",
-            "warning",
-            f"{percent(share)} of the target is outside the {what} of training.",
-            "No weights can represent these rows: collect or label rows like them.",
-        )
+        said = f"{percent(share)} of the target is outside the {what} of training."
+        todo = "No weights can represent these rows: collect or label rows like them."
+        return Finding("WB304", "warning", said, todo)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return the history, for ``state_dict``."""
