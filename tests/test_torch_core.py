@@ -850,12 +850,13 @@ def test_a_share_of_rows_outside_is_counted_exactly():
 
 
 @needs_cuda
+@pytest.mark.parametrize("bound", [4.0, math.inf])
 @pytest.mark.parametrize("divergence", DIVERGENCES)
-def test_cuda_finds_what_the_cpu_finds_again_and_again(divergence):
+def test_cuda_finds_what_the_cpu_finds_again_and_again(divergence, bound):
     for seed in range(4):  # the first call records, the others replay
         z, z_target = _samples(256, 256, 10, seed=seed)
         start = torch.rand(256, dtype=F64)
-        options = {"divergence": divergence, "bound": 4.0}
+        options = {"divergence": divergence, "bound": bound}
         want = batch_weights(z, z_target, start=start, **options)
         got = batch_weights(z.cuda(), z_target.cuda(), start=start.cuda(), **options)
         torch.testing.assert_close(got.cpu(), want, rtol=0, atol=1e-6)

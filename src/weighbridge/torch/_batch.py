@@ -209,7 +209,7 @@ def project(values: Tensor, bound: float) -> Tensor:
         return (values + (n - total.gather(0, place)) / (place + 1)).clamp(min=0)
     # the mean of clip(values + shift) is piecewise linear in the shift, with these corners
     corners, order = torch.sort(torch.cat([-values, bound - values]))
-    slope = torch.cumsum(torch.where(order < n, 1.0, -1.0).to(values.dtype), 0)[:-1]
+    slope = torch.cumsum(2 * (order < n).to(values.dtype) - 1, 0)[:-1]
     total = torch.cumsum(slope * torch.diff(corners), 0)
     place = (total < n).sum(0, keepdim=True).clamp(max=2 * n - 2)
     over = total.gather(0, place) - n
@@ -256,7 +256,7 @@ def _by_likelihood(source: Tensor, target: Tensor, start: Tensor, steps: int, bo
         total = (among_target @ coefficients).clamp(min=tiny)
         gain = (among_target / total[:, None]).mean(0) / mass
         # a kernel that no source row feels cannot be scaled to mean 1, and is left out
-        coefficients = coefficients * gain.where(mass > tiny**0.5, 0)
+        coefficients = coefficients * torch.where(mass > tiny**0.5, gain, torch.zeros_like(gain))
     return project(across @ coefficients, bound)
 
 

@@ -119,8 +119,10 @@ class DynamicWeights(nn.Module):
 
     Attributes
     ----------
-    ratio, weight : Tensor of shape (n_rows,)
-        Running ratio and last weight of each row.
+    ratio : Tensor of shape (n_rows,)
+        Running ratio of each row.
+    weight : Tensor of shape (n_rows,)
+        The last weight of each row.
     history : list of dict
         Of each epoch its number, the effective sample size of the weights, the largest of them,
         and the weighted mean of the losses if they were passed on.
