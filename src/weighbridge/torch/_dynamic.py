@@ -25,7 +25,8 @@ from weighbridge.torch._batch import (
 from weighbridge.weighting import Geodesic
 
 # A weighted loss below this share of the first epoch's is as good as zero: there weights move
-# predictions by a tenth of what they did at their best (chosen on 4 settings, checked on 6).
+# predictions by about a tenth of what they did at their best. Nets that learn wrong labels by
+# heart move more, by chance too: another order of batches moves them half as much.
 NO_LOSS = 0.003
 # A row is outside if it is farther from the training rows than this share of them from each other.
 NEAR = 0.99
