@@ -50,9 +50,14 @@ test-fuzz: $(VENV)/.test ## N=2000 random tables through every command (60 of th
 test-slow: $(VENV)/.test ## Monte Carlo tests, which take minutes each
 	$(BIN)/python $(PYTEST) -m slow tests
 
-test-torch: $(VENV)/.test ## the array-library tests with torch (CPU build)
-	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+test-torch: $(VENV)/.test $(VENV)/.torch-cpu ## networks, and arrays of torch (CPU build; 2 minutes on one core)
 	$(BIN)/python -m pytest -m torch tests
+	$(BIN)/python -m pytest src/weighbridge/torch $(wildcard docs/guide/networks.rst)
+
+# The versions that are tested; an own rule, since pip would take the newest.
+$(VENV)/.torch-cpu: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 "skorch>=1.2" "mnist1d>=0.0.2"
+	@touch $@
 
 test-browser: $(VENV)/.browser ## the report in headless Chromium (needs chromium, chromedriver and npm)
 	@test -f .cache/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-audit --no-fund --prefix .cache/axe axe-core@4
@@ -84,7 +89,7 @@ format: $(VENV)/.lint ## rewrite the code in house style
 house: $(VENV)/.cli ## the shape of the package in numbers, beside its goals (half a minute)
 	$(BIN)/python tools/house.py
 
-docs: $(VENV)/.docs ## build the site into docs/_build/html
+docs: $(VENV)/.docs $(VENV)/.torch-cpu ## build the site into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/.test ## benchmarks, peers included (an hour), with a JSON of figures and versions

@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,14 +19,17 @@ ROOT = Path(__file__).parent.parent
 MODULES = ["weighbridge"] + [
     f"weighbridge.{name}"
     for _, name, _ in pkgutil.iter_modules(weighbridge.__path__)
-    if not name.startswith("_") and name != "cli"
+    if not name.startswith("_") and name not in ("cli", "torch")
 ]
-NAMES = [
-    (module, name)
-    for module in MODULES
-    for name in importlib.import_module(module).__all__
-    if not inspect.ismodule(getattr(importlib.import_module(module), name))
-]
+PAGES = ["docs/api.rst", "CHANGELOG.md"]
+
+
+def _names(module):
+    home = importlib.import_module(module)
+    return [(module, name) for name in home.__all__ if not inspect.ismodule(getattr(home, name))]
+
+
+NAMES = [pair for module in MODULES for pair in _names(module)]
 
 
 def _modules_after(statement):
@@ -50,21 +54,51 @@ def test_top_level_names():
         weighbridge.nonsense  # noqa: B018
 
 
-def test_every_public_name_has_a_docstring_with_an_example():
-    without = [
+def _without_example(names):
+    return [
         f"{module}.{name}"
-        for module, name in NAMES
+        for module, name in names
         if ">>>" not in (inspect.getdoc(getattr(importlib.import_module(module), name)) or "")
     ]
+
+
+def _missing_on(page, names):
+    words = set(re.findall(r"\w+", (ROOT / page).read_text()))
+    return [f"{module}.{name}" for module, name in names if name not in words]
+
+
+def test_every_public_name_has_a_docstring_with_an_example():
+    without = _without_example(NAMES)
     # abstract: its examples are those of its members
     assert without == ["weighbridge.ratios.DensityRatioMixin"]
     assert inspect.getdoc(weighbridge.ratios.DensityRatioMixin)
 
 
-@pytest.mark.parametrize("page", ["docs/api.rst", "CHANGELOG.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_public_name_is_on_the_api_page_and_in_the_changelog(page):
-    words = set(re.findall(r"\w+", (ROOT / page).read_text()))
-    assert [f"{module}.{name}" for module, name in NAMES if name not in words] == []
+    assert _missing_on(page, NAMES) == []
+
+
+@pytest.mark.torch
+def test_public_names_of_networks_follow_the_same_rules():
+    pytest.importorskip("torch")
+    names = _names("weighbridge.torch")
+    assert _without_example(names) == []
+    assert [_missing_on(page, names) for page in PAGES] == [[], []]
+
+
+def test_nothing_public_brings_torch():
+    loaded = _modules_after("import weighbridge; from weighbridge import *")
+    assert not {"torch", "skorch"} & loaded
+    assert "torch" not in weighbridge.__all__
+
+
+def test_torch_is_in_no_set_of_extras_but_its_own():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    with_torch = {name for name, needs in extras.items() if "torch" in str(needs)}
+    assert with_torch == {"torch"}
 
 
 def test_one_version():

@@ -2,16 +2,18 @@
 
 Every function takes log ratios and gives log weights, in float64, for NumPy arrays and for the
 arrays of any library that follows the array API standard (torch, cupy, ...). `lam` and `alpha`
-broadcast, so that a grid of candidates is one call.
+broadcast, so that a grid of candidates is one call. `log_weight` of tensors is differentiable by
+torch in all three arguments.
 """
 
 from weighbridge.geodesic._derivatives import (
+    log_weight,
     log_weight_d_alpha,
     log_weight_d_lam,
     log_weight_d_log_ratio,
 )
 from weighbridge.geodesic._lengths import excess_length, fisher_speed, path_length, remaining_length
-from weighbridge.geodesic._log_weight import check_alpha, check_lam, log_weight, log_weight_bounds
+from weighbridge.geodesic._log_weight import check_alpha, check_lam, log_weight_bounds
 from weighbridge.geodesic._means import (
     alpha_divergence,
     alpha_geodesic,

@@ -1,13 +1,16 @@
-"""Derivatives of the log weight in the log ratio, in lam and in alpha."""
+"""Derivatives of the log weight in the log ratio, in lam and in alpha, and autograd by them."""
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 from weighbridge.geodesic._log_weight import FAR, NEAR, elementwise, exponent, half_gap, overwrite
+from weighbridge.geodesic._log_weight import log_weight as _without_gradient
 
 
 def unit_legendre(n: int) -> list[tuple[float, float]]:
@@ -22,6 +25,54 @@ _LEGENDRE = unit_legendre(10)
 _SHIFT = 600.0
 # From here on p*t - K loses digits and the form with log(lam) taken out does not.
 _LONG = 30.0
+
+
+@functools.wraps(_without_gradient, assigned=("__doc__",))
+def log_weight(log_ratio: Any, lam: Any, alpha: Any) -> Any:
+    inputs = (log_ratio, lam, alpha)
+    # who has a tensor has imported torch; nothing here does
+    if any(getattr(each, "requires_grad", False) is True for each in inputs):
+        return _with_gradient(sys.modules["torch"]).apply(*inputs)
+    return _without_gradient(*inputs)
+
+
+@functools.cache
+def _with_gradient(torch: Any) -> Any:
+    """Return the log weight as a function of autograd: branches of the formula have no gradient."""
+
+    class LogWeight(torch.autograd.Function):
+        @staticmethod
+        def forward(*inputs: Any) -> Any:
+            return _without_gradient(*map(_detached, inputs))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            tensors = [each if isinstance(each, torch.Tensor) else None for each in inputs]
+            ctx.save_for_backward(*tensors)
+            ctx.numbers = [None if hasattr(each, "detach") else each for each in inputs]
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, slope: Any) -> tuple[Any, ...]:
+            pairs = zip(ctx.saved_tensors, ctx.numbers, strict=True)
+            inputs = [number if tensor is None else tensor for tensor, number in pairs]
+            wide = [_detached(each) for each in inputs]
+            wide = [each.double() if hasattr(each, "double") else each for each in wide]
+            found: list[Any] = [None, None, None]
+            for place, derivative in enumerate(_DERIVATIVES):
+                if ctx.needs_input_grad[place]:
+                    part = slope.double() * derivative(*wide)
+                    # a weight of 0 has no slope in its logarithm, steep as that may be
+                    part = torch.where(slope == 0, 0.0, part)
+                    own = inputs[place]
+                    found[place] = part.sum_to_size(own.shape).to(own.dtype)
+            return tuple(found)
+
+    return LogWeight
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if hasattr(value, "detach") else value
 
 
 def log_weight_d_log_ratio(log_ratio: Any, lam: Any, alpha: Any) -> Any:
@@ -97,6 +148,9 @@ def log_weight_d_alpha(log_ratio: Any, lam: Any, alpha: Any) -> Any:
     array([-0.25, -0.  , -0.25])
     """
     return elementwise(_d_alpha, log_ratio, lam, alpha)
+
+
+_DERIVATIVES = (log_weight_d_log_ratio, log_weight_d_lam, log_weight_d_alpha)
 
 
 def share(xp: Any, t: Any, lam: Any) -> Any:

@@ -1,23 +1,25 @@
-"""Importance weights of one batch, computed where the batch is."""
+"""One batch: what a network makes of its rows, and their importance weights, on its device."""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from weighbridge._findings import listed, nearest
 
 # Ridge on the weights, or on the coefficients of the kernels, which are of the order of 1.
 RIDGE = 0.01
-# Share of the mean variance that is added to every variance.
+# Share of the mean variance that is added to every variance of a covariance.
 SHRINK = 0.03
-# Captured CUDA graphs that are kept, one for each shape of a batch.
+# CUDA graphs that are kept, one for each shape of a batch.
 MOST_GRAPHS = 8
-
-DIVERGENCES = ("kmm", "kl", "least_squares", "gaussian")
 
 Work = Callable[..., tuple[Tensor, ...]]
 
@@ -33,23 +35,23 @@ def batch_weights(
 ) -> Tensor:
     """Weights of mean 1 that make a batch of source rows look like a batch of target rows.
 
-    The rows are compared by a Gaussian kernel whose width is their typical distance, so they may be
-    features of any layer, losses, or anything else that a network makes of a row. A few steps are
-    enough where `start` holds the weights that these rows had before: networks change slowly.
+    Rows are compared in features of a layer, losses, or whatever a network makes of a row, by a
+    Gaussian kernel as wide as their typical distance. A few steps are enough where `start` holds
+    the weights that these rows had before: networks change slowly.
 
     Parameters
     ----------
     z_source, z_target : Tensor of shape (n_source, ...) and (n_target, ...)
-        What is compared, one entry for each row; further axes are flattened. No gradient flows
-        through the weights.
-    divergence : {"kmm", "kl", "least_squares"}, default="kmm"
-        Kernel mean matching finds the weights themselves, by accelerated projected gradients.
-        "kl" (as KLIEP) and "least_squares" (as uLSIF) find a function with kernels at the target
-        rows, which gives equal rows equal weights.
+        What is compared, one entry a row; further axes are flattened. No gradient flows through it.
+    divergence : {"kmm", "kl", "least_squares", "gaussian"}, default="kmm"
+        Kernel mean matching finds the weights themselves, by accelerated projected gradients; "kl"
+        (as KLIEP) and "least_squares" (as uLSIF) a function with kernels at the target rows.
+        "gaussian" is the ratio of two normal distributions with one covariance, the best of them on
+        features in many dimensions; it needs no `start`.
     start : Tensor of shape (n_source,), optional
         Weights to start from; default all 1.
     steps : int, default=5
-        Number of steps; without a `start` some 20 more are worth while.
+        Number of steps; without a `start` 20 more are worth while.
     bound : float, default=inf
         Largest weight; at least 1.
 
@@ -61,8 +63,9 @@ def batch_weights(
     Notes
     -----
     Nothing waits for the device: on CUDA the steps are captured once for each shape as a graph and
-    replayed. Kernel mean matching minimises ``w'(K + n ridge I)w / (2 n^2) - k'w / n``, ``K`` being
-    the kernel among the source rows, ``k`` its mean over the target rows, and ridge 0.01.
+    replayed. Hence no number is looked at, and one NaN in a batch makes all its weights NaN. Kernel
+    mean matching minimises ``w'(K + n ridge I)w / (2 n^2) - k'w / n``, ``K`` being the kernel among
+    the source rows, ``k`` its mean over the target rows, and ridge 0.01.
 
     Examples
     --------
@@ -74,60 +77,58 @@ def batch_weights(
     (True, True)
     """
     check_options(divergence, steps, bound)
-    check_batches(z_source, z_target, start)
-    first = z_source.new_ones(len(z_source)) if start is None else start
-    (found,) = replayed(
-        (divergence, steps, float(bound)),
-        lambda *rows: (weigh(divergence, *rows, steps, float(bound)),),
-        (lines(z_source), lines(z_target), first),
-    )
+    check_batches(z_source, z_target)
+    start = z_source.new_ones(len(z_source)) if start is None else start
+    check_one_each("start", start, z_source)
+    start = start.to(torch.promote_types(start.dtype, z_source.dtype))
+    key, solve = (divergence, steps, float(bound)), SOLVERS[divergence]
+    inputs = (lines(z_source), lines(z_target), start)
+    (found,) = replayed(key, lambda *inputs: (solve(*inputs, steps, bound),), inputs)
     return found.to(z_source.dtype, copy=True)
 
 
 def check_options(divergence: str, steps: int, bound: float) -> None:
-    if divergence not in DIVERGENCES:
-        raise ValueError(
-            f"Got divergence={divergence!r}, but expected one of {', '.join(map(repr, DIVERGENCES))}."
-        )
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise ValueError(f"Got steps={steps!r}, but expected a whole number, 1 or more.")
+    if divergence not in SOLVERS:
+        raise ValueError(f"Got divergence={divergence!r}, but expected one of {listed(SOLVERS)}.")
+    check_whole("steps", steps, 1)
     if not bound >= 1:
-        raise ValueError(
-            f"Got bound={bound!r}, but expected a number of at least 1: weights have mean 1."
-        )
+        raise ValueError(f"Got bound={bound!r}, but expected 1 or more: weights have mean 1.")
 
 
-def check_batches(source: Any, target: Any, start: Any) -> None:
+def check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"Got {name}={value!r}, but expected a whole number, {least} or more.")
+
+
+def check_batches(source: Any, target: Any) -> None:
     """Refuse batches that cannot be compared; only shapes, types and devices are looked at."""
     for name, batch in (("z_source", source), ("z_target", target)):
-        if not isinstance(batch, Tensor):
-            raise TypeError(
-                f"Got {name} of type {type(batch).__name__}, but expected a tensor: "
-                f"torch.as_tensor({name})."
-            )
-        if not batch.is_floating_point():
-            raise TypeError(
-                f"Got {name} of type {batch.dtype}, but expected floating-point numbers: "
-                f"{name}.float()."
-            )
-        if batch.ndim == 0 or len(batch) == 0:
-            raise ValueError(
-                f"Got {name} of shape {tuple(batch.shape)}; pass one or more rows of each sample."
-            )
-    if source.device != target.device:
-        raise ValueError(
-            f"Got z_source on {source.device} and z_target on {target.device}; move both to one "
-            "device: z_target.to(z_source.device)."
+        kind = getattr(batch, "dtype", type(batch).__name__)
+        if not isinstance(batch, Tensor) or not batch.is_floating_point():
+            said = f"type {kind}, but expected a tensor of floats: torch.as_tensor({name}).float()."
+            raise TypeError(f"Got {name} of {said}")
+        if batch.ndim == 0 or batch.numel() == 0:
+            raise ValueError(f"Got {name} of shape {tuple(batch.shape)}, but expected some rows.")
+    if (source.device, source.dtype) != (target.device, target.dtype):
+        raise TypeError(
+            f"Got z_source on {source.device} in {source.dtype} and z_target on {target.device} in "
+            f"{target.dtype}; make them alike: z_target.to(z_source)."
         )
-    if source.shape[1:].numel() != target.shape[1:].numel():
+    if lines(source).shape[1] != lines(target).shape[1]:
         raise ValueError(
-            f"Got z_source with {source.shape[1:].numel()} numbers a row and z_target with "
-            f"{target.shape[1:].numel()}; both must come from the same layer."
+            f"Got z_source of shape {tuple(source.shape)} and z_target of {tuple(target.shape)}; "
+            "both need as many numbers a row, from the same layer."
         )
-    if start is not None and (start.shape != source.shape[:1] or start.device != source.device):
+
+
+def check_one_each(name: str, values: Any, source: Tensor) -> None:
+    """Refuse what is not one number for each row of a batch, on its device."""
+    shape, place = getattr(values, "shape", None), getattr(values, "device", None)
+    if not isinstance(values, Tensor) or shape != source.shape[:1] or place != source.device:
+        what = f"of shape {tuple(shape)} on {place}" if shape else f"= {values!r}"
         raise ValueError(
-            f"Got start of shape {tuple(start.shape)} on {start.device}, but expected one weight "
-            f"for each of the {len(source)} rows of z_source, on {source.device}."
+            f"Got {name} {what}, but expected a tensor with one number for each of the "
+            f"{len(source)} rows of z_source, on {source.device}."
         )
 
 
@@ -136,36 +137,23 @@ def lines(batch: Tensor) -> Tensor:
     return batch.detach().reshape(len(batch), -1)
 
 
-def weigh(
-    divergence: str, source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
-) -> Tensor:
-    """Return the weights of rows that have been checked, each a line of numbers."""
-    return _WORK[divergence](source, target, start, steps, bound)
+# What CUDA recorded once and repeats at the cost of one launch: graph, inputs, outputs.
+_GRAPHS: OrderedDict[Any, tuple[Any, list[Tensor], tuple[Tensor, ...]]] = OrderedDict()
 
 
-class _Graph:
-    """Work that CUDA has recorded once, and repeats with new numbers at the cost of one launch."""
-
-    def __init__(self, work: Work, inputs: list[Tensor]):
-        self.inputs = inputs
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):  # libraries allocate in their first call
-            work(*inputs)
-        torch.cuda.current_stream().wait_stream(side)
-        self.graph = torch.cuda.CUDAGraph()
-        # threads of a data loader may use CUDA meanwhile
-        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
-            self.outputs = work(*inputs)
-
-    def __call__(self, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        for own, new in zip(self.inputs, tensors, strict=True):
-            own.copy_(new)
-        self.graph.replay()
-        return self.outputs
-
-
-_GRAPHS: OrderedDict[Any, _Graph] = OrderedDict()
+def _recorded(work: Work, inputs: list[Tensor], state: tuple[Tensor, ...]) -> tuple[Any, ...]:
+    before = [each.clone() for each in state]
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # libraries allocate in their first call
+        work(*inputs)
+    torch.cuda.current_stream().wait_stream(side)
+    for each, old in zip(state, before, strict=True):
+        each.copy_(old)
+    graph = torch.cuda.CUDAGraph()
+    # threads of a data loader may use CUDA meanwhile
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        return graph, inputs, work(*inputs)
 
 
 def widened(tensor: Tensor) -> Tensor:
@@ -175,22 +163,30 @@ def widened(tensor: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def replayed(key: tuple[Any, ...], work: Work, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def replayed(
+    key: tuple[Any, ...], work: Work, tensors: tuple[Tensor, ...], state: tuple[Tensor, ...] = ()
+) -> tuple[Tensor, ...]:
     """Return ``work(*tensors)``, in float64; on CUDA by a graph kept for `key` and the shapes.
 
-    What comes back is overwritten by the next call with the same key.
+    `state` is what the work changes. What comes back is overwritten by the next such call.
     """
     device = tensors[0].device
     if device.type != "cuda" or torch.cuda.is_current_stream_capturing():
         return work(*map(widened, tensors))
-    key = (*key, device, *(each.shape for each in tensors))
+    places = ((each.data_ptr(), each.shape, each.dtype) for each in state)
+    key = (*key, device, *(each.shape for each in tensors), *places)
     if key not in _GRAPHS:
         with torch.cuda.device(device):
-            _GRAPHS[key] = _Graph(work, [widened(each).clone() for each in tensors])
+            inputs = [widened(each).clone() for each in tensors]
+            _GRAPHS[key] = _recorded(work, inputs, state)
         while len(_GRAPHS) > MOST_GRAPHS:
             _GRAPHS.popitem(last=False)
     _GRAPHS.move_to_end(key)
-    return _GRAPHS[key](tensors)
+    graph, inputs, outputs = _GRAPHS[key]
+    for own, new in zip(inputs, tensors, strict=True):
+        own.copy_(new)
+    graph.replay()
+    return outputs
 
 
 def kernels(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -213,16 +209,26 @@ def project(values: Tensor, bound: float) -> Tensor:
         falling, _ = torch.sort(values, descending=True)
         total = torch.cumsum(falling, 0)
         count = torch.arange(1, n + 1, dtype=values.dtype, device=values.device)
-        place = (falling * count > total - n).sum(0, keepdim=True) - 1
+        place = ((falling * count > total - n).sum(0, keepdim=True) - 1).clamp(min=0)  # NaN: -1
         return (values + (n - total.gather(0, place)) / (place + 1)).clamp(min=0)
     # the mean of clip(values + shift) is piecewise linear in the shift, with these corners
     corners, order = torch.sort(torch.cat([-values, bound - values]))
-    slope = torch.cumsum(torch.where(order < n, 1.0, -1.0).to(values.dtype), 0)[:-1]
+    slope = torch.cumsum(2 * (order < n).to(values.dtype) - 1, 0)[:-1]
     total = torch.cumsum(slope * torch.diff(corners), 0)
     place = (total < n).sum(0, keepdim=True).clamp(max=2 * n - 2)
     over = total.gather(0, place) - n
     shift = corners.gather(0, place + 1) - over / slope.gather(0, place).clamp(min=1)
     return (values + shift).clamp(0, bound)
+
+
+def _accelerated(start: Tensor, step: Callable[[Tensor], Tensor], steps: int) -> Tensor:
+    """Return where Nesterov's accelerated steps lead."""
+    here, ahead, t = start, start, 1.0
+    for _ in range(steps):
+        new, faster = step(ahead), (1 + math.sqrt(1 + 4 * t * t)) / 2
+        ahead = torch.lerp(here, new, 1 + (t - 1) / faster)
+        here, t = new, faster
+    return here
 
 
 def _by_matching(source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float) -> Tensor:
@@ -234,90 +240,119 @@ def _by_matching(source: Tensor, target: Tensor, start: Tensor, steps: int, boun
     # a step is one product: w - length (Q w - k) = (1 - length Q) w + length k
     ahead = length * across.mean(1)
     quadratic.mul_(-length).diagonal().add_(1)
-    weights = momentum = project(start, bound)
-    for inertia in _inertias(steps):
-        new = project(torch.addmv(ahead, quadratic, momentum), bound)
-        momentum = torch.lerp(weights, new, 1 + inertia)
-        weights = new
-    return weights
-
-
-def _inertias(steps: int) -> list[float]:
-    """Return the share of the last move that each accelerated step adds."""
-    found, t = [], 1.0
-    for _ in range(steps):
-        faster = (1 + math.sqrt(1 + 4 * t * t)) / 2
-        found.append((t - 1) / faster)
-        t = faster
-    return found
+    first = project(start, bound)
+    return _accelerated(first, lambda w: project(torch.addmv(ahead, quadratic, w), bound), steps)
 
 
 def _first_coefficients(across: Tensor, start: Tensor) -> Tensor:
     """Return coefficients of the kernels that come near to `start`, with mean 1 on the source."""
-    smooth = (start @ across) / across.sum(0).clamp(min=torch.finfo(across.dtype).tiny)
-    return smooth / (across @ smooth).mean().clamp(min=torch.finfo(across.dtype).tiny)
+    tiny = torch.finfo(across.dtype).tiny
+    smooth = (start @ across) / across.sum(0).clamp(min=tiny)
+    return smooth / (across @ smooth).mean().clamp(min=tiny)
 
 
-def _by_likelihood(
-    source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
-) -> Tensor:
-    across = kernels(source, target)[1]
-    among_target = kernels(target, source)[0]
-    mass = across.mean(0)
+def _by_likelihood(source: Tensor, target: Tensor, start: Tensor, steps: int, bound: Any) -> Tensor:
+    across, among_target = kernels(source, target)[1], kernels(target, source)[0]
+    mass, tiny = across.mean(0), torch.finfo(across.dtype).tiny
     coefficients = _first_coefficients(across, start)
     for _ in range(steps):
         # the step of expectation and maximisation: it keeps the sign, the mean and the ascent
-        share = among_target / (among_target @ coefficients)[:, None]
-        coefficients = coefficients * share.mean(0) / mass
+        total = (among_target @ coefficients).clamp(min=tiny)
+        gain = (among_target / total[:, None]).mean(0) / mass
+        # a kernel that no source row feels cannot be scaled to mean 1, and is left out
+        coefficients = coefficients * torch.where(mass > tiny**0.5, gain, torch.zeros_like(gain))
     return project(across @ coefficients, bound)
 
 
-def _by_least_squares(
-    source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
-) -> Tensor:
-    across = kernels(source, target)[1]
-    wanted = kernels(target, source)[0].mean(0)
+def _by_squares(source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float) -> Tensor:
+    across, wanted = kernels(source, target)[1], kernels(target, source)[0].mean(0)
     second = across.T @ across / len(across)
-    step = 1 / (second.sum(1).max() + RIDGE)
-    coefficients = momentum = _first_coefficients(across, start)
-    for inertia in _inertias(steps):
-        slope = second @ momentum + RIDGE * momentum - wanted
-        new = (momentum - step * slope).clamp(min=0)
-        momentum = new + inertia * (new - coefficients)
-        coefficients = new
-    return project(across @ coefficients, bound)
+    second.diagonal().add_(RIDGE)
+    length, first = 1 / second.sum(1).max(), _first_coefficients(across, start)
+    found = _accelerated(first, lambda c: (c - length * (second @ c - wanted)).relu(), steps)
+    return project(across @ found, bound)
 
 
-def _by_gaussians(
-    source: Tensor, target: Tensor, start: Tensor, steps: int, bound: float
-) -> Tensor:
-    centred, centred_target = source - source.mean(0), target - target.mean(0)
-    both = torch.cat([centred, centred_target])
+def _by_gaussians(source: Tensor, target: Tensor, start: Tensor, steps: int, bound: Any) -> Tensor:
+    centred, mean = source - source.mean(0), target.mean(0)
+    both = torch.cat([centred, target - mean])
     covariance = both.T @ both / len(both)
     covariance.diagonal().add_(SHRINK * covariance.diagonal().mean())
-    gap = target.mean(0) - source.mean(0)
-    log_ratio = centred @ _solution(covariance, gap, 4 * steps)
+    log_ratio = centred @ _solution(covariance, mean - source.mean(0), 4 * steps)
     return project(torch.softmax(log_ratio, 0) * len(source), bound)
 
 
 def _solution(matrix: Tensor, wanted: Tensor, steps: int) -> Tensor:
     """Solve a positive definite system by conjugate gradients, which CUDA can record."""
     tiny = torch.finfo(matrix.dtype).tiny
-    found, residual = torch.zeros_like(wanted), wanted
-    direction, square = wanted, wanted @ wanted
+    found, residual, direction = torch.zeros_like(wanted), wanted, wanted
+    square = wanted @ wanted
     for _ in range(steps):
         image = matrix @ direction
         length = square / (direction @ image).clamp(min=tiny)
-        found = found + length * direction
-        residual = residual - length * image
+        found, residual = found + length * direction, residual - length * image
         old, square = square, residual @ residual
         direction = residual + square / old.clamp(min=tiny) * direction
     return found
 
 
-_WORK: dict[str, Callable[[Tensor, Tensor, Tensor, int, float], Tensor]] = {
-    "kmm": _by_matching,
-    "kl": _by_likelihood,
-    "least_squares": _by_least_squares,
+SOLVERS: dict[str, Callable[..., Tensor]] = {
+    "kmm": _by_matching, "kl": _by_likelihood, "least_squares": _by_squares,
     "gaussian": _by_gaussians,
-}
+}  # fmt: skip
+
+
+@contextmanager
+def watched(net: nn.Module, layer: str | None) -> Iterator[list[Tensor]]:
+    """Give a list that receives the features of every call of `net`."""
+    seen: list[Tensor] = []
+    handle = find_layer(net, layer).register_forward_hook(
+        lambda module, inputs, output: seen.append(inputs[0] if layer is None else output)
+    )
+    try:
+        yield seen
+    finally:
+        handle.remove()
+    if not seen:
+        name = "the last linear layer" if layer is None else f"layer={layer!r}"
+        raise ValueError(f"Got {name}, which {type(net).__name__} has but does not run.")
+
+
+def find_layer(net: nn.Module, layer: str | None) -> nn.Module:
+    """Return the layer of that name, or the last linear one."""
+    modules = dict(net.named_modules())
+    names = [name for name in modules if name]
+    linear = [module for module in modules.values() if isinstance(module, nn.Linear)]
+    if layer is None and not linear:
+        raise ValueError(
+            f"Got a network ({type(net).__name__}) without a linear layer; name the layer whose "
+            f"output is compared: layer=..., one of {listed(names)}."
+        )
+    if layer is not None and layer not in modules:
+        raise ValueError(
+            f"Got layer={layer!r}, which {type(net).__name__} does not have; there is "
+            f"{listed(nearest(layer, names) or names)}."
+        )
+    return linear[-1] if layer is None else modules[layer]
+
+
+def without_reduction(criterion: Any) -> Any:
+    """Return a criterion that gives one loss for each row, or refuse it."""
+    if not hasattr(criterion, "reduction"):
+        raise ValueError(
+            f"Got the criterion {type(criterion).__name__}, which has no losses of single rows to "
+            "weight; it needs a reduction that can be set to 'none', as the losses of torch have."
+        )
+    criterion = copy(criterion)
+    criterion.reduction = "none"
+    return criterion
+
+
+def one_for_each_row(losses: Tensor, n_rows: int, name: str) -> Tensor:
+    """Return losses with one number for each row: means over all further axes."""
+    if losses.ndim == 0 or len(losses) != n_rows:
+        raise ValueError(
+            f"Got losses of shape {tuple(losses.shape)} from the criterion {name} for {n_rows} "
+            "rows; it must return one loss for each row when its reduction is 'none'."
+        )
+    return losses.reshape(n_rows, -1).mean(1)

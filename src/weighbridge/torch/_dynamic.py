@@ -5,37 +5,41 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from weighbridge._findings import Finding, listed, nearest, percent
-from weighbridge.ratios import outside_support
+from weighbridge._findings import Finding, percent
 from weighbridge.torch._batch import (
+    SOLVERS,
     check_batches,
+    check_one_each,
     check_options,
+    check_whole,
     lines,
     replayed,
-    weigh,
+    watched,
     widened,
-)
+)  # fmt: skip
 from weighbridge.weighting import Geodesic
 
-# A mean training loss below this share of the first epoch's is as good as zero: Byrd & Lipton.
-NO_LOSS = 0.01
-# Target rows outside the features from which on it is worth a word, as elsewhere in the library.
-SOME_OUTSIDE = 0.05
-# Batches kept for that look.
-KEPT = 8
+# A weighted loss below this share of the first epoch's is as good as zero: there weights move
+# predictions by about a tenth of what they did at their best. Nets that learn wrong labels by
+# heart move more, by chance too: another order of batches moves them half as much.
+NO_LOSS = 0.003
+# A row is outside if it is farther from the training rows than this share of them from each other.
+NEAR = 0.99
+# The share of such rows that is worth a word; without shift an overfitted net may have 8 %.
+SOME_OUTSIDE = 0.1
+# Batches of an epoch, and rows of each, that are kept for that look.
+KEPT, KEPT_ROWS = 8, 256
 
 
 class Beyond(Geodesic):
     """The weight ``w^(lam, alpha)`` with `lam` beyond 1, for networks that let weights fade.
 
-    A network that separates its training rows soon has no loss left to weight. Weights that
-    overstate the ratio, ``r ** 1.5`` say, act longer (Wang et al. 2022), best with a
+    Weights that overstate the ratio, ``r ** 1.5`` say, act longer (Wang et al. 2022), best with a
     `PolynomialLoss`. Inside [0, 1] it is the same as `Geodesic`.
 
     Parameters
@@ -43,8 +47,7 @@ class Beyond(Geodesic):
     lam : float, default=1.5
         0 or more.
     alpha : float, default=1.0
-        1 or less beyond lam = 1, since the curves with a larger alpha end there. With alpha < 1
-        a weight that the formula would make negative is 0.
+        1 or less beyond lam = 1, where other curves end; weights are 0 where they were negative.
 
     Examples
     --------
@@ -59,38 +62,34 @@ class Beyond(Geodesic):
 
     def __call__(self, log_ratio: Any) -> Any:
         """Return the log weights at `log_ratio`, a tensor."""
-        check_weighting(self)
-        return plain_log_weight(torch.as_tensor(log_ratio), float(self.lam), float(self.alpha))
+        return plain_log_weight(torch.as_tensor(log_ratio), *checked_point(self))
 
 
 def plain_log_weight(log_ratio: Tensor, lam: float, alpha: float) -> Tensor:
-    """Return log w^(lam, alpha) in three operations, which never wait for the device.
+    """Return log w^(lam, alpha) in a few operations, which never wait for the device.
 
     It has the digits that a batch needs; `weighbridge.geodesic.log_weight` has all of them.
     """
     k = (1 - alpha) / 2
     if k == 0 or lam in (0.0, 1.0):
         return lam * log_ratio if lam else torch.zeros_like(log_ratio)
-    return torch.log1p((lam * torch.expm1(k * log_ratio)).clamp(min=-1)) / k
+    t = k * log_ratio
+    most = math.log(torch.finfo(t.dtype).max) / 2  # exp(t) is the whole of it from here on
+    near = torch.log1p((lam * torch.expm1(t.clamp(max=most))).clamp(min=-1))
+    return torch.where(t > most, t + math.log(lam), near) / k
 
 
-def check_weighting(weighting: Any) -> None:
-    """Refuse what is no weighting, and a lam or alpha that has no weights."""
-    if not callable(weighting):
-        raise TypeError(
-            f"Got weighting={weighting!r}, but expected a Geodesic, or a function of log ratios."
-        )
-    if not isinstance(weighting, Geodesic):
-        return
+def checked_point(weighting: Any) -> tuple[float, float]:
+    """Return lam and alpha of a weighting, or refuse those that have no weights."""
     lam, alpha = float(weighting.lam), float(weighting.alpha)
     beyond = isinstance(weighting, Beyond)
     if not (0 <= lam <= (math.inf if beyond else 1)) or not math.isfinite(lam + alpha):
         more = "0 or more" if beyond else "between 0 and 1 (weighbridge.torch.Beyond goes further)"
         raise ValueError(f"Got {weighting!r}, but lam must be {more}, and alpha a finite number.")
     if lam > 1 and alpha > 1:
-        raise ValueError(
-            f"Got {weighting!r}, but with alpha > 1 the curve ends at lam = 1; use alpha <= 1."
-        )
+        ends = "with alpha > 1 the curve ends at lam = 1; use alpha <= 1"
+        raise ValueError(f"Got {weighting!r}, but {ends}.")
+    return lam, alpha
 
 
 class DynamicWeights(nn.Module):
@@ -117,7 +116,7 @@ class DynamicWeights(nn.Module):
     memory : float, default=0.5
         Share of the old ratio that a row keeps when its new one is found; in [0, 1).
     divergence, steps, bound
-        As in `batch_weights`.
+        As in `batch_weights`; default "kmm" on losses, else "gaussian".
 
     Attributes
     ----------
@@ -126,13 +125,14 @@ class DynamicWeights(nn.Module):
     weight : Tensor of shape (n_rows,)
         The last weight of each row.
     history : list of dict
-        For each epoch its number, the effective sample size of the weights, the largest of them,
-        and the mean loss if losses were passed on.
+        Of each epoch its number, the effective sample size of the weights, the largest of them,
+        and the weighted mean of the losses if they were passed on.
 
     Notes
     -----
-    It is a ``torch.nn.Module``: ``.to(device)`` moves it, and ``state_dict`` holds all it knows.
-    With the same seed it gives the same bits on a CPU.
+    It is a ``torch.nn.Module``: ``.to(device)`` moves it, and ``state_dict`` holds all it knows but
+    the last batches, at which `findings` looks. The same seed gives the same bits on a CPU. In a
+    batch with NaN or infinite numbers all rows keep what they had; `end_epoch` then raises.
 
     Examples
     --------
@@ -161,161 +161,159 @@ class DynamicWeights(nn.Module):
     """
 
     known: Tensor
+    refused: Tensor
 
     def __init__(
-        self,
-        n_rows: int,
-        weighting: Any = None,
-        *,
-        on: str | Callable[..., Tensor] = "features",
-        layer: str | None = None,
-        warmup: int = 1,
-        memory: float = 0.5,
-        divergence: str | None = None,
-        steps: int = 5,
-        bound: float = math.inf,
-    ):
+        self, n_rows: int, weighting: Any = None, *, on: str | Callable[..., Tensor] = "features",
+        layer: str | None = None, warmup: int = 1, memory: float = 0.5,
+        divergence: str | None = None, steps: int = 5, bound: float = math.inf,
+    ):  # fmt: skip
         super().__init__()
         if divergence is None:
             divergence = "kmm" if on == "losses" else "gaussian"
-        _check_numbers(n_rows, warmup, memory)
-        check_options(divergence, steps, bound)
-        if not callable(on) and on not in ("features", "losses"):
-            raise ValueError(f"Got on={on!r}, but expected 'features', 'losses' or a function.")
-        if weighting is not None:
-            check_weighting(weighting)
         self.weighting = weighting
         self.n_rows, self.on, self.layer = n_rows, on, layer
-        self.warmup, self.memory = warmup, float(memory)
-        self.divergence, self.steps, self.bound = divergence, steps, float(bound)
+        self.warmup, self.memory = warmup, memory
+        self.divergence, self.steps, self.bound = divergence, steps, bound
+        self._check()
         # ratio, weight and loss of each row, as they were when it was last seen
         known = torch.ones(3, n_rows)
         known[2] = math.nan
         self.register_buffer("known", known)
+        self.register_buffer("refused", torch.zeros((), dtype=torch.int64), persistent=False)
         self.history: list[dict[str, float]] = []
-        self._kept: deque[tuple[Tensor, Tensor]] = deque(maxlen=KEPT)
+        self._kept: deque[tuple[int, Tensor, Tensor]] = deque(maxlen=KEPT)
+
+    def _check(self) -> None:
+        check_whole("n_rows", self.n_rows, 1)
+        check_whole("warmup", self.warmup, 0)
+        check_options(self.divergence, self.steps, self.bound)
+        if not 0 <= self.memory < 1:
+            raise ValueError(f"Got memory={self.memory!r}, but expected a number in [0, 1).")
+        if not callable(self.on) and self.on not in ("features", "losses"):
+            wanted = "'features', 'losses' or a function"
+            raise ValueError(f"Got on={self.on!r}, but expected {wanted}.")
+        given = self.weighting
+        if given is not None and (not callable(given) or isinstance(given, type)):
+            wanted = "a Geodesic, or a function from log ratios to log weights"
+            raise TypeError(f"Got weighting={given!r}, but expected {wanted}.")
+        self._point()
+
+    def _point(self) -> tuple[float, float] | None:
+        """Return lam and alpha; None for a function of the user's own."""
+        weighting = Geodesic() if self.weighting is None else self.weighting
+        own = type(weighting) not in (Geodesic, Beyond)
+        return None if own else checked_point(weighting)
 
     def look(self, net: nn.Module, x: Tensor, row_losses: Any = None) -> tuple[Any, Tensor]:
-        """Return the output of a network and what is compared.
+        """Return the output of a network at the batch `x`, and what is compared.
 
-        Parameters
-        ----------
-        net : Module
-            The network.
-        x : Tensor
-            A batch, as the network takes it.
-        row_losses : callable, optional
-            From the output to one loss for each row; needed by ``on="losses"``.
-
-        Returns
-        -------
-        output
-            What the network returns.
-        z : Tensor
-            Features, losses, or what the callable `on` makes of the output.
+        ``on="losses"`` needs `row_losses`, from the output to one loss for each row.
         """
-        if self.on == "losses":
-            if row_losses is None:
-                raise ValueError(
-                    "Got on='losses' and no row_losses; pass a function from the output to one "
-                    "loss for each row, such as lambda output: cross_entropy(output, y, "
-                    "reduction='none')."
-                )
-            output = net(x)
-            return output, row_losses(output)
-        if callable(self.on):
-            output = net(x)
-            return output, self.on(output)
-        with watched(net, self.layer) as seen:
-            output = net(x)
-        if not seen:
-            raise ValueError(f"Got layer={self.layer!r}, which the network has but does not run.")
-        return output, seen[-1]
+        if self.on == "features":
+            with watched(net, self.layer) as seen:
+                output = net(x)
+            return output, seen[-1]
+        made = row_losses if self.on == "losses" else self.on
+        if made is None:
+            example = "lambda output: cross_entropy(output, y, reduction='none')"
+            raise ValueError(f"Got on='losses' and no row_losses; pass a function: {example}.")
+        output = net(x)
+        return output, made(output)  # type: ignore[operator]
 
     def forward(
         self, rows: Tensor, z_source: Tensor, z_target: Tensor, losses: Tensor | None = None
     ) -> Tensor:
-        """Return the weights of a batch, of mean 1, and remember them.
+        """Return the weights of a batch, of mean 1, and remember them; all 1 during warm-up.
 
-        Parameters
-        ----------
-        rows : Tensor of shape (n,)
-            Numbers of the rows of this batch, in 0 to ``n_rows - 1``.
-        z_source, z_target : Tensor
-            What is compared: one entry for each of `rows`, and for each row of a target batch.
-        losses : Tensor of shape (n,), optional
-            Losses of the rows, before weighting; tell whether weights can still have an effect.
-            With ``on="losses"`` they are `z_source`.
-
-        Returns
-        -------
-        Tensor of shape (n,)
-            The weights; no gradient flows through them. All 1 during warm-up.
+        `rows` has the numbers of its rows, in 0 to ``n_rows - 1``; of a row that is there twice one
+        weight is remembered. `z_source` and `z_target` have what is compared, one entry for each of
+        `rows` and of a target batch. `losses`, of the rows and before weighting, tell whether
+        weights can still have an effect; with ``on="losses"`` they are `z_source`. No gradient
+        flows through the weights, and their type is that of `weight`.
         """
-        check_batches(z_source, z_target, None)
-        if len(rows) != len(z_source):
-            raise ValueError(f"Got {len(rows)} rows and z_source of {len(z_source)}.")
-        source, target = lines(z_source), lines(z_target)
-        self._kept.append((source, target))
+        check_batches(z_source, z_target)
         losses = z_source if losses is None and self.on == "losses" else losses
+        self._check_rows(rows, z_source, losses)
+        source, target = lines(z_source), lines(z_target)
+        self._kept.append((len(self.history), source[:KEPT_ROWS], target[:KEPT_ROWS]))
+        on_losses = losses is z_source and z_source.ndim == 1
+        told = () if losses is None or on_losses else (losses,)
+        inputs = (rows, source, target, *told)
         if len(self.history) < self.warmup:
             if losses is not None:
                 self.known[2].index_copy_(0, rows, losses.detach().to(self.known.dtype))
-            return torch.ones_like(source[:, 0])
-        inputs = (rows, source, target)
-        if losses is not None and self.on != "losses":
-            inputs = (*inputs, losses)
-        weighting = self.weighting or Geodesic()
-        if not isinstance(weighting, Geodesic):  # nobody knows whether it can be recorded
-            return self._weigh(*map(widened, inputs))[0].clone()
-        key = (self.divergence, self.steps, self.bound, self.memory, self.on)
-        point = (float(weighting.lam), float(weighting.alpha))
-        # the graph writes where the state of the rows is now
-        return replayed((*key, *point, self.known.data_ptr()), self._weigh, inputs)[0].clone()
+            return self.known.new_ones(len(rows))
+        point = self._point()
+        if point is None:  # nobody knows whether a function can be recorded
+            return self._weigh(*map(widened, inputs))[0]
+        key = (
+            type(self),
+            self.divergence,
+            self.steps,
+            float(self.bound),
+            self.memory,
+            self.on,
+            *point,
+        )
+        return replayed(key, self._weigh, inputs, (self.known, self.refused))[0].clone()
+
+    def _check_rows(self, rows: Any, source: Tensor, losses: Any) -> None:
+        check_one_each("rows", rows, source)
+        if rows.dtype != torch.int64:
+            raise TypeError(f"Got rows of type {rows.dtype}, but expected numbers of rows: long().")
+        if source.device != self.known.device:
+            raise ValueError(
+                f"Got z_source on {source.device}, but these weights are on {self.known.device}; "
+                f"move them once, before training: dynamic.to({str(source.device)!r})."
+            )
+        # on another device a look at the numbers would wait for it
+        if rows.device.type == "cpu" and not 0 <= int(rows.min()) <= int(rows.max()) < self.n_rows:
+            raise IndexError(
+                f"Got rows from {int(rows.min())} to {int(rows.max())}, but these are weights of "
+                f"{self.n_rows} rows: 0 to {self.n_rows - 1}."
+            )
+        if losses is not None:
+            check_one_each("losses", losses, source)
 
     @torch.no_grad()
-    def _weigh(
-        self, rows: Tensor, source: Tensor, target: Tensor, *losses: Tensor
-    ) -> tuple[Tensor]:
+    def _weigh(self, rows: Tensor, source: Tensor, target: Tensor, *losses: Tensor) -> Any:
         """Update what is known of the rows of a batch, and return their weights."""
-        old = self.known[0].index_select(0, rows).to(source.dtype)
-        found = self._solve(source, target, old)
-        ratio = self.memory * old + (1 - self.memory) * found
+        old = self.known.index_select(1, rows).to(source.dtype)
+        found = self._solve(source, target, old[0])
+        ratio = self.memory * old[0] + (1 - self.memory) * found
         ratio = ratio / ratio.mean()
-        weighting = self.weighting or Geodesic()
-        if isinstance(weighting, Geodesic):
-            lam, alpha = float(weighting.lam), float(weighting.alpha)
-            log_weight = plain_log_weight(torch.log(ratio), lam, alpha)
-        else:
-            log_weight = weighting(torch.log(ratio))
+        point, log_ratio = self._point(), torch.log(ratio)
+        log_weight = plain_log_weight(log_ratio, *point) if point else self.weighting(log_ratio)
         weight = torch.exp(log_weight - log_weight.max())
-        losses = (source[:, 0],) if self.on == "losses" else losses
-        new = torch.stack([ratio, weight / weight.mean(), *losses]).to(self.known.dtype)
+        losses = (source[:, 0],) if self.on == "losses" and not losses else losses
+        new = torch.stack([ratio, weight / weight.mean(), *losses])
+        bad = ~torch.isfinite(new.sum())
+        self.refused += bad
+        new = torch.where(bad, old[: len(new)], new).to(self.known.dtype)
         self.known[: len(new)].index_copy_(1, rows, new)
         return (new[1],)
 
     def _solve(self, source: Tensor, target: Tensor, old: Tensor) -> Tensor:
-        return weigh(self.divergence, source, target, old, self.steps, self.bound)
+        return SOLVERS[self.divergence](source, target, old, self.steps, self.bound)
 
-    @property
-    def ratio(self) -> Tensor:
-        """Running ratio of each row."""
-        return self.known[0]
-
-    @property
-    def weight(self) -> Tensor:
-        """The last weight of each row."""
-        return self.known[1]
+    ratio = property(lambda self: self.known[0], doc="Running ratio of each row.")
+    weight = property(lambda self: self.known[1], doc="The last weight of each row.")
 
     def end_epoch(self) -> dict[str, float]:
         """Close an epoch, and return its record, the last of `history`."""
-        weight, losses = self.weight.double(), self.known[2].double()
-        record = {
-            "epoch": len(self.history) + 1,
-            "ess": float(weight.sum() ** 2 / (weight**2).sum()),
-            "largest": float(weight.max()),
-        }
-        loss = float(losses.nanmean())
+        refused = int(self.refused)
+        self.refused.zero_()
+        if refused:
+            raise ValueError(
+                f"Got NaN or infinite numbers in {refused} batches of this epoch, whose rows kept "
+                "their old weights. Look for NaN in the rows of both samples, and for a loss that "
+                "diverges: a smaller learning rate."
+            )
+        weight, losses = self.known[1:].double()
+        ess = float(weight.sum() ** 2 / (weight**2).sum())
+        record = {"epoch": len(self.history) + 1, "ess": ess, "largest": float(weight.max())}
+        loss = float((weight * losses).nanmean())
         if math.isfinite(loss):
             record["loss"] = loss
         self.history.append(record)
@@ -329,29 +327,28 @@ class DynamicWeights(nn.Module):
         losses = [record["loss"] for record in self.history if "loss" in record]
         if len(losses) < 2 or losses[-1] > NO_LOSS * losses[0]:
             return None
-        return Finding(
-            "WB308",
-            "warning",
-            "weights have no effect: the training loss is zero "
-            f"({losses[-1]:.2g} in epoch {self.history[-1]['epoch']}, {losses[0]:.2g} in the "
-            "first).",
-            "Stop earlier, add weight decay, or use PolynomialLoss with Beyond.",
+        fell = (
+            f"{losses[-1]:.2g} in epoch {self.history[-1]['epoch']}, {losses[0]:.2g} in the first"
         )
+        said = f"weights have no effect: the training loss is zero ({fell})."
+        todo = "Stop earlier, add weight decay, or use PolynomialLoss with Beyond."
+        return Finding("WB308", "warning", said, todo)
 
     def _outside(self) -> Finding | None:
-        if not self._kept:
+        # a row of another epoch would lie beside itself
+        kept = [part for epoch, *part in self._kept if epoch == self._kept[-1][0]]
+        if not kept:
             return None
-        source, target = (torch.cat(part).cpu().numpy() for part in zip(*self._kept, strict=True))
-        share = outside_support(source, target).share
+        source, target = (widened(torch.cat(part)) for part in zip(*kept, strict=True))
+        among, across = torch.cdist(source, source), torch.cdist(target, source).amin(1)
+        among.fill_diagonal_(math.inf)
+        share = float((across > among.amin(1).quantile(NEAR)).double().mean())
         if share <= SOME_OUTSIDE:
             return None
         what = self.on if isinstance(self.on, str) else "outputs"
-        return Finding(
-            "WB304",
-            "warning",
-            f"{percent(share)} of the target is outside the {what} of training.",
-            "No weights can represent these rows: collect or label rows like them.",
-        )
+        said = f"{percent(share)} of the target is outside the {what} of training."
+        todo = "No weights can represent these rows: collect or label rows like them."
+        return Finding("WB304", "warning", said, todo)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return the history, for ``state_dict``."""
@@ -361,49 +358,11 @@ class DynamicWeights(nn.Module):
         """Take the history out of a ``state_dict``."""
         self.history = [dict(record) for record in state["history"]]
 
-
-def _check_numbers(n_rows: Any, warmup: Any, memory: Any) -> None:
-    for name, value, least in (("n_rows", n_rows, 1), ("warmup", warmup, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"Got {name}={value!r}, but expected a whole number, {least} or more.")
-    if not 0 <= memory < 1:
-        raise ValueError(f"Got memory={memory!r}, but expected a number in [0, 1).")
-
-
-@contextmanager
-def watched(net: nn.Module, layer: str | None) -> Any:
-    """Give a list that receives the features of every call of `net`, one line for each row."""
-    seen: list[Tensor] = []
-    if layer is None:
-        handle = find_layer(net, None).register_forward_pre_hook(
-            lambda module, inputs: seen.append(inputs[0])
-        )
-    else:
-        handle = find_layer(net, layer).register_forward_hook(
-            lambda module, inputs, output: seen.append(output)
-        )
-    try:
-        yield seen
-    finally:
-        handle.remove()
-
-
-def find_layer(net: nn.Module, layer: str | None) -> nn.Module:
-    """Return the layer of that name, or the last linear one."""
-    modules = dict(net.named_modules())
-    if layer is None:
-        linear = [module for module in modules.values() if isinstance(module, nn.Linear)]
-        if not linear:
+    def _load_from_state_dict(self, state: Any, prefix: str, *others: Any) -> None:
+        found = state.get(f"{prefix}known", self.known).shape[1]
+        if found != self.n_rows:
             raise ValueError(
-                f"Got a network ({type(net).__name__}) without a linear layer; name the layer "
-                "whose output is compared: layer=..."
+                f"Got the state of {found} rows for weights of {self.n_rows}; they are weights of "
+                f"single rows: train on the same table, with DynamicWeights({found}, ...)."
             )
-        return linear[-1]
-    if layer not in modules:
-        names = [name for name in modules if name]
-        near = nearest(layer, names) or names
-        raise ValueError(
-            f"Got layer={layer!r}, which {type(net).__name__} does not have; there is "
-            f"{listed(near)}."
-        )
-    return modules[layer]
+        super()._load_from_state_dict(state, prefix, *others)

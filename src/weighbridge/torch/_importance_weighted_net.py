@@ -19,7 +19,8 @@ from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, We
 from weighbridge._findings import effective_sample_size
 from weighbridge.criteria import CrossValidation
 from weighbridge.ratios import KnownRatio, fit_ratio, source_log_ratio
-from weighbridge.torch._dynamic import DynamicWeights, check_weighting, find_layer, watched
+from weighbridge.torch._batch import find_layer, watched
+from weighbridge.torch._dynamic import DynamicWeights, checked_point
 from weighbridge.torch._net import WeightedNet, WeightedNetClassifier, as_rows
 
 # Share of the rows that is kept apart from training.
@@ -56,6 +57,9 @@ class LastLayer(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    def __sklearn_clone__(self) -> LastLayer:
+        return LastLayer(self.net, self.layer)  # what the network has learnt is kept
+
     def transform(self, X: Any) -> np.ndarray:
         """Return the features of rows `X`, of shape (n_samples, n_features)."""
         module = self.net if isinstance(self.net, nn.Module) else self.net.module_
@@ -66,7 +70,8 @@ class LastLayer(TransformerMixin, BaseEstimator):
             with watched(module, self.layer) as seen, torch.no_grad():
                 for part in torch.as_tensor(as_rows(X)).split(1_024):
                     module(part.to(device))
-                    found.append(seen.pop().flatten(1).cpu())
+                    found.append(seen[-1].flatten(1).cpu())
+                    del seen[:-1]
         finally:
             module.train(trained)
         return torch.cat(found).double().numpy()
@@ -228,7 +233,7 @@ class ImportanceWeightedNet(WeightedEstimator):
     def _checked(self, net: Any, rows: np.ndarray, X_target: Any, y_target: Any) -> Any:
         """Refuse what would fail in the middle of training; return the target rows."""
         if self.weighting is not None:
-            check_weighting(self.weighting)
+            checked_point(self.weighting)
         target = None if X_target is None else as_rows(X_target, like=rows)
         on_losses = self.dynamic is not None and self.dynamic.on == "losses"
         if self.dynamic is not None and not isinstance(self.dynamic, DynamicWeights):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -50,25 +48,3 @@ class PolynomialLoss(nn.Module):
         tail = math.log(2) * (1 + margin.clamp(min=0) / scale) ** -self.power
         losses = torch.where(margin > 0, tail, nn.functional.softplus(-margin.clamp(max=0)))
         return losses if self.reduction == "none" else getattr(losses, self.reduction)()
-
-
-def without_reduction(criterion: Any) -> Any:
-    """Return a criterion that gives one loss for each row, or refuse it."""
-    if not hasattr(criterion, "reduction"):
-        raise ValueError(
-            f"Got the criterion {type(criterion).__name__}, which has no losses of single rows to "
-            "weight; it needs a reduction that can be set to 'none', as the losses of torch have."
-        )
-    criterion = copy(criterion)
-    criterion.reduction = "none"
-    return criterion
-
-
-def one_for_each_row(losses: Tensor, n_rows: int, name: str) -> Tensor:
-    """Return losses with one number for each row: means over all further axes."""
-    if losses.ndim == 0 or len(losses) != n_rows:
-        raise ValueError(
-            f"Got losses of shape {tuple(losses.shape)} from the criterion {name} for {n_rows} "
-            "rows; it must return one loss for each row when its reduction is 'none'."
-        )
-    return losses.reshape(n_rows, -1).mean(1)

@@ -14,8 +14,9 @@ from skorch.utils import to_tensor
 from torch import Tensor, nn
 
 from weighbridge._data import check_sample_weight, to_numpy, unmasked
+from weighbridge.torch._batch import one_for_each_row, without_reduction
 from weighbridge.torch._dynamic import DynamicWeights
-from weighbridge.torch._losses import PolynomialLoss, one_for_each_row, without_reduction
+from weighbridge.torch._losses import PolynomialLoss
 
 
 class _Numbered(torch.utils.data.Dataset):  # type: ignore[misc]
@@ -216,7 +217,7 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):  # type: ignore[m
     >>> _ = torch.manual_seed(0)
     >>> X, y = load_iris(return_X_y=True)
     >>> module = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
-    >>> net = WeightedNetClassifier(module, lr=0.1, batch_size=16, random_state=0)
+    >>> net = WeightedNetClassifier(module, batch_size=16, max_epochs=40, random_state=0)
     >>> bool(net.fit(X, y, sample_weight=1.0 + (y == 2)).score(X, y) > 0.9)
     True
     """
