@@ -35,7 +35,7 @@ from weighbridge.torch._batch import (  # noqa: E402
 from weighbridge.torch._dynamic import plain_log_weight  # noqa: E402
 
 F64 = torch.float64
-DIVERGENCES = ["kmm", "kl", "least_squares"]
+DIVERGENCES = ["kmm", "kl", "least_squares", "gaussian"]
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
@@ -320,8 +320,9 @@ class TestEveryDivergence:
     def test_a_known_ratio_of_normals_is_found(self, divergence):
         generator = torch.Generator().manual_seed(3)
         z = torch.randn(2_000, 1, generator=generator, dtype=F64)
-        z_target = 0.5 + 0.9 * torch.randn(2_000, 1, generator=generator, dtype=F64)
-        ratio = torch.exp(z**2 / 2 - (z - 0.5) ** 2 / (2 * 0.81)).ravel() / 0.9
+        sd = 1.0 if divergence == "gaussian" else 0.9  # which knows one variance only
+        z_target = 0.5 + sd * torch.randn(2_000, 1, generator=generator, dtype=F64)
+        ratio = torch.exp(z**2 / 2 - (z - 0.5) ** 2 / (2 * sd**2)).ravel() / sd
         got = batch_weights(z, z_target, divergence=divergence, steps=300)
         assert float(torch.corrcoef(torch.stack([got, ratio / ratio.mean()]))[0, 1]) > 0.95
         assert float(got @ z.ravel()) / 2_000 == pytest.approx(float(z_target.mean()), abs=0.08)
@@ -845,6 +846,19 @@ def test_a_share_of_rows_outside_is_counted_exactly():
     own = torch.cdist(z, z).fill_diagonal_(math.inf).amin(1)
     share = (124 + int((within > own.quantile(0.99)).sum())) / 400
     assert f"{100 * share:.0f} % of the target is outside the features" in str(dynamic.findings())
+
+
+@pytest.mark.parametrize("width", [1, 3, 20])
+def test_two_gaussians_are_the_linear_discriminant(width):
+    z, z_target = (each.numpy() for each in _samples(150, 130, width))
+    spread = z.T @ z - 150 * np.outer(z.mean(0), z.mean(0))
+    spread += z_target.T @ z_target - 130 * np.outer(z_target.mean(0), z_target.mean(0))
+    covariance = spread / 280 + 0.03 * np.trace(spread / 280) / width * np.eye(width)
+    log_ratio = z @ np.linalg.solve(covariance, z_target.mean(0) - z.mean(0))
+    want = np.exp(log_ratio) / np.exp(log_ratio).mean()
+    options = {"divergence": "gaussian", "steps": 20}
+    got = batch_weights(torch.tensor(z), torch.tensor(z_target), **options)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-8)
 
 
 # ------------------------------------------------------------------ on CUDA

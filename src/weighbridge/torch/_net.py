@@ -217,7 +217,9 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):  # type: ignore[m
     >>> _ = torch.manual_seed(0)
     >>> X, y = load_iris(return_X_y=True)
     >>> module = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
-    >>> net = WeightedNetClassifier(module, batch_size=16, max_epochs=40, random_state=0)
+    >>> net = WeightedNetClassifier(
+    ...     module, optimizer=torch.optim.Adam, batch_size=16, max_epochs=40
+    ... )
     >>> bool(net.fit(X, y, sample_weight=1.0 + (y == 2)).score(X, y) > 0.9)
     True
     """
