@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.model_selection import GridSearchCV, cross_val_predict, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -163,9 +163,9 @@ def test_weights_follow_their_rows_through_splits_of_splits():
 
 def test_a_train_split_that_makes_rows_is_refused():
     def split(dataset, y=None, **params):
-        return torch.utils.data.TensorDataset(torch.zeros(3, 2), torch.zeros(3)), None
+        return torch.utils.data.TensorDataset(torch.zeros(3, 2), torch.zeros(3).long()), None
 
-    with pytest.raises(ValueError, match="3 training rows from train_split"):
+    with pytest.raises(ValueError, match="from train_split"):
         classifier(train_split=split).fit(X, Y)
 
 
@@ -460,6 +460,31 @@ def test_without_a_shift_the_head_is_refitted_without_weights():
     np.testing.assert_allclose(model.predict_proba(X), erm.predict_proba(X), atol=1e-6)
 
 
+def test_classes_may_be_named_in_any_order():
+    y = np.digitize(X[:, 0], [0.0, 0.7])
+    options = {"module": Only, "module__outputs": 3, "max_epochs": 1}
+    plain = ImportanceWeightedNet(classifier(**options), RATIO, weighting=IWERM()).fit(X, y)
+    net = classifier(classes=[2, 0, 1], **options)
+    other = ImportanceWeightedNet(net, RATIO, weighting=IWERM()).fit(X, y)
+    assert other.classes_.tolist() == [2, 0, 1]
+    expected = plain.predict_proba(X)[:, [2, 0, 1]]
+    np.testing.assert_allclose(other.predict_proba(X), expected, atol=1e-4)
+    assert other.score(X, y) == plain.score(X, y)
+
+
+def test_rows_drawn_by_a_known_ratio_stand_for_the_target():
+    model = ImportanceWeightedNet(
+        classifier(max_epochs=20), RATIO, dynamic=DynamicWeights(1, IWERM())
+    )
+    model.fit(X, Y)
+    train = model.dynamic_.n_rows
+    assert train == 240
+    drawn = np.log(model.dynamic_.ratio.numpy())
+    true = 0.6 * (X - 0.3).sum(1)
+    kept = np.sort(train_test_split(np.arange(300), stratify=Y, test_size=0.2, random_state=0)[0])
+    assert np.corrcoef(drawn, true[kept])[0, 1] > 0.8
+
+
 def test_only_the_last_layer_is_refitted():
     net = classifier()
     model = ImportanceWeightedNet(net, RATIO, weighting=IWERM()).fit(X, Y)
@@ -592,7 +617,11 @@ def test_grid_search_over_the_net_and_the_weighting():
     assert chances.shape == (300, 2)
 
 
-@pytest.mark.parametrize("make", [classifier, weighted_net])
+def dynamic_net(**options):
+    return ImportanceWeightedNet(classifier(**options), dynamic=DynamicWeights(1))
+
+
+@pytest.mark.parametrize("make", [classifier, weighted_net, dynamic_net])
 def test_assess(make):
     verdict = assess(make(max_epochs=2), X, Y, X_TARGET, cv=2, random_state=0)
     assert verdict.shift == "moderate"
@@ -606,8 +635,9 @@ def test_the_risk_of_a_fitted_net_on_the_target():
     assert risk.interval[0] < 1 - model.score(target, y_target) < risk.interval[1]
 
 
-def test_the_risk_of_training_a_net():
-    risk = estimate_risk(weighted_net(max_epochs=2), X, Y, X_TARGET, cv=2, random_state=0)
+@pytest.mark.parametrize("make", [classifier, weighted_net, dynamic_net])
+def test_the_risk_of_training_a_net(make):
+    risk = estimate_risk(make(max_epochs=2), X, Y, X_TARGET, cv=2, random_state=0)
     assert risk.interval[0] < risk.value < risk.interval[1]
 
 
@@ -710,7 +740,9 @@ TEXT = np.full((9, 2), "1.5")
     ("changes", "told", "error", "words"),
     [
         ({}, {}, ValueError, "no target sample"),
-        ({"dynamic": DynamicWeights(1)}, {}, ValueError, "no X_target"),
+        ({"dynamic": DynamicWeights(1)}, {}, ValueError, "no target sample"),
+        ({"dynamic": ON_LOSSES}, {"y_target": Y_TARGET}, ValueError, "for 0 rows"),
+        ({}, {"X_target": X_TARGET[:1]}, ValueError, "X_target with one row"),
         ({"ratio": ULSIF}, {"X_target": X_TARGET}, TypeError, "ULSIF"),
         ({"ratio": RATIO}, {"X_target": X_TARGET}, ValueError, "already fitted"),
         ({}, {"X_target": X_TARGET[:, :1]}, ValueError, "rows of shape .1,., but those of X"),
@@ -757,10 +789,16 @@ TEXT = np.full((9, 2), "1.5")
             "last linear layer, Linear.in_features=2, out_features=3",
         ),
         (
+            {"estimator": no_training(module__outputs=3, classes=["no", "yes", "never"])},
+            {"X_target": X_TARGET},
+            ValueError,
+            "no row of the classes .'never'",
+        ),
+        (
             {"estimator": no_training(module__outputs=5)},
             {"X_target": X_TARGET},
             ValueError,
-            "outputs of shape .5,. and labels of 2 classes",
+            "outputs of shape .5,. for labels that need .2,.",
         ),
         (
             {"estimator": no_training(nn.Sequential(nn.Conv1d(1, 2, 2)))},
@@ -790,7 +828,13 @@ def test_bad_input_is_refused_before_training(changes, told, error, words):
         (no_training(), pd.DataFrame({"a": ["x"] * 300}), Y, TypeError, "encode text"),
         (no_training(criterion=NoRows), X, Y, ValueError, "one loss for each row"),
         (no_training(criterion=nn.Identity), X, Y, ValueError, "no losses of single rows"),
-        (no_training(kind=WeightedNetRegressor), X, NUMBERS, ValueError, "one number for each"),
+        (
+            no_training(kind=WeightedNetRegressor),
+            X,
+            NUMBERS,
+            ValueError,
+            "outputs of shape .2,. for",
+        ),
         (no_training(kind=WeightedNetRegressor), X, Y, ValueError, "needs numbers"),
         (
             no_training(kind=WeightedNetRegressor),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from copy import deepcopy
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -144,7 +144,8 @@ class ImportanceWeightedNet(WeightedEstimator):
         The network; a module of torch stands for ``WeightedNetClassifier(module)``.
     ratio : density ratio, optional
         How the ratio is estimated in the features; default `AutoRatio()`. One that is fitted and
-        frozen, or known, takes the rows themselves, and needs no ``X_target`` in ``fit``.
+        frozen, or known, takes the rows themselves, flat, and needs no ``X_target`` in ``fit``;
+        dynamic weights then compare with rows drawn in proportion to it.
     weighting : Geodesic or callable, optional
         Default: chosen among no weights, the full ratio and RIWERM(0.5) by the loss of a last layer
         fitted to the features of the other rows, on rows kept apart and weighted toward the target.
@@ -240,11 +241,12 @@ class ImportanceWeightedNet(WeightedEstimator):
         known = self._known_ratio(X, data, target)
         dynamic = self._dynamic_for(data)
         told = Told(labels=data.y, valid=data.held_out if net.train_split else None)
-        told.ready = partial(self._check_module, rows=data.X[:8], dynamic=dynamic)
+        told.ready = partial(self._check_module, data=data, dynamic=dynamic)
         if dynamic is not None:
-            told.dynamic, told.target, told.target_labels = dynamic, target, y_target
+            told.dynamic, told.target_labels = dynamic, y_target
+            told.target = data.drawn(known[1], self.random_state) if known else target
             if dynamic.weighting is None and y_target is None:
-                told.choose = partial(self._choose, data=data, target=target)
+                told.choose = partial(self._choose, data=data, known=known, target=target)
         net.train(*data.trained_on, told)
         if y_target is None:
             ratio, model = self._head(net, data, known, target)
@@ -284,8 +286,6 @@ class ImportanceWeightedNet(WeightedEstimator):
         """Return the target rows; refuse what does not go together."""
         if self.dynamic is not None and not isinstance(self.dynamic, DynamicWeights):
             raise TypeError(f"Got dynamic={self.dynamic!r}, but expected a DynamicWeights.")
-        if X_target is None and self.dynamic is not None:
-            raise ValueError("Got no X_target; dynamic weights compare each batch with its rows.")
         on_losses = self.dynamic is not None and self.dynamic.on == "losses"
         if on_losses != (y_target is not None):
             raise ValueError(
@@ -294,8 +294,10 @@ class ImportanceWeightedNet(WeightedEstimator):
                 "X_target, and nothing else has a use for them."
             )
         target = None if X_target is None else as_rows(X_target, like=data.X)
-        if y_target is not None:
-            column(y_target, len(target), "y_target")
+        if target is not None and len(target) < 2:
+            raise ValueError("Got X_target with one row; a ratio needs some dozens.")
+        if on_losses:
+            column(y_target, 0 if target is None else len(target), "y_target")
         return target
 
     def _known_ratio(self, X: Any, data: _Rows, target: Any) -> tuple[Any, np.ndarray] | None:
@@ -310,13 +312,13 @@ class ImportanceWeightedNet(WeightedEstimator):
         ratio = self._fitted_ratio(rows, target)  # refuses all others, in words
         return ratio, source_log_ratio(ratio, rows, data.sample_weight, data.y)
 
-    def _check_module(self, net: Any, rows: np.ndarray, dynamic: DynamicWeights | None) -> None:
+    def _check_module(self, net: Any, data: _Rows, dynamic: DynamicWeights | None) -> None:
         """Refuse a network whose layers are not as named, or whose last cannot be refitted."""
         if dynamic is not None and dynamic.on == "losses":
             return
         for layer in {self.layer, None if dynamic is None else dynamic.layer}:
-            last_layer(net.module_, layer).transform(rows)
-        _check_head(net, rows)
+            last_layer(net.module_, layer).transform(data.X[:2])
+        _check_head(net, data)
 
     def _dynamic_for(self, data: _Rows) -> DynamicWeights | None:
         """Return new dynamic weights with the same settings, for the rows trained on."""
@@ -342,11 +344,11 @@ class ImportanceWeightedNet(WeightedEstimator):
             )
         return Geodesic(min(given.lam, 1.0), given.alpha)
 
-    def _choose(self, net: Any, data: _Rows, target: np.ndarray) -> Any:
+    def _choose(self, net: Any, data: _Rows, known: Any, target: Any) -> Any:
         """Return the weighting that a last layer on the present features would have."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # these features are not the last
-            return self._head(net, data, None, target)[1].best_weighting_
+            return self._head(net, data, known, target)[1].best_weighting_
 
     def _head(self, net: Any, data: _Rows, known: Any, target: Any) -> tuple[Any, Any]:
         """Estimate the ratio in the features, and fit a last layer to them with weights."""
@@ -368,7 +370,9 @@ class ImportanceWeightedNet(WeightedEstimator):
             model = ImportanceWeightedCV(
                 _last_model(net), by_rows, criterion=by, answer="guard", random_state=0
             )
-        return known[0], model.fit(features, data.y, data.sample_weight)
+        # classes by number, in the order of the outputs
+        y = net._coded(data.y, len(data.y), "y") if is_classifier(net) else data.y
+        return known[0], model.fit(features, y, data.sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = get_tags(_as_net(self.estimator))
@@ -396,6 +400,14 @@ class _Rows(NamedTuple):
         """Rows and labels kept apart."""
         return self.X[self.held], self.y[self.held]
 
+    def drawn(self, log_ratio: np.ndarray, seed: int) -> np.ndarray:
+        """Return rows drawn in proportion to a ratio, in place of target rows."""
+        share = np.exp(log_ratio - log_ratio[self.train].max())[self.train]
+        if self.sample_weight is not None:
+            share = share * self.sample_weight[self.train]
+        rng = np.random.default_rng(seed)
+        return self.X[rng.choice(self.train, self.train.size, p=share / share.sum())]
+
 
 def _values(values: np.ndarray, rows: Any) -> np.ndarray:
     return values
@@ -409,13 +421,9 @@ def _table(X: Any, rows: np.ndarray) -> Any:
 def _kept(ratio: Any, model: Any) -> dict[str, Any]:
     """Return what is kept of a last layer fitted with weights."""
     found = {name: getattr(model, name) for name in ("log_ratio_", "weights_", "ess_")}
-    chosen = isinstance(model, ImportanceWeightedCV)
-    weighting = model.best_weighting_ if chosen else model.weighting
-    return found | {
-        "ratio_": ratio,
-        "weighting_": weighting,
-        "choice_": model if chosen else None,
-    }
+    if isinstance(model, ImportanceWeightedCV):
+        return found | {"ratio_": ratio, "weighting_": model.best_weighting_, "choice_": model}
+    return found | {"ratio_": ratio, "weighting_": model.weighting, "choice_": None}
 
 
 def _kept_on_losses(dynamic: Any, data: _Rows) -> dict[str, Any]:
@@ -424,14 +432,9 @@ def _kept_on_losses(dynamic: Any, data: _Rows) -> dict[str, Any]:
     weights[data.train] = dynamic.weight.cpu().numpy()
     with np.errstate(divide="ignore"):
         log_ratio[data.train] = np.log(dynamic.ratio.cpu().numpy())
-    return {
-        "log_ratio_": log_ratio,
-        "weights_": weights,
-        "ess_": effective_sample_size(weights[data.train]),
-        "ratio_": None,
-        "weighting_": dynamic.weighting,
-        "choice_": None,
-    }
+    found = {"log_ratio_": log_ratio, "weights_": weights, "weighting_": dynamic.weighting}
+    ess = effective_sample_size(weights[data.train])
+    return found | {"ess_": ess, "ratio_": None, "choice_": None}
 
 
 def _as_net(estimator: Any) -> Any:
@@ -448,9 +451,11 @@ def _as_net(estimator: Any) -> Any:
     return estimator
 
 
-def _check_head(net: Any, rows: np.ndarray) -> None:
+def _check_head(net: Any, data: _Rows) -> None:
     """Refuse a network whose output is not that of its last linear layer."""
-    head: Any = find_layer(net.module_, None)
+    if is_classifier(net) and (missing := set(net.labels_.tolist()) - set(data.y.tolist())):
+        raise ValueError(f"Got no row of the classes {missing}; the last layer needs all of them.")
+    rows, head = data.X[:8], cast(Any, find_layer(net.module_, None))
     features = torch.as_tensor(last_layer(net.module_).transform(rows))
     output = net.predict_proba(rows).reshape(len(rows), -1)
     fits = features.shape[1] == head.in_features and output.shape[1] == head.out_features

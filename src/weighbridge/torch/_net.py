@@ -13,10 +13,10 @@ import torch
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names
 from skorch import NeuralNetClassifier, NeuralNetRegressor
-from skorch.dataset import unpack_data
+from skorch.dataset import Dataset as SkorchDataset
 from skorch.utils import to_tensor
 from torch import Tensor, nn
-from torch.utils.data import Dataset, Subset
+from torch.utils.data import Dataset
 
 from weighbridge._data import check_sample_weight, to_numpy, unmasked
 from weighbridge.torch._dynamic import DynamicWeights
@@ -53,9 +53,11 @@ class Told:
             self.target_labels = torch.as_tensor(codes, device=net.device)
         self.target = torch.as_tensor(self.target, device=net.device)
 
-    def weighted(self, net: Any, X: Any, y: Any, rows: Tensor) -> tuple[Any, Tensor, Tensor]:
+    def weighted(self, net: Any, X: Any, y: Any, rows: Any) -> tuple[Any, Tensor, Tensor]:
         """Return output, losses and weights of a batch."""
-        rows = rows.to(net.device)
+        if not rows:
+            raise ValueError("Got rows from train_split that are none of those it was given.")
+        rows = rows[0].to(net.device)
         weights = self.weight.index_select(0, rows)
         if self.dynamic is None:
             output = net.infer(X)
@@ -80,28 +82,11 @@ class Told:
             self.dynamic.weighting = self.choose(net)
 
 
-class _Numbered(Dataset[Any]):
-    """Rows together with their numbers."""
-
-    def __init__(self, rows: Any, n_rows: int):
-        self.rows, self.numbers = rows, np.arange(n_rows)
-        subsets = []
-        while isinstance(rows, Subset):
-            subsets.append(rows.indices)
-            rows = rows.dataset
-        if len(rows) != n_rows:
-            raise ValueError(
-                f"Got {len(rows)} training rows from train_split, which was given {n_rows}; it may "
-                "leave rows out, by torch.utils.data.Subset, but not make any."
-            )
-        for indices in reversed(subsets):
-            self.numbers = self.numbers[np.asarray(indices)]
-
-    def __len__(self) -> int:
-        return len(self.rows)
+class _Numbered(SkorchDataset):
+    """Rows together with their numbers, which stay with them in every split."""
 
     def __getitem__(self, i: int) -> Any:
-        return self.rows[i], int(self.numbers[i])
+        return *super().__getitem__(i), i
 
 
 class _Remembering:
@@ -111,9 +96,9 @@ class _Remembering:
         self.net, self.batches = net, batches
 
     def __iter__(self) -> Iterator[Any]:
-        for batch, rows in self.batches:
+        for X, y, *rows in self.batches:
             self.net._rows_ = rows
-            yield batch
+            yield X, y
 
 
 class WeightedNet(_Net):
@@ -230,13 +215,23 @@ class WeightedNet(_Net):
         output = output[0] if isinstance(output, tuple) else output
         if output.ndim == y.ndim + 1 and output.shape[-1] == 1:
             output = output[..., 0]  # one number a row, in a column of its own
-        self._check_output(output, y)
+        if output.shape != (want := self._output_shape(y)):
+            raise ValueError(
+                f"Got a network with outputs of shape {tuple(output.shape[1:])} for labels that "
+                f"need {tuple(want[1:])}: one score for each class, one number for each number. "
+                "Classes that are not among the labels are named by classes=[...]."
+            )
         losses = super().get_loss(output, y)
         return one_for_each_row(losses, len(y), type(self.criterion_).__name__)
 
     def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Tensor:
         """Return the mean loss of a batch."""
         return self.row_losses(y_pred, y_true).mean()
+
+    def get_dataset(self, X: Any, y: Any = None) -> Any:
+        """Return rows as skorch takes them; in a training they are numbered."""
+        new = self._told_ is not None and not isinstance(X, Dataset)
+        return _Numbered(X, y) if new else super().get_dataset(X, y)
 
     def get_split_datasets(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Return rows for training and validation."""
@@ -247,19 +242,16 @@ class WeightedNet(_Net):
         return self.get_dataset(X, y), valid
 
     def get_iterator(self, dataset: Any, training: bool = False) -> Any:
-        """Return batches; those of training remember their rows."""
-        if self._told_ is None or not training:
-            return super().get_iterator(dataset, training=training)
-        numbered = _Numbered(dataset, len(self._told_.weight))
-        return _Remembering(self, super().get_iterator(numbered, training=True))
+        """Return batches; in a training their rows are remembered."""
+        batches = super().get_iterator(dataset, training=training)
+        return batches if self._told_ is None else _Remembering(self, batches)
 
     def train_step_single(self, batch: Any, **params: Any) -> dict[str, Any]:
         """Return weighted loss and output of one batch, after its backward pass."""
         if self._told_ is None:
             return super().train_step_single(batch, **params)
         self._set_training(True)
-        X, y = unpack_data(batch)
-        output, losses, weights = self._told_.weighted(self, X, y, self._rows_)
+        output, losses, weights = self._told_.weighted(self, *batch, self._rows_)
         loss = (weights * losses).mean()
         loss.backward()
         return {"loss": loss, "y_pred": output}
@@ -354,13 +346,8 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
             ) from None
         return np.array(codes, dtype=np.int64)
 
-    def _check_output(self, output: Tensor, y: Tensor) -> None:
-        if output.ndim != 2 or output.shape[1] != len(self.labels_):
-            raise ValueError(
-                f"Got a network with outputs of shape {tuple(output.shape[1:])} and labels of "
-                f"{len(self.labels_)} classes; it needs one score for each. Classes that are not "
-                "among the labels are named by classes=[...]."
-            )
+    def _output_shape(self, y: Tensor) -> tuple[int, ...]:
+        return (len(y), len(self.labels_))
 
     def _get_predict_nonlinearity(self) -> Any:
         if isinstance(self.criterion_, PolynomialLoss):
@@ -430,12 +417,8 @@ class WeightedNetRegressor(WeightedNet, NeuralNetRegressor):
             raise ValueError(f"Got {name} of dtype {labels.dtype}; a regressor needs numbers.")
         return labels.astype(np.float32)
 
-    def _check_output(self, output: Tensor, y: Tensor) -> None:
-        if output.shape != y.shape:
-            raise ValueError(
-                f"Got a network with outputs of shape {tuple(output.shape[1:])} for labels of "
-                f"shape {tuple(y.shape[1:])}; it needs one number for each."
-            )
+    def _output_shape(self, y: Tensor) -> tuple[int, ...]:
+        return tuple(y.shape)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predictions at rows `X`."""
