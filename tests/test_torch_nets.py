@@ -161,6 +161,28 @@ def test_weights_follow_their_rows_through_splits_of_splits():
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
+class Twice(skorch.dataset.Dataset):
+    def transform(self, X, y):
+        return super().transform(2 * X, y)
+
+
+class Asking(callbacks.Callback):
+    """Lets the network predict when a batch has been drawn, and not yet learnt."""
+
+    def on_batch_begin(self, net, batch, training, **kwargs):
+        net.predict(X[::-1][:64].copy())
+
+
+def test_a_data_set_of_ones_own_is_used_and_predictions_disturb_nothing():
+    weight = np.random.default_rng(1).uniform(0.1, 3, len(X))
+    options = {"iterator_train__shuffle": False}  # predictions draw from the seed of torch
+    plain = classifier(**options).fit(2 * X, Y, weight)
+    own = classifier(dataset=Twice, **options).fit(X, Y, weight)
+    asked = classifier(callbacks=[Asking()], **options).fit(2 * X, Y, weight)
+    assert same(parameters(plain), parameters(own))
+    assert same(parameters(plain), parameters(asked))
+
+
 def test_a_train_split_that_makes_rows_is_refused():
     def split(dataset, y=None, **params):
         return torch.utils.data.TensorDataset(torch.zeros(3, 2), torch.zeros(3).long()), None
@@ -306,6 +328,8 @@ def test_labels_of_any_name_and_frames(labels, frame):
     if frame:
         with pytest.raises(ValueError, match="feature names"):
             model.predict(target[["b", "a"]])
+        with pytest.raises(ValueError, match="feature names"):
+            model.fit(rows, y, X_target=target[["b", "a"]])
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -150,8 +150,10 @@ class ImportanceWeightedNet(WeightedEstimator):
         Default: chosen among no weights, the full ratio and RIWERM(0.5) by the loss of a last layer
         fitted to the features of the other rows, on rows kept apart and weighted toward the target.
     dynamic : DynamicWeights, optional
-        Train the whole network with weights; a copy for the rows of each fit is used. A weighting
-        of its own is kept.
+        Train the whole network with weights; a copy for the rows of each fit is used. Its layer and
+        weighting hold unless they are given here; no weighting means that it is chosen when warm-up
+        ends. The last layer is fitted again all the same, by the full ratio in place of `Beyond`,
+        except on losses.
     layer : str, optional
         As in `LastLayer`.
     random_state : int, default=0
@@ -162,15 +164,15 @@ class ImportanceWeightedNet(WeightedEstimator):
     estimator_ : net of skorch
         The fitted network; ``estimator_.module_`` is an ordinary module.
     ratio_ : Pipeline or density ratio
-        Features and ratio; it scores rows of `X`.
+        Features and ratio; it scores rows of `X`. None on losses.
     weighting_ : Geodesic or callable
-        The weighting used.
+        The weighting of the last layer; on losses that of the training.
     weights_, log_ratio_, ess_
         As in `weighbridge.ImportanceWeighted`.
     choice_ : ImportanceWeightedCV or None
         How the weighting was chosen; ``choice_.reason_`` is its reason.
     dynamic_ : DynamicWeights or None
-        The dynamic weights, with their history.
+        The dynamic weights, with their history and ``findings()``, which are warned of.
 
     Examples
     --------
@@ -233,10 +235,14 @@ class ImportanceWeightedNet(WeightedEstimator):
         Returns
         -------
         ImportanceWeightedNet
-            The fitted object.
+            The fitted object. An interrupt (Ctrl-C) ends the training, and the rest goes on; any
+            error leaves the object as it was.
         """
         net = clone(_as_net(self.estimator))
         data = self._read(net, X, y, sample_weight)
+        _check_feature_names(net, X, reset=True)
+        if X_target is not None:
+            _check_feature_names(net, X_target, reset=False)
         target = self._read_target(data, X_target, y_target)
         known = self._known_ratio(X, data, target)
         dynamic = self._dynamic_for(data)
@@ -254,8 +260,8 @@ class ImportanceWeightedNet(WeightedEstimator):
             found = _kept(ratio, model)
         else:
             found = _kept_on_losses(dynamic, data)
-        self._remember_rows(_table(X, data.X), data.sample_weight)
         _check_feature_names(net, X, reset=True)
+        self._remember_rows(_table(X, data.X), data.sample_weight)
         self.__dict__.update(found, estimator_=net, dynamic_=dynamic)
         self._copy_features()
         for finding in () if dynamic is None else dynamic.findings():
@@ -314,11 +320,10 @@ class ImportanceWeightedNet(WeightedEstimator):
 
     def _check_module(self, net: Any, data: _Rows, dynamic: DynamicWeights | None) -> None:
         """Refuse a network whose layers are not as named, or whose last cannot be refitted."""
-        if dynamic is not None and dynamic.on == "losses":
-            return
-        for layer in {self.layer, None if dynamic is None else dynamic.layer}:
-            last_layer(net.module_, layer).transform(data.X[:2])
-        _check_head(net, data)
+        if dynamic is None or dynamic.on != "losses":
+            for layer in (self.layer, None if dynamic is None else dynamic.layer):
+                last_layer(net.module_, layer).transform(data.X[:2])
+            _check_head(net, data)
 
     def _dynamic_for(self, data: _Rows) -> DynamicWeights | None:
         """Return new dynamic weights with the same settings, for the rows trained on."""

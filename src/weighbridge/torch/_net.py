@@ -85,19 +85,27 @@ class Told:
 class _Numbered(SkorchDataset):
     """Rows together with their numbers, which stay with them in every split."""
 
+    def __init__(self, rows: Any):
+        self.__dict__.update(vars(rows))  # callbacks ask for X and y
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
     def __getitem__(self, i: int) -> Any:
-        return *super().__getitem__(i), i
+        return *self.rows[i], i
 
 
 class _Remembering:
-    """An iterator over batches that tells the network which rows each has."""
+    """An iterator over batches of numbered rows that tells the network those of training."""
 
-    def __init__(self, net: Any, batches: Any):
-        self.net, self.batches = net, batches
+    def __init__(self, net: Any, batches: Any, training: bool):
+        self.net, self.batches, self.training = net, batches, training
 
     def __iter__(self) -> Iterator[Any]:
         for X, y, *rows in self.batches:
-            self.net._rows_ = rows
+            if self.training:
+                self.net._rows_ = rows
             yield X, y
 
 
@@ -230,8 +238,8 @@ class WeightedNet(_Net):
 
     def get_dataset(self, X: Any, y: Any = None) -> Any:
         """Return rows as skorch takes them; in a training they are numbered."""
-        new = self._told_ is not None and not isinstance(X, Dataset)
-        return _Numbered(X, y) if new else super().get_dataset(X, y)
+        rows = super().get_dataset(X, y)
+        return rows if self._told_ is None or rows is X else _Numbered(rows)
 
     def get_split_datasets(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Return rows for training and validation."""
@@ -244,7 +252,7 @@ class WeightedNet(_Net):
     def get_iterator(self, dataset: Any, training: bool = False) -> Any:
         """Return batches; in a training their rows are remembered."""
         batches = super().get_iterator(dataset, training=training)
-        return batches if self._told_ is None else _Remembering(self, batches)
+        return batches if self._told_ is None else _Remembering(self, batches, training)
 
     def train_step_single(self, batch: Any, **params: Any) -> dict[str, Any]:
         """Return weighted loss and output of one batch, after its backward pass."""
