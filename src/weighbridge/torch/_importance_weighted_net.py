@@ -54,11 +54,21 @@ class LastLayer(TransformerMixin, BaseEstimator):
 
     Examples
     --------
+    It goes before any ratio; ``last_layer`` is the same:
+
     >>> import torch
-    >>> from weighbridge.torch import LastLayer
-    >>> module = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
-    >>> LastLayer(module).transform(torch.randn(10, 5)).shape
-    (10, 3)
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from weighbridge import fit_ratio
+    >>> from weighbridge.ratios import ULSIF
+    >>> from weighbridge.torch import last_layer
+    >>> _ = torch.manual_seed(0)
+    >>> module = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Tanh(), torch.nn.Linear(3, 2))
+    >>> X, X_target = torch.randn(300, 5).numpy(), torch.randn(300, 5).numpy() + 0.5
+    >>> last_layer(module).transform(X).shape
+    (300, 3)
+    >>> ratio = fit_ratio(X, X_target, make_pipeline(last_layer(module), ULSIF()))
+    >>> ratio.score_samples(X).shape
+    (300,)
     """
 
     def __init__(self, net: Any, layer: str | None = None):
@@ -101,34 +111,8 @@ class LastLayer(TransformerMixin, BaseEstimator):
         return getattr(self.net, "estimator_", self.net).module_
 
 
-def last_layer(net: Any, layer: str | None = None) -> LastLayer:
-    """Return the features of a fitted network as a transformer, to be put before any ratio.
-
-    Parameters
-    ----------
-    net, layer
-        As in `LastLayer`.
-
-    Returns
-    -------
-    LastLayer
-        The transformer.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from weighbridge import fit_ratio
-    >>> from weighbridge.ratios import ULSIF
-    >>> from weighbridge.torch import last_layer
-    >>> _ = torch.manual_seed(0)
-    >>> module = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Tanh(), torch.nn.Linear(3, 2))
-    >>> X, X_target = torch.randn(300, 5).numpy(), torch.randn(300, 5).numpy() + 0.5
-    >>> ratio = fit_ratio(X, X_target, make_pipeline(last_layer(module), ULSIF()))
-    >>> ratio.score_samples(X).shape
-    (300,)
-    """
-    return LastLayer(net, layer)
+# as a verb: ``last_layer(net)``
+last_layer = LastLayer
 
 
 class ImportanceWeightedNet(WeightedEstimator):
@@ -246,14 +230,14 @@ class ImportanceWeightedNet(WeightedEstimator):
         target = self._read_target(data, X_target, y_target)
         known = self._known_ratio(X, data, target)
         dynamic = self._dynamic_for(data)
-        told = Told(labels=data.y, valid=data.held_out if net.train_split else None)
+        told = Told(labels=data.y, valid=data.part(data.held)[:2] if net.train_split else None)
         told.ready = partial(self._check_module, data=data, dynamic=dynamic)
         if dynamic is not None:
             told.dynamic, told.target_labels = dynamic, y_target
             told.target = data.drawn(known[1], self.random_state) if known else target
             if dynamic.weighting is None and y_target is None:
                 told.choose = partial(self._choose, data=data, known=known, target=target)
-        net.train(*data.trained_on, told)
+        net.train(*data.part(data.train), told)
         if y_target is None:
             ratio, model = self._head(net, data, known, target)
             _set_head(net.module_, model.estimator_)
@@ -394,22 +378,15 @@ class _Rows(NamedTuple):
     train: np.ndarray
     held: np.ndarray
 
-    @property
-    def trained_on(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Rows, labels and weights to train on."""
-        weight = None if self.sample_weight is None else self.sample_weight[self.train]
-        return self.X[self.train], self.y[self.train], weight
-
-    @property
-    def held_out(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and labels kept apart."""
-        return self.X[self.held], self.y[self.held]
+    def part(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return some rows, their labels and weights."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return self.X[rows], self.y[rows], weight
 
     def drawn(self, log_ratio: np.ndarray, seed: int) -> np.ndarray:
         """Return rows drawn in proportion to a ratio, in place of target rows."""
         share = np.exp(log_ratio - log_ratio[self.train].max())[self.train]
-        if self.sample_weight is not None:
-            share = share * self.sample_weight[self.train]
+        share *= 1 if self.sample_weight is None else self.sample_weight[self.train]
         rng = np.random.default_rng(seed)
         return self.X[rng.choice(self.train, self.train.size, p=share / share.sum())]
 
@@ -481,12 +458,8 @@ def _check_head(net: Any, data: _Rows) -> None:
 def _last_model(net: Any) -> Any:
     """Return the model whose coefficients the last layer gets."""
     bias = find_layer(net.module_, None).bias is not None
-    last = (
-        LogisticRegression(max_iter=200, fit_intercept=bias)
-        if is_classifier(net)
-        else Ridge(fit_intercept=bias)
-    )
-    return make_pipeline(StandardScaler(with_mean=bias), last)
+    last = LogisticRegression(max_iter=200) if is_classifier(net) else Ridge()
+    return make_pipeline(StandardScaler(with_mean=bias), last.set_params(fit_intercept=bias))
 
 
 def _set_head(module: nn.Module, model: Any) -> None:

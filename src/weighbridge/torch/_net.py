@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,10 +22,7 @@ from weighbridge._data import check_sample_weight, to_numpy, unmasked
 from weighbridge.torch._dynamic import DynamicWeights
 from weighbridge.torch._losses import PolynomialLoss, one_for_each_row, without_reduction
 
-if TYPE_CHECKING:
-    _Net: Any  # what it is mixed into
-else:
-    _Net = object
+_Net: Any = object  # a net of skorch, which this is mixed into
 
 
 @dataclass
@@ -201,15 +198,14 @@ class WeightedNet(_Net):
                     f"Got rows of shape {rows.shape[1:]}, which the module cannot take: {error}"
                 ) from error
             self.row_losses(output, torch.as_tensor(codes))
-        if self._told_ is not None and self._told_.ready is not None:
+        if self._told_.ready is not None:
             self._told_.ready(self)
 
     def initialized_instance(self, instance_or_cls: Any, kwargs: Any) -> Any:
         """Return a part of the network; a module that is one already is copied, not trained."""
         made = isinstance(instance_or_cls, nn.Module)
-        return super().initialized_instance(
-            deepcopy(instance_or_cls) if made else instance_or_cls, kwargs
-        )
+        part = deepcopy(instance_or_cls) if made else instance_or_cls
+        return super().initialized_instance(part, kwargs)
 
     def initialize_criterion(self, *arguments: Any, **options: Any) -> Any:
         """Make the criterion, without its mean over rows."""
