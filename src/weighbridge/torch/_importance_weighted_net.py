@@ -130,7 +130,7 @@ class ImportanceWeightedNet(WeightedEstimator):
         How the ratio is estimated in the features; default `AutoRatio()`. One that is fitted and
         frozen, or known, takes the rows themselves, flat, and needs no ``X_target`` in ``fit``;
         dynamic weights then compare with rows drawn in proportion to it.
-    weighting : Geodesic or callable, optional
+    weighting : Geodesic or callable with ``get_params``, optional
         Default: chosen among no weights, the full ratio and RIWERM(0.5) by the loss of a last layer
         fitted to the features of the other rows, on rows kept apart and weighted toward the target.
     dynamic : DynamicWeights, optional
@@ -283,6 +283,9 @@ class ImportanceWeightedNet(WeightedEstimator):
                 "dynamic=DynamicWeights(..., on='losses') needs one label for each row of "
                 "X_target, and nothing else has a use for them."
             )
+        head = self._head_weighting()
+        if head is not None and not on_losses:
+            source_log_weight(weighting_or_default(head), np.zeros(2), None)
         target = None if X_target is None else as_rows(X_target, like=data.X)
         if target is not None and len(target) < 2:
             raise ValueError("Got X_target with one row; a ratio needs some dozens.")
@@ -292,9 +295,6 @@ class ImportanceWeightedNet(WeightedEstimator):
 
     def _known_ratio(self, X: Any, data: _Rows, target: Any) -> tuple[Any, np.ndarray] | None:
         """Return a ratio that is fitted already, and its values; None if it is to be estimated."""
-        head = self._head_weighting()
-        if head is not None:
-            source_log_weight(weighting_or_default(head), np.zeros(2), None)
         ready = self.ratio is not None and is_fitted(clone(check_ratio(self.ratio)))
         if target is not None and not ready:
             return None
