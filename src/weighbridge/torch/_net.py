@@ -2,172 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names
 from skorch import NeuralNetClassifier, NeuralNetRegressor
-from skorch.dataset import unpack_data
+from skorch.dataset import Dataset as SkorchDataset
 from skorch.utils import to_tensor
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
 from weighbridge._data import check_sample_weight, to_numpy, unmasked
 from weighbridge.torch._batch import one_for_each_row, without_reduction
 from weighbridge.torch._dynamic import DynamicWeights
 from weighbridge.torch._losses import PolynomialLoss
 
-
-class _Numbered(torch.utils.data.Dataset):  # type: ignore[misc]
-    """Rows together with their numbers."""
-
-    def __init__(self, rows: Any):
-        self.rows = rows
-        self.numbers = getattr(rows, "indices", range(len(rows)))
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, i: int) -> Any:
-        return self.rows[i], int(self.numbers[i])
+_Net: Any = object  # a net of skorch, which this is mixed into
 
 
-class _Remembering:
-    """An iterator over batches that tells the network which rows each has."""
-
-    def __init__(self, net: Any, batches: Any):
-        self.net, self.batches = net, batches
-
-    def __iter__(self) -> Iterator[Any]:
-        for batch, rows in self.batches:
-            self.net._rows = rows
-            yield batch
-
-
-class WeightedNet:
-    """What classifier and regressor have in common; mixed into a net of skorch."""
-
-    # what a fit is told, and forgets when it ends
-    _rows: Any = None
-    _told: Any = None
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **told: Any) -> Any:
-        """Train the network.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, ...)
-            Rows, as the module takes them; numbers become float32.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row in the loss; they are scaled to mean 1, since learning rates are
-            made for losses of that size.
-
-        Returns
-        -------
-        net
-            The fitted object.
-        """
-        rows = as_rows(X)
-        weight = check_sample_weight(sample_weight, len(rows))
-        self._told = Told(self, len(rows), weight, **told)
-        self._learn_labels(y)  # type: ignore[attr-defined]
-        try:
-            with _seeded(self.random_state):  # type: ignore[attr-defined]
-                super().fit(rows, self._labels(y, len(rows)))  # type: ignore[misc]
-        finally:
-            self._rows = self._told = None
-        self.n_features_in_ = int(np.prod(rows.shape[1:]))
-        return self
-
-    def initialize_criterion(self, *arguments: Any, **options: Any) -> Any:
-        """Make the criterion, without its mean over rows."""
-        super().initialize_criterion(*arguments, **options)  # type: ignore[misc]
-        self.criterion_ = without_reduction(self.criterion_)
-        return self
-
-    def row_losses(self, output: Any, y: Any) -> Tensor:
-        """Return one loss for each row."""
-        y = to_tensor(y, device=self.device)  # type: ignore[attr-defined]
-        output = output[0] if isinstance(output, tuple) else output
-        if output.ndim == y.ndim + 1 and output.shape[-1] == 1:
-            output = output[..., 0]  # one number a row, in a column of its own
-        losses = super().get_loss(output, y)  # type: ignore[misc]
-        return one_for_each_row(losses, len(y), type(self.criterion_).__name__)
-
-    def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Tensor:
-        """Return the mean loss of a batch."""
-        return self.row_losses(y_pred, y_true).mean()
-
-    def get_split_datasets(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Return numbered training rows, and validation rows."""
-        told = self._told
-        if told is not None and told.valid is not None:
-            held, labels = told.valid
-            train = self.get_dataset(X, y)  # type: ignore[attr-defined]
-            labels = self._labels(labels, len(held))  # type: ignore[attr-defined]
-            valid = self.get_dataset(as_rows(held), labels)  # type: ignore[attr-defined]
-        else:
-            train, valid = super().get_split_datasets(X, y, **params)  # type: ignore[misc]
-        return (train if told is None else _Numbered(train)), valid
-
-    def get_iterator(self, dataset: Any, training: bool = False) -> Any:
-        """Return batches; those of training remember their rows."""
-        batches = super().get_iterator(dataset, training=training)  # type: ignore[misc]
-        return _Remembering(self, batches) if isinstance(dataset, _Numbered) else batches
-
-    def train_step_single(self, batch: Any, **params: Any) -> dict[str, Any]:
-        """Return weighted loss and output of one batch, after its backward pass."""
-        told = self._told
-        if told is None:  # partial_fit, which knows no weights
-            return super().train_step_single(batch, **params)  # type: ignore[misc, no-any-return]
-        self._set_training(True)  # type: ignore[attr-defined]
-        X, y = unpack_data(batch)
-        output, losses, weights = told.weighted(self, X, y, self._rows)
-        loss = (weights * losses).mean()
-        loss.backward()
-        return {"loss": loss, "y_pred": output}
-
-    def on_epoch_end(self, *arguments: Any, **options: Any) -> None:
-        """Close the epoch of dynamic weights."""
-        super().on_epoch_end(*arguments, **options)  # type: ignore[misc]
-        if self._told is not None:
-            self._told.end_epoch(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.required = True
-        return tags
-
-
+@dataclass
 class Told:
-    """What a training is told beside its rows: weights, rows to validate on, a target."""
+    """What a training is told beside its rows."""
 
-    def __init__(
-        self,
-        net: Any,
-        n_rows: int,
-        sample_weight: np.ndarray | None,
-        *,
-        valid: tuple[Any, Any] | None = None,
-        dynamic: DynamicWeights | None = None,
-        target: tuple[np.ndarray, Any] | None = None,
-        choose: Any = None,
-    ):
-        self.valid, self.dynamic, self.choose = valid, dynamic, choose
+    labels: Any = None  # all there are, also of rows that are not trained on
+    valid: tuple[np.ndarray, np.ndarray] | None = None
+    ready: Callable[[Any], None] | None = None  # refuses a network that can be run, but not used
+    dynamic: DynamicWeights | None = None
+    target: Any = None
+    target_labels: Any = None
+    choose: Callable[[Any], Any] | None = None  # the weighting, when warm-up ends
+    weight: Any = None
+
+    def to_device(self, net: Any, n_rows: int, sample_weight: np.ndarray | None) -> None:
+        """Bring all that batches are weighted by to where the network is."""
         weight = np.ones(n_rows) if sample_weight is None else sample_weight / sample_weight.mean()
         self.weight = torch.as_tensor(weight, dtype=torch.float32, device=net.device)
-        if dynamic is not None:
-            dynamic.to(net.device)
-            X, y = target  # type: ignore[misc]
-            self.target = torch.as_tensor(X, device=net.device)
-            self.target_labels = None if y is None else torch.as_tensor(y, device=net.device)
+        if self.dynamic is None:
+            return
+        self.dynamic.to(net.device)
+        if self.target_labels is not None:
+            codes = net._coded(self.target_labels, len(self.target), "y_target")
+            self.target_labels = torch.as_tensor(codes, device=net.device)
+        self.target = torch.as_tensor(self.target, device=net.device)
 
-    def weighted(self, net: Any, X: Any, y: Any, rows: Tensor) -> tuple[Any, Tensor, Tensor]:
+    def weighted(self, net: Any, X: Any, y: Any, rows: Any) -> tuple[Any, Tensor, Tensor]:
         """Return output, losses and weights of a batch."""
-        rows = rows.to(net.device)
+        if not rows:
+            raise ValueError("Got rows from train_split that are none of those it was given.")
+        rows = rows[0].to(net.device)
         weights = self.weight.index_select(0, rows)
         if self.dynamic is None:
             output = net.infer(X)
@@ -192,13 +80,223 @@ class Told:
             self.dynamic.weighting = self.choose(net)
 
 
-class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):  # type: ignore[misc]
+class _Numbered(SkorchDataset):
+    """Rows together with their numbers, which stay with them in every split."""
+
+    def __init__(self, rows: Any):
+        self.__dict__.update(vars(rows))  # callbacks ask for X and y
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> Any:
+        return *self.rows[i], i
+
+
+class _Remembering:
+    """An iterator over batches of numbered rows that tells the network those of training."""
+
+    def __init__(self, net: Any, batches: Any, training: bool):
+        self.net, self.batches, self.training = net, batches, training
+
+    def __iter__(self) -> Iterator[Any]:
+        for X, y, *rows in self.batches:
+            if self.training:
+                self.net._rows_ = rows
+            yield X, y
+
+
+class WeightedNet(_Net):
+    """What classifier and regressor have in common; mixed into a net of skorch."""
+
+    # what a training is told, and forgets when it ends
+    _rows_: Any = None
+    _told_: Any = None
+    criterion_: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...)
+            Rows, as the module takes them; numbers become float32.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row in the loss; they are scaled to mean 1, since learning rates are
+            made for losses of that size. Rows of weight 0 are left out. Losses of the rows that
+            ``train_split`` keeps for validation are not weighted.
+
+        Returns
+        -------
+        net
+            The fitted object. An interrupt (Ctrl-C) ends the training where it is, as skorch does.
+        """
+        anew = not (self.warm_start and self.initialized_)
+        return self.train(X, y, sample_weight, Told(), anew)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Train the network further, from where it is.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            All labels there are, in the first call.
+
+        Returns
+        -------
+        net
+            The object.
+        """
+        return self.train(X, y, sample_weight, Told(labels=classes), not self.initialized_)
+
+    def train(self, X: Any, y: Any, sample_weight: Any, told: Told, anew: bool = True) -> Any:
+        """Check all there is, then train; an error leaves the object as it was."""
+        rows = as_rows(X) if anew else self._rows_of(X)
+        weight = check_sample_weight(sample_weight, len(rows))
+        with self._as_it_was(), _seeded(self.random_state, self.device):
+            self._told_ = told
+            if anew:
+                self.n_features_in_, self.row_shape_ = int(np.prod(rows.shape[1:])), rows.shape[1:]
+                _check_feature_names(self, X, reset=True)
+                self._learn_labels(y if told.labels is None else told.labels, len(rows))
+            codes = self._coded(y, len(rows), "y")
+            if weight is not None:
+                used = weight > 0
+                rows, codes, weight = rows[used], codes[used], weight[used]
+            if anew:
+                self.initialize()
+            told.to_device(self, len(rows), weight)
+            self._try(rows[:2], codes[:2])
+            super().partial_fit(rows, codes)
+        return self
+
+    @contextmanager
+    def _as_it_was(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        finally:
+            self.__dict__.pop("_told_", None)
+            self.__dict__.pop("_rows_", None)
+
+    def _try(self, rows: np.ndarray, codes: np.ndarray) -> None:
+        """Let errors of the network come before the training."""
+        self._set_training(False)
+        with torch.no_grad():
+            try:
+                output = self.infer(torch.as_tensor(rows))
+            except RuntimeError as error:
+                raise ValueError(
+                    f"Got rows of shape {rows.shape[1:]}, which the module cannot take: {error}"
+                ) from error
+            self.row_losses(output, torch.as_tensor(codes))
+        if self._told_.ready is not None:
+            self._told_.ready(self)
+
+    def initialized_instance(self, instance_or_cls: Any, kwargs: Any) -> Any:
+        """Return a part of the network; a module that is one already is copied, not trained."""
+        made = isinstance(instance_or_cls, nn.Module)
+        part = deepcopy(instance_or_cls) if made else instance_or_cls
+        return super().initialized_instance(part, kwargs)
+
+    def initialize_criterion(self, *arguments: Any, **options: Any) -> Any:
+        """Make the criterion, without its mean over rows."""
+        super().initialize_criterion(*arguments, **options)
+        self.criterion_ = without_reduction(self.criterion_)
+        return self
+
+    def row_losses(self, output: Any, y: Any) -> Tensor:
+        """Return one loss for each row."""
+        y = to_tensor(y, device=self.device)
+        output = output[0] if isinstance(output, tuple) else output
+        if output.ndim == y.ndim + 1 and output.shape[-1] == 1:
+            output = output[..., 0]  # one number a row, in a column of its own
+        if output.shape != (want := self._output_shape(y)):
+            raise ValueError(
+                f"Got a network with outputs of shape {tuple(output.shape[1:])} for labels that "
+                f"need {tuple(want[1:])}: one score for each class, one number for each number. "
+                "Classes that are not among the labels are named by classes=[...]."
+            )
+        losses = super().get_loss(output, y)
+        return one_for_each_row(losses, len(y), type(self.criterion_).__name__)
+
+    def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Tensor:
+        """Return the mean loss of a batch."""
+        return self.row_losses(y_pred, y_true).mean()
+
+    def get_dataset(self, X: Any, y: Any = None) -> Any:
+        """Return rows as skorch takes them; in a training they are numbered."""
+        rows = super().get_dataset(X, y)
+        return rows if self._told_ is None or rows is X else _Numbered(rows)
+
+    def get_split_datasets(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Return rows for training and validation."""
+        if self._told_ is None or self._told_.valid is None:
+            return super().get_split_datasets(X, y, **params)
+        held, labels = self._told_.valid
+        valid = self.get_dataset(held, self._coded(labels, len(held), "y"))
+        return self.get_dataset(X, y), valid
+
+    def get_iterator(self, dataset: Any, training: bool = False) -> Any:
+        """Return batches; in a training their rows are remembered."""
+        batches = super().get_iterator(dataset, training=training)
+        return batches if self._told_ is None else _Remembering(self, batches, training)
+
+    def train_step_single(self, batch: Any, **params: Any) -> dict[str, Any]:
+        """Return weighted loss and output of one batch, after its backward pass."""
+        if self._told_ is None:
+            return super().train_step_single(batch, **params)
+        self._set_training(True)
+        output, losses, weights = self._told_.weighted(self, *batch, self._rows_)
+        loss = (weights * losses).mean()
+        loss.backward()
+        return {"loss": loss, "y_pred": output}
+
+    def on_epoch_end(self, *arguments: Any, **options: Any) -> None:
+        """Close the epoch of dynamic weights."""
+        super().on_epoch_end(*arguments, **options)
+        if self._told_ is not None:
+            self._told_.end_epoch(self)
+
+    def _rows_of(self, X: Any) -> Any:
+        """Return rows like those of the fit; what callbacks of skorch pass is a data set."""
+        if isinstance(X, Dataset):
+            return X
+        self.check_is_fitted()
+        if self._told_ is None:
+            _check_feature_names(self, X, reset=False)
+        rows = as_rows(X)
+        if rows.shape[1:] != self.row_shape_:
+            raise ValueError(
+                f"X has {int(np.prod(rows.shape[1:]))} features, but {type(self).__name__} is "
+                f"expecting {self.n_features_in_} features as input: shape {self.row_shape_}, "
+                f"not {rows.shape[1:]}."
+            )
+        return rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
     """A classifier of skorch whose ``fit`` takes ``sample_weight``, for any module of torch.
 
     Parameters
     ----------
     module : Module class or instance
-        Returns one score for each class (logits).
+        Returns one score for each class (logits). An instance is copied: each fit starts from the
+        weights that it has.
     criterion : criterion class, default=CrossEntropyLoss
         A loss of torch, or `PolynomialLoss`; its reduction is set to "none".
     random_state : int, optional
@@ -217,9 +315,7 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):  # type: ignore[m
     >>> _ = torch.manual_seed(0)
     >>> X, y = load_iris(return_X_y=True)
     >>> module = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
-    >>> net = WeightedNetClassifier(
-    ...     module, optimizer=torch.optim.Adam, batch_size=16, max_epochs=40
-    ... )
+    >>> net = WeightedNetClassifier(module, lr=0.1, max_epochs=60, random_state=0)
     >>> bool(net.fit(X, y, sample_weight=1.0 + (y == 2)).score(X, y) > 0.9)
     True
     """
@@ -236,33 +332,27 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):  # type: ignore[m
         super().__init__(module, criterion=criterion, verbose=verbose, **_shuffled(options))
         self.random_state = random_state
 
-    def _learn_labels(self, y: Any) -> None:
-        valid = () if self._told.valid is None else (to_numpy(self._told.valid[1]),)
-        self.labels_ = (
-            np.unique(np.concatenate([to_numpy(y).ravel(), *valid]))
-            if self.classes is None
-            else np.asarray(self.classes)
-        )
+    def _learn_labels(self, y: Any, n_rows: int) -> None:
+        labels = column(y, None if y is self._told_.labels else n_rows)
+        check_classification_targets(labels)
+        self.labels_ = np.unique(labels) if self.classes is None else np.asarray(self.classes)
+        if len(self.labels_) < 2:
+            raise ValueError(f"Got one class ({self.labels_[0]!r}) in y; a classifier needs two.")
 
-    def _labels(self, y: Any, n_rows: int) -> np.ndarray:
+    def _coded(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         """Return labels as numbers of classes."""
         known = {label: code for code, label in enumerate(self.labels_.tolist())}
         try:
-            codes = [known[label] for label in _column(y, n_rows).tolist()]
+            codes = [known[label] for label in column(y, n_rows, name).tolist()]
         except KeyError as error:
-            raise ValueError(f"Got the label {error}, which is not among classes=...") from None
+            raise ValueError(
+                f"Got the label {error} in {name}, which is not among the classes that the network "
+                f"is trained for: {self.labels_.tolist()}. Name all there are: classes=[...]."
+            ) from None
         return np.array(codes, dtype=np.int64)
 
-    def row_losses(self, output: Any, y: Any) -> Tensor:
-        """Return one loss for each row."""
-        scores = output[0] if isinstance(output, tuple) else output
-        if scores.ndim != 2 or scores.shape[1] != len(self.labels_):
-            raise ValueError(
-                f"Got a network with outputs of shape {tuple(scores.shape[1:])} and labels of "
-                f"{len(self.labels_)} classes; it needs one score for each. Classes that are not "
-                "among the labels are named by classes=[...]."
-            )
-        return super().row_losses(output, y)
+    def _output_shape(self, y: Tensor) -> tuple[int, ...]:
+        return (len(y), len(self.labels_))
 
     def _get_predict_nonlinearity(self) -> Any:
         if isinstance(self.criterion_, PolynomialLoss):
@@ -276,16 +366,16 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):  # type: ignore[m
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes at rows `X`."""
-        return super().predict_proba(_or_dataset(X)).astype(np.float64)
+        return super().predict_proba(self._rows_of(X)).astype(np.float64)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest label of each row of `X`."""
         codes = self.predict_proba(X).argmax(axis=1)
         # callbacks of skorch compare with the numbers that the network is trained on
-        return codes if self._told is not None else self.labels_[codes]
+        return codes if self._told_ is not None else self.labels_[codes]
 
 
-class WeightedNetRegressor(WeightedNet, NeuralNetRegressor):  # type: ignore[misc]
+class WeightedNetRegressor(WeightedNet, NeuralNetRegressor):
     """A regressor of skorch whose ``fit`` takes ``sample_weight``, for any module of torch.
 
     Parameters
@@ -323,15 +413,21 @@ class WeightedNetRegressor(WeightedNet, NeuralNetRegressor):  # type: ignore[mis
         super().__init__(module, criterion=criterion, verbose=verbose, **_shuffled(options))
         self.random_state = random_state
 
-    def _learn_labels(self, y: Any) -> None:
+    def _learn_labels(self, y: Any, n_rows: int) -> None:
         """Numbers need no names."""
 
-    def _labels(self, y: Any, n_rows: int) -> np.ndarray:
-        return _column(y, n_rows).astype(np.float32)
+    def _coded(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        labels = column(y, n_rows, name)
+        if labels.dtype.kind not in "biuf":
+            raise ValueError(f"Got {name} of dtype {labels.dtype}; a regressor needs numbers.")
+        return labels.astype(np.float32)
+
+    def _output_shape(self, y: Tensor) -> tuple[int, ...]:
+        return tuple(y.shape)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predictions at rows `X`."""
-        found = self.predict_proba(_or_dataset(X)).astype(np.float64)
+        found = self.predict_proba(self._rows_of(X)).astype(np.float64)
         return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
 
 
@@ -340,24 +436,26 @@ def _shuffled(options: dict[str, Any]) -> dict[str, Any]:
     return options if "iterator_train" in options else {"iterator_train__shuffle": True, **options}
 
 
-def _or_dataset(X: Any) -> Any:
-    """Return rows; what callbacks of skorch pass is a data set already."""
-    return X if isinstance(X, torch.utils.data.Dataset) else as_rows(X)
-
-
 def as_rows(X: Any, like: np.ndarray | None = None) -> np.ndarray:
     """Return rows as float32, of the shape of others; refuse what is no table of numbers."""
     name = "X" if like is None else "X_target"
-    try:
-        rows = np.ascontiguousarray(to_numpy(unmasked(X)), dtype=np.float32)
-    except (TypeError, ValueError) as error:
+    rows = to_numpy(X)
+    if rows.dtype.kind not in "biuf":
         raise TypeError(
-            f"Got {name} that is no array of numbers ({error}); encode text and categories first."
-        ) from None
-    if rows.ndim < 2 or rows.shape[0] == 0:
-        raise ValueError(f"Got {name} of shape {rows.shape}; pass one or more rows of numbers.")
+            f"Got {name} of type {type(X).__name__} and dtype {rows.dtype}, but a network needs "
+            "real numbers in a dense array: encode text and categories, make sparse rows dense."
+        )
+    if rows.ndim < 2 or 0 in rows.shape:
+        n_rows, n_columns = (*rows.shape, 1, 1)[:2]
+        raise ValueError(
+            f"Got {name} with {n_rows} sample(s) and {n_columns} feature(s) (shape={rows.shape}) "
+            "while a minimum of 1 is required. Reshape your data: X.reshape(-1, 1) if it is one "
+            "column."
+        )
+    with np.errstate(over="ignore"):  # refused in the next line
+        rows = np.ascontiguousarray(rows, dtype=np.float32)
     if not np.isfinite(rows).all():
-        raise ValueError(f"Got NaN or infinity in {name}; a network needs numbers everywhere.")
+        raise ValueError(f"Got NaN or infinity in {name}; a network needs float32 everywhere.")
     if like is not None and rows.shape[1:] != like.shape[1:]:
         raise ValueError(
             f"Got X_target with rows of shape {rows.shape[1:]}, but those of X have "
@@ -366,20 +464,28 @@ def as_rows(X: Any, like: np.ndarray | None = None) -> np.ndarray:
     return rows
 
 
-def _column(y: Any, n_rows: int) -> np.ndarray:
-    labels = to_numpy(unmasked(y, "y"))
+def column(y: Any, n_rows: int | None, name: str = "y") -> np.ndarray:
+    """Return labels, those in a single column as a vector; refuse another number of them."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    labels = to_numpy(unmasked(y, name))
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    if labels.shape[:1] != (n_rows,):
-        raise ValueError(f"Got y of shape {labels.shape} for {n_rows} rows; pass one label a row.")
+    if labels.ndim == 0 or n_rows not in (None, len(labels)):
+        raise ValueError(
+            f"Got {name} of shape {labels.shape} for {n_rows} rows; pass one label a row."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(f"Got NaN or infinity in {name}; leave out rows without a label.")
     return labels
 
 
 @contextmanager
-def _seeded(seed: int | None) -> Any:
+def _seeded(seed: int | None, device: Any) -> Iterator[None]:
     """Draw from a seed of its own, and leave that of torch where it stood."""
     if seed is None:
         yield
         return
-    with torch.random.fork_rng():
+    device = torch.device(device)
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
