@@ -645,7 +645,7 @@ def test_findings_of_dynamic_weights_are_warned_of():
     assert "outside the features of training" in str(found["WB304"].message)
     assert "WB304" in [each.code for each in model.dynamic_.findings()]
     easy = (X + np.sign(X[:, :1])) * 2
-    model.set_params(estimator__max_epochs=60)
+    model.set_params(estimator__max_epochs=400)
     found = codes_warned_of(model, easy, X[:, 0] > 0, X_target=easy[:150])
     assert found["WB308"].category is WeightWarning
     assert found["WB308"].filename == __file__

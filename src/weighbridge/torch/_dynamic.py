@@ -237,7 +237,7 @@ class DynamicWeights(nn.Module):
         self._check_rows(rows, z_source, losses)
         source, target = lines(z_source), lines(z_target)
         self._kept.append((len(self.history), source[:KEPT_ROWS], target[:KEPT_ROWS]))
-        on_losses = losses is z_source and z_source.ndim == 1
+        on_losses = losses is z_source and source.shape[1] == 1
         told = () if losses is None or on_losses else (losses,)
         inputs = (rows, source, target, *told)
         if len(self.history) < self.warmup:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 
-class PolynomialLoss(nn.Module):
+class PolynomialLoss(nn.CrossEntropyLoss):
     """Cross-entropy with a polynomial tail, on which weights keep their effect.
 
     Cross-entropy falls exponentially with the margin of a row, and a network that separates its
@@ -32,12 +32,12 @@ class PolynomialLoss(nn.Module):
     """
 
     def __init__(self, power: float = 1.0, reduction: str = "mean") -> None:
-        super().__init__()
         if not 0 < power < math.inf:
             raise ValueError(f"Got power={power!r}, but expected a positive number.")
         if reduction not in ("mean", "sum", "none"):
             raise ValueError(f"Got reduction={reduction!r}, but expected 'mean', 'sum' or 'none'.")
-        self.power, self.reduction = float(power), reduction
+        super().__init__(reduction=reduction)
+        self.power = float(power)
 
     def forward(self, output: Tensor, y: Tensor) -> Tensor:
         """Return the loss of scores of shape (n, n_classes) at the classes `y`."""

@@ -21,7 +21,6 @@ from torch.utils.data import Dataset
 from weighbridge._data import check_sample_weight, to_numpy, unmasked
 from weighbridge.torch._batch import one_for_each_row, without_reduction
 from weighbridge.torch._dynamic import DynamicWeights
-from weighbridge.torch._losses import PolynomialLoss
 
 _Net: Any = object  # a net of skorch, which this is mixed into
 
@@ -353,11 +352,6 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
 
     def _output_shape(self, y: Tensor) -> tuple[int, ...]:
         return (len(y), len(self.labels_))
-
-    def _get_predict_nonlinearity(self) -> Any:
-        if isinstance(self.criterion_, PolynomialLoss):
-            return lambda output: torch.softmax(output, dim=-1)
-        return super()._get_predict_nonlinearity()
 
     @property
     def classes_(self) -> np.ndarray:
