@@ -41,7 +41,6 @@ from weighbridge.torch import (  # noqa: E402
     Beyond,
     DynamicWeights,
     ImportanceWeightedNet,
-    LastLayer,
     PolynomialLoss,
     WeightedNetClassifier,
     WeightedNetRegressor,
@@ -531,7 +530,7 @@ def test_last_layer_gives_what_a_hook_gives(layer):
     for each in (net, module, ImportanceWeightedNet(net)):
         if isinstance(each, ImportanceWeightedNet):
             each.estimator_ = net
-        found = LastLayer(each, layer).transform(X)
+        found = last_layer(each, layer).transform(X)
         np.testing.assert_allclose(found, seen[0].detach().numpy(), atol=1e-6)
     assert not module.head._forward_pre_hooks
 

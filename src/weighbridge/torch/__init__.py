@@ -11,18 +11,13 @@ from weighbridge.torch._dynamic import Beyond, DynamicWeights
 from weighbridge.torch._losses import PolynomialLoss
 
 if TYPE_CHECKING:
-    from weighbridge.torch._importance_weighted_net import (
-        ImportanceWeightedNet,
-        LastLayer,
-        last_layer,
-    )
+    from weighbridge.torch._importance_weighted_net import ImportanceWeightedNet, last_layer
     from weighbridge.torch._net import WeightedNetClassifier, WeightedNetRegressor
 
 __all__ = [
     "Beyond",
     "DynamicWeights",
     "ImportanceWeightedNet",
-    "LastLayer",
     "PolynomialLoss",
     "WeightedNetClassifier",
     "WeightedNetRegressor",

@@ -39,8 +39,8 @@ KEPT, KEPT_ROWS = 8, 256
 class Beyond(Geodesic):
     """The weight ``w^(lam, alpha)`` with `lam` beyond 1, for networks that let weights fade.
 
-    Weights that overstate the ratio, ``r ** 1.5`` say, act longer (Wang et al. 2022), best with a
-    `PolynomialLoss`. Inside [0, 1] it is the same as `Geodesic`.
+    Weights that overstate the ratio, ``r ** 1.5`` say, act longer (Wang et al. 2022). Inside [0, 1]
+    it is the same as `Geodesic`.
 
     Parameters
     ----------
@@ -247,16 +247,9 @@ class DynamicWeights(nn.Module):
         point = self._point()
         if point is None:  # nobody knows whether a function can be recorded
             return self._weigh(*map(widened, inputs))[0]
-        key = (
-            type(self),
-            self.divergence,
-            self.steps,
-            float(self.bound),
-            self.memory,
-            self.on,
-            *point,
-        )
-        return replayed(key, self._weigh, inputs, (self.known, self.refused))[0].clone()
+        key = (type(self), self.on, self.divergence, self.steps, float(self.bound), self.memory)
+        state = (self.known, self.refused)
+        return replayed((*key, *point), self._weigh, inputs, state)[0].clone()
 
     def _check_rows(self, rows: Any, source: Tensor, losses: Any) -> None:
         check_one_each("rows", rows, source)

@@ -43,8 +43,8 @@ HOLD_OUT = 0.2
 FEWEST_HELD = 5
 
 
-class LastLayer(TransformerMixin, BaseEstimator):
-    """The features of a fitted network, as a transformer.
+def last_layer(net: Any, layer: str | None = None) -> LastLayer:
+    """Return the features of a fitted network as a transformer, to be put before any ratio.
 
     Parameters
     ----------
@@ -53,10 +53,13 @@ class LastLayer(TransformerMixin, BaseEstimator):
     layer : str, optional
         Name of the layer whose output is taken; default: what goes into the last linear layer.
 
+    Returns
+    -------
+    LastLayer
+        A transformer, from rows to an array of shape (n_samples, n_features).
+
     Examples
     --------
-    It goes before any ratio; ``last_layer`` is the same:
-
     >>> import torch
     >>> from sklearn.pipeline import make_pipeline
     >>> from weighbridge import fit_ratio
@@ -71,6 +74,11 @@ class LastLayer(TransformerMixin, BaseEstimator):
     >>> ratio.score_samples(X).shape
     (300,)
     """
+    return LastLayer(net, layer)
+
+
+class LastLayer(TransformerMixin, BaseEstimator):
+    """The features of a fitted network; clones keep the network as it is."""
 
     def __init__(self, net: Any, layer: str | None = None):
         self.net = net
@@ -96,11 +104,8 @@ class LastLayer(TransformerMixin, BaseEstimator):
             with watched(module, self.layer) as seen, torch.no_grad():
                 for part in torch.as_tensor(as_rows(X)).split(1_024):
                     module(part.to(device))
-                    if not seen:
-                        raise ValueError(
-                            f"Got layer={self.layer!r}, which {type(module).__name__} does not run."
-                        )
-                    found.append(seen[-1].flatten(1).cpu())
+                    found += [each.flatten(1).cpu() for each in seen[-1:]]
+                    del seen[:-1]
         finally:
             module.train(trained)
         return torch.cat(found).double().numpy()
@@ -110,10 +115,6 @@ class LastLayer(TransformerMixin, BaseEstimator):
             return self.net
         check_is_fitted(self.net)
         return getattr(self.net, "estimator_", self.net).module_
-
-
-# as a verb: ``last_layer(net)``
-last_layer = LastLayer
 
 
 class ImportanceWeightedNet(WeightedEstimator):
@@ -140,7 +141,7 @@ class ImportanceWeightedNet(WeightedEstimator):
         ends. The last layer is fitted again all the same, by the full ratio in place of `Beyond`,
         except on losses.
     layer : str, optional
-        As in `LastLayer`.
+        As in `last_layer`.
     random_state : int, default=0
         Draws the fifth of the rows that is kept apart.
 
@@ -180,15 +181,9 @@ class ImportanceWeightedNet(WeightedEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"X_target": True, "y_target": True}
 
     def __init__(
-        self,
-        estimator: Any,
-        ratio: Any = None,
-        *,
-        weighting: Any = None,
-        dynamic: DynamicWeights | None = None,
-        layer: str | None = None,
-        random_state: int = 0,
-    ):
+        self, estimator: Any, ratio: Any = None, *, weighting: Any = None,
+        dynamic: DynamicWeights | None = None, layer: str | None = None, random_state: int = 0,
+    ):  # fmt: skip
         self.estimator = estimator
         self.ratio = ratio
         self.weighting = weighting
@@ -197,14 +192,9 @@ class ImportanceWeightedNet(WeightedEstimator):
         self.random_state = random_state
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_target: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_target: Any = None,
         y_target: Any = None,
-    ) -> ImportanceWeightedNet:
+    ) -> ImportanceWeightedNet:  # fmt: skip
         """Train the network, and weight it toward the target.
 
         Parameters

@@ -320,14 +320,9 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
     """
 
     def __init__(
-        self,
-        module: Any,
-        *,
-        criterion: Any = nn.CrossEntropyLoss,
-        random_state: int | None = None,
-        verbose: int = 0,
-        **options: Any,
-    ):
+        self, module: Any, *, criterion: Any = nn.CrossEntropyLoss,
+        random_state: int | None = None, verbose: int = 0, **options: Any,
+    ):  # fmt: skip
         super().__init__(module, criterion=criterion, verbose=verbose, **_shuffled(options))
         self.random_state = random_state
 
@@ -396,14 +391,9 @@ class WeightedNetRegressor(WeightedNet, NeuralNetRegressor):
     """
 
     def __init__(
-        self,
-        module: Any,
-        *,
-        criterion: Any = nn.MSELoss,
-        random_state: int | None = None,
-        verbose: int = 0,
-        **options: Any,
-    ):
+        self, module: Any, *, criterion: Any = nn.MSELoss,
+        random_state: int | None = None, verbose: int = 0, **options: Any,
+    ):  # fmt: skip
         super().__init__(module, criterion=criterion, verbose=verbose, **_shuffled(options))
         self.random_state = random_state
 
