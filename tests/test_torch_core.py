@@ -583,6 +583,32 @@ def test_a_function_is_a_weighting_and_a_subclass_keeps_its_own_call():
     torch.testing.assert_close(found[0], found[2])
 
 
+def test_no_two_settings_share_a_recording(monkeypatch):
+    """Whatever changes the weights is part of the key by which CUDA's graphs are kept."""
+    keys = []
+
+    def remember(key, work, inputs, state):
+        keys.append(key)
+        return work(*inputs)
+
+    monkeypatch.setattr("weighbridge.torch._dynamic.replayed", remember)
+    z, z_target = _samples(20, 20)
+    settings = [
+        {},
+        {"weighting": Geodesic(0.5)},
+        {"weighting": Geodesic(0.5, 3)},
+        {"weighting": Beyond(2.0)},
+        {"memory": 0.9},
+        {"steps": 6},
+        {"bound": 4.0},
+        {"divergence": "kmm"},
+        {"on": torch.tanh},
+    ]
+    for options in settings:
+        DynamicWeights(20, warmup=0, **options).double()(torch.arange(20), z, z_target)
+    assert len(set(keys)) == len(settings)
+
+
 def test_the_same_seed_gives_the_same_bits():
     one, other = (_moved(DynamicWeights(120), epochs=3) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
