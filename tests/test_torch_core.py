@@ -357,7 +357,12 @@ Z = torch.zeros(4, 2)
 @pytest.mark.parametrize(
     ("inputs", "options", "error", "said"),
     [
-        ((np.zeros((4, 2)), Z), {}, TypeError, r"z_source of type float64.*as_tensor\(z_source\)"),
+        (
+            (np.zeros((4, 2)), Z),
+            {},
+            TypeError,
+            r"z_source of type ndarray, float64.*as_tensor\(z_source\)",
+        ),
         ((Z, [[1.0]]), {}, TypeError, "z_target of type list"),
         ((Z.long(), Z), {}, TypeError, r"torch.int64, but expected a tensor of floats"),
         ((Z, Z.double()), {}, TypeError, r"torch.float64; make them alike: z_target.to\(z_source"),
@@ -749,9 +754,9 @@ ROWS = torch.arange(4)
     [
         ((ROWS[:3], Z, Z), ValueError, r"rows of shape \(3,\) on cpu, but expected .* 4 rows"),
         (([0, 1, 2, 3], Z, Z), ValueError, r"rows = \[0, 1, 2, 3\], but expected a tensor"),
-        ((ROWS.double(), Z, Z), TypeError, r"rows of type torch.float64.*numbers of rows: long"),
+        ((ROWS.double(), Z, Z), TypeError, r"rows of type torch.float64.*indices: rows.long"),
         ((ROWS > 1, Z, Z), TypeError, r"rows of type torch.bool"),
-        ((ROWS.int(), Z, Z), TypeError, r"rows of type torch.int32, but .*: long\(\)"),
+        ((ROWS.int(), Z, Z), TypeError, r"rows of type torch.int32, but .*: rows.long\(\)"),
         ((ROWS + 3, Z, Z), IndexError, "rows from 3 to 6, but these are weights of 5 rows: 0 to 4"),
         ((ROWS - 1, Z, Z), IndexError, "rows from -1 to 2"),
         ((ROWS.to("meta"), Z, Z), ValueError, "rows of shape .* on meta.*on cpu"),
@@ -834,11 +839,36 @@ def test_no_effect_is_said_of_a_net_without_loss_and_not_of_nets_that_react(digi
     assert moved["zero loss"] < 0.5 * min(moved["stopped early"], moved["weight decay"])
 
 
+def test_nothing_is_said_of_effects_where_no_weights_are_in_use():
+    z, z_target = _samples(20, 20)
+    for options in ({"weighting": Geodesic(0.0)}, {"warmup": 9}):
+        dynamic = DynamicWeights(20, **options).double()
+        for loss in (1.0, 1e-9, 1e-9):
+            losses = torch.full((20,), loss, dtype=F64)
+            dynamic(torch.arange(20), z, z_target, losses=losses)
+            dynamic.end_epoch()
+        assert "WB308" not in str(dynamic.findings())
+
+
+def test_nan_during_warm_up_is_told_too():
+    z, z_target = _samples(20, 20)
+    dynamic = DynamicWeights(20).double()
+    z[3] = math.nan
+    dynamic(torch.arange(20), z, z_target)
+    with pytest.raises(ValueError, match="in 1 batches"):
+        dynamic.end_epoch()
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers_and_a_repr_says_what_it_is():
+    dynamic = DynamicWeights(np.int64(5), Beyond(2.0), on="losses")
+    assert repr(dynamic) == "DynamicWeights(5, weighting=Beyond(lam=2.0), on='losses')"
+
+
 def test_the_words_of_no_effect():
     dynamic = DynamicWeights(5)
-    dynamic.history = [{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 0.007}]
+    dynamic.history = [{"epoch": 1, "ess": 5, "loss": 2.0}, {"epoch": 2, "ess": 4, "loss": 0.007}]
     assert _codes(dynamic) == []
-    dynamic.history.append({"epoch": 3, "loss": 0.005})
+    dynamic.history.append({"epoch": 3, "ess": 4, "loss": 0.005})
     (found,) = dynamic.findings()
     assert (found.code, found.level) == ("WB308", "warning")
     assert "weights have no effect: the training loss is zero (0.005 in epoch 3, 2 in" in str(found)

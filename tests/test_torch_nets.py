@@ -28,7 +28,7 @@ from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.exceptions import InputError, OverlapWarning, WeightWarning
 from weighbridge.ratios import ULSIF, KnownRatio
 from weighbridge.target_risk import estimate_risk
-from weighbridge.weighting import ERM, IWERM
+from weighbridge.weighting import ERM, IWERM, RIWERM
 
 torch = pytest.importorskip("torch")
 skorch = pytest.importorskip("skorch")
@@ -356,7 +356,7 @@ def test_numbers_with_several_columns_are_for_the_net_alone():
     two = np.column_stack([NUMBERS, -NUMBERS])
     net = regressor(module__outputs=2).fit(X, two)
     assert net.predict(X).shape == (300, 2)
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         ImportanceWeightedNet(net).fit(X, two, X_target=X_TARGET)
 
 
@@ -638,7 +638,7 @@ def codes_warned_of(model, *arguments, **options):
 
 def test_findings_of_dynamic_weights_are_warned_of():
     net = classifier(max_epochs=2)
-    model = ImportanceWeightedNet(net, ULSIF(), dynamic=DynamicWeights(1), weighting=ERM())
+    model = ImportanceWeightedNet(net, ULSIF(), dynamic=DynamicWeights(1), weighting=RIWERM(0.5))
     found = codes_warned_of(model, X, Y, X_target=X_TARGET + 3)
     assert found["WB304"].category is OverlapWarning
     assert "outside the features of training" in str(found["WB304"].message)
@@ -967,3 +967,28 @@ def test_a_fit_adds_no_parameters():
         name for name in before if "callbacks" not in name
     }
     assert same(parameters(clone(net).fit(X, Y)), parameters(net))
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        lambda: WeightedNetRegressor(Mlp, module__outputs=1, criterion=nn.L1Loss),
+        lambda: WeightedNetRegressor(Mlp, module__outputs=1, criterion=nn.PoissonNLLLoss),
+        lambda: classifier(criterion__weight=torch.tensor([1.0, 6.0])),
+        lambda: classifier(criterion__label_smoothing=0.1),
+    ],
+)
+def test_losses_that_a_refitted_last_layer_would_not_have_are_refused(net):
+    """Logistic and ridge regression stand for cross-entropy and squared errors alone."""
+    net = net()
+    y = Y if isinstance(net, WeightedNetClassifier) else NUMBERS
+    with pytest.raises(ValueError, match=r"Got the criterion .* in place of CrossEntropyLoss"):
+        ImportanceWeightedNet(net, ULSIF()).fit(X, y, X_target=X_TARGET)
+
+
+def test_without_warm_up_the_weighting_is_chosen_after_the_first_epoch():
+    dynamic = DynamicWeights(1, warmup=0)
+    model = ImportanceWeightedNet(classifier(max_epochs=2), ULSIF(), dynamic=dynamic)
+    model.fit(X, Y, X_target=X_TARGET)
+    assert isinstance(model.dynamic_.weighting, Geodesic)
+    assert len(model.trained_rows_) == len(model.dynamic_.weight)

@@ -42,7 +42,7 @@ for row, images, name in zip(axes, (X, X_target), ("training", "deployment"), st
     row[0].set_ylabel(name)
 
 # %%
-# **A network with weights of rows.** Any module of torch will do. ``WeightedNetClassifier`` is a
+# **A network with row weights.** Any torch module will do. ``WeightedNetClassifier`` is a
 # net of skorch whose ``fit`` takes ``sample_weight``.
 
 
@@ -78,7 +78,8 @@ for name, model in models.items():
 weighted = models["last layer weighted"]
 print(weighted.weighting_, "because:", weighted.choice_.reason_)
 dynamic = models["dynamic weights"].dynamic_
-print(f"effective rows, last epoch: {dynamic.history[-1]['ess']:.0f} of {len(dynamic.weight)}")
+worth = dynamic.history[-1]["ess"]
+print(f"effective rows, last epoch: {worth:.0f} of {len(dynamic.weight)} trained on")
 print(dynamic.findings() or "nothing is wrong with them")
 
 centres = np.arange(-50, 51, 20)

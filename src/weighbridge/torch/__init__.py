@@ -6,6 +6,11 @@ library imports either.
 
 from typing import TYPE_CHECKING, Any
 
+try:
+    import torch
+except ImportError:
+    raise ImportError('Networks need torch: pip install "weighbridge[torch]"') from None
+
 from weighbridge.torch._batch import batch_weights
 from weighbridge.torch._dynamic import Beyond, DynamicWeights
 from weighbridge.torch._losses import PolynomialLoss
@@ -30,6 +35,10 @@ def __getattr__(name: str) -> Any:
     """Import what needs skorch when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'weighbridge.torch' has no attribute {name!r}")
+    try:
+        import skorch
+    except ImportError:
+        raise ImportError(f'{name} needs skorch: pip install "weighbridge[torch]"') from None
     from weighbridge.torch import _importance_weighted_net, _net
 
     return getattr(_net, name, None) or getattr(_importance_weighted_net, name)

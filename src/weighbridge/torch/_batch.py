@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -51,7 +52,7 @@ def batch_weights(
     start : Tensor of shape (n_source,), optional
         Weights to start from; default all 1.
     steps : int, default=5
-        Number of steps; without a `start` 20 more are worth while.
+        Number of steps; without a `start` 20 more are worthwhile.
     bound : float, default=inf
         Largest weight; at least 1.
 
@@ -96,14 +97,14 @@ def check_options(divergence: str, steps: int, bound: float) -> None:
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"Got {name}={value!r}, but expected a whole number, {least} or more.")
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"Got {name}={value!r:.60}, but expected a whole number, {least} or more.")
 
 
 def check_batches(source: Any, target: Any) -> None:
     """Refuse batches that cannot be compared; only shapes, types and devices are looked at."""
     for name, batch in (("z_source", source), ("z_target", target)):
-        kind = getattr(batch, "dtype", type(batch).__name__)
+        kind = f"{type(batch).__name__}, {getattr(batch, 'dtype', 'no numbers')}"
         if not isinstance(batch, Tensor) or not batch.is_floating_point():
             said = f"type {kind}, but expected a tensor of floats: torch.as_tensor({name}).float()."
             raise TypeError(f"Got {name} of {said}")
@@ -117,7 +118,7 @@ def check_batches(source: Any, target: Any) -> None:
     if lines(source).shape[1] != lines(target).shape[1]:
         raise ValueError(
             f"Got z_source of shape {tuple(source.shape)} and z_target of {tuple(target.shape)}; "
-            "both need as many numbers a row, from the same layer."
+            "both need the same number of values per row, from the same layer."
         )
 
 

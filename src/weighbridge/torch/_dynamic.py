@@ -28,6 +28,8 @@ from weighbridge.weighting import Geodesic
 # predictions by about a tenth of what they did at their best. Nets that learn wrong labels by
 # heart move more, by chance too: another order of batches moves them half as much.
 NO_LOSS = 0.003
+# With more effective rows than this share of them weights are not in use.
+ALL_ONE = 0.9999
 # A row is outside if it is farther from the training rows than this share of them from each other.
 NEAR = 0.99
 # The share of such rows that is worth a word; without shift an overfitted net may have 8 %.
@@ -105,7 +107,8 @@ class DynamicWeights(nn.Module):
     n_rows : int
         Number of training rows.
     weighting : Geodesic, Beyond or callable, optional
-        From log ratios to log weights; default `Geodesic()`, the full ratio.
+        From log ratios to log weights; default `Geodesic()`, the full ratio, or
+        what `ImportanceWeightedNet` chooses.
     on : {"features", "losses"} or callable, default="features"
         What is compared. A callable gets the output of the network, and returns one entry a row.
     layer : str, optional
@@ -136,7 +139,7 @@ class DynamicWeights(nn.Module):
 
     Examples
     --------
-    A plain loop needs three lines more:
+    In a plain loop:
 
     >>> import torch
     >>> from weighbridge.torch import DynamicWeights
@@ -205,6 +208,10 @@ class DynamicWeights(nn.Module):
         own = type(weighting) not in (Geodesic, Beyond)
         return None if own else checked_point(weighting)
 
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        return f"{self.n_rows}, weighting={self.weighting!r}, on={self.on!r}"
+
     def look(self, net: nn.Module, x: Tensor, row_losses: Any = None) -> tuple[Any, Tensor]:
         """Return the output of a network at the batch `x`, and what is compared.
 
@@ -241,6 +248,7 @@ class DynamicWeights(nn.Module):
         told = () if losses is None or on_losses else (losses,)
         inputs = (rows, source, target, *told)
         if len(self.history) < self.warmup:
+            self.refused += ~torch.isfinite(sum(each.detach().sum() for each in inputs))
             if losses is not None:
                 self.known[2].index_copy_(0, rows, losses.detach().to(self.known.dtype))
             return self.known.new_ones(len(rows))
@@ -254,7 +262,7 @@ class DynamicWeights(nn.Module):
     def _check_rows(self, rows: Any, source: Tensor, losses: Any) -> None:
         check_one_each("rows", rows, source)
         if rows.dtype != torch.int64:
-            raise TypeError(f"Got rows of type {rows.dtype}, but expected numbers of rows: long().")
+            raise TypeError(f"Got rows of type {rows.dtype}, but expected indices: rows.long().")
         if source.device != self.known.device:
             raise ValueError(
                 f"Got z_source on {source.device}, but these weights are on {self.known.device}; "
@@ -318,13 +326,14 @@ class DynamicWeights(nn.Module):
 
     def _no_effect(self) -> Finding | None:
         losses = [record["loss"] for record in self.history if "loss" in record]
-        if len(losses) < 2 or losses[-1] > NO_LOSS * losses[0]:
+        in_use = self.history and self.history[-1]["ess"] < ALL_ONE * self.n_rows
+        if not in_use or len(losses) < 2 or losses[-1] > NO_LOSS * losses[0]:
             return None
         fell = (
             f"{losses[-1]:.2g} in epoch {self.history[-1]['epoch']}, {losses[0]:.2g} in the first"
         )
         said = f"weights have no effect: the training loss is zero ({fell})."
-        todo = "Stop earlier, add weight decay, or use PolynomialLoss with Beyond."
+        todo = "Stop earlier, or add weight decay; Beyond and PolynomialLoss keep weights acting."
         return Finding("WB308", "warning", said, todo)
 
     def _outside(self) -> Finding | None:

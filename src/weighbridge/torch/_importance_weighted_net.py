@@ -118,11 +118,12 @@ class LastLayer(TransformerMixin, BaseEstimator):
 
 
 class ImportanceWeightedNet(WeightedEstimator):
-    """A network, fitted for a target distribution it has no labels of.
+    """A network, fitted for a target distribution without labels.
 
     By default the network is trained without weights. Then the density ratio is estimated in its
     last features, on rows that were kept apart, and the last layer alone is fitted again with
-    weights. With `dynamic` the whole network is trained with weights that follow its features.
+    weights, by logistic regression or, of numbers, by ridge regression. With `dynamic` the whole
+    network is trained with weights that follow its features.
 
     Parameters
     ----------
@@ -136,7 +137,8 @@ class ImportanceWeightedNet(WeightedEstimator):
         Default: chosen among no weights, the full ratio and RIWERM(0.5) by the loss of a last layer
         fitted to the features of the other rows, on rows kept apart and weighted toward the target.
     dynamic : DynamicWeights, optional
-        Train the whole network with weights; a copy for the rows of each fit is used. Its layer and
+        Train the whole network with weights; a copy for the rows trained on is used, whatever its
+        ``n_rows``. Its layer and
         weighting hold unless they are given here; no weighting means that it is chosen when warm-up
         ends. The last layer is fitted again all the same, by the full ratio in place of `Beyond`,
         except on losses.
@@ -157,8 +159,10 @@ class ImportanceWeightedNet(WeightedEstimator):
         As in `weighbridge.ImportanceWeighted`.
     choice_ : ImportanceWeightedCV or None
         How the weighting was chosen; ``choice_.reason_`` is its reason.
+    trained_rows_ : ndarray
+        Numbers of the rows that were trained on, four fifths of them.
     dynamic_ : DynamicWeights or None
-        The dynamic weights, with their history and ``findings()``, which are warned of.
+        The dynamic weights of `trained_rows_`, with history and ``findings()``, also warned of.
 
     Examples
     --------
@@ -237,7 +241,7 @@ class ImportanceWeightedNet(WeightedEstimator):
             found = _kept_on_losses(dynamic, data)
         _check_feature_names(net, X, reset=True)
         self._remember_rows(_table(X, data.X), data.sample_weight)
-        self.__dict__.update(found, estimator_=net, dynamic_=dynamic)
+        self.__dict__.update(found, estimator_=net, dynamic_=dynamic, trained_rows_=data.train)
         self._copy_features()
         for finding in () if dynamic is None else dynamic.findings():
             kind = OverlapWarning if finding.code == "WB304" else WeightWarning
@@ -251,7 +255,7 @@ class ImportanceWeightedNet(WeightedEstimator):
         weight = check_sample_weight(sample_weight, len(rows))
         used = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
         if labels.ndim > 1:
-            raise ValueError(f"Got y of shape {labels.shape}; pass one label a row.")
+            raise ValueError(f"Got y of shape {labels.shape}; pass one label per row.")
         if used.size * HOLD_OUT < FEWEST_HELD:
             raise ValueError(
                 f"Got {used.size} rows with weight; a fifth of them is kept apart, to estimate "
@@ -426,6 +430,15 @@ def _as_net(estimator: Any) -> Any:
 
 def _check_head(net: Any, data: _Rows) -> None:
     """Refuse a network whose output is not that of its last linear layer."""
+    criterion = net.criterion_
+    kinds: Any = (nn.CrossEntropyLoss, nn.NLLLoss) if is_classifier(net) else nn.MSELoss
+    by_class = getattr(criterion, "weight", None) is not None
+    if not isinstance(criterion, kinds) or by_class or getattr(criterion, "label_smoothing", False):
+        raise ValueError(
+            f"Got the criterion {criterion}; the last layer is fitted again by logistic regression "
+            "or ridge regression, in place of CrossEntropyLoss, NLLLoss, PolynomialLoss or MSELoss "
+            "without weights of classes. Others go into weighbridge.ImportanceWeighted."
+        )
     if is_classifier(net) and (missing := set(net.labels_.tolist()) - set(data.y.tolist())):
         raise ValueError(f"Got no row of the classes {missing}; the last layer needs all of them.")
     rows, head = data.X[:8], cast(Any, find_layer(net.module_, None))

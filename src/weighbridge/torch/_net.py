@@ -53,7 +53,7 @@ class Told:
     def weighted(self, net: Any, X: Any, y: Any, rows: Any) -> tuple[Any, Tensor, Tensor]:
         """Return output, losses and weights of a batch."""
         if not rows:
-            raise ValueError("Got rows from train_split that are none of those it was given.")
+            raise ValueError("Got rows from train_split that were not among those passed to it.")
         rows = rows[0].to(net.device)
         weights = self.weight.index_select(0, rows)
         if self.dynamic is None:
@@ -75,7 +75,7 @@ class Told:
         if self.dynamic is None:
             return
         self.dynamic.end_epoch()
-        if self.choose is not None and len(self.dynamic.history) == self.dynamic.warmup:
+        if self.choose is not None and len(self.dynamic.history) == max(1, self.dynamic.warmup):
             self.dynamic.weighting = self.choose(net)
 
 
@@ -222,7 +222,7 @@ class WeightedNet(_Net):
         if output.shape != (want := self._output_shape(y)):
             raise ValueError(
                 f"Got a network with outputs of shape {tuple(output.shape[1:])} for labels that "
-                f"need {tuple(want[1:])}: one score for each class, one number for each number. "
+                f"need {tuple(want[1:])}: one score per class, or one output per target value. "
                 "Classes that are not among the labels are named by classes=[...]."
             )
         losses = super().get_loss(output, y)
@@ -302,7 +302,7 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
         Seed of initial weights and batches; default: that of torch, wherever it stands.
     **options
         As in ``skorch.NeuralNetClassifier``: ``max_epochs``, ``lr``, ``batch_size``,
-        ``optimizer``, ``callbacks``, ``module__hidden`` and so on. Other than there ``verbose`` is
+        ``optimizer``, ``callbacks``, ``module__hidden`` and so on. Unlike there, ``verbose`` is
         0 and rows are shuffled.
 
     Examples
@@ -439,7 +439,7 @@ def as_rows(X: Any, like: np.ndarray | None = None) -> np.ndarray:
     with np.errstate(over="ignore"):  # refused in the next line
         rows = np.ascontiguousarray(rows, dtype=np.float32)
     if not np.isfinite(rows).all():
-        raise ValueError(f"Got NaN or infinity in {name}; a network needs float32 everywhere.")
+        raise ValueError(f"Got NaN or infinity in {name}; a network needs finite float32 numbers.")
     if like is not None and rows.shape[1:] != like.shape[1:]:
         raise ValueError(
             f"Got X_target with rows of shape {rows.shape[1:]}, but those of X have "
@@ -456,7 +456,7 @@ def column(y: Any, n_rows: int | None, name: str = "y") -> np.ndarray:
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim == 0 or n_rows not in (None, len(labels)):
         raise ValueError(
-            f"Got {name} of shape {labels.shape} for {n_rows} rows; pass one label a row."
+            f"Got {name} of shape {labels.shape} for {n_rows} rows; pass one label per row."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"Got NaN or infinity in {name}; leave out rows without a label.")
