@@ -992,3 +992,28 @@ def test_without_warm_up_the_weighting_is_chosen_after_the_first_epoch():
     model.fit(X, Y, X_target=X_TARGET)
     assert isinstance(model.dynamic_.weighting, Geodesic)
     assert len(model.trained_rows_) == len(model.dynamic_.weight)
+
+
+class Strokes(nn.Sequential):
+    """A small convolutional network for the 40 numbers of mnist1d."""
+
+    def __init__(self):
+        super().__init__(
+            nn.Unflatten(1, (1, 40)), nn.Conv1d(1, 16, 5, stride=2), nn.ReLU(), nn.Flatten(),
+            nn.Linear(288, 32), nn.ReLU(), nn.Linear(32, 10),
+        )  # fmt: skip
+
+
+def test_a_convolutional_net_on_mnist1d_is_no_worse_where_nothing_shifts():
+    data = pytest.importorskip("mnist1d.data")
+    options = data.get_dataset_args()
+    options.num_samples = 600
+    rows = data.make_dataset(options)
+    net = WeightedNetClassifier(
+        Strokes, optimizer=torch.optim.Adam, lr=0.005, max_epochs=8, random_state=0
+    )
+    model = ImportanceWeightedNet(net, ULSIF()).fit(rows["x"], rows["y"], X_target=rows["x_test"])
+    assert last_layer(model).transform(rows["x"]).shape == (480, 32)
+    plain = net.fit(rows["x"], rows["y"]).score(rows["x_test"], rows["y_test"])
+    assert plain > 0.2  # ten classes
+    assert model.score(rows["x_test"], rows["y_test"]) > plain - 0.05
