@@ -52,7 +52,7 @@ test-slow: $(VENV)/.test ## Monte Carlo tests, which take minutes each
 
 test-torch: $(VENV)/.test $(VENV)/.torch-cpu ## networks, and arrays of torch (CPU build; 2 minutes on one core)
 	$(BIN)/python -m pytest -m torch tests
-	$(BIN)/python -m pytest src/weighbridge/torch $(wildcard docs/guide/networks.rst)
+	$(BIN)/python -m pytest src/weighbridge/torch docs/guide/networks.rst
 
 # The versions that are tested; an own rule, since pip would take the newest.
 $(VENV)/.torch-cpu: $(BIN)/python

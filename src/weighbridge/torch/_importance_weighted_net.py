@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from copy import deepcopy
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -441,7 +441,8 @@ def _check_head(net: Any, data: _Rows) -> None:
         )
     if is_classifier(net) and (missing := set(net.labels_.tolist()) - set(data.y.tolist())):
         raise ValueError(f"Got no row of the classes {missing}; the last layer needs all of them.")
-    rows, head = data.X[:8], cast(Any, find_layer(net.module_, None))
+    rows = data.X[:8]
+    head: Any = find_layer(net.module_, None)
     features = torch.as_tensor(last_layer(net.module_).transform(rows))
     output = net.predict_proba(rows).reshape(len(rows), -1)
     fits = features.shape[1] == head.in_features and output.shape[1] == head.out_features
