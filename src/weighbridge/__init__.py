@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from weighbridge.verdict import assess
     from weighbridge.weighting import Geodesic
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = [
     "Geodesic",
@@ -83,6 +83,12 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_HOME[name]), name)
     if name in __all__:
         return import_module(f"weighbridge.{name}")
+    if name == "__version__":  # of the installed package; looking it up costs more than the import
+        metadata = import_module("importlib.metadata")
+        try:
+            return metadata.version("weighbridge")
+        except metadata.PackageNotFoundError:
+            return "0+not.installed"
     raise AttributeError(f"module 'weighbridge' has no attribute {name!r}")
 
 
