@@ -64,7 +64,7 @@ SMALLEST = 1e-100
 
 def check_count(name: str, value: Any, least: int) -> None:
     """Refuse what is no whole number of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"Got {name}={value!r}, but expected a whole number >= {least}.")
 
 

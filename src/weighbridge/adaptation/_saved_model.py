@@ -336,7 +336,7 @@ def _unpacked(archive: zipfile.ZipFile, room: int) -> dict[str, int]:
     return sizes
 
 
-def _is_whole(saved: SavedModel) -> bool:
+def _is_whole(saved: Any) -> bool:
     """True where all parts are what they should be."""
     words = (saved.label, saved.task, saved.use, saved.version)
     features = saved.features.items() if isinstance(saved.features, dict) else [(None, None)]

@@ -279,9 +279,7 @@ def is_number(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") in "biuf"
 
 
-def block_size(
-    n_columns: int, size: int | None, device: bool = False, most: int = MOST_ROWS
-) -> int:
+def block_size(n_columns: int, size: Any, device: bool = False, most: int = MOST_ROWS) -> int:
     """Return how many rows a block has: few enough for scikit-learn's ``working_memory``."""
     if size is not None:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:

@@ -112,7 +112,7 @@ def _calibration_rows(size: Any, n: int) -> int:
             f"Got n_samples={n} rows; one part is fitted to and the other calibrated on, which "
             "takes at least 2 rows, and some hundreds to be of use."
         )
-    if isinstance(size, Integral) and 1 <= int(size) < n and not isinstance(size, bool):
+    if not isinstance(size, bool) and isinstance(size, Integral) and 1 <= int(size) < n:
         return int(size)
     if isinstance(size, Real) and 0 < float(size) < 1:
         return min(max(round(n * float(size)), 1), n - 1)

@@ -64,11 +64,11 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
 
     def __init__(
         self,
-        log_ratio: Callable | None = None,
+        log_ratio: Callable[..., Any] | None = None,
         *,
         source: Any = None,
         target: Any = None,
-        selection: Callable | None = None,
+        selection: Callable[..., Any] | None = None,
         selected_from: str = "split",
         share: float | None = None,
     ):
@@ -179,7 +179,8 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             raise ValueError(
                 f"Got selected_from={self.selected_from!r}, but expected 'split' or 'target'."
             )
-        if self.share is not None and not (isinstance(self.share, Real) and 0 < self.share < 1):
+        share: Any = self.share
+        if share is not None and not (isinstance(share, Real) and 0 < float(share) < 1):
             raise ValueError(
                 f"Got share={self.share!r}, but the share of selected rows must lie in (0, 1)."
             )
@@ -198,7 +199,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             return np.log1p(-p) - np.log(p) + constant
 
 
-def _on_table(function: Callable, names: list[str] | None, table: Any) -> np.ndarray:
+def _on_table(function: Callable[..., Any], names: list[str] | None, table: Any) -> np.ndarray:
     """Apply a function; an array of numbers that stands for named columns gets its names back."""
     if names is not None and isinstance(table, np.ndarray):
         import narwhals as nw

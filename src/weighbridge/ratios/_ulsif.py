@@ -131,7 +131,8 @@ class ULSIF(TwoSampleRatio):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.relative, Real) and 0 <= self.relative < 1):
+        relative: Any = self.relative
+        if not (isinstance(relative, Real) and 0 <= float(relative) < 1):
             raise ValueError(
                 f"Got relative={self.relative!r}, but expected a number in [0, 1): 0 is the plain "
                 "ratio, 1 would be no ratio at all."

@@ -211,7 +211,8 @@ class BayesianSearch(Search):
                 f"Got acquisition={self.acquisition!r}, but expected {', '.join(ACQUISITIONS)}, or "
                 "a function of mean, sd and best."
             )
-        if not isinstance(self.tol, Real) or not 0 <= float(self.tol) < np.inf:
+        tol: Any = self.tol
+        if not isinstance(tol, Real) or not 0 <= float(tol) < np.inf:
             raise ValueError(f"Got tol={self.tol!r}, but expected a number of at least 0.")
         log_ratio = _check_log_ratio(objective.log_ratio)
         chart = _Chart(bounds, None if self.coordinates == "plain" else log_ratio)
@@ -228,7 +229,7 @@ class BayesianSearch(Search):
         points = pool[: max(1, len(named_points(chart.bounds)))]
         if given is None:
             return points[:budget]
-        if isinstance(given, Integral) and given is not True and 1 <= int(given) <= budget:
+        if given is not True and isinstance(given, Integral) and 1 <= int(given) <= budget:
             places = chart.places(pool)
             while len(points) < min(int(given), len(pool)):
                 apart = cdist(places, chart.places(points)).min(axis=1)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from math import isfinite, nan
 from numbers import Integral
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -210,9 +210,9 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         return nullcontext()
 
 
-def check_budget(n_evaluations: int) -> int:
+def check_budget(n_evaluations: Any) -> int:
     """Return the number of evaluations, at least 2."""
-    if not isinstance(n_evaluations, Integral) or isinstance(n_evaluations, bool):
+    if isinstance(n_evaluations, bool) or not isinstance(n_evaluations, Integral):
         raise ValueError(f"Got n_evaluations={n_evaluations!r}, but expected a whole number.")
     if n_evaluations < 2:
         raise ValueError(
@@ -305,7 +305,7 @@ def _all(points: Sequence[Point]) -> Proposals:
 
 
 def _values(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -> list[float]:
-    if isinstance(given, Integral) and not isinstance(given, bool):
+    if not isinstance(given, bool) and isinstance(given, Integral):
         if given < 1:
             raise ValueError(f"Got {name}={given}, but a grid has at least 1 value of {name}.")
         return spaced(bounds, int(given))

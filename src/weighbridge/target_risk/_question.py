@@ -166,8 +166,9 @@ class Question:
 
     def check_folds(self, n_rows: int) -> None:
         """Refuse a number of outer folds that rows cannot be dealt into."""
-        whole = isinstance(self.cv, Integral) and not isinstance(self.cv, bool)
-        if not whole or not 2 <= int(self.cv) <= n_rows:
+        cv: Any = self.cv
+        whole = isinstance(cv, Integral) and not isinstance(cv, bool)
+        if not whole or not 2 <= int(cv) <= n_rows:
             raise ValueError(
                 f"Got cv={self.cv!r}, but expected a whole number of folds from 2 to the {n_rows} "
                 "rows of X."
