@@ -13,7 +13,9 @@ MORE  := (more or hypothesis) and $(APART)
 # A file stays in one process, so that its cluster and its costly fixtures are made once; the short ones come last.
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-engines test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-paper bench-scale bench-selection bench-verdicts coverage dist paper paper-full net review speed test-recipes clean
+AXE := @test -f .cache/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-audit --no-fund --prefix .cache/axe axe-core@4
+
+.PHONY: help demo test test-more test-all test-slow test-fuzz test-torch test-browser test-engines test-oldest lint format house docs bench bench-expected bench-few bench-kinds bench-natural bench-paper bench-scale bench-selection bench-verdicts coverage dist paper paper-full net review speed test-recipes test-site clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,8 +73,12 @@ $(VENV)/.torch-cpu: $(BIN)/python
 	@touch $@
 
 test-browser: $(VENV)/.browser ## the report in headless Chromium (needs chromium, chromedriver and npm)
-	@test -f .cache/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-audit --no-fund --prefix .cache/axe axe-core@4
+	$(AXE)
 	WEIGHBRIDGE_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -m browser tests/browser
+
+test-site: docs $(VENV)/.browser ## the built site: links, examples, axe
+	$(AXE)
+	WEIGHBRIDGE_REQUIRE_SITE=1 $(BIN)/python -m pytest -m "browser or not browser" tests/test_site.py tests/browser/test_site_accessible.py
 
 test-engines: $(VENV)/.engines ## rows of Spark, Ray and Ibis (needs Java 17 or newer; not part of test-all)
 	@command -v java >/dev/null || { echo "Spark needs Java: install a JDK, 17 or newer (Debian: openjdk-17-jre-headless)"; exit 1; }
@@ -88,8 +94,7 @@ test-oldest: $(VENV)-oldest/.done ## make test with the oldest supported depende
 $(VENV)-oldest/.done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/$(PIP) --upgrade "pip>=25.1"
-	$(VENV)-oldest/bin/$(PIP) --editable . --group test \
-	  "scikit-learn==1.7.*" "numpy==2.0.*" "scipy==1.13.*" "narwhals==2.0.*" "pandas==2.2.*" "polars<1.30"
+	$(VENV)-oldest/bin/$(PIP) --editable . --group oldest
 	@touch $@
 
 lint: $(VENV)/.lint ## ruff, mypy, import-linter
