@@ -37,10 +37,7 @@ class Parts:
     def time_kernel(self):
         log_weight(self.log_ratio, 0.8, 2.3)
 
-    def time_ratio_ulsif(self):
-        ULSIF(random_state=0).fit(self.X.to_numpy(), self.X_target.to_numpy())
-
-    def time_ratio_automatic(self):
+    def time_ratio(self):
         fit_ratio(self.X, self.X_target, random_state=0)
 
     def time_surface(self):
