@@ -10,7 +10,7 @@ from findings_cases import Case, cases, start
 from weighbridge._findings import GROUPS, entries
 
 # Columns of a line on the page; Python prints a finding in one line, however long.
-WIDTH = 88
+WIDTH = 78
 OPENING = """\
 Each code below comes with a small case that raises it. To try one, go to an empty folder and run
 these lines of Python, then the Python of the case in the same session, then its commands in the
