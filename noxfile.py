@@ -1,22 +1,29 @@
+#!/usr/bin/env python3
+# /// script
+# dependencies = ["nox>=2025.2"]
+# ///
 """The checks for whoever has no make, as on Windows: ``pip install nox``, then ``nox -s test``."""
 
 import nox
 
 nox.needs_version = ">=2025.2"
-nox.options.sessions = ["lint", "test"]
+nox.options.default_venv_backend = "venv"
 # as in the Makefile
 TESTS = "not more and not slow and not torch and not browser and not engines"
 
 
 def install(session, group, *more):
+    """Install the package and a group of tools."""
     session.install("--upgrade", "pip>=25.1")  # the first that knows groups
     session.install("--editable", ".", "--group", group, *more)
 
 
 def run_tests(session, *words):
+    """Run the tests of `make test`, one process per core."""
     alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    words = ("-m", TESTS, *words, *session.posargs)
     several = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
-    session.run("python", "-m", "pytest", *several, "-m", TESTS, *words, *session.posargs, env=alone)
+    session.run("python", "-m", "pytest", *several, *words, env=alone)
 
 
 @nox.session
@@ -26,14 +33,14 @@ def test(session):
     run_tests(session)
 
 
-@nox.session
+@nox.session(default=False)
 def oldest(session):
     """The same with the oldest supported dependencies (Python 3.11 or 3.12)."""
     install(session, "oldest")
     run_tests(session, "tests")
 
 
-@nox.session
+@nox.session(default=False)
 def nightly(session):
     """The same with what the dependencies are about to release."""
     install(session, "test")
@@ -51,8 +58,12 @@ def lint(session):
     session.run("lint-imports")
 
 
-@nox.session
+@nox.session(default=False)
 def docs(session):
     """Build the site into docs/_build/html."""
     install(session, "docs", "torch==2.13.0", "skorch>=1.2", "mnist1d>=0.0.2")
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "docs", "docs/_build/html")
+
+
+if __name__ == "__main__":
+    nox.main()

@@ -77,7 +77,7 @@ def test_a_home_gives_five_links():
 
 @pytest.mark.parametrize("text", ["weighbridge.example", "http://host.example/x", "https://"])
 def test_what_is_no_address_is_refused(text):
-    with pytest.raises(ValueError, match="WEIGHBRIDGE_HOME=.*expected an address such as https"):
+    with pytest.raises(ValueError, match=r"WEIGHBRIDGE_HOME=.*expected an address such as https"):
         _hook().address(text, "WEIGHBRIDGE_HOME")
 
 

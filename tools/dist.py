@@ -138,7 +138,8 @@ def audit(python: Path) -> None:
         print(f"  audited: no known hole in {len(asked)} packages")
         return
     reason = [*skipped, *done.stderr.strip().splitlines()[-1:], "no answer"][0]
-    print(f"  NOT AUDITED: no answer for {len(skipped) or 'any'} of {len(asked)} packages ({reason})")
+    lacking = f"{len(skipped) or 'any'} of {len(asked)} packages"
+    print(f"  NOT AUDITED: no answer for {lacking} ({reason})")
     if os.environ.get("WEIGHBRIDGE_AUDIT") == "required":
         raise SystemExit("an audit was required")
 
