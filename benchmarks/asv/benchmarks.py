@@ -83,7 +83,7 @@ class Job:
         assess(model, self.X, self.y, self.X_target, random_state=0)
 
     def time_adapt(self):
-        adapt(self.train, self.deploy, label="readmitted", random_state=0)
+        adapt(self.train, self.deploy, label="readmitted")
 
 
 class Page:
@@ -92,7 +92,7 @@ class Page:
     def setup_cache(self):
         clinic = make_clinic(1000, 500, random_state=0)
         train = clinic.X.assign(readmitted=clinic.y)
-        return adapt(train, clinic.X_target, label="readmitted", random_state=0).to_dict()
+        return adapt(train, clinic.X_target, label="readmitted").to_dict()
 
     def time_render(self, result):
         render(result)
