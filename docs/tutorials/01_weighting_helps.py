@@ -49,8 +49,8 @@ print(result)
 # %%
 # The five answers, in words:
 #
-# * **Shift**: a classifier tells American cars from imports nearly nine times in ten. Weight,
-#   horsepower and acceleration differ most.
+# * **Shift**: strong. Of an American car and an import, a classifier tells nearly nine times in ten
+#   which is which. Weight, horsepower and acceleration differ most.
 # * **Matters**: the straight line is expected to be off by more on imports, but the interval of
 #   the difference contains zero. With so few cars nobody can be sure.
 # * **Overlap**: enough. Some American cars are light; once weighted they count like 58 cars.

@@ -2,7 +2,7 @@
 Another mix of classes: crashes in a survey and on the road
 ===========================================================
 
-A traffic survey records car crashes in which somebody had to be towed away, and severe ones more
+A traffic survey records crashes after which a car had to be towed away, and severe ones more
 often than others. A model is trained on it to say who was severely injured. On the road far fewer
 crashes are severe. How a severe crash looks is the same.
 
@@ -12,8 +12,8 @@ This table was picked to show this answer; :doc:`/evidence` has figures over man
 # %%
 # Two tables
 # ----------
-# ``nassCDS`` comes from the R package DAAG. Each row is a person in a car, with a survey weight: how
-# many people on the road it stands for. Severe means an injury of grade 3 or more.
+# ``nassCDS`` comes from the R package DAAG. Each row is a person in a car, with a survey weight:
+# how many people on the road it stands for. Severe means an injury of grade 3 or more.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

@@ -3,8 +3,8 @@ Year after year: when does a model get old?
 ===========================================
 
 A model says who was severely injured in a car crash. It was trained on crashes of 1997 and 1998,
-and is used in the years after that. Cars get newer, and more of them have airbags. Labels come late,
-if at all, so every year the question is asked without them.
+and is used in the years after that. Cars get newer, and more of them have airbags. Labels come
+late, if at all, so every year the question is asked without them.
 
 These years were picked to show changes in time; :doc:`/evidence` has figures over many tables.
 """
