@@ -38,7 +38,7 @@ class Parts:
         log_weight(self.log_ratio, 0.8, 2.3)
 
     def time_ratio(self):
-        fit_ratio(self.X, self.X_target, random_state=0)
+        fit_ratio(self.X, self.X_target)
 
     def time_surface(self):
         # the search over (lam, alpha), in closed form for a linear model
