@@ -1,5 +1,11 @@
-"""Sphinx configuration; the build needs no network."""
+"""Sphinx configuration; the build needs no network.
 
+A hosted site has one folder per version. Its build sets ``WEIGHBRIDGE_DOCS_VERSIONS`` to 1, which
+puts a menu of versions into the top bar; the menu reads ``switcher.json`` beside these folders,
+which ``python docs/versions.py`` writes. Elsewhere the bar shows the version alone.
+"""
+
+import os
 import sys
 from pathlib import Path
 
@@ -26,32 +32,41 @@ numpydoc_xref_param_type = False
 default_role = "py:obj"
 nitpicky = False
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "examples"]
+exclude_patterns = ["_build", "_templates", "examples", "tutorials"]
 html_theme = "pydata_sphinx_theme"
 html_title = "weighbridge"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["site.css"]
+with_versions = os.environ.get("WEIGHBRIDGE_DOCS_VERSIONS") == "1"
 html_theme_options = {
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navbar_end": ["version-switcher" if with_versions else "version", "theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
     "logo": {
         "image_light": "_static/logo.svg",
-        "image_dark": "_static/logo.svg",
+        "image_dark": "_static/logo_dark.svg",
         "text": "weighbridge",
+        "alt_text": "",  # the name stands beside it
     },
 }
+if with_versions:
+    # the theme reads this from the root of the version that is shown, on every page
+    html_theme_options["switcher"] = {"json_url": "../switcher.json", "version_match": release}
+    html_theme_options["check_switcher"] = False
 html_sidebars = {
     "**": ["sidebar-nav-bs"],
-    **{
-        page: []
-        for page in ("index", "quickstart", "command_line", "findings", "json", "api", "changelog")
-    },
+    **{page: [] for page in ("index", "api", "evidence", "search", "genindex")},
 }
 html_show_sourcelink = False
+html_copy_source = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "examples",
-    "gallery_dirs": "gallery",
+    "examples_dirs": ["examples", "tutorials"],
+    "gallery_dirs": ["gallery", "gallery/tutorials"],
     "filename_pattern": r"/\d\d_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
@@ -66,6 +81,7 @@ def _append_codes(app, docname, source):
     """Put what every code means below the opening of the page of findings."""
     if docname == "findings":
         app.env.note_dependency(str(Path(_findings.__file__).with_name("findings.toml")))
+        app.env.note_dependency(str(Path(__file__).with_name("findings_cases.toml")))
         source[0] += "\n" + documentation()
 
 

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README anew: ``python docs/draw_readme.py`` (needs chromium).
+"""Draw the pictures of the README and the first page: ``python docs/draw_readme.py`` (chromium).
 
 The demo is run in a terminal of 80 columns; what it prints and the page it writes are photographed.
 """
@@ -51,7 +51,7 @@ def typed(words, folder):
     return shown.decode().replace("\r\n", "\n")
 
 
-def photograph(page, target, width, height, scale=1):
+def photograph(page, target, width, height, *, dark=False):
     """Write a picture of a page."""
     with tempfile.TemporaryDirectory() as profile:
         subprocess.run(
@@ -61,7 +61,7 @@ def photograph(page, target, width, height, scale=1):
                 f"--user-data-dir={profile}",
                 f"--screenshot={target}",
                 f"--window-size={width},{height}",
-                f"--force-device-scale-factor={scale}",
+                f"--blink-settings=preferredColorScheme={0 if dark else 1}",
                 page.absolute().as_uri(),
             ],
             check=True,
@@ -93,6 +93,7 @@ def main():
         photograph(page, IMAGES / "terminal.png", 800, 40 + round(20.3 * rows))
         report = folder / "weighbridge-demo" / "weighbridge-out" / "report.html"
         photograph(report, IMAGES / "report.png", 1240, 1010)
+        photograph(report, IMAGES / "report_dark.png", 1240, 1010, dark=True)
 
 
 if __name__ == "__main__":
