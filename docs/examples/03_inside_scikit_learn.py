@@ -2,7 +2,7 @@
 Choosing lam inside a grid search
 =================================
 
-With a frozen ratio an importance-weighted model is an ordinary scikit-learn estimator. Here ``lam``
+``for_target`` makes an importance-weighted model an ordinary scikit-learn estimator. Here ``lam``
 is searched together with a parameter of the model, by a score that estimates the one on the target.
 """
 
@@ -11,11 +11,10 @@ is searched together with a parameter of the model, by a score that estimates th
 # the source. No line separates the classes everywhere, and the target needs another one.
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from weighbridge import Geodesic, ImportanceWeighted, fit_ratio, iw_scorer
+from weighbridge import Geodesic, for_target
 
 rng = np.random.default_rng(0)
 
@@ -29,13 +28,17 @@ X, y = draw(1500, 0.0)
 X_target, y_target = draw(1000, 1.8)
 
 # %%
-# The ratio is estimated once, from both samples, and frozen. The search sees source rows only.
-ratio = FrozenEstimator(fit_ratio(X, X_target))
-model = ImportanceWeighted(LogisticRegression(), ratio, weighting=Geodesic(alpha=3))
+# The ratio is estimated once, from both samples. Then every fit is weighted by it, and so is every
+# held-out score; the search itself sees source rows only.
 search = GridSearchCV(
-    model,
-    {"weighting__lam": [0, 0.4, 0.8, 0.95], "estimator__C": [0.01, 0.1, 1, 10]},
-    scoring=iw_scorer("neg_log_loss", ratio),
+    **for_target(
+        LogisticRegression(),
+        X,
+        X_target,
+        scoring="neg_log_loss",
+        weighting=Geodesic(alpha=3),
+    ),
+    param_grid={"weighting__lam": [0, 0.4, 0.8, 0.95], "estimator__C": [0.01, 0.1, 1, 10]},
 ).fit(X, y)
 print(search.best_params_)
 
