@@ -6,6 +6,7 @@ which ``python docs/versions.py`` writes. Elsewhere the bar shows the version al
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -43,6 +44,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
+    "navbar_persistent": ["search_field"],
     "navbar_end": ["version-switcher" if with_versions else "version", "theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -85,6 +87,27 @@ def _append_codes(app, docname, source):
         source[0] += "\n" + documentation()
 
 
+def _name_everything(app, pagename, templatename, context, doctree):
+    """Give the theme's folding lists a name for screen readers, and empty corners none."""
+    if "body" in context:
+        context["body"] = re.sub(r"<th[^>]*>(<p></p>)?</th>", "<td></td>", context["body"])
+    lists = context.get("generate_toctree_html")
+    if lists is None:
+        return
+
+    def with_names(*args, **kwargs):
+        soup = lists(*args, **kwargs)
+        if not isinstance(soup, str):
+            for summary in soup.select("li > details > summary"):
+                link = summary.find_parent("li").find("a")
+                if link is not None and not summary.get_text(strip=True):
+                    summary["aria-label"] = f"Pages of {link.get_text(strip=True)}"
+        return soup
+
+    context["generate_toctree_html"] = with_names
+
+
 def setup(app):
-    """Connect the page of findings with its one source."""
+    """Connect the page of findings with its one source, and mend what the theme leaves unnamed."""
     app.connect("source-read", _append_codes)
+    app.connect("html-page-context", _name_everything, priority=900)
