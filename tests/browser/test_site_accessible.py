@@ -22,6 +22,11 @@ PAGES = [
     "glossary",
     "faq",
     "findings",
+    "evidence",
+    "coming_from/index",
+    "guide/limits",
+    "recipes/index",
+    "gallery/tutorials/01_weighting_helps",
     "reproducing/sets",
 ]
 _AXE = """
