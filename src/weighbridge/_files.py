@@ -31,7 +31,7 @@ RUN_FILES = {
 _MARKS = {
     ".html": rb'<meta name="generator" content="weighbridge',
     ".json": rb'"schema":\s*"weighbridge/',
-    ".csv": rb"\Arow,(weight,log_ratio|prediction)(,probability[^\r\n]*)?\r?\n",
+    ".csv": rb"\Arow,(weight,log_ratio(,weight_\d+)*|prediction(,probability[^\r\n]*)?)\r?\n",
     ".parquet": rb"weighbridge",
 }
 _LOOK = 1 << 16
@@ -71,12 +71,16 @@ def _problem(
     path: Path, force: bool, inputs: list[Path], option: Option, place: str
 ) -> Problem | None:
     name, other = shown_file(str(path)), option(place, "OTHER")
-    folder = next(each for each in path.absolute().parents if os.path.lexists(each))
+    there = (each for each in path.absolute().parents if os.path.lexists(each))
+    folder = next(there, Path(path.absolute().anchor))  # on Windows, there may be no such drive
     # as the user wrote it, where they did
     written = next((each for each in path.parents if each.absolute() == folder), folder)
     into = shown_file(str(written))
     if not folder.is_dir():
-        return _usage("WB140", f"{into} is a file, not a folder.", other)
+        what = "a file, not" if os.path.lexists(folder) else "not"
+        return _usage("WB140", f"{into} is {what} a folder.", other)
+    if os.path.isdir(path):
+        return _usage("WB140", f"{name} is a folder, where a file is to be written.", other)
     try:
         _try_to_write(path.absolute(), folder)
     except PermissionError:
@@ -84,12 +88,13 @@ def _problem(
     except OSError as error:
         what = name if os.path.lexists(path.parent) else shown_file(str(path.parent))
         return _usage("WB140", f"{what} cannot be written: {str(error.strerror).lower()}.", other)
-    if path.is_dir():
-        return _usage("WB140", f"{name} is a folder, where a file is to be written.", other)
     if path.exists() and not path.is_file():
         return _usage("WB140", f"{name} is not a regular file.", other)
     if any(path.exists() and path.samefile(each) for each in inputs):
         return _usage("WB140", f"{name} is read by this run and would be overwritten.", other)
+    if sys.platform == "win32" and _is_held(path):
+        help = f"close it there, or {other}"
+        return _usage("WB140", f"{name} is read-only, or open in another program.", help)
     if os.path.lexists(path) and not force and not is_ours(path):
         help, how = f"{other}, or {option('force')} to overwrite it", "not written by weighbridge"
         if path.name == RUN_FILES["labels"]:
@@ -106,6 +111,15 @@ def _try_to_write(path: Path, folder: Path) -> None:
     beside = folder / _temporary(path).name
     os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     beside.unlink()
+
+
+def _is_held(path: Path) -> bool:
+    """Return whether Windows would not put another file in the place of this one."""
+    try:
+        path.open("r+b").close()
+    except OSError:
+        return path.exists()
+    return False
 
 
 def _usage(code: str, message: str, help: str) -> Problem:

@@ -184,8 +184,8 @@ class _Line:
 
 def shown_progress(progress: Any) -> Any:
     """Return who is told of a job: by default a line at a terminal; True and False decide it."""
-    if progress is None:
-        progress = bool(sys.stderr and sys.stderr.isatty())
+    if progress is None or progress is True:  # a program without a terminal may have no stream
+        progress = bool(sys.stderr and (progress or sys.stderr.isatty()))
     return (StageLine() if progress else None) if isinstance(progress, bool) else progress
 
 

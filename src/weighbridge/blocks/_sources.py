@@ -362,7 +362,8 @@ def _files(paths: Any) -> list[str]:
     for path in map(os.fspath, () if paths is None else paths):
         is_folder = os.path.isdir(path)
         matching = parquet_files(path) if is_folder else glob(path, recursive=True)
-        found = sorted(matching, key=_by_number)
+        # the brackets of a file that is there, "part [1].parquet", are no pattern
+        found = [path] if os.path.isfile(path) else sorted(matching, key=_by_number)
         if not found:
             raise FileNotFoundError(
                 f"Got {path}, where there is no Parquet file; pass a file, a folder of .parquet "

@@ -32,4 +32,4 @@ def _open_closed() -> None:
         if getattr(sys, name) is None:
             number = os.open(os.devnull, flags)
             os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, mode))
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))

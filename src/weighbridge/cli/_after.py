@@ -177,7 +177,10 @@ def report(session: Session, result: Path, out: Path | None, force: bool, open_r
     session.narration.detail("read", str(result))
     try:
         content = read_result(result)
-    except (ValueError, IsADirectoryError) as error:
+    except (ValueError, OSError) as error:
+        # Windows calls it a lack of permission
+        if isinstance(error, OSError) and not result.is_dir():
+            raise
         raise InputError([_refused(result, str(error).partition("; ")[0])]) from None
     session.narration.detail("write", str(path))
     session.narration("write", 0, 1)

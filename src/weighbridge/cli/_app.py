@@ -124,7 +124,7 @@ def run_safely(call: Callable[[], int | None], session: Session, words: Sequence
         return _told(session, DATA, problem, error=error)
     # the one place where a mistake of ours ends, whatever it is
     except BaseException as error:  # noqa: BLE001
-        return _told(session, DEFECT, _of_defect(error, session, words), error=error)
+        return _told(session, *_of_defect(error, session, words), error=error)
 
 
 def _told(
@@ -192,9 +192,13 @@ def _of_storage(error: OSError) -> Problem:
     return Problem("WB141", f"{name}: {reason}.", ("nothing was left half written",), help)
 
 
-def _of_defect(error: BaseException, session: Session, words: Sequence[str]) -> Problem:
-    """Return a text that can be pasted into an issue as it is."""
+def _of_defect(error: BaseException, session: Session, words: Sequence[str]) -> tuple[int, Problem]:
+    """Return the exit code, and a text that can be pasted into an issue as it is."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
+    if isinstance(error, UnicodeEncodeError) and "loky" in frame.filename:
+        message = "parallel jobs need a folder for temporary files with a name in ASCII."
+        help = "--jobs 1, or name such a folder in the environment variable JOBLIB_TEMP_FOLDER"
+        return USAGE, Problem("WB140", message, (), help, "usage")
     # without the folders of this computer, which are nobody's business
     place = frame.filename.replace("\\", "/").split("/src/")[-1].split("site-packages/")[-1]
     lines = (
@@ -206,7 +210,7 @@ def _of_defect(error: BaseException, session: Session, words: Sequence[str]) -> 
     )
     message = " ".join(f"{type(error).__name__}: {error}".split())
     help = "the same command with --debug shows all of it"
-    return Problem("WB901", message, lines, "" if session.debug else help)
+    return DEFECT, Problem("WB901", message, lines, "" if session.debug else help)
 
 
 @contextmanager

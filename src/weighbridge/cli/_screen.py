@@ -115,7 +115,7 @@ class Screen:
         except OSError as error:
             # nothing more can be written there, also not when the process ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
-            if self.name and error.errno == errno.EPIPE:
+            if self.name and error.errno in (errno.EPIPE, errno.EINVAL):  # the latter on Windows
                 raise ReaderGone from None
             if self.name:
                 raise OSError(error.errno, error.strerror, self.name) from None

@@ -141,7 +141,7 @@ def _read_copy(benchmark: Benchmark, path: Path) -> Contents:
     if path.suffix == ".npz":
         with np.load(io.BytesIO(content)) as arrays:
             return arrays["X"].astype(np.float64), arrays["y"]
-    with gzip.open(io.BytesIO(content), "rt") as lines:
+    with gzip.open(io.BytesIO(content), "rt", encoding="utf-8") as lines:
         table = np.loadtxt(lines, delimiter=",", skiprows=1)
     return table[:, :-1], table[:, -1]
 
