@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -99,12 +98,6 @@ def test_torch_is_in_no_set_of_extras_but_its_own():
     ]
     with_torch = {name for name, needs in extras.items() if "torch" in str(needs)}
     assert with_torch == {"torch"}
-
-
-def test_one_version():
-    assert version("weighbridge") == weighbridge.__version__
-    assert f"version: {weighbridge.__version__}" in (ROOT / "CITATION.cff").read_text()
-    assert f"## {weighbridge.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_no_private_module_of_scikit_learn():

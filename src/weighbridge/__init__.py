@@ -14,9 +14,11 @@ if TYPE_CHECKING:
         exceptions,
         geodesic,
         guarantees,
+        label_shift,
         manifolds,
         pictures,
         plotting,
+        positive_unlabeled,
         ratios,
         report,
         scoring,
@@ -28,17 +30,25 @@ if TYPE_CHECKING:
     from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
     from weighbridge.adaptation import adapt
     from weighbridge.diagnostics import diagnose
-    from weighbridge.ratios import fit_ratio
-    from weighbridge.scoring import iw_scorer
+    from weighbridge.ratios import KLIEP, KMM, ULSIF, KnownRatio, fit_ratio
+    from weighbridge.scoring import for_target, iw_scorer
     from weighbridge.verdict import assess
-    from weighbridge.weighting import Geodesic
+    from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, Geodesic
 
     __version__: str
 
 __all__ = [
+    "AIWERM",
+    "ERM",
+    "IWERM",
+    "KLIEP",
+    "KMM",
+    "RIWERM",
+    "ULSIF",
     "Geodesic",
     "ImportanceWeighted",
     "ImportanceWeightedCV",
+    "KnownRatio",
     "adapt",
     "adaptation",
     "assess",
@@ -50,12 +60,15 @@ __all__ = [
     "diagnostics",
     "exceptions",
     "fit_ratio",
+    "for_target",
     "geodesic",
     "guarantees",
     "iw_scorer",
+    "label_shift",
     "manifolds",
     "pictures",
     "plotting",
+    "positive_unlabeled",
     "ratios",
     "report",
     "scoring",
@@ -66,13 +79,22 @@ __all__ = [
 ]
 
 _HOME = {
+    "AIWERM": "weighbridge.weighting",
+    "ERM": "weighbridge.weighting",
     "Geodesic": "weighbridge.weighting",
+    "IWERM": "weighbridge.weighting",
     "ImportanceWeighted": "weighbridge._estimators",
     "ImportanceWeightedCV": "weighbridge._estimators",
+    "KLIEP": "weighbridge.ratios",
+    "KMM": "weighbridge.ratios",
+    "KnownRatio": "weighbridge.ratios",
+    "RIWERM": "weighbridge.weighting",
+    "ULSIF": "weighbridge.ratios",
     "adapt": "weighbridge.adaptation",
     "assess": "weighbridge.verdict",
     "diagnose": "weighbridge.diagnostics",
     "fit_ratio": "weighbridge.ratios",
+    "for_target": "weighbridge.scoring",
     "iw_scorer": "weighbridge.scoring",
 }
 

@@ -14,14 +14,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
+from weighbridge._data import column_labels, is_frame, read_columns
 from weighbridge.blocks import BlockModel, Rows, as_rows, block_steps, from_dask, is_blocks
 
 # Where estimators come from that are fitted by dask itself.
 _DASK_MODULES = ("lightgbm.dask", "xgboost.dask")
 
 
-def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any:
-    """Fit `estimator`, which the caller owns, with one weight per row."""
+def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray | None) -> Any:
+    """Fit `estimator`, which the caller owns, with one weight per row; None is without any."""
+    if weights is None:
+        return _fit_named(estimator, X, y)
     if is_dask_estimator(estimator):
         return _fit_by_dask(estimator, X, y, weights)
     if is_blocks(X):
@@ -30,7 +33,24 @@ def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any
     if get_config()["enable_metadata_routing"]:
         _request_weights(estimator, wanted=True)
         name = "sample_weight"
-    return estimator.fit(X, y, **{name: weights})
+    return _fit_named(estimator, X, y, **{name: weights})
+
+
+def _fit_named(estimator: Any, X: Any, y: Any, **weights: np.ndarray) -> Any:
+    """Fit, and name the columns of text that an estimator refuses."""
+    try:
+        return estimator.fit(X, y, **weights)
+    except ValueError as error:
+        if "could not convert string to float" not in str(error) or not is_frame(X):
+            raise
+        columns = zip(column_labels(X), read_columns(X), strict=True)
+        texts = [name for name, column in columns if column.dtype == object]
+        kind = type(estimator).__name__
+        raise ValueError(
+            f"Got text in the columns {texts}, which {kind} does not take. Encode them before it, "
+            "with make_column_transformer((OneHotEncoder(handle_unknown='ignore'), [...]), "
+            f"remainder='passthrough') and {kind} in a pipeline, or leave them out."
+        ) from error
 
 
 def check_weights_reach(estimator: Any, X: Any, y: Any) -> None:

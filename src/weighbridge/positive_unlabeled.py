@@ -42,7 +42,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
     ----------
     estimator : LogisticRegression, or a pipeline that ends in one, optional
         Default: squared loss, in closed form. Other learners are refused (weights below 0).
-    ratio : density ratio, optional
+    ratio : str or density ratio, optional
         As in `ImportanceWeighted`, of the target to the unlabelled rows.
     weighting : Geodesic, callable with ``get_params`` or search, optional
         Default ``RIWERM(0.5)``. A search takes that of the smallest cross-validated `risk`, and

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import check_sample_weight, unmasked
+from weighbridge._estimators import ImportanceWeighted
 from weighbridge.ratios import (
     check_ratio,
+    fit_ratio,
     is_fitted,
     mean_one_log_ratio,
     source_log_ratio,
@@ -18,7 +21,60 @@ from weighbridge.ratios import (
 )
 from weighbridge.weighting import mean_one
 
-__all__ = ["ImportanceWeightedScorer", "iw_scorer"]
+__all__ = ["ImportanceWeightedScorer", "for_target", "iw_scorer"]
+
+
+def for_target(
+    estimator: Any,
+    X: Any,
+    X_target: Any,
+    *,
+    scoring: Any = None,
+    ratio: Any = None,
+    weighting: Any = None,
+) -> dict[str, Any]:
+    """Prepare an estimator and its score for the target, for any search of scikit-learn.
+
+    The density ratio is fitted once; the estimator is weighted by it in every fit, and every
+    held-out score is weighted toward the target.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As in `ImportanceWeighted`.
+    X, X_target
+        Source and target rows; no labels are needed yet.
+    scoring : str, scorer or None
+        As in `iw_scorer`; None is the estimator's own ``score``.
+    ratio : str or density ratio, optional
+        As in `fit_ratio`.
+    weighting : Geodesic, optional
+        As in `ImportanceWeighted`: the parameters that a grid names ``weighting__lam`` and
+        ``weighting__alpha``. Those of the estimator are named ``estimator__...``.
+
+    Returns
+    -------
+    dict
+        ``estimator`` and ``scoring``, which ``GridSearchCV``, ``RandomizedSearchCV``,
+        ``cross_validate`` and others take; then only ``fit(X, y)`` is left.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from weighbridge import for_target
+    >>> from weighbridge.datasets import make_quadratic
+    >>> data = make_quadratic(random_state=0)
+    >>> search = GridSearchCV(
+    ...     **for_target(Ridge(), data.X, data.X_target, scoring="neg_mean_squared_error"),
+    ...     param_grid={"weighting__lam": [0, 0.25, 0.5], "estimator__alpha": [0.01, 1]},
+    ... )
+    >>> search.fit(data.X, data.y).best_params_["weighting__lam"]
+    0.5
+    """
+    fitted = FrozenEstimator(fit_ratio(X, X_target, ratio))
+    model = ImportanceWeighted(estimator, fitted, weighting=weighting_or_default(weighting))
+    return {"estimator": model, "scoring": iw_scorer(scoring, fitted)}
 
 
 def iw_scorer(scoring: Any, ratio: Any, *, weighting: Any = None) -> ImportanceWeightedScorer:

@@ -47,9 +47,15 @@ def site(browser):
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
 
+    from selenium.webdriver.support.ui import WebDriverWait
+
     def show(page, width=1280, *, dark=False):
-        browser.look(width, 900, dark=dark)
+        browser.look(width, 900, dark=dark, prefers_reduced_motion="reduce")
         browser.driver.get((SITE / f"{page}.html").resolve().as_uri())
+        # until its script has run, a page shows the scheme of the page before
+        wanted = "dark" if dark else "light"
+        theme = "return document.documentElement.dataset.theme"
+        WebDriverWait(browser.driver, 20).until(lambda _: browser.run(theme) == wanted)
         return browser
 
     yield show
@@ -60,8 +66,6 @@ def site(browser):
 @pytest.mark.parametrize("page", PAGES)
 def test_axe_finds_no_violation(site, axe, page, dark):
     browser = site(page, dark=dark)
-    theme = browser.run("return document.documentElement.dataset.theme")
-    assert theme == ("dark" if dark else "light")
     browser.run(axe)
     assert browser.driver.execute_async_script(_AXE) == []
 
@@ -80,6 +84,16 @@ def test_the_top_bar_is_one_line(site):
     assert n_words >= 8
     assert spread < 8
     assert height < 60
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_name_and_one_logo_are_shown(site, dark):
+    shown = """
+        const brand = document.querySelector(".bd-header .navbar-brand");
+        const seen = (each) => each.getBoundingClientRect().width > 0;
+        return [brand.innerText.trim(), [...brand.querySelectorAll("img")].filter(seen).length];
+    """
+    assert site("index", dark=dark).run(shown) == ["weighbridge", 1]
 
 
 @pytest.mark.parametrize("page", PAGES)

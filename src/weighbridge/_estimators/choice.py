@@ -336,7 +336,7 @@ class SharedFits:
 
 def _fitted(estimator: Any, X: Any, y: Any, weights: FloatArray | None) -> Any:
     model = clone(estimator)
-    return model.fit(X, y) if weights is None else fit_with_weights(model, X, y, weights)
+    return fit_with_weights(model, X, y, weights)
 
 
 def _digest(numbers: FloatArray) -> bytes:

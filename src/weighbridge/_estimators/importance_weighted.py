@@ -36,9 +36,10 @@ class ImportanceWeighted(WeightedEstimator):
     estimator : estimator
         Regressor or classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in
         one. The wrapper goes outside the pipeline.
-    ratio : density ratio, optional
-        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
-        already fitted and frozen, or known, needs no ``X_target`` in ``fit``.
+    ratio : str or density ratio, optional
+        How to estimate ``p_target(x) / p_source(x)``; default "auto", that is `AutoRatio()`; other
+        names are those of `weighbridge.fit_ratio`. A ratio that is already fitted and frozen, or
+        known, needs no ``X_target`` in ``fit``.
     weighting : Geodesic or callable with ``get_params``, optional
         How weights are formed from the ratio; default `Geodesic()`, the full ratio (IWERM). Your
         own is called with log ratios and returns log weights, one for each row.

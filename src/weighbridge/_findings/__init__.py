@@ -3,6 +3,15 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from weighbridge._findings.cards import (
+    QUESTIONS,
+    ROLES,
+    Card,
+    card_style,
+    cards_html,
+    notebook_card,
+    unbroken,
+)
 from weighbridge._findings.codes import GROUPS, entries, page
 from weighbridge._findings.finding import (
     Finding,
@@ -11,10 +20,8 @@ from weighbridge._findings.finding import (
     argument,
     cli_option,
     escaped,
-    html_list,
     listed,
     nearest,
-    notebook_card,
     one_line,
     shown,
     shown_file,
@@ -22,6 +29,7 @@ from weighbridge._findings.finding import (
 from weighbridge._findings.numbers import (
     INFINITY,
     UNKNOWN,
+    Brief,
     Estimate,
     Numbers,
     Record,

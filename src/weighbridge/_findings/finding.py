@@ -7,7 +7,6 @@ import json
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from typing import Protocol
 
 from weighbridge._findings.numbers import Record
@@ -128,13 +127,3 @@ class Finding(Record):
 
     def __str__(self) -> str:
         return f"{self.level} {self.code}: {self.message} {self.help}"
-
-
-def notebook_card(sentence: str, body: str, findings: Iterable[object]) -> str:
-    """Return HTML without script: a sentence, what belongs to it as markup, and the findings."""
-    return f"<div><p><b>{escape(sentence)}</b></p>{body}{html_list(map(str, findings))}</div>"
-
-
-def html_list(lines: Iterable[str]) -> str:
-    """Return lines of text as a list of HTML."""
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 MINUS = "−"
 INFINITY = "∞"
@@ -211,8 +211,20 @@ def _with_sign(value: float, text: str) -> str:
     return f"+{text}" if value > 0 and text.strip("0.,") else text
 
 
+class Brief:
+    """Shows the few names that most people need when it is completed; the others are there too."""
+
+    _first: ClassVar[tuple[str, ...]] = ()
+
+    def __dir__(self) -> list[str]:
+        names = list(super().__dir__())
+        return [
+            name for name in names if name.startswith("_") or name in self._first or not self._first
+        ]
+
+
 @dataclass(frozen=True, repr=False)
-class Record:
+class Record(Brief):
     """Plain values with a text: what they are in JSON, and where they are shown."""
 
     def to_dict(self) -> dict[str, Any]:

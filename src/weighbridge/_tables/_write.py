@@ -75,10 +75,15 @@ class TableWriter:
                 open_one.close()
 
 
-def write_weights(path: Path, weights: np.ndarray, log_ratio: np.ndarray) -> None:
-    """Write one line for each training row, counted from 1; Parquet where the name says so."""
-    rows = np.arange(1, weights.size + 1)
-    with TableWriter(path, WEIGHT_COLUMNS) as table:
-        for start in range(0, rows.size, STEP):
-            part = slice(start, start + STEP)
-            table.write([rows[part], weights[part], log_ratio[part]])
+def write_weights(
+    path: Path, weights: np.ndarray, log_ratio: np.ndarray, parts: Sequence[np.ndarray] = ()
+) -> None:
+    """Write one line for each training row, counted from 1; Parquet where the name says so.
+
+    Of a model that averages several fits the weights of each are further columns.
+    """
+    columns = [np.arange(1, weights.size + 1), weights, log_ratio, *parts]
+    names = [*WEIGHT_COLUMNS, *(f"weight_{k}" for k in range(1, len(parts) + 1))]
+    with TableWriter(path, names) as table:
+        for start in range(0, weights.size, STEP):
+            table.write([column[start : start + STEP] for column in columns])

@@ -362,7 +362,7 @@ def _adaptation(
     """Put together what was found."""
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
-    weights, log_ratio = _weights(verdict, diagnosis.ratio, inputs)
+    weights, log_ratio, parts = _weights(verdict, diagnosis.ratio, inputs)
     rows = asked.labels.rows
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
@@ -374,6 +374,7 @@ def _adaptation(
         others={name: each for name, each in verdicts.items() if each is not verdict},
         weights=weights,
         log_ratio=log_ratio,
+        parts=parts,
         actual=None,
         metrics=metrics_dict(verdict, some, asked.labels, asked.metrics),
         to_label=plan,
@@ -448,12 +449,19 @@ def _find_metrics(
     return usual if loss == "accuracy" else loss, scorers
 
 
-def _weights(verdict: Any, ratio: Any, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of each training row, mean 1, and its log ratio."""
+def _weights(
+    verdict: Any, ratio: Any, inputs: Inputs
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Return the weight of each training row, mean 1, its log ratio, and its weights by part."""
     sample_weight, y = inputs.pair.weight, inputs.pair.y
     raw = source_log_ratio(ratio, inputs.X, sample_weight, y)
     log_ratio = mean_one_log_ratio(raw, sample_weight)
     used = verdict.candidate(verdict.use)
-    weighting = Geodesic(used.lam, 1.0 if used.alpha is None else used.alpha)
-    log_weight = source_log_weight(weighting, log_ratio, sample_weight)
-    return mean_one(log_weight, sample_weight), log_ratio
+    mixture = used.mixture or ((used.lam, 1.0 if used.alpha is None else used.alpha, 1.0),)
+    parts = [
+        mean_one(source_log_weight(Geodesic(lam, alpha), log_ratio, sample_weight), sample_weight)
+        for lam, alpha, _ in mixture
+    ]
+    shares = [share for *_, share in mixture]
+    weights = np.average(parts, axis=0, weights=shares)
+    return weights, log_ratio, parts if len(parts) > 1 else []

@@ -11,16 +11,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from weighbridge import __version__
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._files import RUN_FILES, SCHEMA, check_outputs, is_ours, write_whole
-from weighbridge._findings import Finding, Option, argument
+from weighbridge._findings import Brief, Finding, Option, argument
 from weighbridge._tables import Pair, Table, TableWriter, write_weights
-from weighbridge.adaptation._saved_model import SavedModel, TableModel, model_bytes, values_seen
+from weighbridge.adaptation._saved_model import (
+    SavedModel,
+    TableModel,
+    model_bytes,
+    plain_model,
+    values_seen,
+)
 from weighbridge.criteria import default_scoring
 from weighbridge.pictures import Pictures
 from weighbridge.target_risk import NAMES
@@ -63,7 +69,7 @@ def save(
     # none takes its name before all are on the disk: a folder never holds parts of two runs
     with ExitStack() as stack:
         whole = {kind: stack.enter_context(write_whole(path)) for kind, path in paths.items()}
-        write_weights(whole["weights"], result.weights, result.log_ratio)
+        write_weights(whole["weights"], result.weights, result.log_ratio, result.parts)
         if rows is not None:
             with TableWriter(whole["labels"], [*rows]) as written:
                 written.write([rows[name].to_numpy() for name in rows])
@@ -77,7 +83,7 @@ def save(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Adaptation:
+class Adaptation(Brief):
     """A verdict, the model to use, a weight for each training row, and all numbers behind them.
 
     Made by `weighbridge.adapt`.
@@ -90,10 +96,14 @@ class Adaptation:
         Verdicts of further models, by name.
     weights : ndarray of shape (n_train,)
         Weight of each training row in the model that is used, mean 1; all 1 where that is the
-        unweighted one. Of an average of several weightings, those of the largest share. Row
-        weights you give multiply them in the fit, and the mean is taken under those.
+        unweighted one. Of a model that averages several fits, their mean by share, for tools that
+        take one weight; `parts` has those of each fit. Row weights you give multiply them in the
+        fit, and the mean is taken under those.
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
+    parts : list of ndarray of shape (n_train,)
+        The weights that each fit was made with, where the model averages several; their shares are
+        in the ``mixture`` of the candidate. Empty where there is one fit.
     actual : dict of str to Estimate, or None
         The actual error of each candidate, where the deployment has labels: on how many ``rows``,
         and its interval (Wilson's for a share of errors, else Student's).
@@ -128,10 +138,15 @@ class Adaptation:
     'tuned'
     """
 
+    _first: ClassVar[tuple[str, ...]] = (
+        *("verdict", "model", "pipeline", "weights"),
+        *("findings", "report", "save", "to_dict"),
+    )
     verdict: Verdict
     others: dict[str, Verdict]
     weights: np.ndarray
     log_ratio: np.ndarray
+    parts: list[np.ndarray]
     actual: dict[str, Actual] | None
     metrics: list[dict[str, Any]]
     to_label: dict[str, Any] | None
@@ -154,6 +169,16 @@ class Adaptation:
         """The fitted model to use; takes data frames with the columns of the training table."""
         seen = values_seen(self.pair.X, self.kinds)
         return TableModel(self.verdict.model, dict(self.kinds), seen)
+
+    @property
+    def pipeline(self) -> Any:
+        """The fitted model with nothing of weighbridge in it, for tools that know scikit-learn.
+
+        A pipeline that takes data frames as training was: numbers as floats, categories as text.
+        Where the model averages several fits, a ``VotingClassifier`` or ``VotingRegressor`` of
+        pipelines, which predicts the same; machines without probabilities cannot be averaged so.
+        """
+        return plain_model(self.verdict.model)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

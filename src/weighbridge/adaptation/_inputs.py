@@ -37,31 +37,12 @@ from weighbridge._pass_weights import AnswerError, answer_of, fit_with_weights, 
 from weighbridge._tables import Pair, Table, read_pair
 from weighbridge.diagnostics import MOSTLY_SHARED, TELLS_APART
 from weighbridge.exceptions import InputError
-from weighbridge.ratios import (
-    KLIEP,
-    KMM,
-    ULSIF,
-    AutoRatio,
-    ClassifierRatio,
-    GaussianRatio,
-    KnownRatio,
-    NearestNeighbourRatio,
-)
+from weighbridge.ratios import RATIOS, KnownRatio
 from weighbridge.search import AllFailedError, JournalError
 
 # Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
 _MOST_DEPLOYMENT_ROWS = 200_000
 _LARGEST = 1e38  # trees keep numbers in single precision
-RATIOS: dict[str, Callable[[], Any]] = {
-    "auto": AutoRatio,
-    "classifier": ClassifierRatio,
-    "gaussian": GaussianRatio,
-    "ulsif": ULSIF,
-    "rulsif": lambda: ULSIF(relative=0.1),
-    "kliep": KLIEP,
-    "kmm": KMM,
-    "nearest": NearestNeighbourRatio,
-}
 
 
 @dataclass(frozen=True)

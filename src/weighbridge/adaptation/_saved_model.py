@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.ensemble import VotingClassifier, VotingRegressor
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
-from weighbridge._estimators import WeightedEstimator
+from weighbridge._estimators import AverageModel, WeightedEstimator
 from weighbridge._findings import Finding, Option, argument, listed, shown, users_line
 from weighbridge._tables import features_of
 from weighbridge.adaptation._inputs import refused
@@ -226,6 +229,28 @@ class Unseen:
                 f"{shown(first)}, where training had {had}.",
                 "Check spelling, units and decimal points; a prediction there is a guess.",
             )
+
+
+def plain_model(model: Any) -> Any:
+    """Return the fitted model with nothing of weighbridge in it; see `Adaptation.pipeline`."""
+    inner = model.estimator_ if isinstance(model, WeightedEstimator) else model
+    if not isinstance(inner, AverageModel):
+        return inner
+    parts = [(f"fit_{k}", each) for k, each in enumerate(inner.models, 1)]
+    shares = inner.shares.tolist()
+    if not is_classifier(inner):
+        voting = VotingRegressor(parts, weights=shares)
+    elif hasattr(inner, "predict_proba"):
+        voting = VotingClassifier(parts, voting="soft", weights=shares)
+        voting.le_ = LabelEncoder().fit(inner.classes_)
+        voting.classes_ = voting.le_.classes_
+    else:
+        raise TypeError(
+            f"Got an average of {len(parts)} machines without probabilities, for which there is no "
+            'model in scikit-learn. Use result.model, or a single fit: lam=1, or model="linear".'
+        )
+    voting.estimators_, voting.named_estimators_ = inner.models, Bunch(**dict(parts))
+    return voting
 
 
 def model_bytes(saved: SavedModel) -> bytes:

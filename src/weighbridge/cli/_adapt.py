@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from functools import partial
@@ -143,7 +145,7 @@ def adapt(
         session.narration.say(f"weighbridge adapt: {train} and {deploy}")
         job.compute()
         job.save()
-    model = job.result["files"]["model"]
+    model = shlex.quote(job.result["files"]["model"])
     job.show(f"Now:  weighbridge predict {model} DATA", open_report=open_report)
     return options.exit_code(session, fail_if, job.result)
 
@@ -232,7 +234,7 @@ class Job:
         from weighbridge.adaptation import save
 
         narration = self.session.narration
-        narration.detail("write", f"{self.out}/")
+        narration.detail("write", os.path.join(self.out, ""))
         narration("write", 0, 1)
         files = save(self.adaptation, self.out, force=self.force, option=cli_option)
         narration.finish()
@@ -350,8 +352,8 @@ def _files_block(files: Mapping[str, str], used: Candidate) -> str:
     said = {kind: what.format(use=used.name) for kind, what in _FILES.items()}
     if used.name == "none":
         said["model"] = "the unweighted model"
-    if len(used.mixture) > 1:  # an average of models has no weights of its own
-        said["weights"] = "weights of its largest part"
+    if len(used.mixture) > 1:
+        said["weights"] = f"weights of its {len(used.mixture)} fits, and their mean"
     width = max(map(len, files.values()))
     rows = [
         (f"{files[kind]:<{width}}  {what}", _bytes_text(Path(files[kind]).stat().st_size))

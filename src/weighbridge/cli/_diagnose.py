@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weighbridge._files import RUN_FILES, check_outputs, check_suffix, write_whole
-from weighbridge._findings import cli_option, percent
+from weighbridge._findings import ROLES, cli_option, percent
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings, limits, size_text
 from weighbridge.cli._screen import Screen, Session, finding_text, within_columns
@@ -25,7 +25,6 @@ _LABEL = "weighbridge label train.csv deploy.csv --label readmitted --budget 100
 _FEWEST = 20
 # Features that are shown before the rest is counted.
 _SHOWN = 8
-_ROLES = {"enough": "good", "thin": "caution", "broken": "stop"}
 
 
 @click.command(cls=options.ExampleCommand, example=_DIAGNOSE)
@@ -140,7 +139,7 @@ def _result(
 def _text(result: dict[str, Any], screen: Screen, *, show_all: bool) -> str:
     """Return the text of a diagnosis, from its result."""
     sentence = result["verdict"]["sentence"]
-    role = _ROLES.get(result["overlap"]["word"]) if "overlap" in sentence else None
+    role = ROLES.get(("overlap", result["overlap"]["word"])) if "overlap" in sentence else None
     blocks = [
         "\n" + screen.styled(sentence, role, bold=True),
         "\n".join(_numbers(result)),

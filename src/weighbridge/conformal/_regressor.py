@@ -34,7 +34,7 @@ class ConformalRegressor(CalibratedEstimator):
         (``sklearn.frozen.FrozenEstimator(model)``): calibrated on all rows, which it must not have
         been fitted to. May be `ImportanceWeighted` or `ImportanceWeightedCV`; one of them without
         its own ratio shares this one.
-    ratio : density ratio, optional
+    ratio : str or density ratio, optional
         How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
         already fitted and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor
         cancels.

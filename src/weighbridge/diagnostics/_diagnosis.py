@@ -27,7 +27,7 @@ from weighbridge.diagnostics._calibration import calibration
 from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
 from weighbridge.diagnostics._findings import find_all, table_findings
-from weighbridge.diagnostics._samples import RARE_CLASS, Samples, read_samples
+from weighbridge.diagnostics._samples import RARE_CLASS, Samples, read_samples, shared_columns
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
@@ -216,7 +216,7 @@ def diagnose(
     """Say whether two samples differ, where, and whether weights can make up for it.
 
     Written ``diagnose(model_or_ratio, X, X_target)``, or ``diagnose(X, X_target)``, which estimates
-    the ratio itself.
+    the ratio itself, and leaves out columns that one of two data frames has alone, such as a label.
 
     Parameters
     ----------
@@ -264,9 +264,11 @@ def diagnose(
     No shift found
     """
     check_confidence(confidence)
+    notes: list[Finding] = []
     if X_target is None:
         _refuse_model(model_or_ratio)
-        model_or_ratio, X, X_target = None, model_or_ratio, X
+        X, X_target, notes = shared_columns(model_or_ratio, X)
+        model_or_ratio = None
     _check_model_or_ratio(model_or_ratio)
     samples = read_samples(X, X_target, y, sample_weight)
     _refuse_infinite(samples.table, samples.codes)
@@ -278,7 +280,8 @@ def diagnose(
         confidence=confidence,
         random_state=random_state,
     )
-    return diagnosis.report(weighting)
+    report = diagnosis.report(weighting)
+    return replace(report, findings=(*notes, *report.findings))
 
 
 def _refuse_infinite(table: Any, codes: np.ndarray) -> None:

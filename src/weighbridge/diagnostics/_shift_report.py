@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
-from typing import Any
+from typing import Any, ClassVar
 
 from weighbridge._findings import (
     BROKEN,
+    Card,
     Estimate,
     Finding,
     OverlapJudgement,
     Record,
-    html_list,
     notebook_card,
     percent,
     signed,
@@ -35,6 +36,8 @@ NO_SHIFT = 0.52
 # An interval that reaches beyond this as well says nothing: the rows are too few.
 TOO_FEW = 0.60
 _WORDS = ((0.60, "slight"), (0.75, "moderate"), (0.95, "strong"))
+# Features named in an answer.
+NAMED = 3
 # A feature that tells the samples apart no better than this by itself is not named.
 _NAMED = 0.52
 
@@ -118,6 +121,10 @@ class ShiftReport(Record):
     ('strong', 'enough')
     """
 
+    _first: ClassVar[tuple[str, ...]] = (
+        *("shift", "overlap", "auc", "attribution"),
+        *("balance", "weights", "findings", "to_dict"),
+    )
     n_source: int
     n_target: int
     weighting: str
@@ -230,14 +237,29 @@ class ShiftReport(Record):
             f"<td>{'' if row.after is None else signed(row.after)}</td></tr>"
             for row in self.balance.largest(10)
         )
-        numbers = html_list(line.strip().replace("   ", "; ") for line in self._numbers())
+        evidence = overlap_evidence(self.overlap_judgement.reason, self.full.ess, self.n_source)
+        cards = [
+            Card("shift", self.shift, shift_evidence(self.auc, self.moved[:NAMED])),
+            Card("overlap", self.overlap, evidence),
+        ]
         table = (
             "<table><thead><tr><th>feature</th><th>difference before</th><th>after weighting</th>"
             f"</tr></thead><tbody>{rows}</tbody></table>"
         )
-        return notebook_card(self.sentence, numbers + table, self.findings)
+        return notebook_card(self.sentence, cards, table, self.findings)
 
 
 def interval_text(estimate: Estimate) -> str:
     """Write an AUC or another share with two decimals and its interval."""
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def shift_evidence(auc: Estimate, moved: Sequence[str]) -> str:
+    """Return how well a classifier tells the files apart, and by which features."""
+    told = f"AUC {interval_text(auc)}"
+    return f"{told}; most in {', '.join(moved)}" if moved else told
+
+
+def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
+    """Return what is wrong with the overlap, or how many rows the full ratio leaves."""
+    return reason or f"full ratio: {effective:,.0f} effective rows of {n_rows:,}"

@@ -24,6 +24,7 @@ from weighbridge.ratios import (
     DomainRows,
     Support,
     fit_ratio,
+    is_default,
     is_fitted,
     log_prior_odds,
     row_log_losses,
@@ -217,7 +218,7 @@ def fit_by_kind(
 def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:
     """Fit the ratio of a model for the kind of shift it is told or finds; None if by features."""
     check_shift(model.shift)
-    free = model.ratio is None and X_target is not None and not is_blocks(X)
+    free = is_default(model.ratio) and X_target is not None and not is_blocks(X)
     if model.shift == LABEL and not free:
         raise ValueError(
             "Got shift='label', which needs X_target, rows in memory, and no other ratio; for "

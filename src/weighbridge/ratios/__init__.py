@@ -26,7 +26,14 @@ from weighbridge.ratios._domain import (
     standard_error,
 )
 from weighbridge.ratios._encoder import TableEncoder, numbers_meant
-from weighbridge.ratios._fit_ratio import AutoRatio, check_ratio, fit_ratio, is_fitted
+from weighbridge.ratios._fit_ratio import (
+    RATIOS,
+    AutoRatio,
+    check_ratio,
+    fit_ratio,
+    is_default,
+    is_fitted,
+)
 from weighbridge.ratios._gaussian import GaussianRatio
 from weighbridge.ratios._kliep import KLIEP
 from weighbridge.ratios._kmm import KMM

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -18,11 +20,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._data import RowScores, check_count, shuffled, take_rows, to_numpy
-from weighbridge._findings import outside_share
+from weighbridge._findings import nearest, outside_share
 from weighbridge.blocks import ArrayRows, as_numbers, as_rows, is_blocks, one_thread
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._candidates import Candidate, CandidateTable, Scored, ratio_candidates
-from weighbridge.ratios._classifier import dense_if_narrow
+from weighbridge.ratios._classifier import ClassifierRatio, dense_if_narrow
 from weighbridge.ratios._cross_fit import (
     ALL_TOLD,
     Fitted,
@@ -34,7 +36,12 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
+from weighbridge.ratios._gaussian import GaussianRatio
+from weighbridge.ratios._kliep import KLIEP
+from weighbridge.ratios._kmm import KMM
+from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._stack_samples import named_alike, stack_samples
+from weighbridge.ratios._ulsif import ULSIF
 
 # Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,
 # below which there is no shift.
@@ -377,6 +384,17 @@ def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
 
 # Rows by which the columns of samples in blocks are compared.
 HEAD = 1000
+# Ratios by the names that the command line and ``ratio=`` take, everywhere the same.
+RATIOS: dict[str, Callable[[], Any]] = {
+    "auto": AutoRatio,
+    "classifier": ClassifierRatio,
+    "gaussian": GaussianRatio,
+    "ulsif": ULSIF,
+    "rulsif": partial(ULSIF, relative=0.1),
+    "kliep": KLIEP,
+    "kmm": KMM,
+    "nearest": NearestNeighbourRatio,
+}
 
 
 def fit_ratio(X: Any, X_target: Any, ratio: Any = None, *, y: Any = None) -> Any:
@@ -389,8 +407,9 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None, *, y: Any = None) -> Any
         Source rows. Those of `weighbridge.blocks` and of dask need not fit into memory.
     X_target : same type, of shape (n_target, n_features)
         Target rows. Columns of data frames are matched by name, whatever their order.
-    ratio : density ratio or pipeline that ends in one, optional
-        Not yet fitted; it is cloned. Default: `AutoRatio()`.
+    ratio : str, density ratio or pipeline that ends in one, optional
+        Not yet fitted; it is cloned. Default: "auto", which is `AutoRatio()`. Other names are
+        "classifier", "gaussian", "ulsif", "rulsif", "kliep", "kmm" and "nearest".
     y : array-like of shape (n_source,), optional
         Labels of the source rows, for a ratio in the label (`weighbridge.label_shift.LabelRatio`).
 
@@ -470,7 +489,9 @@ def _fit_to_blocks(X: Any, X_target: Any, ratio: Any) -> Any:
 
 
 def check_ratio(ratio: Any) -> Any:
-    """Refuse anything but a density ratio, and say what was probably meant."""
+    """Return a density ratio, also by its name; refuse anything else, and say what was meant."""
+    if isinstance(ratio, str):
+        return _named_ratio(ratio)
     if isinstance(ratio, type):
         raise TypeError(
             f"Got the class {ratio.__name__}, but expected an object: write {ratio.__name__}()."
@@ -482,8 +503,6 @@ def check_ratio(ratio: Any) -> Any:
         remedy = f"A classifier becomes a ratio by ClassifierRatio({name}())."
     elif isinstance(ratio, np.ndarray | list):
         remedy = "A ratio is a function of x; weights that you have already go into sample_weight."
-    elif isinstance(ratio, str):
-        remedy = "Pass an object, e.g. weighbridge.ratios.ULSIF()."
     elif callable(ratio) and not hasattr(ratio, "get_params"):
         remedy = "A function of X that returns log ratios becomes a ratio by KnownRatio(function)."
     else:
@@ -494,8 +513,25 @@ def check_ratio(ratio: Any) -> Any:
     )
 
 
+def _named_ratio(name: str) -> Any:
+    if name in RATIOS:
+        return RATIOS[name]()
+    near = nearest(name, RATIOS)
+    raise ValueError(
+        f"Got ratio={name!r}, but expected one of {', '.join(RATIOS)}, or an object of "
+        f"weighbridge.ratios.{f' Did you mean {near[0]!r}?' * bool(near)}"
+    )
+
+
+def is_default(ratio: Any) -> bool:
+    """True where the ratio, and with it the kind of shift, is left to the package."""
+    return ratio is None or (isinstance(ratio, str) and ratio == "auto")
+
+
 def is_fitted(ratio: Any) -> bool:
     """True for a ratio that needs no target sample any more (fitted and frozen, or known)."""
+    if isinstance(ratio, str):
+        return False
     if isinstance(ratio, Pipeline):  # scikit-learn looks at the last step only
         return all(is_fitted(step) for _, step in ratio.steps if hasattr(step, "fit"))
     try:

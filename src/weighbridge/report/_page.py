@@ -12,6 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from weighbridge._files import write_whole
+from weighbridge._findings import card_style, cards_html, unbroken
 from weighbridge._svg import style_sheet
 from weighbridge.report._details import MOST_ROWS, details
 from weighbridge.report._figures import expect_figures, page_figures
@@ -20,7 +21,6 @@ from weighbridge.verdict import PROCEDURE, actual_words, assumption_words, cards
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 # What a page cannot hold: control characters and halves of surrogate pairs.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -29,8 +29,6 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe
 # half a surrogate pair cannot be written as UTF-8.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
-# What reads badly when it is broken over two lines: short intervals and shares.
-_KEPT = re.compile(r"(\[[^\[\]]{1,24}\]|\([^()]{1,24} to [^()]{1,12}\)|\d[\d.,]* %)")
 # Columns left out that are named at the top; the rest are counted, and listed in the details.
 _NAMED = 6
 _LEVELS = {"error": 0, "warning": 1, "note": 2}
@@ -129,7 +127,7 @@ def summary_html(result: dict[str, Any]) -> str:
     return _drawn(
         "summary",
         sentence=facts.verdict["sentence"],
-        cards=cards(facts),
+        cards=cards_html(cards(facts)),
         assumption=assumption_words(facts) if facts.expect else "",
         words=" ".join(expect_words(facts)) if facts.expect else "",
         figures=expect_figures(facts, start=f"{start}-"),
@@ -164,6 +162,7 @@ def environment() -> Environment:
     """Return the templates of this package, with everything from the data escaped."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
     except ImportError as error:
         raise ImportError(
             "Got no jinja2, but reports are drawn with it; "
@@ -176,24 +175,14 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["unbroken"] = _unbroken
+    found.filters["unbroken"] = lambda words: Markup(unbroken(words))
     return found
-
-
-def _unbroken(words: str) -> Markup:
-    """Keep intervals and shares on one line, and escape everything."""
-    from markupsafe import Markup, escape
-
-    parts = _KEPT.split(words)
-    kept = Markup('<span class="wbr-keep">{}</span>')
-    return Markup("").join(
-        kept.format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
-    )
 
 
 def _drawn(name: str, **content: Any) -> str:
     """Fill in a template, and replace characters that no page can hold."""
-    style = style_sheet() + _packaged("cards.css") + _packaged(f"{name}.css")
+    own = "" if name == "summary" else _packaged(f"{name}.css")
+    style = style_sheet() + card_style(name) + own
     page = environment().get_template(f"{name}.html.j2").render(**content, style=style)
     return _FORBIDDEN.sub("\ufffd", page)
 
@@ -220,7 +209,7 @@ def _content(facts: Facts) -> dict[str, Any]:
         "version": facts.result.get("version", ""),
         "date": (facts.result.get("date") or "")[:10],
         "head": _head(facts),
-        "cards": cards(facts),
+        "cards": cards_html(cards(facts), linked=True),
         "dropped": _dropped(facts),
         "n_more_dropped": max(0, len(facts.inputs.get("dropped") or []) - _NAMED),
         "assumption": assumption_words(facts) if facts.expect else "",

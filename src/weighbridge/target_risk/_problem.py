@@ -36,6 +36,7 @@ from weighbridge.ratios import (
     check_ratio,
     covered_rows,
     fit_ratio,
+    is_default,
     is_fitted,
     outside_support,
     source_log_ratio,
@@ -294,7 +295,7 @@ def _frozen_ratio(
     if ratio is not None and is_fitted(check_ratio(ratio)):
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
         return ByKind(ratio if lasting else FrozenEstimator(ratio), seen=seen)
-    by_kind = ratio is None and (shift == LABEL or (shift == AUTO and is_classifier(estimator)))
+    by_kind = is_default(ratio) and (shift == LABEL or (shift == AUTO and is_classifier(estimator)))
     numbers = not is_classifier(estimator)
 
     def fitted() -> ByKind:

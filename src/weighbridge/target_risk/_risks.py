@@ -45,7 +45,7 @@ def estimate_risk(
         Labelled source rows.
     X_target : same type, of shape (n_target, n_features)
         Target rows.
-    ratio : density ratio, optional
+    ratio : str or density ratio, optional
         Fitted or not; default that of the estimator, else the one for the kind of shift.
     shift : {"auto", "covariate", "label"}, default="auto"
         What changed: the features, the mix of classes alone, or whichever held-out rows tell; see
@@ -153,7 +153,7 @@ def compare_risks(
     ----------
     baseline, other : estimators
         Two models, e.g. one without and one with weights.
-    ratio : density ratio, optional
+    ratio : str or density ratio, optional
         Fitted or not; default that of one of the two, else the one for the kind of shift.
     scoring : str or scorer, optional
         As in `estimate_risk`; a loss that is a mean over rows, or the root of one.

@@ -365,7 +365,7 @@ def assess(
         Labelled source rows.
     X_target : same type, of shape (n_target, n_features)
         Target rows, without labels.
-    ratio : density ratio, optional
+    ratio : str or density ratio, optional
         Fitted or not; default `AutoRatio()`.
     scoring : str, optional
         The loss shown, by its scorer: "accuracy" (the share of errors, the default for

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from weighbridge._findings import UNKNOWN, Estimate, Numbers, percent, signed
+from weighbridge._findings import QUESTIONS, UNKNOWN, Card, Estimate, Numbers, percent, signed
+from weighbridge.diagnostics import NAMED, overlap_evidence, shift_evidence
 from weighbridge.verdict._words import (
-    NAMED,
     PROBABLY,
-    ROLES,
     are_apart,
     assumption,
     otherwise_words,
-    overlap_evidence,
-    shift_evidence,
     split_text,
 )
 
@@ -25,21 +21,6 @@ from weighbridge.verdict._words import (
 _BALANCED = 0.1
 # AUC of a feature that tells the files apart by itself.
 _TELLING = 0.52
-# Questions as people ask them, and the section that holds the evidence.
-_QUESTIONS = {
-    "shift": ("Is there shift?", "shift"),
-    "matters": ("Does it matter?", "expect"),
-    "overlap": ("Is there overlap?", "overlap"),
-    "weighting": ("Does weighting help?", "expect"),
-    "expect": ("What to expect?", "expect"),
-}
-# Sign and spoken word of each state.
-_SIGNS = {
-    "neutral": ("i", "for your information"),
-    "good": ("✓", "good"),
-    "caution": ("!", "caution"),
-    "stop": ("✕", "stop"),
-}
 
 
 class StoredResult:
@@ -135,32 +116,15 @@ def candidate_cells(candidate: dict[str, Any], numbers: Numbers) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class Card:
-    """One answer as it is shown."""
-
-    question: str
-    word: str
-    evidence: str
-    advice: str
-    href: str
-    state: str
-    sign: str
-    spoken: str
-
-
 def cards(facts: StoredResult) -> list[Card]:
     """Return the cards of the questions that were answered, in their order."""
-    found = []
     answers = facts.answers or _without_label(facts)
-    for question, (asked, section) in _QUESTIONS.items():
-        answer = answers.get(question)
-        if answer is not None:
-            word, evidence, advice = (answer[part] or "" for part in ("word", "evidence", "advice"))
-            state = answer.get("role") or ROLES.get((question, word), "neutral")
-            signs = _SIGNS[state]
-            found.append(Card(asked, word, evidence, advice, f"#{section}", state, *signs))
-    return found
+    parts = ("word", "evidence", "advice", "role")
+    return [
+        Card(question, **{part: answers[question].get(part) or "" for part in parts})
+        for question in QUESTIONS
+        if question in answers
+    ]
 
 
 def _without_label(facts: StoredResult) -> dict[str, dict[str, str]]:

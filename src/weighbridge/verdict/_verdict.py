@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from weighbridge._findings import BROKEN, Estimate, Finding, Numbers, Record, notebook_card
+from weighbridge._findings import BROKEN, Card, Estimate, Finding, Numbers, Record, notebook_card
 from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_estimate
 from weighbridge.verdict._words import PROCEDURE, assumption, otherwise_words
 
@@ -243,6 +243,10 @@ class Verdict(Record):
     ('helps', 'tuned')
     """
 
+    _first: ClassVar[tuple[str, ...]] = (
+        *("use", "model", "expect", "answers"),
+        *("candidates", "report", "findings", "to_dict"),
+    )
     sentence: str
     use: str
     answers: tuple[Answer, ...]
@@ -375,14 +379,8 @@ class Verdict(Record):
         return "\n\n".join([fill(self.sentence, 80), answers, *comparison, *findings])
 
     def _repr_html_(self) -> str:
-        cards = "".join(
-            f"<tr><th style='text-align:left'>{escape(each.question.capitalize())}</th>"
-            f"<td><b>{escape(each.word)}</b></td>"
-            f"<td style='text-align:left'>{escape(each.evidence)}"
-            f"<br><i>{escape(each.advice)}</i></td></tr>"
-            for each in self.answers
-        )
+        cards = [Card(*vars(each).values()) for each in self.answers]
         parts = verdict_parts(self)
         assumed = f"<p>Assumed: {escape(parts.answers[-1].after)}.</p>"
-        body = f"<table>{cards}</table>{assumed}<pre>{escape(parts.comparison)}</pre>"
-        return notebook_card(self.sentence, body, self.findings)
+        body = f"{assumed}<pre>{escape(parts.comparison)}</pre>"
+        return notebook_card(self.sentence, cards, body, self.findings)

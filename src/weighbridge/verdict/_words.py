@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from weighbridge._findings import BROKEN, THIN, Estimate, Finding, Numbers, Record, number
+from weighbridge._findings import BROKEN, ROLES, THIN, Estimate, Finding, Numbers, Record, number
+from weighbridge.diagnostics import NAMED, overlap_evidence, shift_evidence
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
@@ -56,18 +57,7 @@ class Answer(Record):
     role: str = "neutral"
 
 
-# The role of a word as an answer to its question; what is not here is neutral.
-ROLES = {
-    ("matters", "no"): "good",
-    ("matters", "yes"): "caution",
-    ("overlap", "enough"): "good",
-    ("overlap", "thin"): "caution",
-    ("overlap", "broken"): "stop",
-    ("weighting", "helps"): "good",
-    ("weighting", "no gain"): "caution",
-}
-# Features named in the answer, and what refers to the answer that says why nothing is estimated.
-NAMED = 3
+# What refers to the answer that says why nothing is estimated.
 WITHHELD = "withheld: see the overlap (WB302)"
 _KEEP = "Keep the unweighted model."
 _CONSTANT = "No better than a constant guess"
@@ -368,12 +358,6 @@ def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
     return _answer("shift", judgement.shift, shift_evidence(report.auc, moved), advice)
 
 
-def shift_evidence(auc: Estimate, moved: Sequence[str]) -> str:
-    """Return how well a classifier tells the files apart, and by which features."""
-    told = f"AUC {auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
-    return f"{told}; most in {', '.join(moved)}" if moved else told
-
-
 def _matters(judgement: Judgement, numbers: Numbers, none: RiskEstimate) -> Answer:
     worse, truth = judgement.worse, (judgement.actual or {}).get("none")
     there = truth or none.estimate
@@ -419,11 +403,6 @@ def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
     }
     evidence = overlap_evidence(report.overlap_judgement.reason, report.full.ess, report.n_source)
     return _answer("overlap", judgement.overlap, evidence, advice[judgement.overlap])
-
-
-def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
-    """Return what is wrong with the overlap, or how many rows the full ratio leaves."""
-    return reason or f"full ratio: {effective:,.0f} effective rows of {n_rows:,}"
 
 
 def _weighting(judgement: Judgement, numbers: Numbers, can_weight: bool) -> Answer:
