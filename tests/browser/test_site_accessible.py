@@ -109,4 +109,5 @@ def test_the_search_answers_without_a_network(site):
     browser = site("search")
     browser.driver.get((SITE / "search.html").resolve().as_uri() + "?q=overlap")
     found = "return document.querySelectorAll('#search-results li a').length"
-    assert WebDriverWait(browser.driver, 20).until(lambda _: browser.run(found)) > 3
+    # results come one after another
+    assert WebDriverWait(browser.driver, 20).until(lambda _: browser.run(found) > 3)
