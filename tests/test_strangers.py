@@ -100,7 +100,7 @@ def test_diagnose_forgives_a_column_that_one_table_has_alone(clinic):
     assert given.auc == whole.auc
     assert [each.name for each in given.features] == [each.name for each in whole.features]
     (note,) = (each for each in given.findings if each.code == "WB138")
-    assert "X also has readmitted" in str(note)
+    assert "only X has readmitted" in str(note)
     assert "WB138" not in [each.code for each in whole.findings]
 
 

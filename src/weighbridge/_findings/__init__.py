@@ -4,12 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings.cards import (
+    NAMED,
     QUESTIONS,
     ROLES,
     Card,
     card_style,
     cards_html,
+    interval_text,
     notebook_card,
+    overlap_evidence,
+    shift_evidence,
     unbroken,
 )
 from weighbridge._findings.codes import GROUPS, entries, page

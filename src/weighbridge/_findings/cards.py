@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
+
+from weighbridge._findings.numbers import Estimate
 
 # Questions as people ask them, and the section that holds the evidence.
 QUESTIONS = {
@@ -38,6 +40,10 @@ ROLES = {
 _KEPT = re.compile(r"(\[[^\[\]]{1,24}\]|\([^()]{1,24} to [^()]{1,12}\)|\d[\d.,]* %)")
 
 
+# Features named in an answer.
+NAMED = 3
+
+
 @dataclass(frozen=True)
 class Card:
     """One answer as it is shown; the role that gives its colour follows from the word."""
@@ -66,6 +72,22 @@ class Card:
             f'</span> <span class="wbr-said">{escape(self.word)}</span></dd>\n'
             f'<dd class="wbr-evidence">{unbroken(self.evidence)}</dd>\n{advice}</div>\n'
         )
+
+
+def interval_text(estimate: Estimate) -> str:
+    """Write an AUC or another share with two decimals and its interval."""
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def shift_evidence(auc: Estimate, moved: Sequence[str]) -> str:
+    """Return how well a classifier tells the files apart, and by which features."""
+    told = f"AUC {interval_text(auc)}"
+    return f"{told}; most in {', '.join(moved)}" if moved else told
+
+
+def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
+    """Return what is wrong with the overlap, or how many rows the full ratio leaves."""
+    return reason or f"full ratio: {effective:,.0f} effective rows of {n_rows:,}"
 
 
 def cards_html(cards: Iterable[Card], *, linked: bool = False) -> str:

@@ -214,17 +214,14 @@ def _with_sign(value: float, text: str) -> str:
 class Brief:
     """Shows the few names that most people need when it is completed; the others are there too."""
 
-    _first: ClassVar[tuple[str, ...]] = ()
+    _first: ClassVar[tuple[str, ...]]
 
     def __dir__(self) -> list[str]:
-        names = list(super().__dir__())
-        return [
-            name for name in names if name.startswith("_") or name in self._first or not self._first
-        ]
+        return [*(name for name in dir(type(self)) if name.startswith("_")), *self._first]
 
 
 @dataclass(frozen=True, repr=False)
-class Record(Brief):
+class Record:
     """Plain values with a text: what they are in JSON, and where they are shown."""
 
     def to_dict(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from weighbridge._pass_weights import AnswerError, answer_of, fit_with_weights, 
 from weighbridge._tables import Pair, Table, read_pair
 from weighbridge.diagnostics import MOSTLY_SHARED, TELLS_APART
 from weighbridge.exceptions import InputError
-from weighbridge.ratios import RATIOS, KnownRatio
+from weighbridge.ratios import RATIOS, KnownRatio, check_ratio
 from weighbridge.search import AllFailedError, JournalError
 
 # Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
@@ -143,7 +143,7 @@ def _find_ratio(ratio: Any, X: Any, X_target: Any, option: Option) -> tuple[str,
     if not isinstance(ratio, str):
         return type(ratio).__name__, ratio, X, X_target
     if ratio in RATIOS:
-        return ratio, RATIOS[ratio](), X, X_target
+        return ratio, check_ratio(ratio), X, X_target
     if ratio not in X.columns:
         near = nearest(ratio, [*RATIOS, *X.columns])
         raise refused(

@@ -237,11 +237,12 @@ def plain_model(model: Any) -> Any:
     if not isinstance(inner, AverageModel):
         return inner
     parts = [(f"fit_{k}", each) for k, each in enumerate(inner.models, 1)]
-    shares = inner.shares.tolist()
     if not is_classifier(inner):
-        voting = VotingRegressor(parts, weights=shares)
+        voting = VotingRegressor(parts, weights=inner.shares)
     elif hasattr(inner, "predict_proba"):
-        voting = VotingClassifier(parts, voting="soft", weights=shares)
+        voting = VotingClassifier(
+            parts, voting="soft", weights=inner.shares, flatten_transform=False
+        )
         voting.le_ = LabelEncoder().fit(inner.classes_)
         voting.classes_ = voting.le_.classes_
     else:

@@ -9,13 +9,7 @@ from weighbridge.diagnostics._feature_shift import FeatureShift, feature_shift
 from weighbridge.diagnostics._features import Feature, read_features
 from weighbridge.diagnostics._findings import DIFFERENT, MOSTLY_SHARED, TELLS_APART
 from weighbridge.diagnostics._samples import in_a_sentence, read_samples
-from weighbridge.diagnostics._shift_report import (
-    NAMED,
-    ShiftReport,
-    overlap_evidence,
-    shift_evidence,
-    shift_word,
-)
+from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
 from weighbridge.diagnostics._two_sample import TwoSampleTest, two_sample_test
 from weighbridge.diagnostics._weights import (
     WeightSummary,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from weighbridge._data import column_labels, to_numpy
+from weighbridge._data import column_labels, is_frame, to_numpy
 from weighbridge._estimators import WeightedEstimator, is_estimated
 from weighbridge._findings import (
     OUTSIDE,
@@ -27,7 +27,7 @@ from weighbridge.diagnostics._calibration import calibration
 from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
 from weighbridge.diagnostics._findings import find_all, table_findings
-from weighbridge.diagnostics._samples import RARE_CLASS, Samples, read_samples, shared_columns
+from weighbridge.diagnostics._samples import RARE_CLASS, Samples, listed, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
@@ -267,7 +267,7 @@ def diagnose(
     notes: list[Finding] = []
     if X_target is None:
         _refuse_model(model_or_ratio)
-        X, X_target, notes = shared_columns(model_or_ratio, X)
+        X, X_target, notes = _shared_columns(model_or_ratio, X)
         model_or_ratio = None
     _check_model_or_ratio(model_or_ratio)
     samples = read_samples(X, X_target, y, sample_weight)
@@ -282,6 +282,24 @@ def diagnose(
     )
     report = diagnosis.report(weighting)
     return replace(report, findings=(*notes, *report.findings))
+
+
+def _shared_columns(X: Any, X_target: Any) -> tuple[Any, Any, list[Finding]]:
+    """Leave out columns that one table has alone, such as a label; a note names them."""
+    if not (is_frame(X) and is_frame(X_target)):
+        return X, X_target, []
+    import narwhals as nw
+
+    tables = [nw.from_native(each, eager_only=True) for each in (X, X_target)]
+    here, there = (list(each.columns) for each in tables)
+    both = [name for name in here if name in there]
+    alone = {"X": set(here).difference(both), "X_target": set(there).difference(both)}
+    said = [f"only {name} has {listed(sorted(each), 6)}" for name, each in alone.items() if each]
+    if not (both and said):  # without a common name, who reads them says so
+        return X, X_target, []
+    remedy = "Nothing to do for a label; otherwise check the names."
+    note = Finding("WB138", "note", f"Left out: {', '.join(said)}.", remedy)
+    return (*(each.select(both).to_native() for each in tables), [note])
 
 
 def _refuse_infinite(table: Any, codes: np.ndarray) -> None:

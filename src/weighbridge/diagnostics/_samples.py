@@ -16,13 +16,11 @@ from weighbridge._data import (
     check_sample_weight,
     is_continuous,
     is_foreign,
-    is_frame,
     read_columns,
     refuse_missing,
     take_rows,
     to_numpy,
 )
-from weighbridge._findings import Finding
 from weighbridge.blocks import Block, Rows, as_rows
 from weighbridge.ratios import stacked_table, target_like_source
 
@@ -48,32 +46,6 @@ class Samples:
         """True for labels that are numbers with decimals, or counts of many values."""
         y = as_labels(self.y)
         return is_continuous(y) or (y.dtype.kind in "iuf" and np.unique(y).size > MOST_WHOLE)
-
-
-def shared_columns(X: Any, X_target: Any) -> tuple[Any, Any, list[Finding]]:
-    """Leave out columns that one table has alone, such as a label; a note names them."""
-    if not (is_frame(X) and is_frame(X_target)):
-        return X, X_target, []
-    import narwhals as nw
-
-    tables = [nw.from_native(each, eager_only=True) for each in (X, X_target)]
-    both = [name for name in tables[0].columns if name in tables[1].columns]
-    notes = []
-    for (here, table), there in zip(
-        zip(("X", "X_target"), tables, strict=True), ("X_target", "X"), strict=True
-    ):
-        extra = [name for name in table.columns if name not in both]
-        if extra and both:
-            what = "it is" if len(extra) == 1 else "they are"
-            said = (
-                f"{here} also has {listed(extra, 6)}, which {there} does not have; {what} ignored."
-            )
-            remedy = "Nothing to do for a label; otherwise check the names."
-            notes.append(Finding("WB138", "note", said, remedy))
-    # without a common name, who reads them says so
-    return (
-        (*(each.select(both).to_native() for each in tables), notes) if notes else (X, X_target, [])
-    )
 
 
 def read_samples(X: Any, X_target: Any, y: Any = None, sample_weight: Any = None) -> Samples:

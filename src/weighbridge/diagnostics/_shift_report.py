@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
@@ -11,13 +10,18 @@ from typing import Any, ClassVar
 
 from weighbridge._findings import (
     BROKEN,
+    NAMED,
+    Brief,
     Card,
     Estimate,
     Finding,
     OverlapJudgement,
     Record,
+    interval_text,
     notebook_card,
+    overlap_evidence,
     percent,
+    shift_evidence,
     signed,
 )
 from weighbridge.diagnostics._attribution import FeatureAttribution
@@ -36,8 +40,6 @@ NO_SHIFT = 0.52
 # An interval that reaches beyond this as well says nothing: the rows are too few.
 TOO_FEW = 0.60
 _WORDS = ((0.60, "slight"), (0.75, "moderate"), (0.95, "strong"))
-# Features named in an answer.
-NAMED = 3
 # A feature that tells the samples apart no better than this by itself is not named.
 _NAMED = 0.52
 
@@ -78,7 +80,7 @@ def _usual_interval(auc: Estimate) -> Estimate:
 
 
 @dataclass(frozen=True, repr=False)
-class ShiftReport(Record):
+class ShiftReport(Brief, Record):
     """Whether there is a shift, where, and whether weights can correct it: what `diagnose` found.
 
     Parameters
@@ -247,19 +249,3 @@ class ShiftReport(Record):
             f"</tr></thead><tbody>{rows}</tbody></table>"
         )
         return notebook_card(self.sentence, cards, table, self.findings)
-
-
-def interval_text(estimate: Estimate) -> str:
-    """Write an AUC or another share with two decimals and its interval."""
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-
-
-def shift_evidence(auc: Estimate, moved: Sequence[str]) -> str:
-    """Return how well a classifier tells the files apart, and by which features."""
-    told = f"AUC {interval_text(auc)}"
-    return f"{told}; most in {', '.join(moved)}" if moved else told
-
-
-def overlap_evidence(reason: str | None, effective: float, n_rows: int) -> str:
-    """Return what is wrong with the overlap, or how many rows the full ratio leaves."""
-    return reason or f"full ratio: {effective:,.0f} effective rows of {n_rows:,}"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
@@ -24,7 +23,7 @@ from weighbridge._findings import nearest, outside_share
 from weighbridge.blocks import ArrayRows, as_numbers, as_rows, is_blocks, one_thread
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._candidates import Candidate, CandidateTable, Scored, ratio_candidates
-from weighbridge.ratios._classifier import ClassifierRatio, dense_if_narrow
+from weighbridge.ratios._classifier import dense_if_narrow
 from weighbridge.ratios._cross_fit import (
     ALL_TOLD,
     Fitted,
@@ -36,12 +35,7 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
-from weighbridge.ratios._gaussian import GaussianRatio
-from weighbridge.ratios._kliep import KLIEP
-from weighbridge.ratios._kmm import KMM
-from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._stack_samples import named_alike, stack_samples
-from weighbridge.ratios._ulsif import ULSIF
 
 # Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,
 # below which there is no shift.
@@ -385,15 +379,15 @@ def _tempering(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
 # Rows by which the columns of samples in blocks are compared.
 HEAD = 1000
 # Ratios by the names that the command line and ``ratio=`` take, everywhere the same.
-RATIOS: dict[str, Callable[[], Any]] = {
-    "auto": AutoRatio,
-    "classifier": ClassifierRatio,
-    "gaussian": GaussianRatio,
-    "ulsif": ULSIF,
-    "rulsif": partial(ULSIF, relative=0.1),
-    "kliep": KLIEP,
-    "kmm": KMM,
-    "nearest": NearestNeighbourRatio,
+RATIOS = {
+    "auto": "AutoRatio",
+    "classifier": "ClassifierRatio",
+    "gaussian": "GaussianRatio",
+    "ulsif": "ULSIF",
+    "rulsif": "ULSIF",
+    "kliep": "KLIEP",
+    "kmm": "KMM",
+    "nearest": "NearestNeighbourRatio",
 }
 
 
@@ -515,7 +509,8 @@ def check_ratio(ratio: Any) -> Any:
 
 def _named_ratio(name: str) -> Any:
     if name in RATIOS:
-        return RATIOS[name]()
+        made = getattr(import_module("weighbridge.ratios"), RATIOS[name])
+        return made(relative=0.1) if name == "rulsif" else made()
     near = nearest(name, RATIOS)
     raise ValueError(
         f"Got ratio={name!r}, but expected one of {', '.join(RATIOS)}, or an object of "

@@ -7,8 +7,18 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from weighbridge._findings import QUESTIONS, UNKNOWN, Card, Estimate, Numbers, percent, signed
-from weighbridge.diagnostics import NAMED, overlap_evidence, shift_evidence
+from weighbridge._findings import (
+    NAMED,
+    QUESTIONS,
+    UNKNOWN,
+    Card,
+    Estimate,
+    Numbers,
+    overlap_evidence,
+    percent,
+    shift_evidence,
+    signed,
+)
 from weighbridge.verdict._words import (
     PROBABLY,
     are_apart,

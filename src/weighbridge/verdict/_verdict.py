@@ -8,7 +8,16 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from weighbridge._findings import BROKEN, Card, Estimate, Finding, Numbers, Record, notebook_card
+from weighbridge._findings import (
+    BROKEN,
+    Brief,
+    Card,
+    Estimate,
+    Finding,
+    Numbers,
+    Record,
+    notebook_card,
+)
 from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_estimate
 from weighbridge.verdict._words import PROCEDURE, assumption, otherwise_words
 
@@ -200,7 +209,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict(Record):
+class Verdict(Brief, Record):
     """Whether weighting is worth it, in a sentence, five answers and the numbers behind them.
 
     Parameters

@@ -7,8 +7,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from weighbridge._findings import BROKEN, ROLES, THIN, Estimate, Finding, Numbers, Record, number
-from weighbridge.diagnostics import NAMED, overlap_evidence, shift_evidence
+from weighbridge._findings import (
+    BROKEN,
+    NAMED,
+    ROLES,
+    THIN,
+    Estimate,
+    Finding,
+    Numbers,
+    Record,
+    number,
+    overlap_evidence,
+    shift_evidence,
+)
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
