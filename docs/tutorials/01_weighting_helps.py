@@ -3,8 +3,8 @@ Weighting helps: from American cars to imported ones
 ====================================================
 
 A dealer has a model of fuel consumption, trained on American cars of 1970 to 1982. He starts to
-sell imports from Europe and Japan, which are lighter. Will the model do, and can it be made better
-without testing a single import?
+sell imports from Europe and Japan, which are lighter. Will the model still do, and can it be
+improved without testing a single import?
 
 This table was picked to show this answer; :doc:`/evidence` has figures over many tables.
 """
@@ -49,17 +49,18 @@ print(result)
 # %%
 # The five answers, in words:
 #
-# * **Shift**: strong. Of an American car and an import, a classifier tells nearly nine times in ten
-#   which is which. Weight, horsepower and acceleration differ most.
-# * **Matters**: the straight line is expected to be off by more on imports, but the interval of
-#   the difference contains zero. With so few cars nobody can be sure.
-# * **Overlap**: enough. Some American cars are light; once weighted they count like 58 cars.
+# * **Shift**: strong. Shown an American car and an import, a classifier can tell which is which
+#   nearly nine times in ten. Weight, horsepower and acceleration differ most.
+# * **Matters**: the linear model is expected to be further off on imports, but the interval of the
+#   difference contains zero. With so few cars nobody can be sure.
+# * **Overlap**: enough. Some American cars are light; once weighted, the 245 American cars are
+#   worth 58.
 # * **Weighting**: probably helps. A smaller error is expected, but the interval of the change
 #   reaches just past zero, so the word is *probably*.
-# * **Expect**: what the weighted model is expected to be off by, with a 95 % interval.
+# * **Expect**: the error expected of the weighted model, with a 95 % interval.
 #
-# Why could weights help here? Consumption does not fall along a straight line as cars get heavier.
-# A line has to choose where to be right, and the weights tell it where the imports are.
+# Why could weights help here? Miles per gallon do not fall along a straight line as cars get
+# heavier. A line has to choose where to be right, and the weights tell it where the imports are.
 
 # %%
 # One picture
@@ -75,8 +76,8 @@ plt.show()
 # What to do with the answer
 # --------------------------
 # ``result.model`` takes data frames like the two above. ``result.weights`` has one weight for each
-# training row. ``save`` writes the model, the weights, all numbers and a report to mail to a
-# colleague.
+# training row. ``save`` writes the model, the weights, all numbers and a report that you can mail
+# to a colleague.
 print(result.model.predict(deploy.head(3)).round(1))
 heaviest = train.assign(counts_as=result.weights.round(1)).nlargest(3, "counts_as")
 print(heaviest)
@@ -100,9 +101,9 @@ for name in ("none", result.verdict.use):
     print(f"{name:6} expected {candidate.risk.estimate}, actual {rmse(candidate.model):.2f}")
 
 # %%
-# Weighting helped, by about as much as expected. But both models are worse than their intervals
-# say. The last of the answers above says what intervals rest on: the same relation in both tables.
-# Where did it break? Here are the imports that the weighted model misses by most:
+# Weighting helped, by about as much as expected. But both errors are larger than their intervals
+# say. The line *Assumed* above says what the intervals rest on: the same relation in both tables.
+# Where did that fail? Here are the imports on which the weighted model is furthest off:
 missed = (truth - result.model.predict(deploy)).rename("missed_by")
 worst = missed.abs().nlargest(6).index
 print(cars.loc[worst, ["name", "year", "mpg"]].join(missed.round(1)).to_string(index=False))
@@ -111,7 +112,7 @@ print(f"diesels: {diesel[train.index].sum()} American, {diesel[deploy.index].sum
 print(f"actual error without them: {np.sqrt(np.mean(missed[~diesel] ** 2)):.2f}")
 
 # %%
-# Part of the answer is diesel, and no column says so: a diesel goes further on a gallon than a
+# Part of the answer is diesel, which no column records: a diesel goes further on a gallon than a
 # petrol car of the same weight. Without diesels the error is still larger than expected, so imports
 # differ in other ways too. No weights can know this, and no table without labels shows it. A few
 # tested imports would: :doc:`03_withheld` shows how to use labels.

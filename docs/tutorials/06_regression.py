@@ -12,8 +12,8 @@ This table was picked to show a regression; :doc:`/evidence` has figures over ma
 # %%
 # Two tables
 # ----------
-# ``loans_full_schema`` of the R package openintro has loans made through Lending Club. Rates are in
-# percent a year. Gaps in the columns stay: weighbridge fills them, and lets the model know.
+# ``loans_full_schema``, from the R package openintro, has loans made through Lending Club. Rates
+# are in per cent a year. Missing values stay: weighbridge fills them in, and lets the model know.
 import tempfile
 from pathlib import Path
 
@@ -46,7 +46,7 @@ deploy.head()
 # One call
 # --------
 # The label is a number, so the error is a root mean squared error (RMSE), in percentage points.
-# ``metric`` asks for the mean absolute error (MAE) beside it.
+# ``metric`` asks for the mean absolute error (MAE) as well.
 #
 # .. code-block:: text
 #
@@ -63,7 +63,7 @@ print(result)
 # * **Weighting**: no gain, so the model is kept as it is.
 # * **Expect**: the error in the South, in percentage points.
 #
-# The other metric is expected in the same way:
+# The other metric is forecast in the same way:
 for metric in result.metrics:
     expected = metric["candidates"][0]["expected"]
     low, high = expected["low"], expected["high"]
@@ -79,7 +79,7 @@ plt.show()
 # --------------------------
 # Save the model and the report, or go on in Python. An average error says little about a single
 # loan. `weighbridge.conformal.ConformalRegressor` puts an interval around each prediction, made to
-# hold nine labels in ten *in the South*: it weights the errors of loans that were held out.
+# contain nine labels in ten *in the South*: it weights the errors of loans that were held out.
 with tempfile.TemporaryDirectory() as folder:
     print(*(Path(path).name for path in result.save(folder).values()))
 plain = result.verdict.candidate("none").model
@@ -91,7 +91,7 @@ print(deploy.head(3)[["loan_amount", "term"]].assign(low=low[:3].round(1), high=
 # %%
 # The truth
 # ---------
-# The rates in the South are known after all.
+# The rates in the South are in fact known.
 for name in ("none", "full", "tuned"):
     candidate = result.verdict.candidate(name)
     actual = np.sqrt(np.mean((candidate.model.predict(deploy) - truth) ** 2))
@@ -101,5 +101,5 @@ print(f"mean absolute error: actual {missed.mean():.2f}")
 print(f"{np.mean((low <= truth) & (truth <= high)):.1%} of the rates lie inside their interval")
 
 # %%
-# All intervals held, and weights would have changed nothing. Intervals of single loans hold as
-# often as they should; that they are wide says how little these columns know about a rate.
+# All intervals held, and weights would have changed next to nothing. The intervals for single loans
+# hold as often as they should; their width shows how little these columns say about a rate.
