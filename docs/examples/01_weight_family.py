@@ -3,12 +3,12 @@ The weight family in one picture
 ================================
 
 Every weight is a function of one number, the density ratio r. ``lam`` says how far to go from no
-weights to the full ratio, ``alpha`` along which curve.
+weights to the full ratio, and ``alpha`` along which curve.
 """
 
 # %%
-# One sample of N(0, 1) and its log ratios to N(1, 1), with the ratio scaled to mean 1. One call
-# gives the weights of the whole grid of candidates.
+# A sample from N(0, 1) and its log density ratios to N(1, 1), with the ratio scaled to mean 1. One
+# call gives the weights for the whole grid of candidates.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -23,9 +23,9 @@ weights = np.exp(log_weight(log_ratio, lam[:, None], alphas[:, None, None]))
 print(weights.shape)
 
 # %%
-# Each weighting is a point: the square roots of its shares of the total weight. Two coordinates are
-# drawn, the direction from "none" to "full" and the most important one across it. Equal distances
-# then mean equally different weights.
+# Each weighting is a point: the square roots of the rows' shares of the total weight. Two
+# coordinates are drawn: the direction from "none" to "full", and the most important one across it.
+# Equal distances then mean equally different weights.
 points = np.sqrt(weights / weights.sum(axis=-1, keepdims=True))
 none, full = points[0, 0], points[0, -1]
 deck = (full - none) / np.linalg.norm(full - none)
@@ -40,7 +40,7 @@ print(f"two coordinates keep {share:.1%} of the squared distances")
 
 # %%
 # **Left**: the weight at ``lam = 0.5`` against the ratio. At ``alpha > 1`` the weight is capped, at
-# ``alpha < 1`` it has a floor, ``alpha = 1`` is a straight line of slope ``lam``.
+# ``alpha < 1`` it has a floor, and at ``alpha = 1`` it is a straight line with slope ``lam``.
 #
 # **Right**: the bridge. All of ``lam = 0`` is one point (no weights), all of ``lam = 1`` another
 # (the full ratio). The curves of constant alpha are arches between them, and ``alpha = 0`` is the

@@ -1,10 +1,10 @@
 """
-A straight line for another distribution
-========================================
+A straight line used on another distribution
+============================================
 
 The paper's illustrative example: a straight line fitted to ``y = x**2`` plus noise, and used on
-rows from somewhere else. No straight line is right everywhere; which one is best depends on where
-it is used.
+rows from elsewhere. No straight line is right everywhere; which one is best depends on where it is
+used.
 """
 
 # %%
@@ -33,8 +33,9 @@ def fitted(lam, alpha):
 
 
 # %%
-# Five points of the family and their names in the literature: the error of the line on the target,
-# its limit with infinitely many rows, and the effective rows (Kish's effective sample size).
+# Five weightings of the family and their names in the literature: the error of the line on the
+# target, its limit with infinitely many rows, and the effective rows (Kish's effective sample
+# size).
 points = {
     "none (ERM)": (0.0, 1.0),
     "full (IWERM)": (1.0, 1.0),
@@ -64,9 +65,9 @@ plt.show()
 
 # %%
 # The error on the target falls by a factor of 80 between no weights and the full ratio. At
-# ``alpha >= 1`` the first steps gain most of it; ``alpha = 0`` needs nearly all of ``lam``. Dashed:
-# the limit of the same weighting with infinitely many rows. The paper's distributions can be read
-# in four ways; ``make_quadratic(reading=...)`` has the others.
+# ``alpha >= 1`` the first steps bring most of the gain; at ``alpha = 0`` it takes a ``lam`` near 1.
+# Dashed: the limit of the same weighting with infinitely many rows. The paper's description of the
+# distributions can be read in four ways; ``make_quadratic(reading=...)`` has the others.
 lams = np.linspace(0, 1, 21)
 errors = {
     alpha: [data.problem.mse(fitted(lam, alpha).estimator_) for lam in lams]

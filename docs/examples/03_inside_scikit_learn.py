@@ -3,12 +3,12 @@ Choosing lam inside a grid search
 =================================
 
 ``for_target`` makes an importance-weighted model an ordinary scikit-learn estimator. Here ``lam``
-is searched together with a parameter of the model, by a score that estimates the one on the target.
+is searched together with a parameter of the model, by an estimate of the score on the target.
 """
 
 # %%
 # Two classes with a curved boundary, a linear classifier, and a target that lies to the right of
-# the source. No line separates the classes everywhere, and the target needs another one.
+# the source. No line separates the classes everywhere, and the target needs a different line.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression

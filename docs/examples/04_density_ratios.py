@@ -2,7 +2,8 @@
 Estimating a density ratio
 ==========================
 
-Two samples of one column whose ratio is known, so every estimate can be compared with the truth.
+Two samples of one feature, with a known density ratio, so every estimate can be compared with the
+truth.
 """
 
 # %%
@@ -35,7 +36,7 @@ auto = fit_ratio(X, X_target)
 print(auto.table_)
 
 # %%
-# All ratios have the same two methods, ``fit`` and ``score_samples``.
+# All ratio estimators have the same two methods, ``fit`` and ``score_samples``.
 ratios = {
     f"AutoRatio ({auto.chosen_})": auto,
     "ULSIF": fit_ratio(X, X_target, ULSIF()),
@@ -63,5 +64,6 @@ plt.show()
 
 # %%
 # The last two cannot do better: a parabola in log space has one bump. The relative ratio estimates
-# another curve, bounded by 2, which is the weight of ``Geodesic(lam=0.5, alpha=3)``. The two ULSIF
-# curves differ because their kernels sit at different target rows, drawn with another seed.
+# a different curve, bounded by 2, which is the weight of ``Geodesic(lam=0.5, alpha=3)``. The two
+# plain ULSIF curves differ because their kernels sit at different target rows, drawn with another
+# seed.

@@ -7,7 +7,7 @@ when the answer is not to weight.
 """
 
 # %%
-# The paper's toy problem. All candidates are solved together, so the whole surface is available.
+# The paper's toy problem. All candidates are fitted together, so the whole surface is available.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ print("made of", [(str(weighting), round(share, 2)) for weighting, share in mode
 print("because", model.reason_)
 
 # %%
-# Many candidates cannot be told apart from the best: those within two standard errors of the paired
-# difference are blue.
+# Many candidates cannot be told apart from the best: those whose paired difference from the best is
+# within two standard errors are blue.
 alike = model.search_result_.not_worse(z=2)
 print(f"{alike.sum()} of {alike.size} candidates are within two standard errors of the best")
 BridgeDisplay.from_estimator(model, chart="rectangle")
@@ -43,11 +43,11 @@ BridgeDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# For a support vector machine every candidate costs a fit for each fold. By default three are
-# tried: no weights, the full ratio and RIWERM(0.5). A search is for those who ask: here at most 15
+# For a support vector machine every candidate costs one fit per fold. By default three are tried:
+# no weights, the full ratio and RIWERM(0.5). A longer search is made on request: here at most 15
 # evaluations, the named points first, then where a Gaussian process expects the largest
-# improvement. The machine is flexible, so weights have little to gain, and ``reason_`` says whether
-# that is enough.
+# improvement. The machine is flexible, so there is little to gain from weights, and ``reason_``
+# says whether it is enough.
 machine = ImportanceWeightedCV(SVR(C=10), search=BayesianSearch(15), random_state=0)
 machine.fit(data.X[:400], data.y[:400], X_target=data.X_target)
 BridgeDisplay.from_estimator(machine, path=True)
@@ -56,7 +56,7 @@ print("made of", [(str(weighting), round(share, 2)) for weighting, share in mach
 print("because", machine.reason_)
 
 # %%
-# Where the target lies outside the source, no weighting can be judged, and none is used.
+# Where the target lies outside the source, no weighting can be judged, and no weights are used.
 rng = np.random.default_rng(0)
 X, X_target = rng.normal(0, 1, (300, 2)), rng.normal(6, 1, (300, 2))
 y = X[:, 0] ** 2 + rng.normal(size=300)

@@ -52,7 +52,7 @@ print("Fisher-Rao distance within the family:", round(distance, 4))
 
 # %%
 # Geodesics of the alpha-connection stay in the family. In mean and variance they are parabolas; the
-# one for ``alpha = 3`` would need negative variances, so that no such geodesic exists here.
+# one for ``alpha = 3`` would need negative variances, so no such geodesic exists here.
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for alpha in (-3, -1, 0, 1, 2):
     curve = [family.usual(t) for t in geodesic(family, source, target, alpha, lam)]
@@ -62,7 +62,7 @@ for alpha in (-3, -1, 0, 1, 2):
         label=f"alpha = {alpha}",
     )
 mean = np.linspace(0, 2, 101)
-ax.plot(mean, 1 - 0.375 * mean - mean * (2 - mean), "k--", lw=1, label="alpha = 3: none")
+ax.plot(mean, 1 - 0.375 * mean - mean * (2 - mean), "k--", lw=1, label="alpha = 3: no geodesic")
 ax.axhspan(-0.5, 0, color="0.9")
 ax.set(xlabel="mean", ylabel="variance", ylim=(-0.5, None))
 fig.legend(loc="outside right upper")
@@ -70,8 +70,8 @@ plt.show()
 
 # %%
 # The paper's two biases at ``lam = 0.5``: the distance left along the curve, and the curvature of
-# the alpha-connection, which vanishes for AIWERM and for the mixture. The target is nearer now, and
-# RIWERM has a geodesic to it.
+# the alpha-connection, which vanishes for AIWERM (``alpha = 1``) and for the mixture
+# (``alpha = -1``). The target is nearer now, and RIWERM (``alpha = 3``) has a geodesic to it.
 near = family.theta(mean=1, sd=0.5)
 for alpha in (-1, 0, 1, 3):
     bias = geometric_bias(family, source, near, 0.5, alpha)
@@ -80,8 +80,8 @@ for alpha in (-1, 0, 1, 3):
 print(geometric_bias(family, source, target, 0.5, 3).reason)
 
 # %%
-# How curved are the families? Normal distributions have the same curvature everywhere; others do
-# not.
+# How curved are the families? Normal distributions have the same curvature everywhere; gamma and
+# von Mises distributions do not.
 shape = np.geomspace(0.05, 50, 60)
 gamma = [Gamma().scalar_curvature(Gamma().theta(shape=s, rate=1), 0) for s in shape]
 mises = [VonMises().scalar_curvature(VonMises().theta(mean=0, concentration=s), 0) for s in shape]
@@ -97,8 +97,8 @@ three = Categorical(3)
 print(round(three.scalar_curvature(three.theta([0.2, 0.3, 0.5]), 0), 9))
 
 # %%
-# For a sample, log ratios are enough. The more a curve exceeds the shortest one, the more of it
-# passes through distributions that are neither source nor target.
+# For a sample, log ratios are enough. The longer a curve is than the shortest one, the more of it
+# passes through distributions that are like neither source nor target.
 data = make_gaussian_shift(2000, 2000, random_state=0)
 alphas = np.linspace(-3, 5, 33)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")

@@ -7,8 +7,8 @@ the gap itself.
 """
 
 # %%
-# Source N(0, 1), target N(1, 1). Some model errs on rows above 1.5, and the target has more of
-# those. It was fixed before the rows were drawn, its risk on the target is known, and so is the
+# Source N(0, 1), target N(1, 1). A model errs on rows above 1.5, and the target has more of those.
+# The model was fixed before the rows were drawn; its risk on the target is known, and so is the
 # ratio.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,34 +27,34 @@ def draw(n):
 
 
 # %%
-# A thousand rows and their losses give an interval that holds the target risk with probability
-# 0.95. It takes no weights.
+# A thousand rows and their losses give an interval that contains the target risk with probability
+# 0.95. No weighting has to be chosen for it.
 log_ratio, losses = draw(1000)
 low, high = risk_interval(log_ratio, losses)
 print(f"target risk {risk:.3f}, interval {low:.3f} to {high:.3f}")
 
 # %%
-# Three weightings of the same rows. The gap is what the weighted risk misses, and its bound the
-# distance from there to the farther end of the interval. Weights other than the full ratio have a
-# bias, which no sample removes.
+# Three weightings of the same rows. The gap is the distance from the weighted risk to the target
+# risk, and its bound is the distance to the farther end of the interval. Weights other than the
+# full ratio have a bias, which no sample size removes.
 for name, weighting in {"ERM": ERM(), "RIWERM(.5)": RIWERM(0.5), "RIWERM(.9)": RIWERM(0.9)}.items():
     gap = abs(np.mean(weighting.weights(log_ratio, normalize=False) * losses) - risk)
     bound = bernstein_bound(log_ratio, weighting, losses=losses)
     print(f"{name}: gap {gap:.3f}, bias about {bound.bias:.3f}; {bound}")
 
 # %%
-# A model that was fitted to the rows is another matter: the bound must hold for all models of its
-# class at once. It falls like n to the power -3/8.
+# A model that was fitted to the rows is a different matter: the bound must hold for all models of
+# its class at once. It falls like n to the power -3/8.
 rows = np.geomspace(100, 100_000, 13).astype(int)
 weighting = RIWERM(0.9)
-curves = {"gap, RIWERM(.9)": [], "fixed model": [], "all models of a class": []}
+curves = {"gap, RIWERM(.9)": [], "bound, fixed model": [], "bound, all models of a class": []}
 for n in rows:
     log_ratio, losses = draw(n)
     gap = abs(np.mean(weighting.weights(log_ratio, normalize=False) * losses) - risk)
     curves["gap, RIWERM(.9)"].append(gap)
-    curves["fixed model"].append(bernstein_bound(log_ratio, weighting, losses=losses).value)
+    curves["bound, fixed model"].append(bernstein_bound(log_ratio, weighting, losses=losses).value)
     bound = learning_bound(log_ratio, weighting, pseudo_dimension=2, losses=losses, d2=np.e)
-    curves["all models of a class"].append(bound.value)
+    curves["bound, all models of a class"].append(bound.value)
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for name, values in curves.items():
     ax.loglog(rows, values, "o-", label=name)
@@ -65,9 +65,9 @@ ax.legend()
 plt.show()
 
 # %%
-# How often do such bounds fail? Adding the bias in the sample to the deviation looks like a bound
-# and is none: with N(2, 1) as the target and a loss of 1 above 0 the sample misses the largest
-# ratios, and with them a part of the bias.
+# How often do such bounds fail? The bias in the sample plus the deviation looks like a bound, but
+# is not one: with N(2, 1) as the target and a loss of 1 above 0, the sample misses the largest
+# ratios, and with them part of the bias.
 fails = {"bias + deviation": 0, "value": 0}
 for _ in range(200):
     x = rng.standard_normal(2000)

@@ -2,13 +2,14 @@
 A shift that weighting fixes
 ============================
 
-A clinic's model moves to other sites with older patients. Is there shift? Does weighting help? What
-error should you expect? And was that right?
+A clinic's model moves to other sites with older patients. Is there a shift? Does weighting help?
+What error should you expect? And was that right?
 """
 
 # %%
-# The simulator has mixed columns, gaps, and a label rule that no straight line follows: the young
-# and the old are readmitted. A line fitted to the young bends the wrong way for the old.
+# The simulated tables have numbers and categories, missing values, and a label rule that no
+# straight line follows: it is the young and the old who are readmitted. A line fitted to the young
+# slopes the wrong way for the old.
 import matplotlib.pyplot as plt
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -37,14 +38,14 @@ verdict = assess(model, X, y, X_target, random_state=0)
 print(verdict)
 
 # %%
-# What each weighting is expected to cost. The intervals of the errors on the left may overlap; the
-# decision rests on the change on the right, which is taken row by row.
+# The error to expect with each weighting. The intervals of the errors on the left may overlap; the
+# decision rests on the change on the right, which is measured row by row.
 RiskDisplay.from_verdict(verdict).plot()
 plt.show()
 
 # %%
 # Where the tables differ, and what is left of the differences after weighting. A difference below
-# 0.1 usually counts as balanced.
+# 0.1 is usually taken as balanced.
 BalanceDisplay.from_report(verdict.report).plot()
 plt.show()
 
@@ -56,7 +57,8 @@ ShiftDisplay.from_samples(X, X_target, weights, features=["age", "site", "sys_bp
 plt.show()
 
 # %%
-# The price: some rows count many times, most count little. The curve says how few carry how much.
+# The price: some rows count many times over, and most count for little. The curve shows how few
+# rows carry how much of the weight.
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 display = WeightDisplay.from_estimator(verdict.model)
 display.plot(ax=axes[0])
@@ -74,5 +76,5 @@ for name, error in (("none", plain), (verdict.use, actual)):
 
 # %%
 # One data set proves little about an interval; :doc:`/guide/target_risk` says how often it holds
-# over many. And if the relation between features and label were different at the other sites,
-# nothing above would have shown it: label a few rows there to check.
+# over many data sets. And if the relation between features and label were different at the other
+# sites, nothing above would have shown it: label a few rows there to check.

@@ -38,7 +38,7 @@ apart = assess(model, X, data.y, X_target, random_state=0)
 print(apart)
 
 # %%
-# No number is made up. The finding names the column, and the picture shows it: the arrow marks an
+# No number is invented. The finding names the column, and the picture shows it: the arrow marks an
 # infinite difference, a level that only one table has.
 BalanceDisplay.from_samples(X, X_target, max_rows=8).plot()
 plt.show()
@@ -60,8 +60,8 @@ print(fixed.sentence)
 # If it did describe the patients, say a new kind of patient, dropping it would only hide the
 # problem. Then you need deployment labels.
 #
-# **A model that needs no weights.** The response is a straight line, and so is the model. All
-# features move by half a standard deviation, yet the line is right wherever it is used.
+# **A model that needs no weights.** The response is linear in the features, and so is the model.
+# All features move by half a standard deviation, yet the line is right wherever it is used.
 rng = np.random.default_rng(0)
 X, X_target = rng.normal(size=(500, 3)), rng.normal(0.5, 1, size=(500, 3))
 y = X @ [1.0, -1.0, 0.5] + rng.normal(size=500)
@@ -69,8 +69,8 @@ right = assess(LinearRegression(), X, y, X_target, random_state=0)
 print(right)
 
 # %%
-# The full ratio throws rows away and gains nothing. The tuned weighting notices this, and stays
-# unweighted.
+# The full ratio throws rows away and gains nothing. The tuned weighting notices this, and uses no
+# weights.
 RiskDisplay.from_verdict(right).plot()
 plt.show()
 

@@ -43,14 +43,15 @@ expect = verdict.expect
 print(f"actual error {actual:.1%}, expected between {expect.low:.1%} and {expect.high:.1%}")
 
 # %%
-# The features differ a little, as in any two samples, but all within the grey band.
+# The features differ a little, as in any two samples, but every difference lies within the grey
+# band.
 BalanceDisplay.from_samples(X, X_target).plot()
 plt.show()
 
 # %%
 # The two-sample test asks how unusual the difference is. It splits the rows into two tables at
-# random, 199 times, and counts how often the difference is as large as the observed one. Without
-# shift all p-values are equally likely: 5 in 100 are 0.05 or less although there is nothing to
+# random, 199 times, and counts how often the difference is as large as the observed one. Without a
+# shift all p-values are equally likely: 5 in 100 are 0.05 or less even though there is nothing to
 # find.
 rng = np.random.default_rng(1)
 p_values = []
@@ -61,8 +62,8 @@ for _ in range(60):
 print(f"{np.mean(np.array(p_values) <= 0.05):.0%} of 60 random splits have p <= 0.05")
 
 # %%
-# With a real shift (other patients, 300 rows each) they pile up at the smallest possible value,
-# 1/200.
+# With a real shift (patients at other sites, 300 rows each) the p-values pile up at the smallest
+# possible value, 1/200.
 shifted = []
 for _ in range(20):
     source, target = rng.permutation(2000)[:300], rng.permutation(1000)[:300]
@@ -73,11 +74,11 @@ for name, found, line in (("random splits", p_values, "-"), ("other sites", shif
     heights = np.arange(1, len(found) + 1) / len(found)
     ax.step([0, *np.sort(found), 1], [0, *heights, 1], line, where="post", label=name)
 ax.plot([0, 1], [0, 1], ":", color="gray", label="all p-values equally likely")
-ax.set(xlabel="p-value", ylabel="share of the tests with this p-value or less")
+ax.set(xlabel="p-value", ylabel="share of tests with this p-value or less")
 ax.legend(loc="lower right")
 plt.show()
 
 # %%
-# A small p-value says that two tables differ, not that it matters: with many rows every difference
-# is found. So the verdict depends on the size of the difference, and "no shift found" is an answer
-# you can act on: do nothing.
+# A small p-value says that two tables differ, not that the difference matters: with many rows every
+# difference is found. So the verdict depends on the size of the difference, and "no shift found" is
+# an answer you can act on: do nothing.

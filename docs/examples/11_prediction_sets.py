@@ -41,7 +41,7 @@ models = {
 }
 
 # %%
-# What they promise, and what they hold. The calibration rows are the same; weights leave fewer
+# What they promise, and what they deliver. The calibration rows are the same; weights leave fewer
 # effective rows (Kish's effective sample size).
 for name, model in models.items():
     low, high = model.predict_interval(X_target).T
@@ -51,8 +51,8 @@ for name, model in models.items():
 # %%
 # The intervals at 0.9 coverage. Without weights they fit the source, in grey, and miss the target.
 # With weights they are as wide as the target needs, and infinite far to the right, where the
-# calibration rows cannot tell. A model of the error size makes them wide only where the line is
-# wrong.
+# calibration rows give no answer. A model of the size of the error makes them wide only where the
+# line is wrong.
 grid = np.linspace(-3, 4.5, 400)[:, None]
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), sharey=True, layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
@@ -68,8 +68,8 @@ axes[0].legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# Ten calibration rows cannot say where nine tenths of the errors on a far target lie. The answer is
-# an infinite interval and a warning, not a number.
+# Ten calibration rows cannot say where nine tenths of the errors on a distant target lie. The
+# answer is an infinite interval and a warning, not a number.
 far = KnownRatio(lambda X: 3 * X[:, 0])
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", OverlapWarning)

@@ -1,9 +1,9 @@
 """
-12. The whole job: from two tables to a report
-==============================================
+The whole job: from two tables to a report
+==========================================
 
 Two tables, one call. The result answers five questions, and contains the model, a weight for each
-row and a report to share. The same at the command line is
+row and a report to share. At the command line, the same is
 ``weighbridge adapt train.csv deploy.csv --label readmitted``.
 """
 
@@ -23,14 +23,14 @@ train, deploy = data.X.assign(readmitted=data.y), data.X_target
 print(train.head())
 
 # %%
-# Nothing needs to be cleaned: categories and gaps are handled, the task is guessed, and the result
-# says what was left out.
+# Nothing needs to be cleaned: categories and missing values are handled, the task is guessed, and
+# the result says what was left out.
 result = adapt(train, deploy, label="readmitted")
 print(result)
 
 # %%
 # The verdict rests on the paired change, measured on folds that the choice never saw. Every
-# candidate is listed, even if not used, with its effective rows (Kish's effective sample size).
+# candidate is listed, used or not, with its effective rows (Kish's effective sample size).
 for candidate in result.verdict.candidates:
     print(f"{candidate.name:<9} {candidate.risk.estimate}  {candidate.worth:,.0f} effective rows")
 
@@ -46,14 +46,14 @@ print(f"expected {expected}, actual {truth:.3f}: {expected.low <= truth <= expec
 print(result.weights[:5].round(2))
 
 # %%
-# Two charts of the report, drawn with matplotlib. The bridge is the map of all weightings from none
-# to the full ratio; where it is blue the model does as well as with the best of them.
+# Two charts of the report, drawn with matplotlib. The bridge is a map of all weightings from none
+# to the full ratio; where it is blue, the model cannot be told apart from the best of them.
 BalanceDisplay.from_numbers(result.pictures.love("tuned")).plot()
 BridgeDisplay.from_numbers(result.pictures.bridge).plot()
 
 # %%
-# All files at once, each written whole or not at all: the report, the model (skops: loading runs no
-# code), the weights, and every number as JSON.
+# All files at once, each written whole or not at all: the report, the model (a skops file: loading
+# it runs no code), the weights, and every number as JSON.
 with tempfile.TemporaryDirectory() as folder:
     files = result.save(folder)
     for path in files.values():

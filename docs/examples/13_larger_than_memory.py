@@ -8,8 +8,8 @@ each, the code is the same (:doc:`/guide/blocks`).
 """
 
 # %%
-# Patients of a clinic in three files, and those of other sites, who are older and a different mix,
-# in three more. Numbers and a category, 120,000 rows in each folder.
+# Training patients in three files, and deployment patients, who are older and from a different mix
+# of sites, in three more. The columns are numbers and one category; each folder has 120,000 rows.
 import tempfile
 import time
 from pathlib import Path
@@ -49,7 +49,7 @@ for name, mean_age, shares in (("train", 45, [0.5, 0.3, 0.2]), ("deploy", 51, [0
 
 # %%
 # A folder is one table, here in blocks of 10,000 rows. So far only the number of rows and the
-# columns have been read.
+# column names have been read.
 features = ["age", "pressure", "visits", "site"]
 rows = from_parquet(folder / "train", columns=features, size=10_000)
 rows_target = from_parquet(folder / "deploy", columns=features, size=10_000)
@@ -70,7 +70,7 @@ print(f"in memory {time.perf_counter() - start:.1f} s")
 print(f"largest difference of the ratios {abs(np.exp(log_ratio) - np.exp(in_memory)).max():.0e}")
 
 # %%
-# Weights are one number for each row. The balance is again a sum over blocks, and so are the
+# The weights are one number per row. The balance is again a sum over blocks, and so are the
 # effective rows (Kish's effective sample size). The love plot shows each difference before and
 # after weighting.
 weights = RIWERM(0.8).weights(log_ratio)
@@ -85,7 +85,7 @@ plt.show()
 
 # %%
 # A ridge regression on the numbers, with its weighting chosen automatically: every candidate and
-# fold is scored from the sums of a few passes. The ratio is that of these columns.
+# fold is scored from sums taken in a few passes. The ratio is estimated from these columns alone.
 numbers, numbers_target = (part.select(features[:3]) for part in (rows, rows_target))
 cost = from_parquet(folder / "train", columns=["cost"])
 model = ImportanceWeightedCV(Ridge(), ULSIF(), random_state=0)

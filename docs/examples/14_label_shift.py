@@ -3,12 +3,13 @@ The mix of classes changes
 ==========================
 
 Handwritten digits, all equally frequent in training. In deployment they are the first digits of
-amounts, with more than six ones for every nine. How a one looks has not changed.
+amounts, where ones are more than six times as frequent as nines. What a one looks like has not
+changed.
 """
 
 # %%
-# scikit-learn's digits, without zero, seen by a bad camera: 4 by 4 pixels and noise. First digits
-# of amounts follow Benford's law. Training and deployment share no drawing.
+# scikit-learn's digits, without zeros, seen by a bad camera: 4 by 4 pixels and noise. First digits
+# of amounts follow Benford's law. Training and deployment share no image.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -38,21 +39,21 @@ X, y = photograph(train), digits[train]
 X_target, y_target = photograph(deploy), digits[deploy]
 
 # %%
-# **Told.** Nobody says that the mix changed. The question is asked as always:
+# **Detected.** Nothing in the call says that the mix changed; it is the usual one:
 model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 verdict = assess(model, X, y, X_target, random_state=0)
 print(verdict)
 
 # %%
 # The first line says what changed, and then what to do. Held-out rows decided it: one number for
-# each digit tells the two tables apart better than a coin, by so many standard errors (``gain``),
-# and the best other explanation does no better (``against`` is negative).
+# each digit tells the two tables apart better than a coin toss, by ``gain`` standard errors, and
+# the best rival explanation does no better (``against`` is negative).
 kind = verdict.report.label_shift
 print(f"{kind.kind}: gain {kind.gain:.1f}, against {kind.against:.1f} ({kind.rival})")
 
 # %%
-# How frequent each digit is in deployment is estimated with an interval. The labels, which nobody
-# used so far, show how close it is.
+# How frequent each digit is in deployment is estimated with an interval. The labels, which have not
+# been used so far, show how close it is.
 found = kind.frequencies
 actual = np.bincount(y_target, minlength=10)[1:] / y_target.size
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
@@ -67,7 +68,7 @@ plt.show()
 # %%
 # **Acted on.** ``verdict.model`` is fitted with one weight for each digit. If the model cannot be
 # fitted again, its probabilities can still be corrected. And weights by features? They assume that
-# the same picture is a one as often as before, which is no longer true.
+# a given picture is a one as often as before, which is no longer true.
 plain = model.fit(X, y)
 by_features = ImportanceWeighted(model).fit(X, y, X_target=X_target)
 models = {
@@ -85,5 +86,5 @@ expect = verdict.expect
 print(f"{'expected':24}{expect.value:.1%} [{expect.low:.1%}, {expect.high:.1%}]")
 
 # %%
-# The remaining errors are those of the camera. :doc:`/guide/kinds` says how the kind is told, and
+# The remaining errors are due to the camera. :doc:`/guide/kinds` says how the kind is detected, and
 # :doc:`/gallery/15_which_kind` has problems of other kinds.

@@ -8,8 +8,7 @@ case in which the rows cannot tell. What is said about each, what is done, and w
 
 # %%
 # A made-up clinic, where a fifth of the patients are ill. The ill have a fever; their pulse races
-# if they are young, and slows down if they are old. The model is a plain one: it knows nothing of
-# the kind.
+# if they are young, and slows down if they are old. The model is linear, and cannot follow that.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -44,9 +43,9 @@ deployments = {
 }
 
 # %%
-# **Told.** ``gain`` says how much better class frequencies explain the difference than no shift at
-# all, ``against`` how much better the best other explanation is than they are, both in standard
-# errors.
+# **Detected.** ``gain`` says how much better class frequencies explain the difference than no shift
+# at all, and ``against`` how much better the best rival explanation is than class frequencies, both
+# in standard errors.
 model = make_pipeline(StandardScaler(), LogisticRegression())
 plain = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
 verdicts = {}
@@ -57,8 +56,8 @@ for name, (table, _) in deployments.items():
     print(f"  {kind}")
 
 # %%
-# Age moves in the first case, and nothing else does. In the second the fever moves, because more of
-# the patients are ill. In the third it may have moved a little.
+# Of these two features, only age moves in the first case. In the second, fever moves, because more
+# of the patients are ill. In the third it may have moved a little.
 fig, axes = plt.subplots(2, 3, figsize=(9, 5), sharex="row", sharey="row", layout="constrained")
 for column, (name, (table, _)) in zip(axes.T, deployments.items(), strict=True):
     for ax, feature in zip(column, ("age", "fever"), strict=True):
@@ -71,8 +70,8 @@ axes[0, 0].legend(fontsize="small")
 plt.show()
 
 # %%
-# **Acted on.** Weights by features in the first case; in the second one weight for the ill and one
-# for the well. The labels of the deployments, which were not used, say what that was worth.
+# **Acted on.** Weights by features in the first case; in the second, one weight for the ill and one
+# for the well. The deployment labels, which were not used, show what that was worth.
 for name, (table, known) in deployments.items():
     before, after = (
         np.mean(each.predict(table) != known) for each in (plain, verdicts[name].model)
@@ -81,14 +80,14 @@ for name, (table, known) in deployments.items():
     print(f"  actual error {before:.1%} without weights, {after:.1%} with the model to use")
 
 # %%
-# **Unclear.** In the small practice something has changed, but 200 rows do not say what. Weights
-# are those by features, which gain nothing here. Below the table is what to expect if it was the
-# mix: more errors without weights, and something to gain.
+# **Unclear.** In the small practice something has changed, but 200 rows do not say what. The
+# weights tried are those by features, which gain nothing here. Below the table is what to expect if
+# the mix changed: more errors without weights, and something to gain.
 print(verdicts["a small practice"])
 
 # %%
-# Both answers are on the table, and a person decides. Anybody who knows that the flu has come says
-# so; nobody else should, before some patients have been diagnosed.
+# Both answers are given, and a person decides. Anyone who knows that the flu has arrived can say
+# so; nobody else should until some patients have been diagnosed.
 table, known = deployments["a small practice"]
 told = assess(model, X, y, table, shift="label", random_state=0)
 print(told.sentence)

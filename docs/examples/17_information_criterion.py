@@ -7,7 +7,7 @@ what is missing to the weighted mean of their losses, and needs no other rows.
 """
 
 # %%
-# **A likelihood of scikit-learn.** Times until a part fails, by load. The mean is not quite
+# **A likelihood from scikit-learn.** Times until a part fails, by load. The mean is not quite
 # log-linear, and parts in use carry more load than those on the test bench; the ratio is known.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +27,7 @@ def parts(n, load):
 
 shift = 0.7
 X, y = parts(1500, 0.0)
-X_target, y_target = parts(100_000, shift)  # the labels serve to check, below
+X_target, y_target = parts(100_000, shift)  # the labels are only a check, below
 log_ratio = shift * X[:, 0] - shift**2 / 2
 
 model = GammaRegressor(alpha=0.0)
@@ -41,13 +41,13 @@ for name, weighting in {"ERM": ERM(), "RIWERM": RIWERM(0.5), "IWERM": IWERM()}.i
     print(f"{name:6} {value:.3f} +- {error:.3f}, on the target {true[name]:.3f}")
 
 # %%
-# The standard errors are larger than the differences, but the same rows stand behind all three:
-# paired, the difference is told.
+# The standard errors are larger than the differences, but all three come from the same rows:
+# paired, the difference is clear.
 gain = found["ERM"] - found["IWERM"]
 print(f"IWERM gains {gain.value:.3f} +- {gain.standard_error:.3f}")
 
 # %%
-# **A loss of one's own.** Any smooth loss will do: here a Weibull distribution whose log scale is
+# **A loss of your own.** Any smooth loss will do: here a Weibull distribution whose log scale is
 # linear in the load, with its log shape as a third parameter. Newton's method finds the weighted
 # fit; losses, gradients and Hessians at the fit are all that is needed.
 Z = np.column_stack([np.ones(y.size), X[:, 0]])

@@ -2,13 +2,13 @@
 Only positives are labelled
 ===========================
 
-Some customers are known to have cancelled; of the others nobody knows whether they will. And the
-customers to decide about next month are not those of the past.
+Some customers are known to have cancelled; nobody knows which of the others will. And the customers
+to decide about next month are not like those of the past.
 """
 
 # %%
-# Two features, and a bent boundary. There are 400 rows of the positive class, 1,000 rows of which
-# nothing is known, and 1,000 rows of the target, whose first feature is larger.
+# Two features, and a curved boundary. There are 400 rows of the positive class, 1,000 rows whose
+# class is unknown, and 1,000 rows of the target, whose first feature is larger on average.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -31,8 +31,8 @@ truth = is_positive(X_target)
 X, y = np.vstack([positive, unlabelled]), np.repeat([1, 0], [len(positive), len(unlabelled)])
 
 # %%
-# **How many of the unlabelled rows are positive?** Some positives look like no negative, and
-# there the two samples tell. The share in the target follows from the ratio.
+# **How many of the unlabelled rows are positive?** Some positives look like no negative, and there
+# a comparison of the two samples gives the answer. The share in the target follows from the ratio.
 model = PositiveUnlabeled().fit(X, y, X_target=X_target)
 low, high = model.prior_interval_
 actual = is_positive(rng.normal(0, 1, (100_000, 2))).mean()
@@ -40,9 +40,9 @@ print(f"unlabelled rows {model.prior_:.2f} [{low:.2f}, {high:.2f}], in truth {ac
 print(f"target rows     {model.target_prior_:.2f}, in truth {truth.mean():.2f}")
 
 # %%
-# **With weights and without.** A line cannot follow the bend; where it is good matters, and the
-# weights say where. The search compares weightings by the risk of held-out rows, and needs no
-# negative for it.
+# **With weights and without.** A line cannot follow the curve; what matters is where it is good,
+# and the weights say where. The search compares weightings by the risk on held-out rows, and needs
+# no negatives to do so.
 models = {
     "no weights": PositiveUnlabeled(weighting=ERM()),
     "RIWERM(0.5), the default": PositiveUnlabeled(),
@@ -60,7 +60,8 @@ for name, each in models.items():
     print(f"{name:30}{wrong:.1%} wrong, expected {expect.value:.1%} ± {expect.standard_error:.1%}")
 
 # %%
-# **The picture.** Zero of the scores, over the target rows with their labels, which no model saw.
+# **The picture.** The lines where the score is zero, over the target rows with their labels, which
+# no model saw.
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharex=True, sharey=True)
 axes[0].scatter(*unlabelled.T, s=6, color="0.75", label="unlabelled")
 axes[0].scatter(*positive.T, s=6, color="C1", label="positive")
@@ -79,5 +80,5 @@ axes[1].set(xlim=(-3, 4), ylim=(-3, 4))
 plt.show()
 
 # %%
-# Features that follow the bend need no weights. :doc:`/guide/positive_unlabeled` says what is
+# Features that follow the curve need no weights. :doc:`/guide/positive_unlabeled` says what is
 # assumed, and what was measured.

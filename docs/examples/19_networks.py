@@ -1,15 +1,15 @@
 """
-A network for images that are turned
-====================================
+A network for rotated images
+============================
 
-A network has learnt digits that stand mostly upright. The ones to read now are turned. The ratio of
-the two samples is taken in the features that the network itself has learnt.
+A network has learnt to read digits that are mostly upright. The ones to read now are rotated. The
+density ratio of the two samples is estimated in the features that the network itself has learnt.
 """
 
 # %%
-# Digits of scikit-learn, each turned by an angle that is drawn around 0 degrees in training and
-# around 40 degrees in deployment. Both have all angles, so weights can act; labels of the
-# deployment are used only to check.
+# scikit-learn's digits, each rotated by an angle that is drawn around 0 degrees in training and
+# around 40 degrees in deployment. Both have all angles, so weights can work; the deployment labels
+# are used only as a check.
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -42,8 +42,8 @@ for row, images, name in zip(axes, (X, X_target), ("training", "deployment"), st
     row[0].set_ylabel(name)
 
 # %%
-# **A network with row weights.** Any torch module will do. ``WeightedNetClassifier`` is a
-# net of skorch whose ``fit`` takes ``sample_weight``.
+# **A network with row weights.** Any torch module will do. ``WeightedNetClassifier`` is a skorch
+# net whose ``fit`` takes ``sample_weight``.
 
 
 class Reader(torch.nn.Sequential):
@@ -61,8 +61,8 @@ def net():
 
 
 # %%
-# **Three ways.** No weights; the last layer fitted again with weights, which is the default; and
-# weights that are estimated anew in every batch while the network learns.
+# **Three ways.** No weights; the last layer refitted with weights, which is the default; and
+# weights that are estimated afresh in every batch while the network learns.
 models = {
     "no weights": net().fit(X, y),
     "last layer weighted": ImportanceWeightedNet(net()).fit(X, y, X_target=X_target),
@@ -74,7 +74,7 @@ for name, model in models.items():
     print(f"{name:20}{model.score(X_target, y_target):.1%} of the deployment read")
 
 # %%
-# How the choice was made, and what the weights look like: rows that are turned count more.
+# How the choice was made, and what the weights look like: rotated rows count for more.
 weighted = models["last layer weighted"]
 print(weighted.weighting_, "because:", weighted.choice_.reason_)
 dynamic = models["dynamic weights"].dynamic_
@@ -88,5 +88,5 @@ fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 ratio = np.exp(weighted.log_ratio_)
 ax.bar(centres, [ratio[near == k].mean() for k in range(len(centres))], width=16, color="C0")
 ax.axhline(1, color="0.5", linewidth=1)
-ax.set(xlabel="angle of a training row, degrees", ylabel="mean estimated ratio")
+ax.set(xlabel="angle of a training row (degrees)", ylabel="mean estimated ratio")
 plt.show()
