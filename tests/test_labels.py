@@ -364,7 +364,7 @@ def test_labels_of_one_part_only_are_refused_and_so_is_a_row_twice(withheld):
     first = rows["stands_for"].iloc[0]
     part = rows.assign(ill=rows["ill"].where(rows["stands_for"] == first, None))
     for wrong, said in (
-        (part, "no row of labels that stands for .* others has a label"),
+        (part, "no row of labels whose stands_for is .* has a label"),
         (pd.concat([rows, rows.iloc[:1]]), "more than once"),
     ):
         with pytest.raises(InputError, match=said):

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 import weighbridge as wb
 from weighbridge.adaptation import Adaptation
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
-from weighbridge.exceptions import OverlapWarning
+from weighbridge.exceptions import InputError, OverlapWarning
 from weighbridge.ratios import fit_ratio, source_log_ratio
 
 NAMED = {"ulsif": wb.ULSIF, "kliep": wb.KLIEP, "kmm": wb.KMM}
@@ -102,6 +102,28 @@ def test_diagnose_forgives_a_column_that_one_table_has_alone(clinic):
     (note,) = (each for each in given.findings if each.code == "WB138")
     assert "only X has readmitted" in str(note)
     assert "WB138" not in [each.code for each in whole.findings]
+
+
+@pytest.mark.parametrize(
+    ("swap", "label", "said"),
+    [
+        (False, "y", ['only train has "readmitted"', 'label="readmitted"']),
+        (False, "readmited", ["nearest: readmitted"]),
+        (True, "readmitted", ["deploy has it", "give training first"]),
+    ],
+)
+def test_a_wrong_label_is_one_problem_with_the_likely_remedy(clinic, swap, label, said):
+    train, deploy = clinic[::-1] if swap else clinic
+    with pytest.raises(InputError) as caught:
+        wb.adapt(train, deploy, label=label)
+    assert [problem.code for problem in caught.value.problems] == ["WB105"]
+    assert all(text in str(caught.value) for text in said)
+
+
+@pytest.mark.parametrize("wrong", [None, pd.Series([0, 1], name="readmitted"), ["readmitted"], 8])
+def test_a_label_is_the_name_of_a_column(clinic, wrong):
+    with pytest.raises(TypeError, match="give the name of a column, as text"):
+        wb.adapt(*clinic, label=wrong)
 
 
 def test_tables_without_a_common_column_are_refused(clinic):

@@ -40,7 +40,7 @@ def read_pair(
         except InputError as error:
             problems += error.problems
             if data is deploy and tables:
-                problems += _training_problems(tables[0], option, **roles)
+                problems += _training_problems(tables[0], tables[0], option, **roles)
     if problems:
         raise InputError(problems)
     here, there = tables
@@ -69,10 +69,10 @@ def check_pair(
     problems = [
         *_unknown_names(train, deploy, drop, keep, option),
         *_contradictions(label, weight, drop, keep, option),
-        *_training_problems(train, option, label=label, aside=aside, weight=weight, task=task),
+        *_training_problems(train, deploy, option, label, aside, weight, task),
         *_too_few(deploy, "collect more deployment rows; they need no labels"),
     ]
-    left = _not_features(train, (label, aside, weight)) | {*drop}
+    left = _not_features(train, deploy, (label, aside, weight)) | {*drop}
     names = [n for n in train.names if n not in left]
     names = names if keep is None else [n for n in names if n in keep]
     is_named = label is not None or keep is not None
@@ -112,19 +112,20 @@ def _labels(
 
 def _training_problems(
     train: Table,
+    deploy: Table,
     option: Option,
-    *,
     label: str | None = None,
     aside: str | None = None,
     weight: str | None = None,
     task: str = "auto",
     **others: Any,
 ) -> Iterator[Problem]:
-    """Yield what the training table alone shows to be wrong."""
+    """Yield what is wrong with the training table; the other one may say what was meant."""
     where = shown_file(train.name)
     for role, name in (("label", label), ("label", aside), ("weight", weight)):
         if name is not None and name not in train.names:
-            yield _no_column(f"{where} has no", role, name, train.names, option)
+            problem = _no_column(f"{where} has no", role, name, train.names, option)
+            yield _or_this(problem, train, deploy, name, option) if name == label else problem
     yield from _too_few(train, "collect more labelled rows")
     if label in train.names:
         yield from _label_problems(train, str(label), task, option)
@@ -154,7 +155,7 @@ def _extra_columns(
         # with a label, what training has alone is a problem
         (train, deploy, "Nothing to do for a label; otherwise check the names."),
     )[: 1 + training_too]:
-        extra = [name for name in table.names if name not in other.names and name not in left]
+        extra = [name for name in _alone(table, other) if name not in left]
         if not extra:
             continue
         here, there = shown_file(table.name), shown_file(other.name)
@@ -223,11 +224,29 @@ def _no_column(lacks: str, role: str, name: str, names: Sequence[str], option: O
     )
 
 
-def _not_features(train: Table, names: Iterable[str | None]) -> set[str]:
+def _or_this(problem: Problem, train: Table, deploy: Table, name: str, option: Option) -> Problem:
+    """Return the problem of a label that training lacks, with what the other table suggests."""
+    alone = _alone(train, deploy)
+    if name in deploy.names:
+        known, remedy = f"{shown_file(deploy.name)} has it", "give training first, then deployment"
+    elif len(alone) == 1 and not nearest(name, train.names):
+        known = f"only {shown_file(train.name)} has {shown(alone[0])}"
+        remedy = option("label", alone[0])
+    else:
+        return problem
+    return replace(problem, evidence=(known,), help=remedy)
+
+
+def _alone(table: Table, other: Table) -> list[str]:
+    return [name for name in table.names if name not in other.names]
+
+
+def _not_features(train: Table, deploy: Table, names: Iterable[str | None]) -> set[str]:
     """Return label and weights; where one is misspelt, also what it may have meant."""
     known = {name for name in names if name is not None}
     misspelt = [name for name in known if name not in train.names]
-    return known | {close for name in misspelt for close in nearest(name, train.names)}
+    meant = [nearest(name, train.names) or _alone(train, deploy) for name in misspelt]
+    return known.union(*meant)
 
 
 def guess_task(y: np.ndarray) -> str:

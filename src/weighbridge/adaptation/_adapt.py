@@ -242,6 +242,8 @@ def adapt(
     >>> result.model.predict(deploy).shape, result.weights.shape
     ((500,), (1000,))
     """
+    if not isinstance(label, str):
+        raise TypeError(f"Got label={type(label).__name__}; give the name of a column, as text.")
     settings = Settings(
         label=label,
         task=task,

@@ -246,12 +246,12 @@ class Adaptation(Brief):
         # whoever changes the answer must not change the result
         return deepcopy(content)
 
-    def report(self, path: Any) -> None:
+    def report(self, path: Any = "report.html") -> None:
         """Write the report, one HTML file that needs no network.
 
         Parameters
         ----------
-        path : path
+        path : path, default="report.html"
             Where to; an existing file is replaced.
         """
         from weighbridge.report import write_report

@@ -187,7 +187,7 @@ def _misfits(table: Table, label: str, kind: str, deploy: Table, own: Any) -> It
     filled = np.array([each is not None and each == each for each in values.tolist()])
     empty = np.setdiff1d(stands_for, stands_for[filled])
     if empty.size:
-        which = f"that stands for {empty[0]:.4g} others " if filled.any() else ""
+        which = f"whose {STANDS_FOR} is {empty[0]:.4g} " if filled.any() else ""
         yield f"no row of {where} {which}has a label."
     if filled.sum() < 2:
         yield f"only one row of {where} has a label, which tells nothing."
@@ -216,7 +216,7 @@ def _comparable(value: Any) -> str:
 def _refused(message: str) -> InputError:
     help = (
         "give a deployment file without labels, and label_these.csv as it was written for it, with "
-        "labels in the last column; rows without a label may stay or go"
+        f"labels in the last column, at least one for each value of {STANDS_FOR}"
     )
     return InputError([Problem("WB151", message, (), help)])
 

@@ -110,15 +110,10 @@ def decode_openml(found: Any) -> Contents:
 
 
 def from_scikit_learn(benchmark: Benchmark, data_home: Folder, download: bool) -> Contents:
-    """Download by the fetcher of scikit-learn that is the address, or find it in its cache."""
+    """Load what scikit-learn brings along, or has in its cache, or else downloads."""
+    where = {} if benchmark.bundled else {"data_home": data_home, "download_if_missing": download}
     with _without_retry_warnings():
-        found = _named(benchmark.address)(data_home=data_home, download_if_missing=download)
-    return found.data, found.target
-
-
-def bundled_with_scikit_learn(benchmark: Benchmark, data_home: Folder, download: bool) -> Contents:
-    """Load by the loader of scikit-learn that is the address; always there."""
-    found = _named(benchmark.address)()
+        found = _named(benchmark.address)(**where)
     return found.data, found.target
 
 

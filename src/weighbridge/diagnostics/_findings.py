@@ -217,7 +217,7 @@ def _of_support(report: ShiftReport) -> Iterator[Finding]:
             "WB113",
             "note",
             f"Never seen in training: {shown}.",
-            "Deployment rows that have it count as outside the training data.",
+            "Check its spelling in both tables; rows that have it are outside the training data.",
         )
     if report.support.share > SOME_OUTSIDE and report.overlap != BROKEN:
         yield Finding(
