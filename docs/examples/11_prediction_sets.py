@@ -45,7 +45,7 @@ models = {
 # effective rows (Kish's effective sample size).
 for name, model in models.items():
     low, high = model.predict_interval(X_target).T
-    print(f"{name}: {np.mean((low <= y_target) & (y_target <= high)):.1%} of the labels held")
+    print(f"{name}: {np.mean((low <= y_target) & (y_target <= high)):.1%} of the labels inside")
     print(model.report(X_target))
 
 # %%

@@ -74,7 +74,7 @@ by_features = ImportanceWeighted(model).fit(X, y, X_target=X_target)
 models = {
     "no weights": plain,
     "weights by features": by_features,
-    "weights of classes": verdict.model,
+    "weights by class": verdict.model,
     "probabilities corrected": PriorCorrected(plain, found).fit(X, y),
 }
 

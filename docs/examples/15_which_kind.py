@@ -37,7 +37,7 @@ X, y = patients(1500, 0.2)
 many, labels = patients(6000, 0.2)
 old = np.flatnonzero(rng.uniform(size=6000) < 1 / (1 + np.exp((60 - many.age) / 5)))[:800]
 deployments = {
-    "a home for the old": (many.iloc[old], labels[old]),
+    "a care home": (many.iloc[old], labels[old]),
     "the flu season": patients(800, 0.6),
     "a small practice": patients(200, 0.45),
 }

@@ -87,4 +87,4 @@ axes.plot(places - 0.1, [each.value for each in found.values()], "o", label="cri
 axes.plot(places + 0.1, list(true.values()), "s", label="on the target")
 axes.set_xticks(places, list(found))
 axes.set_ylabel("half the deviance")
-axes.legend()
+_ = axes.legend()

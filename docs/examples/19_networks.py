@@ -71,7 +71,7 @@ models = {
     ),
 }
 for name, model in models.items():
-    print(f"{name:20}{model.score(X_target, y_target):.1%} of the deployment read")
+    print(f"{name:20}{model.score(X_target, y_target):.1%} of the deployment digits read correctly")
 
 # %%
 # How the choice was made, and what the weights look like: rotated rows count for more.

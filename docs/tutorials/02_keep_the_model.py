@@ -80,9 +80,9 @@ print(result)
 # * **Weighting**: no gain. The interval of the change is narrow and contains zero.
 # * **Expect**: the error of the model you have, with an interval.
 #
-# Why do weights not help? Party and ideology say nearly all there is to say about the vote, and
-# they say the same for religious people as for others. A model that is about right everywhere has
-# nothing to gain from being fitted to one place. Weights would only waste rows: the full ratio
+# Why do weights not help? A likely reason: party and ideology say nearly all there is to say about
+# the vote, and the same for religious people as for others. A model that is about right everywhere
+# has nothing to gain from being fitted to one place. Weights would only waste rows: the full ratio
 # leaves fewer effective rows to learn from.
 for name in ("none", "full", "tuned"):
     candidate = result.verdict.candidate(name)
@@ -107,5 +107,5 @@ for name in ("none", "full", "tuned"):
     print(f"{name:6} expected {candidate.risk.estimate}, actual {actual:.1%}, {held}")
 
 # %%
-# All three intervals held. Two voters in three thousand, more or less, make no difference: it was
+# All three intervals held. Two or three voters in three thousand make no difference: it was
 # right to leave the model alone, and weights would have cost nothing either.

@@ -13,7 +13,8 @@ This table was picked to show this answer; :doc:`/evidence` has figures over man
 # Two tables
 # ----------
 # ``nassCDS`` comes from the R package DAAG. Each row is a person in a car, with a survey weight:
-# how many people on the road it stands for. Severe means an injury of grade 3 or more.
+# how many people on the road it stands for. Severe means an injury code of 3 or more. (Codes 5
+# and 6, one row in 200, may be no degree of injury; they are left in.)
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -97,13 +98,13 @@ print(wrong.verdict.sentence)
 print(f"severe in deployment: {np.mean(truth == 'yes'):.1%}")
 answers = {
     "no weights": result.verdict.candidate("none"),
-    "weights of classes": result.verdict.candidate(result.verdict.use),
-    "told it was the features": wrong.verdict.candidate(wrong.verdict.use),
+    "weights by class": result.verdict.candidate(result.verdict.use),
+    "assuming the features changed": wrong.verdict.candidate(wrong.verdict.use),
 }
 for name, candidate in answers.items():
     actual = np.mean(candidate.model.predict(deploy) != truth)
-    print(f"{name:25} expected {candidate.risk.estimate}, actual {actual:.3f}")
-print(f"{'always no':25} actual {np.mean(truth == 'yes'):.3f}")
+    print(f"{name:30} expected {candidate.risk.estimate}, actual {actual:.3f}")
+print(f"{'always no':30} actual {np.mean(truth == 'yes'):.3f}")
 
 # %%
 # Both intervals held, and the mix was found without a single label. Told that the features had

@@ -13,7 +13,7 @@ These years were picked to show change over time; :doc:`/evidence` has figures o
 # The tables
 # ----------
 # ``nassCDS`` comes from the R package DAAG. Each row is a person in a crash, severely injured
-# (grade 3 or more) or not. 2,000 rows from the first two years are for training, and 1,000 from
+# (code 3 or more) or not. 2,000 rows from the first two years are for training, and 1,000 from
 # each later year are the deployments, all drawn with seed 0.
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,8 +45,8 @@ result = wb.adapt(train, later[1999].drop(columns="severe"), label="severe")
 print(result)
 
 # %%
-# **No shift found**: people, cars and crashes of 1999 look like those of the years before. Expect
-# about the training error; there is nothing to weight for.
+# **No shift found**: a classifier hardly tells the crashes of 1999 from those of the years before.
+# Expect about the training error; there is nothing to weight for.
 #
 # Every year
 # ----------
