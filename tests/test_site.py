@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SITE = Path(os.environ.get("WEIGHBRIDGE_SITE", DOCS / "_build" / "html"))
 # Pages that only lead to others, and the page of findings: each code there has a case that is run.
-LISTS = {"start", "more", "api", "changelog", "findings", "guide/index", "recipes/index"}
+LISTS = {"start", "more", "api", "changelog", "findings", "guide/index"}
 
 
 def _module(name):
