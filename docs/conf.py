@@ -57,7 +57,10 @@ html_theme_options = {
 }
 if with_versions:
     # the theme reads this from the root of the version that is shown, on every page
-    html_theme_options["switcher"] = {"json_url": "../switcher.json", "version_match": release}
+    html_theme_options["switcher"] = {
+        "json_url": "../switcher.json",
+        "version_match": "dev" if ".dev" in release else release,
+    }
     html_theme_options["check_switcher"] = False
 html_sidebars = {
     "**": ["sidebar-nav-bs"],
