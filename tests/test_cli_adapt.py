@@ -325,7 +325,7 @@ def signalled():
         ("own", "wrong", "fails when it is fitted: InvalidParameterError: The 'C' parameter"),
         ("own", "Short", "Got Short, whose predict has shape (3,), not (20,); correct the model."),
         ("own", "Nan", "Got Nan, whose predict_proba is NaN or infinite in 20 of 20 rows; correct"),
-        ("own", "Half", "Got Half, whose predict_proba has rows that are not between 0 and 1 with"),
+        ("own", "Half", "Got Half, whose predict_proba has rows that are not numbers between 0"),
         ("own", "One", "Got One, whose predict_proba has shape (20, 1), not (20, 2); correct the"),
         pytest.param(
             *("own", "LateNan", "in the middle of the work: AnswerError: Got"),

@@ -193,7 +193,7 @@ def test_on_windows_a_file_that_is_open_elsewhere_is_refused_before_the_work(tmp
 
 
 def test_a_root_or_a_drive_is_no_place_for_a_file(tmp_path):
-    with pytest.raises(InputError, match="is a folder, where a file is to be written"):
+    with pytest.raises(InputError, match="is a folder, but a file is to be written there"):
         check_outputs([Path(tmp_path.anchor)], force=True)
 
 

@@ -80,7 +80,7 @@ def _problem(
         what = "a file, not" if os.path.lexists(folder) else "not"
         return _usage("WB140", f"{into} is {what} a folder.", other)
     if os.path.isdir(path):
-        return _usage("WB140", f"{name} is a folder, where a file is to be written.", other)
+        return _usage("WB140", f"{name} is a folder, but a file is to be written there.", other)
     try:
         _try_to_write(path.absolute(), folder)
     except PermissionError:

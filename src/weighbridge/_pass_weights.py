@@ -47,7 +47,7 @@ def _fit_named(estimator: Any, X: Any, y: Any, **weights: np.ndarray) -> Any:
         texts = [name for name, column in columns if column.dtype == object]
         kind = type(estimator).__name__
         raise ValueError(
-            f"Got text in the columns {texts}, which {kind} does not take. Encode them before it, "
+            f"Got text in the columns {texts}, which {kind} does not take. Encode them first, "
             "with make_column_transformer((OneHotEncoder(handle_unknown='ignore'), [...]), "
             f"remainder='passthrough') and {kind} in a pipeline, or leave them out."
         ) from error
@@ -214,5 +214,5 @@ def _number_problem(answer: np.ndarray) -> str:
         return f"is NaN or infinite in {bad} of {len(rows)} rows"
     chances = answer.ndim == 2 and rows.size
     if chances and max(np.abs(rows.sum(axis=1) - 1).max(), -rows.min()) > _SUM:
-        return "has rows that are not between 0 and 1 with a sum of 1"
+        return "has rows that are not numbers between 0 and 1 with a sum of 1"
     return ""

@@ -49,8 +49,8 @@ def for_target(
     ratio : str or density ratio, optional
         As in `fit_ratio`.
     weighting : Geodesic, optional
-        As in `ImportanceWeighted`: the parameters that a grid names ``weighting__lam`` and
-        ``weighting__alpha``. Those of the estimator are named ``estimator__...``.
+        As in `ImportanceWeighted`. A grid names its parameters ``weighting__lam`` and
+        ``weighting__alpha``, and those of the estimator ``estimator__...``.
 
     Returns
     -------
@@ -129,7 +129,7 @@ class ImportanceWeightedScorer:
     ratio : fitted density ratio
         Where the weights come from.
     weighting : Geodesic, optional
-        Which weight to form of the ratio.
+        Which weight to form from the ratio.
 
     Examples
     --------

@@ -60,7 +60,7 @@ class Geodesic(BaseEstimator):
         log_ratio : array of shape (n_samples,)
             Log density ratios at the source rows.
         sample_weight : array of shape (n_samples,), optional
-            Own weights of the rows; the mean is taken under them.
+            Your weights for the rows; the mean is taken under them.
         normalize : bool, default=True
             False gives the weights of the paper as they are.
 
@@ -193,14 +193,14 @@ def log_mean(values: Any, sample_weight: Any = None) -> Any:
 def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
     """Turn log weights into weights with mean 1, under `sample_weight` if it is given.
 
-    Without it lam and alpha would also move the strength of any regularisation.
+    Without this scaling lam and alpha would also change the strength of any regularisation.
 
     Parameters
     ----------
     log_weight : array of shape (n_samples,)
         Logarithms of the weights.
     sample_weight : array of shape (n_samples,), optional
-        Your weights of the rows.
+        Your weights for the rows.
 
     Returns
     -------

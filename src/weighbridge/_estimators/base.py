@@ -208,7 +208,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
     _fitted_rows: FittedRows
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, nested ones by ``__``, also those of a default that is not there yet.
+        """Set parameters, nested ones with ``__``, even those of a default not yet created.
 
         Parameters
         ----------
@@ -279,12 +279,12 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Any rows, also in blocks.
+            Any rows, including rows in blocks.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            The predictions; a dask array of dask rows.
+            The predictions; a dask array for dask rows.
         """
         return self._delegate("predict", X)
 
@@ -306,7 +306,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Predict the logarithms of `predict_proba`, by the fitted inner estimator."""
+        """Return the logarithms of `predict_proba`, from the fitted inner estimator."""
         return self._delegate("predict_log_proba", X)
 
     @available_if(_estimator_has("decision_function"))
@@ -330,13 +330,13 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         float
-            Accuracy, R squared, or what else the inner estimator scores by.
+            Accuracy, R squared, or whatever else the inner estimator scores by.
         """
         check_is_fitted(self)
         if is_blocks(X) and not is_dask_estimator(self.estimator_):
             raise TypeError(
-                "Got rows in blocks, which cannot be scored; compare y with predict(rows) by a "
-                "metric of sklearn.metrics."
+                "Got rows in blocks, which cannot be scored; compare y with predict(rows), using a "
+                "metric from sklearn.metrics."
             )
         X, y = unmasked(X), unmasked(y, "y")
         if sample_weight is None:

@@ -73,7 +73,7 @@ def form_answer(
         return Answer([result.best_index], np.ones(1), "the smallest loss, whatever it gains")
     none = result.index_of((0.0, 1.0))
     if result.evaluations[none].failed:
-        return _without(none, "no weights could not be scored, and nothing compared with them")
+        return _without(none, "no weights could not be scored, so nothing was compared with them")
     if len(result.evaluations) == 1:
         return _without(none, "there was nothing to choose from")
     if result.best_index == none:
@@ -99,7 +99,7 @@ def _obstacle(proposal: _Proposal, guarded: bool) -> str:
     value, error = proposal.gain
     if np.isnan(error):
         raise ValueError(
-            "Got a criterion with a single number for each candidate (a metric of one held-out "
+            "Got a criterion with a single number for each candidate (a metric on one held-out "
             "part as a whole), whose gain over no weights has no standard error. Use "
             "CrossValidation(...) or a metric that is a mean over rows, or answer='argmin'."
         )
@@ -232,7 +232,7 @@ class AverageModel:
 
     @available_if(_all_have("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Average the decision functions; for machines without probabilities what decides."""
+        """Average the decision functions, which decide where models have no probabilities."""
         if hasattr(self.models[0], "predict_proba"):
             return self._average("decision_function", X)
         chances = self._chances(X)

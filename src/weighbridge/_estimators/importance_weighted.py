@@ -25,7 +25,7 @@ from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 
 class ImportanceWeighted(WeightedEstimator):
-    """Any scikit-learn estimator, fitted for a target distribution it has no labels of.
+    """Any scikit-learn estimator, fitted for a target distribution for which it has no labels.
 
     The labelled source rows are weighted so that they represent the target sample
     (Kimura & Hino, *Information Geometrically Generalized Covariate Shift Adaptation*):
@@ -54,12 +54,12 @@ class ImportanceWeighted(WeightedEstimator):
     ratio_ : density ratio
         The fitted ratio.
     log_ratio_ : ndarray of shape (n_samples,)
-        Log density ratio at the source rows; with mean-1 ratio if `normalize`.
+        Log density ratio at the source rows; scaled to a mean ratio of 1 if `normalize`.
     weights_ : ndarray of shape (n_samples,)
-        Importance weight of each source row; the inner estimator got them times
+        Importance weight of each source row; the inner estimator was given these times
         ``sample_weight``.
     ess_ : float
-        Effective sample size of the weights that the inner estimator got.
+        Effective sample size of the weights that the inner estimator was given.
     n_features_in_ : int
         Number of features, where the inner estimator knows it.
     feature_names_in_ : ndarray
@@ -72,13 +72,13 @@ class ImportanceWeighted(WeightedEstimator):
     Notes
     -----
     A ratio that is fitted but not frozen counts as not fitted: clones forget it.
-    Inside scikit-learn's cross-validation pass a frozen, fitted ratio (see the second example): it
-    slices every argument that is as long as ``X``, and would cut ``X_target`` silently when the
-    two samples have equally many rows.
+    Inside scikit-learn's cross-validation, pass a frozen, fitted ratio (see the second example):
+    scikit-learn slices every argument that is as long as ``X``, and would silently cut ``X_target``
+    when the two samples have the same number of rows.
     A `weighbridge.exceptions.OverlapWarning` says when the weights cannot be trusted.
 
     Rows in blocks (`weighbridge.blocks`, dask collections) are read block by block; labels, ratios
-    and weights are in memory, one number each for a row. On them LinearRegression and Ridge are
+    and weights are in memory, one number per row each. On such rows LinearRegression and Ridge are
     fitted by sums, alone or after StandardScaler, MinMaxScaler, MaxAbsScaler, PolynomialFeatures or
     frozen transformers in a pipeline. Estimators of ``lightgbm.dask`` and ``xgboost.dask`` get the
     dask collections and a dask array of weights. Rows in blocks are not remembered by the model.
@@ -95,7 +95,7 @@ class ImportanceWeighted(WeightedEstimator):
     >>> data.problem.mse(model.estimator_) < 0.1 * data.problem.mse(plain)
     True
 
-    With a frozen ratio only ``fit(X, y)`` is left, and everything composes:
+    With a frozen ratio, only ``fit(X, y)`` is left, and everything composes:
 
     >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.model_selection import GridSearchCV
@@ -129,11 +129,11 @@ class ImportanceWeighted(WeightedEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Source rows, also in blocks (see Notes).
+            Source rows, which may be in blocks (see Notes).
         y : array-like of shape (n_samples,)
-            Labels of the source rows; of rows in blocks also a dask array, or rows of one column.
+            Labels of the source rows; for rows in blocks, also a dask array or rows of one column.
         sample_weight : array-like of shape (n_samples,), optional
-            Your weights of the source rows. They multiply the importance weights, and 0 leaves a
+            Your weights for the source rows. They multiply the importance weights, and 0 leaves a
             row out; the ratio itself compares the two samples as they are.
         X_target : array-like of shape (n_target, n_features), optional
             Target rows, without labels. Required unless `ratio` is fitted or known.

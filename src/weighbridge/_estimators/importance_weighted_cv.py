@@ -91,31 +91,31 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     estimator, ratio
         As in `ImportanceWeighted`.
     criterion : criterion, optional
-        What a weighting is judged by, see `weighbridge.criteria`. Default: the cheapest that is
-        valid, `LeaveOneOut` for linear, ridge, binary logistic and Poisson regression (and
+        What a weighting is judged by; see `weighbridge.criteria`. Default: the cheapest that is
+        valid: `LeaveOneOut` for linear, ridge, binary logistic and Poisson regression (and
         pipelines of fixed transformers that end in one) up to 20,000 rows, else `CrossValidation`.
     search : search, optional
-        Which weightings are tried, see `weighbridge.search`. Default: a grid where all candidates
+        Which weightings are tried; see `weighbridge.search`. Default: a grid where all candidates
         are solved together (the models above), else three: no weights, the full ratio and
-        RIWERM(0.5). More buy next to nothing; see the guide.
+        RIWERM(0.5). More gain next to nothing; see the guide.
     lam_bounds, alpha_bounds : (float, float)
         Where to search; default lam in [0, 1], alpha in [1, 3].
     answer : {"stack", "guard", "argmin"}, default="stack"
         How the answer is formed from the candidates. "stack": the average of a few models whose
-        held-out predictions together lose least. "guard": the single best one. Both fall back to
-        no weights unless they gain more than half a standard error over it. Where a third of the
+        combined held-out predictions lose least. "guard": the single best one. Both fall back to
+        no weights unless they gain more than half a standard error over none. Where a third of the
         target has a far larger ratio than nearly all source rows, it takes two standard errors,
         and two effective rows for each parameter; where a third lies outside the source, nothing
         is tried. "argmin": the single best one, without any guard. A criterion without held-out
-        predictions of rows (an information criterion, a metric of whole folds) uses "guard"
+        predictions for rows (an information criterion, a metric on whole folds) uses "guard"
         instead of "stack".
     journal : path, optional
-        File that keeps every finished evaluation. A search that was killed goes on from there; a
-        journal of other data, another estimator or another criterion is refused.
+        File that keeps every finished evaluation. A search that was killed resumes from there; a
+        journal from other data, another estimator or another criterion is refused.
     n_jobs : int, optional
-        Fits in parallel, by joblib and its backends; the result does not depend on it.
+        Fits run in parallel, by joblib and its backends; the result does not depend on it.
     random_state : int, RandomState instance or None
-        Seed of the folds, and of all parts of the estimator that have none.
+        Seed for the folds, and for all parts of the estimator that have none.
     verbose : int, optional
         0 is silent, 1 shows progress. Default: progress on a terminal once a search takes longer
         than two seconds.
@@ -123,37 +123,37 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         What Ctrl-C does to a search. "raise": KeyboardInterrupt; a journal keeps what is finished.
         "best": a warning, and the answer is formed from the candidates evaluated so far.
     shift : {"covariate", "label", "auto"}, default="covariate"
-        What changed: the features, by a ratio in them; the mix of classes, by weights of classes
-        (`weighbridge.label_shift.LabelRatio`); or whichever held-out rows tell, for classifiers
-        without a `ratio` of their own (`weighbridge.label_shift.kind_of_shift`).
+        What changed: the features, met by a ratio in them; the mix of classes, met by weights by
+        class (`weighbridge.label_shift.LabelRatio`); or whichever held-out rows point to, for
+        classifiers without their own `ratio` (`weighbridge.label_shift.kind_of_shift`).
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted inner estimator, or the average of several: of linear and ridge regressions one
-        with averaged coefficients, of others an object with the fits in ``models`` and their
+        The fitted inner estimator, or the average of several: for linear and ridge regressions one
+        with averaged coefficients, for others an object with the fits in ``models`` and their
         ``shares``. ``answer="guard"`` always gives a single one.
     best_weighting_ : Geodesic
-        The chosen weighting; of a stack that with the largest share.
+        The chosen weighting; in a stack, the one with the largest share.
     mixture_ : list of (Geodesic, float)
         All weightings that `estimator_` is made of, with their shares.
     reason_ : str
-        In one line why: what the candidates gain over no weights, and whether it is enough.
+        Why, in one line: what the candidates gain over no weights, and whether it is enough.
     search_result_ : SearchResult
         The whole surface: every candidate with its loss, standard error and time, those that
         failed, and which cannot be told apart from the best.
     overlap_ : {"enough", "thin", "broken"}
         How far the source rows cover the target, as `weighbridge.diagnostics.judge_overlap` judges
-        it for the inner estimator; the same word as of `weighbridge.diagnose` and
-        `weighbridge.assess`. See the notes for a ratio that came fitted.
+        it for the inner estimator; the same word as in `weighbridge.diagnose` and
+        `weighbridge.assess`. See the notes for a ratio that was already fitted.
     shift_ : ShiftKind or None
         The kind of shift that ``shift="auto"`` found.
     log_ratio_ : ndarray of shape (n_samples,)
-        Log density ratio at the source rows, with mean-1 ratio.
+        Log density ratio at the source rows, scaled to a mean ratio of 1.
     weights_ : ndarray of shape (n_samples,)
         Importance weight of each source row under `best_weighting_`, with mean 1.
     ess_ : float
-        Effective sample size of these weights, times ``sample_weight``.
+        Effective sample size of these weights multiplied by ``sample_weight``.
     ratio_, n_features_in_, feature_names_in_
         As in `ImportanceWeighted`.
 
@@ -167,20 +167,20 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     The loss of the chosen weighting in `search_result_` is the smallest of many, and flatters it.
     A `weighbridge.exceptions.OverlapWarning` says when overlap is broken (WB302), and when it has
     changed the choice: a third of the target has a far larger ratio than nearly all source rows.
-    Its code is that of the word: WB301 where overlap is thin, WB302 where broken, else WB304.
+    Its code follows `overlap_`: WB301 where it is thin, WB302 where it is broken, else WB304.
 
-    The rows outside the source are counted where ``fit`` gets ``X_target``. A ratio that came
-    fitted remembers how many target rows had a far larger ratio than nearly all source rows; a
+    The rows outside the source are counted where ``fit`` gets ``X_target``. A ratio fitted
+    before remembers how many target rows had a far larger ratio than nearly all source rows; a
     known one has no such count, so `weighbridge.diagnose` may see more.
 
     Rows in blocks (`weighbridge.blocks`, dask collections) are read a few times, block by block;
-    labels, ratios and weights are in memory, one number each for a row. On them LinearRegression
+    labels, ratios and weights are in memory, one number per row each. On such rows LinearRegression
     and Ridge are tuned by `CrossValidation` from moments and fitted by sums, alone or after
     StandardScaler, MinMaxScaler, MaxAbsScaler, PolynomialFeatures or frozen transformers in a
     pipeline. Rows in blocks are not remembered by the model.
 
     It holds rows out, so scikit-learn's ``check_estimator`` needs ``expected_failed_checks``; the
-    guide to `weighbridge.ImportanceWeighted` has them with their reason.
+    guide to `weighbridge.ImportanceWeighted` lists them with the reasons.
 
     Examples
     --------
@@ -258,7 +258,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         X, y, X_target
             As in `ImportanceWeighted.fit`.
         sample_weight : array-like of shape (n_samples,), optional
-            Your weights of the source rows. They multiply the weights in fitting and in validation,
+            Your weights for the source rows. They multiply the weights in fitting and validation,
             and 0 leaves a row out; the ratio itself compares the two samples as they are.
 
         Returns
@@ -370,7 +370,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
             warnings.warn(
                 f"{len(result.failures)} of {len(result.evaluations)} candidates failed and were "
                 f"left out, the first (lam={point.lam:g}, alpha={point.alpha:g}) with: {message}. "
-                "search_result_.failures has all of them.",
+                "search_result_.failures lists them all.",
                 SearchWarning,
                 stacklevel=users_line(),
             )
@@ -399,7 +399,7 @@ def _refuse_dask(estimator: Any) -> None:
         local = type(estimator).__name__.removeprefix("Dask")
         raise TypeError(
             f"Got {type(estimator).__name__}, which cannot be searched over; choose the weighting "
-            f"on a sample with its local twin {local}, and fit it: ImportanceWeighted(estimator, "
+            f"on a sample with its local twin {local}, then fit with ImportanceWeighted(estimator, "
             "weighting=search.best_weighting_)."
         )
 
@@ -420,8 +420,8 @@ def _labels(y: Any, model: Any) -> np.ndarray:
     """Return one label a row; say so where they came as a column."""
     if y is None:
         raise ValueError(
-            f"{type(model).__name__} requires y to be passed, but the target y is None: it has the "
-            "labels of the source rows."
+            f"{type(model).__name__} requires y to be passed, but the target y is None: it holds "
+            "the labels of the source rows."
         )
     labels = column_or_1d(y)
     if np.asarray(y).ndim == 2:
