@@ -51,8 +51,8 @@ class LearningBound:
         ``|mean((r - w) l)|``, an estimate of what weights other than the ratio cost; the largest
         one over all losses in [0, 1] where no losses were given.
     second_moment : float
-        ``mean(w**2 l**2)``, or the limit of its expectation by ``d2`` if that is larger ("cortes");
-        the sample variance of ``w l`` or a bound of it ("bernstein").
+        ``mean(w**2 l**2)``, or the limit on its mean from ``d2`` if that is larger ("cortes");
+        the sample variance of ``w l`` or a bound on it ("bernstein").
     complexity : float
         The factor of ``sqrt(second_moment)`` in the deviation.
     remainder : float
@@ -293,13 +293,13 @@ def second_moment_bound(weighting: Weighting, d2: float) -> float:
 def d2_from_ratios(log_ratio: Any) -> float:
     """Estimate ``d2 = E[r**2]`` under the source from log ratios at source rows.
 
-    The ratios are scaled to mean 1 first. Few rows miss the largest ratios, so that the estimate is
+    The ratios are scaled to mean 1 first. Few rows miss the largest ratios, so the estimate is
     usually too low where d2 is large; it is never above the number of rows.
 
     Parameters
     ----------
     log_ratio : array-like of shape (n,)
-        Log density ratios at the source rows; a constant does not matter.
+        Log density ratios at the source rows; an added constant does not matter.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def learning_bound(
 
     The result has these terms, with means for expectations. Its `value` is a guarantee for a
     `Geodesic`: with `d2` the bias in the sample plus the deviation of the full ratio, otherwise, if
-    the weights are bounded, limits of the worst bias of all losses and of the second moment, each
+    the weights are bounded, limits on the worst bias of all losses and on the second moment, each
     with a third of delta. It is often vacuous: look at it, do not act on it.
 
     Parameters
@@ -421,7 +421,7 @@ def risk_interval(
 ) -> tuple[float, float]:
     """Interval that holds the target risk with probability ``1 - delta``, for a known ratio.
 
-    ``R = E[r l] = 1 - E[r (1 - l)]``, and numbers ``Y >= 0`` of mean ``m`` have a lower limit of it
+    ``R = E[r l] = 1 - E[r (1 - l)]``, and numbers ``Y >= 0`` of mean ``m`` have a lower limit on it
     whatever their moments (betting, Waudby-Smith & Ramdas 2024): ``mean_k prod_i (1 + t_k (Y_i / m
     - 1))``, ``t_k`` = 1/2, 1/4, ..., is above ``2 / delta`` with probability ``delta / 2`` at most.
 
@@ -466,7 +466,7 @@ def bernstein_bound(
     For a hypothesis fixed before the sample was seen and a loss ``l`` in [0, 1], the gap is at most
     `value` with probability ``1 - delta``: with losses, the distance of the weighted risk from the
     farther end of the `risk_interval`; without, the worst bias of all losses plus the deviation,
-    each with half of delta. Alone, with probability ``1 - delta`` (Maurer & Pontil 2009),
+    each with half of delta. By itself, with probability ``1 - delta`` (Maurer & Pontil 2009),
 
     ``|E[w l] - R_w| <= deviation = sqrt(2 V L / n) + 7 M L / (3 (n - 1))``, ``L = log(4 / delta)``,
 
@@ -480,11 +480,11 @@ def bernstein_bound(
     log_ratio, losses, delta
         As in `learning_bound`.
     n_hypotheses : int, default=1
-        The hypothesis was chosen by this sample among that many;
+        How many hypotheses this one was chosen from with this sample;
         ``L = log(4 n_hypotheses / delta)``; without losses it is ``log(8 n_hypotheses / delta)``.
     weight_bound : float, optional
-        ``M`` of a weighting that is not a `Geodesic`; for one it may not be below the largest
-        weight that some ratio gets.
+        ``M`` of a weighting that is not a `Geodesic`; for one it must not be below the largest
+        weight that any ratio can get.
 
     Returns
     -------

@@ -41,29 +41,29 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
     Parameters
     ----------
     estimator : LogisticRegression, or a pipeline that ends in one, optional
-        Default: squared loss, in closed form. Other learners are refused (weights below 0).
+        Default: squared loss, in closed form. Others are refused: the risk has weights below 0.
     ratio : str or density ratio, optional
         As in `ImportanceWeighted`, of the target to the unlabelled rows.
     weighting : Geodesic, callable with ``get_params`` or search, optional
-        Default ``RIWERM(0.5)``. A search takes that of the smallest cross-validated `risk`, and
+        Default ``RIWERM(0.5)``. A search takes the one of smallest cross-validated `risk`, and
         weights only if they gain half a standard error.
     prior : float, optional
-        Default: estimated, by positives that look like no negative (see the guide).
+        Default: estimated, from positives that look like no negative (see the guide).
     features : {"linear", "fourier"} or transformer, default="linear"
-        Of squared loss: standardised columns, 100 random Fourier features of these, or others.
+        For squared loss: standardised columns, 100 random Fourier features of them, or your own.
     ridge : float, default=0.01
-        Penalty of the squared coefficients, beside the mean squared loss.
+        Penalty on the squared coefficients, added to the mean squared loss.
     non_negative : bool, default=True
-        Keep the risk of negatives, which is never below 0, from being so (Kiryo et al. 2017).
+        Keep the estimated risk of negatives at 0 or above, as the true one is (Kiryo et al. 2017).
     random_state : int, RandomState instance or None, default=0
-        Draws Fourier features, deals folds.
+        Draws Fourier features and deals folds.
 
     Attributes
     ----------
     prior_, prior_interval_, target_prior_ : float, (float, float) or None, float
-        Share of positives among unlabelled rows, its 95 % interval if estimated; in the target.
+        Share of positives in unlabelled rows, its 95 % interval if estimated; share in the target.
     estimator_, classes_, ratio_, log_ratio_, weights_, ess_, weighting_, search_result_
-        As in `ImportanceWeightedCV`, of unlabelled rows where it matters; None where there is none.
+        As in `ImportanceWeightedCV`, for unlabelled rows where it matters; None if there is none.
 
     Examples
     --------
@@ -102,9 +102,9 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         Parameters
         ----------
         X, y : array-like of shape (n_samples, n_features), array-like of shape (n_samples,)
-            Rows; 1 for positive, 0 for unlabelled ones (of two other labels the larger: positive).
+            Rows; 1 for positive, 0 for unlabelled (of two other labels, the larger is positive).
         sample_weight, X_target
-            As in `ImportanceWeighted.fit`; without target rows and ratio nothing is weighted.
+            As in `ImportanceWeighted.fit`; with no target rows and no ratio, nothing is weighted.
         """
         self._check_parameters()
         weighting = search = RIWERM(0.5) if self.weighting is None else self.weighting
@@ -136,12 +136,12 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
             raise ValueError(f"Got prior={self.prior!r}, but expected a share between 0 and 1.")
         if not hasattr(self.features, "transform") and self.features not in ("fourier", "linear"):
             raise ValueError(
-                f"Got features={self.features!r}; use 'linear', 'fourier', a transformer."
+                f"Got features={self.features!r}; use 'linear', 'fourier' or a transformer."
             )
         last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
         smooth = isinstance(last, LogisticRegression) and last.solver in SMOOTH
         if last is not None and not (smooth and last.class_weight is None):
-            wanted = f"None or LogisticRegression by {', '.join(SMOOTH)}, without class_weight"
+            wanted = f"None or LogisticRegression with {', '.join(SMOOTH)}, without class_weight"
             raise TypeError(f"Got estimator={last!r}; the risk has weights below 0. Use {wanted}.")
 
     def predict(self, X: Any) -> np.ndarray:
@@ -153,7 +153,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         return self._delegate("decision_function", X)
 
     def risk(self, X: Any, y: Any, sample_weight: Any = None) -> Estimate:
-        """Estimate the share of target errors by such rows as `fit` takes, but has not seen."""
+        """Estimate the share of target errors from rows such as `fit` takes, but has not seen."""
         score, rows = self.decision_function(X), _Rows(self, X, y, sample_weight)
         rows.prior = self.prior_
         if self.ratio_ is not None:
@@ -212,7 +212,7 @@ class _Rows:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{type_of_target(y)}. Got {y.size} labels of {self.labels.size} class(es) for {n} "
-                "rows, but each row needs a 1 (positive) or a 0 (unlabelled), both with weight."
+                "rows, but each row needs a 1 (positive) or a 0 (unlabelled), and both need weight."
             )
         seed = check_random_state(model.random_state).randint(2**31 - 1)
         self.free, self.seed = self.codes == 0, int(seed)
@@ -283,7 +283,7 @@ class _Rows:
         if not 0 < (share := mass[~self.free].sum()) < 1:
             raise ValueError(
                 f"Got weights by which positives (prior {self.prior:.3g}) are {share:.3g} of all "
-                "rows, no share between 0 and 1. Check the ratio; use a smaller prior or lam."
+                "rows, not a share between 0 and 1. Check the ratio; use a smaller prior or lam."
             )
         free, positive = np.flatnonzero(self.free), np.flatnonzero(~self.free)
         Z, some = self.X, _data.take_rows(self.X, free)

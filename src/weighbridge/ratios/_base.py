@@ -98,7 +98,7 @@ class DensityRatioMixin(ClassifierMixin, ABC):
         if rarest < 2:
             raise ValueError(
                 "Got a sample (a class of y) with 1 row; a density ratio needs at least 2 rows of "
-                "each sample, and a useful one some dozens."
+                "each sample, and a useful one a few dozen."
             )
         return classes, codes
 
@@ -175,7 +175,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Source and target rows.
         y : array-like of shape (n_samples,)
-            0 for source rows, 1 for target rows; of any other two labels the larger is the target.
+            0 for source rows, 1 for target rows; of any other two labels, the larger is the target.
 
         Returns
         -------
@@ -241,8 +241,8 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            ``log p_target(x) - log p_source(x)``, estimated; a dask array for dask rows, an array
-            on the same device for rows there.
+            ``log p_target(x) - log p_source(x)``, estimated; a dask array for dask rows; for rows
+            on a device, an array on the same device.
         """
         check_is_fitted(self)
         if is_blocks(X):

@@ -366,7 +366,7 @@ def fit_block_logistic(given: Streams, n_folds: int) -> BlockLogistic:
         sizes = " and ".join(str(sample.n) for sample in given.samples)
         raise ValueError(
             f"Got samples of {sizes} rows that cannot be dealt into {n_folds} folds by what the "
-            "rows hold: all rows of one sample are in one fold. So few rows fit into memory; pass "
+            "rows hold: all rows of one sample are in one fold. So few rows fit in memory; pass "
             "arrays or data frames."
         )
     numbers = np.concatenate([part.first for part in sketch])

@@ -193,12 +193,12 @@ class CandidateTable:
     worth : list of float
         Effective number of source rows under the held-out ratio.
     seconds : list of float
-        Time of cross-fitting.
+        Time taken by cross-fitting.
     folds : list of int
         Folds fitted; a candidate with fewer was dropped, and compared on the rows held out there.
     outside : float
-        Share of target rows whose ratio exceeds twice that of all but a few source rows, by the
-        chosen candidate.
+        Share of target rows whose ratio exceeds twice that of all but a few source rows,
+        according to the chosen candidate.
 
     Examples
     --------

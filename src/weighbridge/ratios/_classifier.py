@@ -48,7 +48,7 @@ class ClassifierRatio(EstimatedRatio):
         only beyond 40 columns or where products exceed half of scikit-learn's working memory,
         neither beyond 1,000 columns, or 40 of a sparse `X`, whose squares would take many times
         longer), its penalty chosen by held-out log loss;
-        missing values and categories are taken as described in the guide.
+        missing values and categories are handled as described in the guide.
         ``HistGradientBoostingClassifier`` gets the columns of a data frame as they are: numbers
         with their gaps, and text as categories (unless its ``categorical_features`` are named).
     cv : int or splitter, default=5
@@ -80,12 +80,12 @@ class ClassifierRatio(EstimatedRatio):
     `estimator` are moved to that bound. Log odds of logistic regression are used as they are.
     ``class_weight`` would undo the correction for the sample sizes and is refused.
 
-    Of rows in blocks (`weighbridge.blocks`) the default learns from all. Up to 100,000 rows of each
-    sample, drawn at random by what they hold, are in memory: they choose the penalty, set the
+    With rows in blocks (`weighbridge.blocks`) the default learns from all. Up to 100,000 rows of
+    each sample, drawn at random by their content, are in memory: they choose the penalty, set the
     scales of squares and products, and fit the calibration; then all folds' coefficients are found
-    by Newton steps, each of them one pass over all rows, to rounding. What a row holds puts it into
-    a fold, and any row, seen or new, is scored by the model of its fold, which has not learnt from
-    it; where most rows occur more than once it gets the mean of all models. Your own
+    by Newton steps, each of them one pass over all rows, up to rounding. A row's content decides
+    its fold, and any row, seen or new, is scored by the model of its fold, which did not learn from
+    it; where most rows occur more than once, it gets the mean of all models. Your own
     `estimator`, and the default with more than 1,000 columns, learn from the rows in memory alone.
 
     Examples
@@ -142,8 +142,8 @@ class ClassifierRatio(EstimatedRatio):
     def _estimate_blocks(self, source: Rows, target: Rows) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(self.cv, Integral):
             raise TypeError(
-                f"Got cv={self.cv!r} with rows in blocks, whose folds go by what the rows hold and "
-                "not by their order; give the number of folds, e.g. cv=5."
+                f"Got cv={self.cv!r} with rows in blocks, whose folds go by the content of the "
+                "rows, not by their order; give the number of folds, e.g. cv=5."
             )
         if self.estimator is not None:
             return super()._estimate_blocks(source, target)

@@ -52,7 +52,7 @@ def deal(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[tuple[np.nd
     if rarest < 2:
         raise ValueError(
             "Got a sample (a class of y) with 1 row, or with copies of 1 row; cross-fitting needs "
-            "at least 2 rows of each sample, and a useful ratio some dozens."
+            "at least 2 rows of each sample, and a useful ratio a few dozen."
         )
     n_folds = min(n_folds, rarest)
     # what is in both samples first, then each sample by itself from there on: every sample reaches

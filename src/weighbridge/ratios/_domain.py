@@ -114,8 +114,8 @@ def domain_auc(
 ) -> Estimate:
     """AUC of a cross-fitted classifier that tells the target rows from the source rows.
 
-    It is the chance that a target row gets a higher score than a source row, by models that saw
-    neither: 1/2 where the classifier finds no difference, 1 where the samples are apart.
+    It is the chance that a target row gets a higher score than a source row, from models that saw
+    neither: 1/2 where the classifier finds no difference, 1 where it separates the samples.
 
     Parameters
     ----------
@@ -125,15 +125,15 @@ def domain_auc(
         Target rows.
     weights : array-like of shape (n_source,), optional
         Weights of the source rows. The classifier is fitted *anew* with them, so that 1/2 means
-        that weighting removed all the difference that it can find.
+        that weighting removed every difference that it can find.
     cv : int, default=5
         Number of folds.
     max_rows : int, default=20_000
         A sample with more rows is represented by that many of them, drawn at random.
     confidence : float, default=0.95
-        Of the interval.
+        Level of the interval.
     random_state : int, RandomState instance or None, default=0
-        Draws rows, deals folds, splits for early stopping.
+        Draws rows, deals folds and splits for early stopping.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def domain_auc(
     -----
     The score is the mean of the log odds of a ridge-penalised logistic regression and of small
     histogram boosting with early stopping (left out for sparse tables, beyond 1,000 columns, below
-    50 rows of a sample, and where the AUC of the regression alone is 0.999 or more). Both samples
+    50 rows in a sample, and where the AUC of the regression alone is 0.999 or more). Both samples
     have the same total weight. Equal rows share a fold, and only rows of one fold are compared;
     identical samples have an AUC of 1/2 exactly.
 
@@ -152,9 +152,9 @@ def domain_auc(
     what half a misplaced row of the smaller (effective) sample makes. The folds are dependent: any
     two of them train and test each other. Without shift, where models learn nothing but the chance
     difference of their rows, the variance of the mean is therefore twice that of independent folds;
-    with a clear shift the models agree, and nothing is left of it. The variance is multiplied by
-    ``1 + 1 / (1 + (z / 4)**2)``, z the distance of the AUC from 1/2 in standard errors; the 4 was
-    found by simulation.
+    with a clear shift the models agree, and the excess vanishes. The variance is multiplied by
+    ``1 + 1 / (1 + (z / 4)**2)``, z being the distance of the AUC from 1/2 in standard errors; the 4
+    was found by simulation.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class AutoRatio(EstimatedRatio):
     n_jobs : int, optional
         Folds fitted in parallel, by joblib.
     random_state : int, RandomState instance or None, default=0
-        Deals the folds, draws centres, splits for early stopping.
+        Deals the folds, draws centres and splits for early stopping.
 
     Attributes
     ----------
@@ -91,17 +91,17 @@ class AutoRatio(EstimatedRatio):
     -----
     Rows seen in ``fit`` are scored by models that did not see them, and new rows by the mean of the
     fold models. Two candidates are fitted to all rows once they are chosen: `ULSIF`, which cannot
-    know that there is a source row without it, and the linear one, where both samples have at least
+    know of a source row that it was not given, and the linear one, where both samples have at least
     20 rows for each coefficient.
 
     The tuning of `ULSIF` and the number of trees are settled in the first fold. A candidate that
-    one or two folds leave less than a chance of a tenth is dropped, the first never. Samples with
+    has less than one chance in ten after one or two folds is dropped, the first never. Samples with
     more than 20,000 rows are compared by that many of them, and the chosen candidate is then fitted
     to all.
 
-    Missing values and categories are taken as described in the guide. Products are left out beyond
+    Missing values and categories are read as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,
-    boosting with fewer than 50 rows of a sample, `ULSIF` with fewer than 10; sparse tables of
+    boosting with fewer than 50 rows in a sample, `ULSIF` with fewer than 10; sparse tables of
     more than 40 columns have the linear and the `ULSIF` candidate, as the others would take many
     times longer. Otherwise sparse and dense tables give the same weights.
 
@@ -264,7 +264,7 @@ class AutoRatio(EstimatedRatio):
             if getattr(model, "relative", 0):
                 raise ValueError(
                     f"Got candidate {name!r} with relative={model.relative!r}, which estimates "
-                    "another function than the others; candidates are plain ratios (relative=0)."
+                    "a different function; candidates are plain ratios (relative=0)."
                 )
             refuse_class_weight(model)
             if isinstance(model, EstimatedRatio):
@@ -414,9 +414,9 @@ def fit_ratio(X: Any, X_target: Any, ratio: Any = None, *, y: Any = None) -> Any
 
     Notes
     -----
-    Of rows in blocks `ULSIF`, `GaussianRatio` and the default `ClassifierRatio` learn from sums
+    With rows in blocks, `ULSIF`, `GaussianRatio` and the default `ClassifierRatio` learn from sums
     over all rows. Any other ratio is fitted to 100,000 rows of each sample
-    (`NearestNeighbourRatio`: 20,000), drawn at random by what they hold. `KLIEP`, `KMM` and
+    (`NearestNeighbourRatio`: 20,000), drawn at random by their content. `KLIEP`, `KMM` and
     `NearestNeighbourRatio` do the same with rows in memory.
 
     Examples
@@ -494,11 +494,11 @@ def check_ratio(ratio: Any) -> Any:
         return ratio
     name = type(ratio).__name__
     if hasattr(ratio, "predict_proba"):
-        remedy = f"A classifier becomes a ratio by ClassifierRatio({name}())."
+        remedy = f"A classifier becomes a ratio with ClassifierRatio({name}())."
     elif isinstance(ratio, np.ndarray | list):
-        remedy = "A ratio is a function of x; weights that you have already go into sample_weight."
+        remedy = "A ratio is a function of x; weights that you already have go into sample_weight."
     elif callable(ratio) and not hasattr(ratio, "get_params"):
-        remedy = "A function of X that returns log ratios becomes a ratio by KnownRatio(function)."
+        remedy = "A function of X that returns log ratios becomes a ratio in KnownRatio(function)."
     else:
         remedy = "A weighting belongs in weighting=..."
     raise TypeError(

@@ -42,9 +42,9 @@ class GaussianRatio(TwoSampleRatio):
 
     Notes
     -----
-    All is computed in log space from the principal axes of the samples, of which there are no more
+    All work is done in log space on the principal axes of the samples, of which there are no more
     than rows: wide tables need no matrix of n_features x n_features. Means and covariances are sums
-    over rows: rows in blocks (`weighbridge.blocks`) give what they give in memory.
+    over rows: rows in blocks (`weighbridge.blocks`) give the same as in memory.
 
     A few rows (1 % at most, or one) that lie more than ten standard deviations out, by quartiles,
     and make up more than half of a column's variance are left out, with a warning. A sample with

@@ -37,7 +37,7 @@ class KLIEP(TwoSampleRatio):
 
     The ratio is a sum of Gaussian kernels at target rows with coefficients >= 0 that maximise the
     mean log ratio over the target, while the ratio averages 1 over the source. The bandwidth
-    maximises the mean log ratio of target rows left out, which are never among the centres.
+    maximises the mean log ratio of held-out target rows, which are never among the centres.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ class KLIEP(TwoSampleRatio):
     tol : float, default=1e-6
         Stop when no other coefficients can raise the mean log ratio by more.
     max_iter : int, default=200
-        Most Newton steps; a `ConvergenceWarning` says when they were not enough.
+        Largest number of Newton steps; a `ConvergenceWarning` says when they were not enough.
 
     Attributes
     ----------
     bandwidth_ : float
         The chosen one.
     bandwidths_, scores_ : ndarray of shape (n_bandwidths,)
-        The candidates and their held-out mean log ratio, larger is better.
+        The candidates and their held-out mean log ratio (larger is better).
     centres_ : ndarray of shape (n_centres, n_encoded)
         Centres, in standardised columns.
     coef_ : ndarray of shape (n_centres,)
@@ -63,9 +63,9 @@ class KLIEP(TwoSampleRatio):
     n_iter_ : int
         Newton steps of the final fit.
     gap_ : float
-        How much the mean log ratio could still rise at most.
+        The most by which the mean log ratio could still rise.
     n_rows_ : ndarray of shape (2,)
-        Numbers of source and target rows used: 100,000 of a sample at most, drawn at random.
+        Numbers of source and target rows used: at most 100,000 of a sample, drawn at random.
 
     Examples
     --------

@@ -127,7 +127,7 @@ class KMM(TwoSampleRatio):
     Parameters
     ----------
     bandwidth : float, optional
-        Of the kernel, in units of the standardised columns. Default: the median distance.
+        Width of the kernel, in units of the standardised columns. Default: the median distance.
     bound : float, default=1000.0
         Largest weight.
     mean_tolerance : float, default=0.01
@@ -145,7 +145,7 @@ class KMM(TwoSampleRatio):
     tol : float, default=1e-3
         The gradient solver stops when no weight is further from its best value than about this.
     max_iter : int, default=20000
-        Most of its steps; a `ConvergenceWarning` says when they were not enough.
+        Largest number of its steps; a `ConvergenceWarning` says when they were not enough.
     random_state : int, RandomState instance or None, default=0
         Draws the rows of the expansion.
 
@@ -158,7 +158,7 @@ class KMM(TwoSampleRatio):
     reached_ : float
         Share of the target's feature mean that the weighted source reaches; 1 is a perfect match.
     n_rows_ : ndarray of shape (2,)
-        Numbers of source and target rows used: 100,000 of a sample at most, drawn at random.
+        Numbers of source and target rows used: at most 100,000 of a sample, drawn at random.
 
     Examples
     --------

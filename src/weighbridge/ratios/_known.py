@@ -20,7 +20,7 @@ from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or
 
 
 class KnownRatio(DensityRatioMixin, BaseEstimator):
-    """A density ratio given by formulas instead of samples; fitted from birth.
+    """A density ratio given by formulas instead of samples; it needs no fitting.
 
     Give exactly one of: `log_ratio`; `source` and `target`; `selection`.
 
@@ -172,7 +172,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             if value is not None and not callable(value):
                 raise TypeError(
                     f"Got {name} of type {type(value).__name__}, but expected a function of X: a "
-                    "ratio must be known at any row. Weights that you have already go into "
+                    "ratio must be known at any row. Weights that you already have go into "
                     "sample_weight."
                 )
         if self.selected_from not in ("split", "target"):

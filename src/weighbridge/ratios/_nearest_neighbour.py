@@ -31,20 +31,20 @@ class NearestNeighbourRatio(TwoSampleRatio):
     n_neighbours : int, optional
         Default: the size, among 5, 10, 20, ..., 320, with the smallest leave-one-out log loss.
     n_jobs : int, optional
-        Processes or threads of the search for neighbours.
+        Processes or threads for the search for neighbours.
 
     Attributes
     ----------
     n_neighbours_ : int
         The number used.
     n_rows_ : ndarray of shape (2,)
-        Numbers of source and target rows used: 20,000 of a sample at most, drawn at random.
+        Numbers of source and target rows used: at most 20,000 of a sample, drawn at random.
 
     Notes
     -----
     Copies of a row are one neighbour, which counts as often as it occurs for each different row of
     its sample: a table in which every row is repeated gives the same ratio. Only where most rows
-    are in both samples, as with categories, each counts by itself.
+    are in both samples, as with categories, does each count by itself.
 
     Two made-up neighbours, in the proportion of the sample sizes, are added to the counts: the
     ratio is never 0 or infinite, and falls back to 1 with few neighbours.

@@ -34,7 +34,7 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
         if size < 2:
             raise ValueError(
                 f"Got {name} with {size} sample{'' if size == 1 else 's'} (rows), but a density "
-                "ratio needs at least 2 rows of each sample, and a useful one some dozens."
+                "ratio needs at least 2 rows of each sample, and a useful one a few dozen."
             )
     return _stack(parts), np.repeat([0, 1], sizes)
 
@@ -59,8 +59,8 @@ def check_rows(name: str, part: Any) -> None:
     shape: tuple[int, ...] = np.shape(part) if nested else getattr(part, "shape", ())
     if len(shape) == 2 and shape[0] < 2:
         raise ValueError(
-            f"Got {name} with {shape[0]} row{'' if shape[0] == 1 else 's'}; samples are compared "
-            "by 2 rows or more of each."
+            f"Got {name} with {shape[0]} row{'' if shape[0] == 1 else 's'}; comparing samples "
+            "takes 2 rows or more of each."
         )
     if len(shape) == 2 and shape[1] == 0:
         raise ValueError(f"Got {name} without columns; there is nothing to compare.")
@@ -92,7 +92,7 @@ def refuse_no_table(name: str, part: Any) -> None:
     if is_blocks(part):
         raise TypeError(
             f"Got {name} as rows in blocks ({type(part).__name__}), which are taken by "
-            "fit_ratio, score_samples, balance_table and the weights of diagnostics; this "
+            "fit_ratio, score_samples, balance_table and the diagnostics of weights; this "
             "needs a table in memory: draw some rows, as_rows(X).sample(100_000)."
         )
 

@@ -55,11 +55,11 @@ class Support(Record):
     single_share : float
         Share of the target rows with a level of a category that no other target row has.
     threshold : float
-        Distance to the nearest source row from which a row is outside: the root mean square over
+        Distance to the nearest source row beyond which a row is outside: the root mean square over
         the columns, in spreads.
     unseen_levels : tuple of str
         Levels of categories (``site=west``) and missing values (``bmi missing``) that no source row
-        has, the most frequent first; at most 20. Levels with fewer than 10 rows are one, "other".
+        has, the most frequent first; at most 20. Those with fewer than 10 rows are all "other".
     unseen_share : float
         Share of the target rows with such a level.
 
@@ -112,11 +112,11 @@ def outside_support(
     inflate) or, if that is more, a sixth of the source's range without its five outermost rows on
     either side. Beyond three spreads distances grow like logarithms. A target row is outside if
 
-    - on root mean square over the d columns its numbers are more than half a spread from every
+    - in root mean square over the d columns its numbers are more than half a spread from every
       source value of their column, or one of them more than 1.6; or
-    - its nearest source row is farther away than two rows usually are from each other, by root mean
+    - its nearest source row is farther away than two rows usually are from each other, in root mean
       square more than ``sqrt(2 d / (d + 3))`` spreads; another level of a category counts as two
-      rows usually do, levels with fewer than five target rows are one; or
+      rows usually do, levels with fewer than five target rows count as one; or
     - it has a level, or a missing value, in a column where no source row has it.
 
     Nothing here shrinks when the source grows: more source rows, or copies of them, never put

@@ -60,8 +60,8 @@ class ULSIF(TwoSampleRatio):
         ``relative=0`` and ``iterations=1``). Default: leave-one-out where that is possible and no
         sample has more than 1,000 rows, five folds otherwise.
     choice_rows : int or None, default=100_000
-        Choose by that many rows of each sample, drawn at random, where there are more; then fit to
-        all rows at that bandwidth, with a ridge chosen by all. None chooses by all rows, at the
+        Choose on that many rows of each sample, drawn at random, where there are more; then fit to
+        all rows at that bandwidth, with a ridge chosen on all. None chooses on all rows, at the
         price of all bandwidths for every row.
     random_state : int, RandomState instance or None, default=0
         Draws the centres and folds.
@@ -71,7 +71,7 @@ class ULSIF(TwoSampleRatio):
     bandwidth_, ridge_ : float
         The chosen ones.
     scores_ : ndarray of shape (n_bandwidths, n_ridges)
-        Held-out scores, smaller is better, by which the bandwidth was chosen.
+        Held-out scores (smaller is better) by which the bandwidth was chosen.
     bandwidths_, ridges_ : ndarray
         The candidates.
     centres_ : array of shape (n_centres, n_encoded)
@@ -79,7 +79,7 @@ class ULSIF(TwoSampleRatio):
     coef_ : ndarray of shape (n_centres,)
         Coefficients of the kernels, of either sign.
     largest_ : float
-        Largest ratio that any row gets, see the notes.
+        Largest ratio that any row gets; see the notes.
 
     Notes
     -----
@@ -90,10 +90,10 @@ class ULSIF(TwoSampleRatio):
     rare the source is there, and the sum of kernels can take any value. The weights of the source
     rows in ``fit`` are not touched by this. A ratio that averages more than 1 over the source is
     divided by its average; one that averages less is left as it is, so that samples without
-    overlap can be told.
+    overlap can be recognised.
 
-    Columns are standardised; missing values and categories are taken as described in the guide.
-    Arrays of other libraries (torch, cupy) are computed where they are.
+    Columns are standardised; missing values and categories are handled as described in the guide.
+    Arrays of other libraries (torch, cupy) are worked on where they are.
 
     Examples
     --------
