@@ -50,7 +50,7 @@ def test_what_is_drawn_is_the_table():
     np.testing.assert_array_equal(ends, np.column_stack([table["before"], table["after"]]))
     assert [label.get_text() for label in ax.get_yticklabels()] == list(table["name"])
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the largest is on top
-    assert "16 rows that differ less left out" in ax.get_xlabel()
+    assert "not shown: 16 rows that differ less" in ax.get_xlabel()
 
 
 def test_marks_are_told_apart_without_colour():

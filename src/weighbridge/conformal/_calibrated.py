@@ -62,8 +62,8 @@ def labelled_rows(X: Any, y: Any, sample_weight: Any, name: str) -> Part:
     """Check that there is one label for each row."""
     if y is None:
         raise ValueError(
-            f"{name} requires y to be passed, but the target y is None: it has the labels of the "
-            "source rows."
+            f"{name} requires y to be passed, but the target y is None: it holds the labels of "
+            "the source rows."
         )
     X, y = unmasked(X), unmasked(y, "y")
     shape = np.asarray(y).shape
@@ -109,8 +109,8 @@ def split(
 def _calibration_rows(size: Any, n: int) -> int:
     if n < 2:
         raise ValueError(
-            f"Got n_samples={n} rows; one part is fitted to and the other calibrated on, which "
-            "takes at least 2 rows, and some hundreds to be of use."
+            f"Got n_samples={n} rows; one part is for fitting and the other for calibration, "
+            "which takes at least 2 rows, and a few hundred to be of use."
         )
     if not isinstance(size, bool) and isinstance(size, Integral) and 1 <= int(size) < n:
         return int(size)
@@ -203,7 +203,7 @@ class CalibratedEstimator(WeightedEstimator):
         y : array-like of shape (n_samples,)
             Labels of the source rows.
         sample_weight : array-like of shape (n_samples,), optional
-            Your weights of the rows, in fitting and in calibration, where they multiply the ratio;
+            Your weights for the rows, in fitting and calibration, where they multiply the ratio;
             a new row has their mean. 0 leaves a row out. The ratio itself compares the two
             samples as they are.
         X_target : array-like of shape (n_target, n_features), optional
@@ -212,7 +212,7 @@ class CalibratedEstimator(WeightedEstimator):
         X_fit : array-like of shape (n_fit, n_features), optional
             Rows that a frozen estimator was fitted to, for a check that none of them is used
             again. `ImportanceWeighted`, `ImportanceWeightedCV` and models that keep their rows
-            need no reminder. For any other frozen model nothing is checked without it, and
+            need no reminder. For any other frozen model, nothing is checked without it, and
             ``rows_checked_`` is False.
 
         Returns
@@ -276,8 +276,8 @@ class CalibratedEstimator(WeightedEstimator):
             raise TypeError(f"Got the class {name}, but expected an object: write {name}().")
         if not hasattr(self.estimator, "fit"):
             raise TypeError(
-                f"Got estimator={self.estimator!r}, but expected an estimator of scikit-learn or "
-                f"one like it; e.g. {type(self).__name__}({self._example})."
+                f"Got estimator={self.estimator!r}, but expected a scikit-learn estimator or "
+                f"one like it, e.g. {type(self).__name__}({self._example})."
             )
         if is_fitted(clone(self.estimator)):
             return True
@@ -290,7 +290,7 @@ class CalibratedEstimator(WeightedEstimator):
             )
         if X_fit is not None:
             raise ValueError(
-                "Got X_fit with an estimator that is not fitted: it names the rows that a fitted "
+                "Got X_fit with an estimator that is not fitted: it has the rows that a fitted "
                 "one has seen. Leave it out; the rows to fit to are taken from X."
             )
         return False

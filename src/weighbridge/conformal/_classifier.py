@@ -18,7 +18,7 @@ class ConformalClassifier(CalibratedEstimator):
     Weighted split conformal prediction (Tibshirani, Barber, Candes & Ramdas 2019): scores on
     calibration rows are weighted by the density ratio, and a row's set has all classes whose score
     is at most the quantile of these scores. With the true ratio it holds a new target label with
-    at least the probability `coverage`, however wrong the probabilities of the model are.
+    probability at least `coverage`, however wrong the probabilities of the model are.
 
     Parameters
     ----------
@@ -31,15 +31,15 @@ class ConformalClassifier(CalibratedEstimator):
     method : {"lac", "aps"}, default="lac"
         Score of a class. "lac": one minus its probability (Sadinle, Lei & Wasserman 2019), for
         the smallest sets on average; some may be empty. "aps": total probability of the likelier
-        classes and half its own (Romano, Sesia & Candes 2020, who draw the half at random), for
+        classes plus half its own (Romano, Sesia & Candes 2020, who draw the half at random), for
         sets that grow where the model is unsure.
     calibration_size : float or int, default=0.5
         Share or number of rows to calibrate on, where the estimator is not fitted. Every class has
-        the same share in both parts, and at least one row is fitted to.
+        the same share in both parts, and at least one row in the part to fit to.
     shift : {"covariate", "label", "auto"}, default="covariate"
-        What changed: the features, by a ratio in them; the mix of classes, by weights of classes
-        (`weighbridge.label_shift.LabelRatio`); or whichever held-out rows tell, where `ratio` is
-        None (`weighbridge.label_shift.kind_of_shift`).
+        What changed: the features, met by a ratio in them; the mix of classes, met by weights by
+        class (`weighbridge.label_shift.LabelRatio`); or whichever held-out rows point to, where
+        `ratio` is None (`weighbridge.label_shift.kind_of_shift`).
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class ConformalClassifier(CalibratedEstimator):
 
     See Also
     --------
-    ConformalRegressor : Intervals; its notes hold here too.
+    ConformalRegressor : Intervals; its notes apply here too.
 
     Notes
     -----
-    With weights of classes (Podkopaev & Ramdas 2021) the mass of a new row depends on its class,
+    With weights by class (Podkopaev & Ramdas 2021) the mass of a new row depends on its class,
     which is not known: each class is compared with the quantile that its own weight gives. A class
-    with a weight beyond ``1 - coverage`` of all masses is in every set, and so is one that no
+    with a weight above ``1 - coverage`` of all masses is in every set, and so is one that no
     labelled row has.
 
     Examples
@@ -162,7 +162,7 @@ class ConformalClassifier(CalibratedEstimator):
         if not hasattr(self.estimator, "predict_proba"):
             raise TypeError(
                 f"Got {type(self.estimator).__name__}, which has no predict_proba; use a "
-                "classifier that has, e.g. sklearn.calibration.CalibratedClassifierCV around it. "
+                "classifier that has, e.g. wrap it in sklearn.calibration.CalibratedClassifierCV. "
                 "For numbers use weighbridge.conformal.ConformalRegressor."
             )
         if y.dtype == object and len({isinstance(label, str) for label in y.tolist()}) > 1:

@@ -24,8 +24,8 @@ class ConformalRegressor(CalibratedEstimator):
 
     Weighted split conformal prediction (Tibshirani, Barber, Candes & Ramdas 2019): errors on
     calibration rows are weighted by the density ratio, and a row's interval reaches as far as the
-    quantile of these errors. With the true ratio it holds a new target label with at least the
-    probability `coverage`, whatever the model and the distribution of its errors.
+    quantile of these errors. With the true ratio it holds a new target label with probability
+    at least `coverage`, whatever the model and the distribution of its errors.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class ConformalRegressor(CalibratedEstimator):
     calibration_size : float or int, default=0.5
         Share or number of rows to calibrate on, where the estimator is not fitted.
     random_state : int, RandomState instance or None
-        Seed of the split.
+        Seed for the split.
     shift : {"covariate", "label", "auto"}, default="covariate"
-        What changed: the features, by a ratio in them, as "auto" takes it for numbers; or the
-        label, by weights of its bins (`weighbridge.label_shift.LabelRatio`). The label of a new
-        row is not known, and its mass is the largest that one may have.
+        What changed: the features, met by a ratio in them, as "auto" does for numbers; or the
+        label, met by weights by bin (`weighbridge.label_shift.LabelRatio`). The label of a new
+        row is not known, so its mass is the largest that a label may have.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ConformalRegressor(CalibratedEstimator):
     scale_ : regressor or None
         The fitted model of the size of errors.
     shift_ : ShiftKind or None
-        None: the kind is told for classes only.
+        None: the kind can be told for classes only.
     scores_ : ndarray of shape (n_calibration,)
         Absolute errors at the calibration rows, divided by their scale if there is one.
     calibration_weights_ : ndarray of shape (n_calibration,)
@@ -88,7 +88,7 @@ class ConformalRegressor(CalibratedEstimator):
     `weighbridge.exceptions.OverlapWarning` (WB307) says when that is so for most of the target.
 
     It holds rows out, so scikit-learn's ``check_estimator`` needs ``expected_failed_checks``; the
-    guide to `weighbridge.ImportanceWeighted` has them with their reason.
+    guide to `weighbridge.ImportanceWeighted` lists them with the reasons.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class ConformalRegressor(CalibratedEstimator):
         odd = [label for label in y.tolist() if not isinstance(label, Real | Decimal)]
         if odd:
             raise ValueError(
-                f"Got y with labels that are not numbers ({odd[0]!r}); an interval is one of "
+                f"Got y with labels that are not numbers ({odd[0]!r}); an interval is made of "
                 "numbers. Convert them, or use weighbridge.conformal.ConformalClassifier for "
                 "classes."
             )

@@ -212,7 +212,7 @@ class Scores:
     losses : ndarray of shape (n_units,)
         One loss for each row, or for each fold where the metric is not a mean over rows.
     weights : ndarray of shape (n_units,)
-        What each of them counts.
+        How much each of them counts.
     predictions : ndarray, optional
         The held-out predictions behind the losses.
     penalties : ndarray of shape (n_units,), optional
@@ -261,7 +261,7 @@ class Scores:
     def __sub__(self, other: Scores) -> Scores:
         if not np.array_equal(self.weights, other.weights):
             raise ValueError(
-                "Got scores of other units or other weights; only scores of one criterion on the "
+                "Got scores with other units or other weights; only scores of one criterion on the "
                 "same rows can be compared in pairs."
             )
         return Scores(self.losses - other.losses, self.weights)
@@ -296,22 +296,22 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> CandidateObjective:
-        """Make ready to score weightings of these rows.
+        """Prepare to score weightings of these rows.
 
         Parameters
         ----------
         estimator : estimator
-            What is to be fitted; it stays as it is.
+            What is to be fitted; it is left as it is.
         X, y : array-like
             Labelled source rows.
         log_ratio : array of shape (n_samples,)
             Log density ratios at the rows.
         sample_weight : array of shape (n_samples,), optional
-            Your weights of the rows; they multiply the weights in fitting and in validation.
+            Your weights for the rows; they multiply the weights in fitting and in validation.
         n_jobs : int, optional
-            Fits in parallel, by joblib.
+            Fits run in parallel, by joblib.
         random_state : int, RandomState instance or None
-            Seed of the folds, where the criterion does not set one.
+            Seed for the folds, where the criterion does not set one.
 
         Returns
         -------
@@ -335,7 +335,7 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         if log_weight.shape != np.shape(log_ratio):
             raise ValueError(
                 f"Got log_weight of shape {log_weight.shape} for {np.size(log_ratio)} log ratios; "
-                "they must be one for each row."
+                "there must be one for each row."
             )
         kept = log_weight if rows.kept is None else log_weight[rows.kept]
         weights = mean_one(kept, rows.sample_weight)[None]

@@ -113,12 +113,12 @@ class CrossValidation(FoldCriterion):
     """Importance-weighted cross-validation (Sugiyama et al. 2007).
 
     Each fold's model is fitted with the candidate's weights on the other folds, and its losses on
-    the rows held out are averaged with validation weights, so that they represent the target.
+    the held-out rows are averaged with validation weights, so that they represent the target.
 
     Parameters
     ----------
     cv : int or splitter, default=5
-        Number of folds (shuffled, stratified for a classifier), or a splitter of scikit-learn.
+        Number of folds (shuffled, stratified for a classifier), or a scikit-learn splitter.
     scoring : str or scorer, optional
         As in scikit-learn; its metric must take ``sample_weight``. Default: squared error, of
         probabilities (the Brier score) or of margins for classifiers.
@@ -127,7 +127,7 @@ class CrossValidation(FoldCriterion):
         times the weight of a plain row), `Tempered()`, or `IWERM()` for the ratio itself, which is
         consistent and wild.
     random_state : int, RandomState instance or None
-        Seed of the folds.
+        Seed for the folds.
 
     See Also
     --------
@@ -140,7 +140,7 @@ class CrossValidation(FoldCriterion):
     A row that is held out several times, by repeated folds, is one unit with the average loss.
     Support vector machines and kernel ridge share one kernel matrix, histogram boosting its bins,
     and from 20,000 rows on linear and ridge regression are scored from moments of the rows in one
-    pass. There transformers of a pipeline that ignore the labels are fitted once, on all rows.
+    pass. There, transformers of a pipeline that ignore the labels are fitted once, on all rows.
 
     Examples
     --------
@@ -176,8 +176,8 @@ def _dealt(cv: Any, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
     if isinstance(cv, Integral):
         if not 2 <= int(cv) <= n:
             raise ValueError(
-                f"Got cv={cv} for {n} source rows; there are at least 2 folds, and at most as "
-                "many as rows."
+                f"Got cv={cv} for {n} source rows; there must be at least 2 folds, and at most "
+                "as many as rows."
             )
         kind = StratifiedKFold if is_classifier(estimator) else KFold
         cv = kind(int(cv), shuffle=True, random_state=seed)
@@ -201,7 +201,7 @@ class HoldOut(FoldCriterion):
     """Importance-weighted loss on held-out source rows: the paper's ``L(h; lam, alpha)``.
 
     Cheaper than `CrossValidation` and much more variable: with 1,000 rows of the paper's toy
-    problem it costs three times the excess risk of five folds.
+    problem it has three times the excess risk of five folds.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class HoldOut(FoldCriterion):
     scoring, validation
         As in `CrossValidation`; the paper's validation is `IWERM()`, the ratio itself.
     random_state : int, RandomState instance or None
-        Seed of the split.
+        Seed for the split.
 
     See Also
     --------

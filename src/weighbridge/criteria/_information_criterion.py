@@ -77,7 +77,7 @@ def information_criterion(
     penalty : array of shape (n_parameters,) or (n_parameters, n_parameters), optional
         Second derivatives ``P`` of what is added to ``sum w l``, or their diagonal.
     sample_weight : array of shape (n_samples,), optional
-        Your weights of the rows; they multiply ratio and weights.
+        Your weights for the rows; they multiply ratio and weights.
 
     Returns
     -------
@@ -140,8 +140,8 @@ def _information(terms: _Terms, pull: FloatArray, ratio: FloatArray, weights: Fl
     if values.min() < 0 or size[flat].sum() > _FLAT * size.sum():
         raise ValueError(
             f"Got a Hessian with {int((values < 0).sum())} negative eigenvalues, and "
-            f"{int(flat.sum())} of 0 for directions in which losses change: the parameters are no "
-            "single minimum of the weighted losses. Use fewer parameters, or a penalty."
+            f"{int(flat.sum())} of 0 for directions in which losses change: the parameters are "
+            "not a single minimum of the weighted losses. Use fewer parameters, or a penalty."
         )
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=~flat)
     penalties = weights * (along**2 @ inverse)
@@ -237,7 +237,7 @@ class SmoothObjective(CandidateObjective):
         if not (y.any() and np.isfinite(self._at(self._start, ones)[0]).all()):
             raise ValueError(
                 f"Got labels from {y.min():g} to {y.max():g}, for which {last} has no finite loss. "
-                "Deviances need labels of 0 and more (one of them above, all from power 2 on) and, "
+                "Deviances need labels of 0 or more (one of them above, all from power 2 on) and, "
                 "with an identity link, an intercept; Huber's loss residuals other than 0."
             )
         self._start, self.n_parameters = self._fit(ones), self._start.size
@@ -320,7 +320,7 @@ class InformationCriterion(Criterion):
     minimum itself, whatever the tolerance. Other losses: `information_criterion`.
 
     It averages with the ratio itself, scaled to mean 1 on the rows. A `WeightWarning` says where
-    it may be too low by 5 % and more: where the products of ratio and gradient at the unweighted
+    it may be too low by 5 % or more: where the products of ratio and gradient at the unweighted
     fit have fewer than ten effective rows for each parameter, or one row has over 5 % of the ratio.
 
     Examples
@@ -371,7 +371,7 @@ class InformationCriterion(Criterion):
                 f"The ratio times the gradients of the unweighted fit has {ess:.1f} effective rows "
                 f"for {parameters} parameters, and one row has {share:.1%} of the ratio; with "
                 f"fewer than {_ROWS} for each, or more than {_SHARE:.0%}, the information "
-                "criterion may be too low by 5 % and more, most for large weights. Use "
+                "criterion may be too low by 5 % or more, most for large weights. Use "
                 "LeaveOneOut(), CrossValidation(), or more source rows like those in the target.",
                 WeightWarning,
                 stacklevel=users_line(),
@@ -382,7 +382,7 @@ class InformationCriterion(Criterion):
 class InformationObjective(LinearObjective):
     """The information criterion IC_GW, divided by twice the number of rows."""
 
-    no_loss = "the fit leaves no residuals under these weights, and a variance of 0 no likelihood"
+    no_loss = "the fit leaves no residuals under these weights, and variance 0 has no likelihood"
 
     @property
     def n_parameters(self) -> int:

@@ -30,7 +30,7 @@ class LeaveOneOut(Criterion):
     """Importance-weighted leave-one-out from one fit of each candidate.
 
     Exact for linear and ridge regression: the held-out residual is ``e / (1 - h)`` with the
-    weighted leverage ``h``. For logistic and Poisson regression one Newton step from the full fit
+    weighted leverage ``h``. For logistic and Poisson regression, one Newton step from the full fit
     (approximate leave-one-out, well within 1 % of refitting).
 
     Parameters
@@ -112,7 +112,7 @@ class LeaveOneOutObjective(LinearObjective):
     """Leave-one-out: exact for squared error, one Newton step for other families."""
 
     no_loss = (
-        "a single row determines its own prediction under these weights, so that its held-out loss "
+        "a single row determines its own prediction under these weights, so its held-out loss "
         "does not exist"
     )
 

@@ -92,7 +92,7 @@ class SourceRows:
             )
         except (PicklingError, AttributeError, TypeError):
             raise ValueError(
-                "Got a part that has no name by its content, probably a lambda or a function "
+                "Got a part that cannot be named by its content, probably a lambda or a function "
                 "defined inside another; a journal needs functions that can be imported."
             ) from None
 
@@ -123,7 +123,7 @@ def source_rows(
     if n < 2:
         raise ValueError(
             f"Got n_samples={n} source rows; choosing a weighting holds rows out and takes at "
-            "least 2, and some dozens to be of use."
+            "least 2, and a few dozen to be of use."
         )
     y, log_ratio = np.asarray(y), np.asarray(unmasked(log_ratio, "log_ratio"), dtype=float)
     if y.ndim == 2 and y.shape[1] == 1:

@@ -133,7 +133,7 @@ class BalanceDisplay(Display):
         if love.n_left_out:
             one = love.n_left_out == 1
             rest = "1 row that differs" if one else f"{love.n_left_out:,} rows that differ"
-            xlabel += f"\n{rest} less left out"
+            xlabel += f"\nnot shown: {rest} less"
         ax.set_xlabel(xlabel, fontsize=9)
         when = "of training and deployment" if love.after is None else "before and after weighting"
         ax.set_title(f"Balance {when}", fontsize=10, pad=22)

@@ -20,12 +20,12 @@ _LINES = {"mixture": ":", "straight": "-", "power": "-", "relative": "--"}
 class BridgeDisplay(Display):
     """A map of the weightings that a search tried, with their losses and the choice.
 
-    In (lam, alpha) the whole edge lam = 0 is one model and the whole edge lam = 1 another. The
-    bridge draws each weighting where its weights are: equal distance is equally different weights,
+    In (lam, alpha), the whole edge lam = 0 is one model and the whole edge lam = 1 another. The
+    bridge places each weighting by its weights: equal distances mean equally different weights,
     the left end is no weights, the right end the full ratio, and the curves of constant alpha are
     arches between them.
 
-    `from_estimator` draws at once, as displays of scikit-learn do. The constructors of the other
+    `from_estimator` draws at once, as scikit-learn's displays do. The constructors of the other
     displays do not draw: their tables are useful without a picture.
 
     Parameters

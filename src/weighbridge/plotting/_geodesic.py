@@ -33,7 +33,7 @@ _NAMES = {-1.0: "mixture", 0.0: "straight", 1.0: "power", 3.0: "relative"}
 
 @dataclass(frozen=True)
 class HalfPlane(Picture):
-    """Curves of weighted densities, projected on the normal ones by `compute_half_plane`.
+    """Curves of weighted densities, projected onto the normal ones by `compute_half_plane`.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def compute_half_plane(
     alphas : sequence of float, default=(-1, 0, 1, 3)
         Which curves: mixture, straight, power and relative.
     n_points : int, default=61
-        Points of each curve, about equally far apart.
+        Points on each curve, about equally far apart.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def _moments(
 class GeodesicDisplay(Display):
     """Curves of weighted densities between two normal ones, by mean and standard deviation.
 
-    The farther a weighted density has left the normal ones, the wider the line.
+    The farther a weighted density is from the normal ones, the wider the line.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ class WeightDisplay(Display):
         Returns
         -------
         WeightDisplay
-            Not drawn yet; see `plot`. What the numbers do not tell of a summary is NaN.
+            Not drawn yet; see `plot`. What the numbers do not tell about a summary is NaN.
         """
         check_made(numbers, WeightCurves, "numbers", "Adaptation.pictures.weights")
         return cls(numbers, numbers, _summary(numbers), numbers.bound)

@@ -1,8 +1,8 @@
-"""Searches for (lam, alpha): they know points and losses, and nothing of learning.
+"""Searches for (lam, alpha): they know about points and losses, and nothing about learning.
 
 A search is called with an objective and bounds, and returns a `SearchResult`. All of them try the
 named points (ERM, IWERM, ...) first, evaluate no model twice, keep what is finished in a `Journal`
-if they are given one, and after Ctrl-C return what they have if that is asked of them.
+if they are given one, and after Ctrl-C return what they have if asked to.
 """
 
 from weighbridge.search._bayesian import (

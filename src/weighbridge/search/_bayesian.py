@@ -29,7 +29,7 @@ FAR = 200.0
 
 
 def expected_improvement(mean: Any, sd: Any, best: Any) -> Any:
-    """How much smaller than `best` a normal variable is expected to be, counting only if it is.
+    """How far below `best` a normal variable is expected to be, counting 0 where it is above.
 
     ``E[max(best - Y, 0)] = (best - mean) Phi(z) + sd phi(z)`` with ``z = (best - mean) / sd``, for
     ``Y ~ N(mean, sd**2)``. The larger, the more a candidate is worth trying.
@@ -37,7 +37,7 @@ def expected_improvement(mean: Any, sd: Any, best: Any) -> Any:
     Parameters
     ----------
     mean, sd : float or array
-        Mean and standard deviation of the candidates; they broadcast. ``sd = 0`` is a known value.
+        Mean and standard deviation of the candidates; they broadcast. ``sd = 0``: a known value.
     best : float or array
         Smallest value seen.
 
@@ -67,7 +67,7 @@ def log_expected_improvement(mean: Any, sd: Any, best: Any) -> FloatArray:
 
 
 def probability_of_improvement(mean: Any, sd: Any, best: Any) -> Any:
-    """How likely a normal variable is below `best`: ``Phi((best - mean) / sd)``.
+    """How likely a normal variable is to be below `best`: ``Phi((best - mean) / sd)``.
 
     Parameters
     ----------
@@ -153,10 +153,10 @@ class BayesianSearch(Search):
         the paper, and needs more evaluations.
     acquisition : str or callable, default="expected_improvement"
         Also "lower_confidence_bound", "probability_of_improvement", or a function
-        ``acquisition(mean, sd, best)`` of arrays in the unit of the losses, larger is better, such
+        ``acquisition(mean, sd, best)`` of arrays in the unit of the losses (larger is better), such
         as ``functools.partial(lower_confidence_bound, kappa=3)``.
     initial : int or sequence of (lam, alpha), optional
-        The initial design: so many points, first the named ones, then those farthest from all
+        The initial design: that many points, first the named ones, then those farthest from all
         before them; or the points themselves. By default the named points.
     tol : float, default=0.01
         The search ends when the largest expected improvement is below this share of the noise: the
@@ -168,9 +168,9 @@ class BayesianSearch(Search):
     ``BayesianSearch(25, coordinates="plain", initial=points, tol=0)`` is the paper's Algorithm 1,
     without the slips of sign in its appendix D.
 
-    Matern 5/2 kernel with one length scale; it, mean, variance and noise are averaged over by their
-    likelihood. Nothing is drawn: equal values of the objective give equal points. A candidate that
-    fails counts as the worst. If four or more values are all equal the search ends.
+    The kernel is Matern 5/2 with one length scale; it, the mean, variance and noise are averaged
+    over by their likelihood. Nothing is drawn at random: equal values of the objective give equal
+    points. A failed candidate counts as the worst. Four or more values, all equal, end the search.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Journal:
     """A file that holds every finished evaluation of a search, one line of JSON each.
 
     A line is on disk before the next evaluation starts. A search that is given the journal of an
-    earlier one, of the same data, estimator and criterion, repeats none of its evaluations, not
+    earlier one, with the same data, estimator and criterion, repeats none of its evaluations, not
     even those that failed: delete the file to try these again.
 
     Parameters
@@ -58,7 +58,7 @@ class Journal:
         self._size: int | None = None  # size of the file as this journal left it
 
     def open(self, fingerprint: str) -> dict[Point, Evaluation]:
-        """Return the evaluations in the file, and begin the file if there is none.
+        """Return the evaluations in the file, and start the file if there is none.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Journal:
         -------
         dict
             From point to evaluation. ValueError if the file belongs to other data, or is damaged
-            elsewhere than in an unfinished last line; it is then left as it is.
+            anywhere but in an unfinished last line; it is then left as it is.
         """
         content = self.path.read_bytes() if self.path.exists() else b""
         header = _line({"format": FORMAT, "version": VERSION, "fingerprint": fingerprint})
@@ -95,7 +95,7 @@ class Journal:
         return {evaluation.point: evaluation for evaluation in evaluations}
 
     def append(self, evaluation: Evaluation) -> None:
-        """Add one evaluation; when this returns it is on disk.
+        """Add one evaluation; it is on disk when this returns.
 
         Parameters
         ----------

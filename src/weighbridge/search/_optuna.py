@@ -24,7 +24,7 @@ NAMED = "weighbridge:named"
 class OptunaSearch(Search):
     """Let optuna propose the points, and keep them in its storage.
 
-    The named points (ERM, IWERM, ...) are the first trials. With a storage and a name of the study
+    The named points (ERM, IWERM, ...) are the first trials. With a storage and a study name
     a finished trial is never repeated, and several processes may share the study: each adds trials
     until `n_evaluations` are finished. The losses of every unit are kept with the trial, so that
     each process has all comparisons (`SearchResult.difference`); predictions are not.
@@ -32,7 +32,7 @@ class OptunaSearch(Search):
     Parameters
     ----------
     n_evaluations : int, default=15
-        How many trials the study shall have, at least 2. Processes that share it may end with a few
+        How many trials the study is to have, at least 2. Processes that share it may end with a few
         more: each finishes the trial it has begun.
     storage : str or optuna storage, optional
         Where the study is kept, for example ``"sqlite:///search.db"``; by default in memory.
@@ -42,7 +42,7 @@ class OptunaSearch(Search):
         Proposes the points; by default optuna's TPE. One that stops the study by itself, as
         optuna's GridSampler does, cannot be used: see `GridSearch`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the default sampler. Each trial's own seed follows from it and from the trial's
+        Seed for the default sampler. Each trial's own seed follows from it and from the trial's
         number: a resumed study continues as if it had not stopped, and processes that share a
         study propose different points.
 
@@ -82,7 +82,7 @@ class OptunaSearch(Search):
         budget = check_budget(self.n_evaluations)
         if self.storage is not None and self.study_name is None:
             raise ValueError(
-                "Got a storage without study_name; name the study, so that it is found again when "
+                "Got a storage without study_name; name the study, so that it can be found when "
                 "the search is resumed or shared."
             )
         optuna = _import_optuna()

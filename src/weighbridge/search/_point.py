@@ -158,7 +158,7 @@ class Evaluation:
     losses : array of shape (n_units,) or None
         One loss per unit (a row, or a fold), smaller is better; None if the candidate failed.
     predictions : array or None
-        Held-out predictions, for who wants to use them later.
+        Held-out predictions, for anyone who wants to use them later.
     error : str or None
         Why the candidate failed.
     seconds : float

@@ -22,7 +22,7 @@ class Difference(NamedTuple):
     Parameters
     ----------
     value : float
-        Mean difference; below 0 the first candidate is better.
+        Mean difference; below 0, the first candidate is better.
     standard_error : float
         Of that mean, over the units; NaN with fewer than two of them.
 
@@ -50,7 +50,7 @@ class SearchResult:
     interrupted : bool
         Whether the search was ended before all its evaluations.
     converged : bool
-        Whether it ended by itself before all of them, since no more improvement was expected.
+        Whether it ended by itself before all of them, as no more improvement was expected.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class SearchResult:
 
     @cached_property
     def standard_errors(self) -> FloatArray:
-        """Standard error of every value by itself; that of a `difference` is mostly smaller."""
+        """Standard error of every value by itself; that of a `difference` is usually smaller."""
         return self._of_all(lambda losses: weighted_mean(losses, self.unit_weights).standard_error)
 
     @cached_property
@@ -108,7 +108,7 @@ class SearchResult:
 
     @cached_property
     def best_index(self) -> int:
-        """Index of the smallest value; of equal ones, that with the smallest lam."""
+        """Index of the smallest value; of equal ones, the one with the smallest lam."""
         if np.isnan(self.values).all():
             raise ValueError(
                 f"Got no candidate with a value among {len(self.evaluations)}, so none is the "
@@ -172,8 +172,8 @@ class SearchResult:
         Parameters
         ----------
         z : float, default=1.0
-            A candidate belongs to them if its difference to the best is at most this many standard
-            errors of that difference.
+            A candidate is one of them if its difference from the best is at most this many
+            standard errors of that difference.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class SearchResult:
         return np.array(chosen, dtype=bool)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, without those of single units, as JSON can hold them.
+        """Return the numbers, without those of single units, in a form that JSON can hold.
 
         Returns
         -------

@@ -166,7 +166,7 @@ def _check_successes(evaluations: Sequence[Evaluation]) -> None:
         point, message = evaluations[0].point, evaluations[0].error
         raise AllFailedError(
             f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
-            f"alpha={point.alpha:g}) with: {message}. Where every weighting fails the cause is "
+            f"alpha={point.alpha:g}) with: {message}. Where every weighting fails, the cause is "
             "seldom the weights: check whether the estimator fits these rows by itself, whether "
             "each fold has rows of every class, and whether the metric takes sample_weight."
         )
@@ -273,7 +273,7 @@ class GridSearch(Search):
         Parameters
         ----------
         bounds : Bounds, default=Bounds()
-            Where.
+            The bounds of the search.
 
         Returns
         -------
