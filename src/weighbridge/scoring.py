@@ -87,8 +87,7 @@ def iw_scorer(scoring: Any, ratio: Any, *, weighting: Any = None) -> ImportanceW
     Parameters
     ----------
     scoring : str, scorer or None
-        As in scikit-learn; its metric must take ``sample_weight``. None is the estimator's own
-        ``score``.
+        As in scikit-learn; the metric must take ``sample_weight``. None: the estimator's ``score``.
     ratio : fitted density ratio
         From `fit_ratio`, or a `KnownRatio`.
     weighting : Geodesic, optional

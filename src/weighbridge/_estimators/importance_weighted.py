@@ -56,8 +56,7 @@ class ImportanceWeighted(WeightedEstimator):
     log_ratio_ : ndarray of shape (n_samples,)
         Log density ratio at the source rows; scaled to a mean ratio of 1 if `normalize`.
     weights_ : ndarray of shape (n_samples,)
-        Importance weight of each source row; the inner estimator was given these times
-        ``sample_weight``.
+        Importance weight of each source row; ``estimator_`` got them times ``sample_weight``.
     ess_ : float
         Effective sample size of the weights that the inner estimator was given.
     n_features_in_ : int

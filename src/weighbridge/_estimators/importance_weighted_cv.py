@@ -102,13 +102,12 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         Where to search; default lam in [0, 1], alpha in [1, 3].
     answer : {"stack", "guard", "argmin"}, default="stack"
         How the answer is formed from the candidates. "stack": the average of a few models whose
-        combined held-out predictions lose least. "guard": the single best one. Both fall back to
-        no weights unless they gain more than half a standard error over none. Where a third of the
-        target has a far larger ratio than nearly all source rows, it takes two standard errors,
-        and two effective rows for each parameter; where a third lies outside the source, nothing
-        is tried. "argmin": the single best one, without any guard. A criterion without held-out
-        predictions for rows (an information criterion, a metric on whole folds) uses "guard"
-        instead of "stack".
+        combined held-out predictions lose least. "guard": the single best one. Both fall back to no
+        weights unless they gain more than half a standard error over none. Where a third of the
+        target has a far larger ratio than nearly all source rows, it takes two standard errors, and
+        two effective rows for each parameter; where a third lies outside the source, nothing is
+        tried. "argmin": the single best one, without any guard. Criteria without held-out
+        predictions for rows (information criteria, metrics on whole folds) use "guard" for "stack".
     journal : path, optional
         File that keeps every finished evaluation. A search that was killed resumes from there; a
         journal from other data, another estimator or another criterion is refused.
@@ -117,8 +116,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     random_state : int, RandomState instance or None
         Seed for the folds, and for all parts of the estimator that have none.
     verbose : int, optional
-        0 is silent, 1 shows progress. Default: progress on a terminal once a search takes longer
-        than two seconds.
+        0 is silent, 1 shows progress. Default: progress on a terminal after two seconds of search.
     on_interrupt : {"raise", "best"}, default="raise"
         What Ctrl-C does to a search. "raise": KeyboardInterrupt; a journal keeps what is finished.
         "best": a warning, and the answer is formed from the candidates evaluated so far.

@@ -43,7 +43,7 @@ def is_dask(X: Any) -> bool:
 def from_dask(collection: Any) -> DaskRows:
     """Rows of a dask array or data frame, one block for each chunk or partition.
 
-    Every pass computes the collection anew, by dask's current scheduler: threads, or the workers
+    Every pass computes the collection anew, with dask's current scheduler: threads, or the workers
     of a `distributed.Client`. One that is expensive and fits their memory is best persisted.
 
     Parameters

@@ -179,8 +179,7 @@ def from_array(X: Any, size: int | None = None) -> ArrayRows:
         Not copied. A memory map is read block by block; a tensor stays on its device. Masked
         values are missing ones.
     size : int, optional
-        Rows of a block. Default: 65,536, fewer of wide tables, by scikit-learn's
-        ``working_memory``.
+        Rows per block. Default: 65,536, fewer for wide tables (scikit-learn's ``working_memory``).
 
     Returns
     -------

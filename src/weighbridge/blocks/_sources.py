@@ -248,6 +248,11 @@ def from_duckdb(query: Any, connection: Any = None) -> BatchRows:
         Where SQL is run. Default: that of the module duckdb. It has one open result at a time:
         rows that go beside others (`Rows.map`) need their own, ``connection.cursor()``.
 
+    Returns
+    -------
+    Rows
+        As from `from_batches`.
+
     Examples
     --------
     >>> from weighbridge.blocks import from_duckdb
@@ -268,6 +273,11 @@ def from_polars(frame: Any) -> BatchRows:
     ----------
     frame : LazyFrame
         Of polars 1.34 or newer.
+
+    Returns
+    -------
+    Rows
+        As from `from_batches`.
 
     Examples
     --------

@@ -203,9 +203,8 @@ class CalibratedEstimator(WeightedEstimator):
         y : array-like of shape (n_samples,)
             Labels of the source rows.
         sample_weight : array-like of shape (n_samples,), optional
-            Your weights for the rows, in fitting and calibration, where they multiply the ratio;
-            a new row has their mean. 0 leaves a row out. The ratio itself compares the two
-            samples as they are.
+            Your weights for the rows, in fitting and calibration, where they multiply the ratio; a
+            new row has their mean. 0 leaves a row out. The ratio compares the samples as they are.
         X_target : array-like of shape (n_target, n_features), optional
             Target rows, without labels. Required unless `ratio` is fitted or known. Columns of
             data frames are matched by name, whatever their order.

@@ -35,9 +35,8 @@ class ConformalRegressor(CalibratedEstimator):
         been fitted to. May be `ImportanceWeighted` or `ImportanceWeightedCV`; one of them without
         its own ratio shares this one.
     ratio : str or density ratio, optional
-        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio that is
-        already fitted and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor
-        cancels.
+        How to estimate ``p_target(x) / p_source(x)``; default `AutoRatio()`. A ratio already fitted
+        and frozen, or known, needs no ``X_target`` in ``fit``. A constant factor cancels.
     coverage : float, default=0.9
         Share of target labels that the intervals should hold. It may be changed after ``fit``.
     scale : regressor, optional

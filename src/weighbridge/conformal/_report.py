@@ -35,8 +35,7 @@ class ConformalReport(Record):
     rows_checked : bool
         Whether the model is known not to be fitted to the calibration rows.
     findings : tuple of Finding
-        WB307 where most sets are infinite, or most of the target has classes that are in every
-        set.
+        WB307 where most sets are infinite, or most of the target has classes that are in every set.
 
     Examples
     --------

@@ -75,8 +75,7 @@ class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]
     """The power of the ratio that leaves at least a given number of effective rows.
 
     ``r ** q`` with the largest ``q <= 1`` for which the effective sample size of the source rows
-    reaches `ess`: the ratio itself where it is tame, no weights at all where even a small power
-    would leave too few.
+    reaches `ess`: the ratio where it is tame, no weights where even a small power leaves too few.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """One alpha-geodesic, solved as a boundary-value problem by collocation at Chebyshev points.
 
 The curve is solved for at constant Fisher speed, for its speed in lam may vary by many orders of
-magnitude; lam is an integral along it. It is found from a first guess or by growing it from one of
-its ends.
+magnitude; lam is an integral along it. It is found from a first guess or grown from one end.
 """
 
 from __future__ import annotations

@@ -45,8 +45,7 @@ def geodesic(
     Raises
     ------
     ArithmeticError
-        If no such curve exists (`Normal`) or was found. Outside ``-1 <= alpha <= 1`` there may be
-        none.
+        If no such curve exists (`Normal`) or was found. There may be none if ``abs(alpha) > 1``.
 
     Examples
     --------

@@ -21,9 +21,8 @@ class BridgeDisplay(Display):
     """A map of the weightings that a search tried, with their losses and the choice.
 
     In (lam, alpha), the whole edge lam = 0 is one model and the whole edge lam = 1 another. The
-    bridge places each weighting by its weights: equal distances mean equally different weights,
-    the left end is no weights, the right end the full ratio, and the curves of constant alpha are
-    arches between them.
+    bridge places each weighting by its weights: equal distances mean equally different weights, the
+    left end is no weights, the right end the full ratio; curves of constant alpha are arches.
 
     `from_estimator` draws at once, as scikit-learn's displays do. The constructors of the other
     displays do not draw: their tables are useful without a picture.

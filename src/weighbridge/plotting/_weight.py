@@ -150,8 +150,7 @@ class WeightDisplay(Display):
         Parameters
         ----------
         kind : {"histogram", "lorenz"}, default="histogram"
-            Numbers of rows by size of their weight, or the share of the weight on the rows with
-            the largest weights.
+            Rows by size of their weight, or the share of the weight on the rows with the most.
         ax : matplotlib Axes, optional
             Where to draw.
 

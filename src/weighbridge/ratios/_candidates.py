@@ -239,8 +239,7 @@ class CandidateTable:
             lines.append(
                 f"{'*' if self.names[row] == self.chosen else '':2}{self.names[row]:<12}"
                 f"{self.scores[row]:>9.4f}{self.differences[row]:>12.4f}"
-                f"{self.standard_errors[row]:>9.4f}{self.log_losses[row]:>10.4f}"
-                f"{self.aucs[row]:>7.3f}{self.worth[row]:>11.0f}"
-                f"{self.folds[row]:>7}{self.seconds[row]:>7.2f}"
+                f"{self.standard_errors[row]:>9.4f}{self.log_losses[row]:>10.4f}{self.aucs[row]:>7.3f}"
+                f"{self.worth[row]:>11.0f}{self.folds[row]:>7}{self.seconds[row]:>7.2f}"
             )
         return "\n".join(lines)

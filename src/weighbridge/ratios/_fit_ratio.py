@@ -96,8 +96,7 @@ class AutoRatio(EstimatedRatio):
 
     The tuning of `ULSIF` and the number of trees are settled in the first fold. A candidate that
     has less than one chance in ten after one or two folds is dropped, the first never. Samples with
-    more than 20,000 rows are compared by that many of them, and the chosen candidate is then fitted
-    to all.
+    more than 20,000 rows are compared on that many, and the chosen candidate is then fitted to all.
 
     Missing values and categories are read as described in the guide. Products are left out beyond
     40 columns or half of scikit-learn's working memory, squares and boosting beyond 1,000 columns,

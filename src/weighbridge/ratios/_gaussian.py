@@ -25,8 +25,7 @@ class GaussianRatio(TwoSampleRatio):
     """Density ratio of two normal distributions, fitted to the two samples.
 
     Means and covariances of the standardised columns, each covariance shrunk toward a multiple of
-    the identity by the amount of Ledoit and Wolf, which keeps it invertible with more columns than
-    rows.
+    the identity by the amount of Ledoit and Wolf, and so invertible with more columns than rows.
 
     Parameters
     ----------

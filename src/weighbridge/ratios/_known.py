@@ -32,16 +32,14 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         The two log densities: functions of `X`, distributions with a ``logpdf`` or ``logpmf``
         method, or fitted densities of scikit-learn (``score_samples``).
     selection : callable, optional
-        ``selection(X)`` returns the probability that a row with these features became a source
-        row.
+        ``selection(X)`` returns the probability that a row with such features became a source row.
     selected_from : {"split", "target"}, default="split"
         What a row that was not selected became. "split": a target row, so that the ratio is
         ``(1 - p) / p`` up to a constant. "target": it was left unlabelled; all rows, selected or
         not, are the target, and the ratio is ``1 / p`` up to a constant.
     share : float, optional
         Overall share of selected rows, which fixes that constant. Without it the constant is left
-        out; `ImportanceWeighted` does not need it, since it scales the ratio to mean 1 on the
-        source sample.
+        out; `ImportanceWeighted` needs none: it scales the ratio to mean 1 on the source sample.
 
     Attributes
     ----------

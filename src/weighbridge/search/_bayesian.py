@@ -74,6 +74,11 @@ def probability_of_improvement(mean: Any, sd: Any, best: Any) -> Any:
     mean, sd, best
         As in `expected_improvement`.
 
+    Returns
+    -------
+    float or array
+        The probability, between 0 and 1.
+
     Examples
     --------
     >>> from weighbridge.search import probability_of_improvement
@@ -93,6 +98,11 @@ def lower_confidence_bound(mean: Any, sd: Any, best: Any = 0.0, kappa: float = 2
         As in `expected_improvement`; `best` does not change the order.
     kappa : float, default=2.0
         How much uncertainty counts.
+
+    Returns
+    -------
+    float or array
+        ``best - mean + kappa sd``.
 
     Examples
     --------

@@ -231,9 +231,8 @@ def _claim(study: Any, fingerprint: str, bounds: Bounds) -> None:
     elif found != mine:
         differ = [name for name in mine if found[name] != mine[name]]
         raise ValueError(
-            f"Got the study {study.study_name!r} of other data, another estimator, another "
-            f"criterion or other bounds: it has "
-            f"{', '.join(f'{name} {found[name]!r}' for name in differ)}, but this search "
+            f"Got the study {study.study_name!r} of other data, estimator, criterion or bounds: "
+            f"it has {', '.join(f'{name} {found[name]!r}' for name in differ)}, but this search "
             f"{', '.join(f'{name} {mine[name]!r}' for name in differ)}. Give another study_name; "
             "the study was left as it is."
         )

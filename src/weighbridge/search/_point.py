@@ -196,8 +196,7 @@ class Objective(Protocol):
     unit_weights : array of shape (n_units,)
         How much each unit's loss counts, at least 0, the same for all candidates.
     fingerprint : str
-        Identifies data, estimator and criterion: what is stored under one fingerprint is never
-        used for another.
+        Identifies data, estimator and criterion: what is stored under one never serves another.
 
     Examples
     --------

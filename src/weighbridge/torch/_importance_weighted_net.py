@@ -138,10 +138,9 @@ class ImportanceWeightedNet(WeightedEstimator):
         fitted to the features of the other rows, on rows kept apart and weighted toward the target.
     dynamic : DynamicWeights, optional
         Train the whole network with weights; a copy for the rows trained on is used, whatever its
-        ``n_rows``. Its layer and
-        weighting hold unless they are given here; no weighting means that it is chosen when warm-up
-        ends. The last layer is fitted again all the same, by the full ratio in place of `Beyond`,
-        except on losses.
+        ``n_rows``. Its layer and weighting hold unless they are given here; no weighting means that
+        it is chosen when warm-up ends. The last layer is fitted again all the same, by the full
+        ratio in place of `Beyond`, except on losses.
     layer : str, optional
         As in `last_layer`.
     random_state : int, default=0
@@ -421,9 +420,8 @@ def _as_net(estimator: Any) -> Any:
         return WeightedNetClassifier(estimator)
     if not isinstance(estimator, WeightedNet):
         raise TypeError(
-            f"Got {kind.__name__}, but expected a WeightedNetClassifier, a "
-            "WeightedNetRegressor or a torch module; other estimators go into "
-            "weighbridge.ImportanceWeighted."
+            f"Got {kind.__name__}, but expected a WeightedNetClassifier, a WeightedNetRegressor or "
+            "a torch module; other estimators go into weighbridge.ImportanceWeighted."
         )
     return estimator
 
