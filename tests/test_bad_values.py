@@ -331,7 +331,7 @@ def test_numbers_with_a_sign_are_refused_or_told(sign):
         [rows.assign(price=[sign.format(i % n) for i in range(len(rows))]) for rows in tables]
         for n in (40, 4)
     )
-    with pytest.raises(InputError, match=r'WB131: "price" in .* numbers written with a sign'):
+    with pytest.raises(InputError, match=r'WB131: "price" in .* numbers written with a symbol'):
         read_pair(*many, option=argument)
     (note,) = read_pair(*few, option=argument)[2].notes
     assert (note.code, note.level) == ("WB131", "note")

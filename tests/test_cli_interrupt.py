@@ -73,7 +73,7 @@ def interrupted_run(folder, fits, n_evaluations):
     assert process.returncode == 130
     assert out == ""
     assert "interrupted during" in err
-    assert "the same command goes on from there" in err
+    assert "the same command continues from there" in err
     assert "Traceback" not in err
     left = [each.name for each in (folder / "weighbridge-out").iterdir()]
     assert len(left) == 1

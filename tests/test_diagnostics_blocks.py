@@ -382,9 +382,9 @@ def test_other_columns_are_named():
         balance_table(rows, X_TARGET.drop(columns="age"))
     with pytest.raises(ValueError, match=r"unexpected \['city'\]"):
         balance_table(rows, from_array(X_TARGET.assign(city="a"), 50))
-    with pytest.raises(TypeError, match="Got X with names of columns and X_target without"):
+    with pytest.raises(TypeError, match="Got X with column names and X_target without"):
         balance_table(from_array(NUMBERS, 50), NUMBERS_TARGET.to_numpy())
-    with pytest.raises(TypeError, match="Got X_target with names of columns and X without"):
+    with pytest.raises(TypeError, match="Got X_target with column names and X without"):
         balance_table(from_array(NUMBERS.to_numpy(), 50), NUMBERS_TARGET)
     with pytest.raises(ValueError, match="X with 4 columns and X_target with 3"):
         balance_table(from_array(NUMBERS.to_numpy(), 50), NUMBERS_TARGET.to_numpy()[:, :3])

@@ -64,7 +64,7 @@ def test_a_column_without_a_value_is_left_out_and_named():
 
 def test_a_column_without_a_value_in_one_sample_is_named():
     report = diagnose(RATIO, FRAME, FRAME_TARGET.assign(b=np.nan))
-    assert finding(report, "WB114").message == "No value in any row of the deployment: b."
+    assert finding(report, "WB114").message == "No value in any deployment row: b."
     assert "0 % of the training rows and 100 % of the" in finding(report, "WB203").message
     assert finding(report, "WB113").message == "Never seen in training: b missing."
 

@@ -547,7 +547,7 @@ def test_the_words_of_a_few_labels(few):
         "training said",
         "By labels alone, ",
         "because the relation does.",
-        "forecast made without them have been put together",
+        "forecast made without them have been combined",
     ):
         assert part in page
 

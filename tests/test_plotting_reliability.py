@@ -113,7 +113,7 @@ def test_errors():
         compute_reliability([0.5, 0.5], [0, 1, 1])
     with pytest.raises(ValueError, match=r"Got chances outside \[0, 1\] or NaN"):
         compute_reliability([0.5, 1.5], [0, 1])
-    with pytest.raises(ValueError, match="Got is_target with other values than 0 and 1"):
+    with pytest.raises(ValueError, match="Got is_target with values other than 0 and 1"):
         compute_reliability([0.5, 0.5], [1, 1])
     with pytest.raises(TypeError, match="Got reliability of type list, but expected"):
         ReliabilityDisplay([])

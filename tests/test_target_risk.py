@@ -588,4 +588,4 @@ def test_a_forecast_beyond_the_source_is_rough(share, state):
     risk = estimate_risk(LinearRegression(), X, y, X_target, ratio=ratio, random_state=0)
     assert risk.state == state
     said = " ".join(each.message for each in risk.findings)
-    assert ("more than 5 % of the target rows lie outside the source" in said) == (share > 0.05)
+    assert ("more than 5 % of the deployment rows lie outside training" in said) == (share > 0.05)

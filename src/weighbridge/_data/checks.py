@@ -116,7 +116,7 @@ def refuse_bad(array: np.ndarray, name: str) -> None:
     if not np.isfinite(array).all():
         raise ValueError(
             f"Got {name} with NaN or infinite values in {int(np.sum(~np.isfinite(array)))} of "
-            f"{array.size} rows; replace them by numbers >= 0 (0 leaves a row out)."
+            f"{array.size} rows; replace them with numbers >= 0 (0 leaves a row out)."
         )
     if (array < 0).any():
         raise ValueError(

@@ -227,7 +227,7 @@ def _typed(column: np.ndarray, is_text: bool = False) -> np.ndarray:
         return _as_text(column)
     if column.dtype.kind == "c":
         raise TypeError(
-            "Got complex numbers; pass real and imaginary part, or size and angle, as two columns."
+            "Got complex numbers; pass real and imaginary parts, or size and angle, as two columns."
         )
     if column.dtype.kind in "biuf":
         return column.astype(np.float64, copy=False)

@@ -164,7 +164,8 @@ def judge_overlap(
         return OverlapJudgement(BROKEN, beyond, can_weight=False)
     if worth < min(BROKEN_ROWS, n_rows / 2):
         word = BROKEN if outside > SOME_OUTSIDE else THIN
-        reason = f"the full ratio has {worth:.0f} effective rows of {n_rows:,}"
+        rows = f"{worth:.0f} effective row{'s' * (round(worth) != 1)}"
+        reason = f"the full ratio has {rows} of {n_rows:,}"
         return OverlapJudgement(word, reason, can_weight=False)
     wanted = min(ROWS_PER_PARAMETER * n_parameters, n_rows / 2)
     if worth < wanted:
@@ -298,8 +299,7 @@ def warn_if_untrustworthy(
             "WB303",
             f"the weights have {ess:.1f} effective rows of {weights.size:,}, and the largest "
             f"carries {percent(weights.max() / weights.sum())} of the total: a few rows decide the "
-            "fit. "
-            "Move toward the unweighted model (a smaller lam, or alpha > 1, which caps every "
+            "fit. Move towards the unweighted model (a smaller lam, or alpha > 1, which caps every "
             "weight: RIWERM(0.8) caps them at 5, before they are scaled to mean 1), or check "
             "whether one feature alone tells the samples apart, and that the ratio is on the log "
             "scale.",

@@ -128,9 +128,9 @@ def _signs(table: Table, name: str) -> list[Finding]:
     few = table.column(name).kind == "category" and table.frame[name].nunique() <= FEW_LEVELS
     if not few or tally.counts["sign"] < MOST * tally.present:
         return []
-    message = f"{shown(name)} holds numbers with a sign ({shown(tally.first['sign'][1])}); each is "
+    message = f"{shown(name)} holds numbers with a symbol ({shown(tally.first['sign'][1])}); each "
     help = "If they are quantities, write them without it."
-    return [Finding("WB131", "note", f"{message}taken for a category.", help)]
+    return [Finding("WB131", "note", f"{message}is taken for a category.", help)]
 
 
 def _problems(train: Table, deploy: Table, name: str, option: Option) -> list[Problem]:
@@ -187,7 +187,7 @@ def _written_numbers(table: Table, name: str) -> Problem | None:
         f"{shown(name)} in {shown_file(table.name)} holds numbers written with "
         f"{WRITTEN[found[0]]}.",
         (f"{table.place(row)}: {shown(text)}   ({_of(marked, tally.present)} like it)",),
-        "write numbers as 1234.5: a point before decimals, nothing between thousands, no sign",
+        "write numbers as 1234.5: a point before decimals, nothing between thousands, no symbol",
     )
 
 

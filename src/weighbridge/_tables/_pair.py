@@ -379,7 +379,7 @@ def _weight_problems(train: Table, weight: str) -> list[Problem]:
     values = train.frame[weight].to_numpy()
     if not np.isfinite(values).all():
         first = int(train.positions[~np.isfinite(values)][0])
-        return problem("are infinite in some rows", first, "replace them by numbers >= 0")
+        return problem("are infinite in some rows", first, "replace them with numbers >= 0")
     if (values < 0).any():
         first = int(train.positions[values < 0][0])
         return problem("are negative in some rows", first, "replace them; 0 leaves a row out")

@@ -36,7 +36,7 @@ NUMERIC = ("missing", "number", "infinite")
 WRITTEN = {
     "decimal": "a decimal comma",
     "thousands": "separators between thousands",
-    "sign": "a sign",
+    "sign": "a symbol",
 }
 
 

@@ -203,7 +203,7 @@ def adapt(
     seed : int, default=0
         Same seed and tables, same result.
     n_jobs : int, default=1
-        Parallel fits, at most one a core; also caps the threads of the libraries underneath.
+        Parallel fits, at most one per core; also caps the threads of the libraries underneath.
     labels : data frame or path, optional
         Labels of some deployment rows: ``label_these.csv`` of an earlier run with its last column
         filled in, in all rows or in some. Its columns ``row``, counted from 1, and ``stands_for``
@@ -352,7 +352,7 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
         raise refused("WB703", str(error), option("metric", usual)) from error
     labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
     if settings.pool and not labels.rows.size:
-        why = "no deployment row has a label that could join the training rows."
+        why = "no deployment row with a label could join the training rows."
         raise refused("WB705", why, option("labels", "label_these.csv"))
     inputs = replace(inputs, notes=(*inputs.notes, *label_findings(labels, inputs, settings.seed)))
     return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics, labels)

@@ -190,7 +190,7 @@ def _misfits(table: Table, label: str, kind: str, deploy: Table, own: Any) -> It
         which = f"whose {STANDS_FOR} is {empty[0]:.4g} " if filled.any() else ""
         yield f"no row of {where} {which}has a label."
     if filled.sum() < 2:
-        yield f"only one row of {where} has a label, which tells nothing."
+        yield f"only one row of {where} has a label, which is too few."
     if kind == "numeric" and (values.dtype == object or np.isinf(values).any()):
         yield f"not every label in {where} is a finite number, as in training."
 
@@ -344,7 +344,7 @@ def _unlike_others(rows: np.ndarray, X_target: Any, seed: int) -> Iterator[Findi
     auc = domain_auc(*both, confidence=_BEYOND_DOUBT, random_state=seed)
     if auc.low > 0.5:
         said = f"Deployment rows with a label are not like those without (AUC {auc.value:.2f})"
-        said += ": their error is that of a part of the deployment."
+        said += ": their error is that of part of the deployment."
         yield Finding("WB153", "warning", said, _DRAW)
 
 

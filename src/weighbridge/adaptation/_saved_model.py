@@ -380,9 +380,9 @@ def _strange(path: Path, types: list[str], option: Option) -> InputError:
     few = ", ".join(types[:3]) + (f" and {len(types) - 3} more" if len(types) > 3 else "")
     return refused(
         "WB711",
-        f"{path.name} holds types that are not those of a model of ours: {few}.",
+        f"{path.name} holds types that no model of weighbridge's own has: {few}.",
         f"if you made it and know them: {option('trust', types[0])}",
-        "loading them could run code of whoever made the file",
+        "loading them could run code from whoever made the file",
     )
 
 

@@ -116,8 +116,8 @@ _FILES = {
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
-@options.memory_option("For tables that scikit-learn makes in between.")
-@options.out_option("weighbridge-out", "DIR", "Folder of the files.")
+@options.memory_option("For the intermediate tables that scikit-learn makes.")
+@options.out_option("weighbridge-out", "DIR", "Folder for the files.")
 @options.force_option
 @options.open_option
 @options.fail_option(options.OF_ALL, "no-gain, 'error>0.12' (in quotes), ")
@@ -280,7 +280,7 @@ def _kept(journal: Path) -> list[str]:
     if journal.is_dir() and any(journal.iterdir()):
         return [
             f"what was finished is kept in {journal}",
-            "the same command goes on from there",
+            "the same command continues from there",
         ]
     return ["no file was written; the same command starts again"]
 

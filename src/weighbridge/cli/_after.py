@@ -32,7 +32,7 @@ _EXPLAIN = "weighbridge explain WB301"
     "--trust",
     metavar="TYPE",
     multiple=True,
-    help="A type beyond those of scikit-learn and weighbridge that MODEL may be made of.",
+    help="A type beyond those of scikit-learn and weighbridge that MODEL may contain.",
 )
 @options.jobs_option
 @options.memory_option(

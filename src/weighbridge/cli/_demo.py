@@ -23,7 +23,7 @@ _TRUTH = "  The demo does know the deployment labels (they took no part in fitti
 @click.command(cls=options.ExampleCommand, example="weighbridge demo")
 @options.seed_option
 @options.jobs_option
-@options.out_option(OUT, "DIR", "Folder of the files.")
+@options.out_option(OUT, "DIR", "Folder for the files.")
 @options.force_option
 @options.open_option
 @options.screen_options

@@ -35,7 +35,7 @@ _SHOWN = 8
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
-@options.memory_option("For tables that scikit-learn makes in between.")
+@options.memory_option("For the intermediate tables that scikit-learn makes.")
 @options.option("--all", "show_all", is_flag=True, group="output", help="Show every feature.")
 @options.option(
     "--report",

@@ -197,7 +197,7 @@ jobs_option = option(
     type=click.IntRange(min=1),
     metavar="N",
     default=1,
-    help="Parallel fits, at most one a core; also caps the threads of the libraries underneath.",
+    help="Parallel fits, at most one per core; also caps the threads of the libraries underneath.",
 )
 
 

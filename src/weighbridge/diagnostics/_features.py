@@ -148,7 +148,7 @@ def _with_columns_of(rows: Rows, target: Rows) -> Rows:
     if (rows.names is None) != (target.names is None):
         with_names, without = ("X", "X_target") if target.names is None else ("X_target", "X")
         raise TypeError(
-            f"Got {with_names} with names of columns and {without} without; columns cannot be "
+            f"Got {with_names} with column names and {without} without; columns cannot be "
             "matched. Pass both as data frames (or Parquet), or both as arrays."
         )
     if rows.names is None or target.names is None:

@@ -27,8 +27,8 @@ MOSTLY_SHARED = 0.5
 # Where a feature has no value, by whether source and target have none, and what is done about it.
 _EMPTY = {
     (True, True): "either sample",
-    (True, False): "any row of the training",
-    (False, True): "any row of the deployment",
+    (True, False): "any training row",
+    (False, True): "any deployment row",
 }
 _LEFT_OUT = "There is nothing to compare; it is left out."
 _LEAVE_OUT = "Whether a value is there tells the samples apart; leave the feature out of both."
@@ -140,7 +140,7 @@ def _no_shift(report: ShiftReport) -> Finding:
             "WB201",
             "note",
             f"No shift found, but the rows are too few to tell {numbers}.",
-            "Collect more rows of the smaller sample; target rows need no labels.",
+            "Collect more rows of the smaller sample; deployment rows need no labels.",
         )
     coin = "hardly better than chance" if auc.value > 0.5 else "no better than chance"
     return Finding(
@@ -166,8 +166,8 @@ def _of_labels(report: ShiftReport) -> Iterator[Finding]:
             "WB204",
             "note",
             f"{found} If the mix did: {found.frequencies.change}.",
-            "Think of how the data came about, or label some target rows; ask for the shift label "
-            "or covariate if you know which it is.",
+            "Think about how the data came about, or label deployment rows; ask for the shift "
+            "label or covariate if you know which it is.",
         )
 
 
@@ -182,7 +182,7 @@ def _of_missing(report: ShiftReport) -> Iterator[Finding]:
             "note",
             f"{in_a_sentence(row.feature)} is missing in {percent(row.mean_source)} of the "
             f"training rows and {percent(row.mean_target)} of the deployment rows.",
-            "Ask why: a change in how data are recorded is not a change of the cases.",
+            "Ask why: a change in how data are recorded is not a change in the cases.",
         )
 
 

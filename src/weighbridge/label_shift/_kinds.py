@@ -97,7 +97,7 @@ class ShiftKind(Record):
             return f"{mix}, not how the rows of a class look."
         return {
             COVARIATE: "The features changed, and not by the mix of classes alone.",
-            UNCLEAR: "The rows do not tell whether the mix of classes changed or the features did.",
+            UNCLEAR: "The rows do not show whether the mix of classes changed or the features did.",
             NONE: "No shift found.",
         }[self.kind]
 

@@ -349,7 +349,7 @@ def _checked(chance: Any, is_target: Any) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("Got chances outside [0, 1] or NaN; log odds need scipy.special.expit.")
     if not np.isin(codes, (0, 1)).all() or np.unique(codes).size < 2:
         raise ValueError(
-            "Got is_target with other values than 0 and 1, or only one of them; both samples are "
+            "Got is_target with values other than 0 and 1, or only one of them; both samples are "
             "needed."
         )
     return chance, codes.astype(bool)

@@ -236,8 +236,8 @@ def _choice_figures(facts: Facts) -> list[Figure]:
             "fig-curves",
             loss_along_curves(surface, id="curves"),
             "From no weights (lam 0) to the full ratio (lam 1). The band is two standard errors of "
-            "the difference to the best weighting; where it reaches the thin line, the best loss, "
-            "a weighting does as well.",
+            "the difference from the best weighting; where it reaches the thin line, the best "
+            "loss, a weighting does as well.",
         ),
     ]
     if surface.searched:
@@ -272,8 +272,8 @@ def _trust_figures(facts: Facts) -> list[Figure]:
             "fig-reliability",
             reliability(curve, id="reliability"),
             "The ratio rests on the chance that a row comes from deployment. Of the rows with a "
-            "given chance that share should be deployment rows: the curve should follow the dashed "
-            "line.",
+            "given chance, that share should be deployment rows: the curve should follow the "
+            "dashed line.",
         )
     ]
 

@@ -61,7 +61,7 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
         where = f"at line {error.lineno}, column {error.colno}"
         raise ValueError(f"{wrong} its JSON breaks off or is damaged {where}; {remedy}") from error
     except RecursionError as error:
-        raise ValueError(f"{wrong} its JSON has lists in lists without end; {remedy}") from error
+        raise ValueError(f"{wrong} its JSON is nested too deeply; {remedy}") from error
     schema = result.get("schema") if isinstance(result, dict) else None
     if not isinstance(result, dict) or schema != SCHEMA:
         raise ValueError(

@@ -260,16 +260,16 @@ def _findings(
             Finding(
                 "WB601",
                 "warning",
-                f"No estimate for the target: {overlap.reason}.",
+                f"No estimate for deployment: {overlap.reason}.",
                 "Look for a feature that tells the samples apart and does not describe the cases, "
-                "and leave it out; or label some target rows.",
+                "and leave it out; or label some deployment rows.",
             ),
         )
     rough = Finding(
         "WB602",
         "warning",
         f"The interval is a rough figure: {reason}.",
-        "Collect source rows like those in the target, or label some target rows.",
+        "Collect training rows like those in deployment, or label some deployment rows.",
     )
     return (*([rough] if reason else []), *disagreement)
 
@@ -319,7 +319,7 @@ def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:
     if problem.ess < _FEW_EFFECTIVE:
         return f"the full ratio has only {problem.ess:.0f} effective rows"
     if overlap.goes_beyond:
-        return f"more than {percent(SOME_OUTSIDE)} of the target rows lie outside the source"
+        return f"more than {percent(SOME_OUTSIDE)} of the deployment rows lie outside training"
     return ""
 
 
@@ -329,7 +329,7 @@ def _why_rough(influence: Influence, problem: RiskProblem, lowest: float) -> str
     if influence.plain and is_estimated(problem.ratio):
         return "it treats the ratio as known"
     if not (influence.plain or slight) and problem.features.quadratic is None:
-        return "there are too few rows for a model of the labels that bends"
+        return "there are too few rows for a curved model of the labels"
     if influence.value <= lowest:
         return "the estimate cannot be told apart from the smallest possible value"
     if influence.of_source < _CARRIED * influence.variance or influence.variance == 0:

@@ -280,7 +280,7 @@ def labels_tell(facts: StoredResult) -> str:
             f"{numbers.value(facts.expect['training'])}. By labels alone, {parts}."
         )
         if facts.expect["actual"]["none"].get("alone"):
-            words.append("Labels and the forecast made without them have been put together.")
+            words.append("Labels and the forecast made without them have been combined.")
     return " ".join([*words, *_pooled(facts)])
 
 
@@ -294,11 +294,11 @@ def _pooled(facts: StoredResult) -> list[str]:
         change = stored_estimate(pooled["change"])
         loss = "mean squared error" if numbers.measure == "RMSE" else numbers.measure
         by = f"{numbers.change(change.value)}{numbers.unit} {numbers.change_interval(change)}"
-        by = f"this changes the {loss} on labelled rows left out by {by}"
+        by = f"on held-out labelled rows this changes the {loss} by {by}"
     if not pooled["counts"]:
         return [f"Labelled deployment rows did not join the training rows: {by}."]
     return [
-        f"As asked for, the {pooled['labels']:,} labelled deployment rows are among the training "
+        f"As requested, the {pooled['labels']:,} labelled deployment rows are among the training "
         f"rows of the model that is kept, each counting as {pooled['counts']:g} of them: {by}. All "
         "other figures are without them."
     ]
@@ -352,7 +352,7 @@ def _moved(rows: Sequence[Any]) -> str:
         return "No feature differs by more than a tenth of its standard deviation."
     named = [f"{row.name} ({signed(row.before, 2)})" for row in moved]
     listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-    return f"The largest differences of means, in standard deviations: {listed}."
+    return f"The largest differences in means, in standard deviations: {listed}."
 
 
 def _left(facts: StoredResult, rows: Sequence[Any], name: str | None) -> list[str]:
@@ -418,7 +418,7 @@ def _nothing_drawn(facts: StoredResult) -> str:
         return "No shift was found, so no weighting was searched for; the unweighted model is kept."
     if facts.is_withheld:
         return (
-            "Where the files hardly overlap no weighting can be judged, so none was chosen; the "
+            "Where the files hardly overlap, no weighting can be judged, so none was chosen; the "
             "unweighted model is kept."
         )
     if len(facts.candidates) == 1:

@@ -303,8 +303,8 @@ _SAY_MORE = (
     "rare, judge the probabilities, by log loss or Brier score."
 )
 _RELATION = (
-    "Look for a change in how features relate to the label, which no weights see, and train with "
-    "labelled deployment rows."
+    "Look for a change in how features relate to the label, which weights cannot see, and train "
+    "with labelled deployment rows."
 )
 _UNSEEN = (
     "A change in how features relate to the label cannot be seen without deployment labels.",
@@ -329,7 +329,7 @@ def otherwise_words(otherwise: dict[str, Any], numbers: Numbers) -> str:
     none, full = (otherwise[name] for name in ("none", "full"))
     if none is None or full is None:
         return f"If {why}: no estimate, the files hardly overlap."
-    weights = "weights by features" if otherwise["kind"] == "covariate" else "weights of classes"
+    weights = "weights by features" if otherwise["kind"] == "covariate" else "weights by class"
     values = f"{numbers.value(none['value'])} without weights, {numbers.value(full['value'])} with"
     return f"If {why}: {numbers.noun} {values} {weights}."
 
@@ -358,7 +358,7 @@ def _answer(question: str, word: str, evidence: str, advice: str, role: str = ""
 def _shift(judgement: Judgement, report: ShiftReport) -> Answer:
     moved = report.moved[:NAMED]
     if judgement.shift == "none":
-        advice = "Nothing needs to be done; look again when new rows come."
+        advice = "Nothing needs to be done; look again when new rows arrive."
         if report.too_few:
             advice = "These are too few rows to tell; collect more of both before relying on it."
         return _answer("shift", "none", shift_evidence(report.auc, ()), advice)
