@@ -517,6 +517,8 @@ def test_representations_are_short_and_whole(result):
     text = repr(result)
     assert " ".join(text.split()).startswith(result.verdict.sentence)
     assert len(text.splitlines()) <= 15
+    warned = any(each.level == "warning" for each in result.findings)
+    assert ("result.findings: " in text) == warned
     html = result._repr_html_()
     assert len(html.encode()) < 20_000
     assert "<script" not in html

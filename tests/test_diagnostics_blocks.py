@@ -391,7 +391,9 @@ def test_other_columns_are_named():
 
 
 def test_few_rows_are_refused_as_in_memory():
-    with pytest.raises(ValueError, match="Got X_target with 1 row; samples are compared by 2"):
+    with pytest.raises(
+        ValueError, match="Got X_target with 1 row; comparing samples takes at least 2"
+    ):
         balance_table(from_array(X, 50), X_TARGET[:1])
 
 

@@ -100,6 +100,14 @@ def test_rows_of_few_values_are_not_shared_by_chance():
     assert finding(diagnose(RATIO_OF_ANY, coarse, coarse_target), "WB112") is None
 
 
+def test_rows_that_repeat_in_one_sample_only_are_not_shared():
+    # most source rows are one of ten, each of which the target has once, among many others
+    rng = np.random.default_rng(0)
+    source, target = rng.permutation(np.arange(900) % 10), rng.permutation(400)
+    X, X_target = (np.column_stack([rows // 20, rows % 20]) for rows in (source, target))
+    assert finding(diagnose(RATIO_OF_ANY, X, X_target), "WB112") is None
+
+
 def test_a_handful_of_rows_is_refused():
     with pytest.raises(ValueError, match="Got 19 rows in X; at least 20 are needed"):
         diagnose(X[:19], X_TARGET)
@@ -182,7 +190,10 @@ def test_infinity_is_refused_by_column_and_sample():
     "compare", [balance_table, domain_auc, feature_shift, outside_support, two_sample_test]
 )
 def test_no_comparison_speaks_of_ratios(compare):
-    for few, message in ((X[:1], "Got X with 1 row; samples"), (X[:, :0], "Got X without columns")):
+    for few, message in (
+        (X[:1], "Got X with 1 row; comparing samples takes"),
+        (X[:, :0], "Got X without columns"),
+    ):
         with pytest.raises(ValueError, match=message) as caught:
             compare(few, X_TARGET)
         assert "ratio" not in str(caught.value)

@@ -62,7 +62,7 @@ def test_a_slight_change_of_classes_that_overlap_is_unclear():
     X, y = draw(600, [0.5, 0.5], 3, apart=1)
     found = kind_of_shift(X, y, draw(600, [0.35, 0.65], 4, apart=1)[0])
     assert found.kind == "unclear"
-    assert "do not tell" in str(found)
+    assert "do not show whether" in str(found)
 
 
 @pytest.mark.parametrize(

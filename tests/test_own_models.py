@@ -16,7 +16,7 @@ CLASSES = np.where(X[:, 0] + RNG.normal(size=60) > 0, "up", "down")
 SPOILED = {
     "is NaN or infinite in": lambda p: np.where(np.arange(len(p))[:, None] == 0, np.nan, p),
     "has shape": lambda p: p[:, :1],
-    "not between 0 and 1": lambda p: 0.7 * p,
+    "not numbers between 0 and 1": lambda p: 0.7 * p,
     "with a sum of 1": lambda p: p * [-1, 3],
     "is of type complex128": lambda p: p + 0j,
 }

@@ -252,7 +252,7 @@ def users_line() -> int:
     level, frame = 1, sys._getframe(1)
     # scikit-learn and NumPy (errstate) put frames of their own around a fit
     ours = ("weighbridge.", "sklearn.callback.", "numpy._core._ufunc_config")
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith(ours):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
         level, frame = level + 1, frame.f_back
     return level
 

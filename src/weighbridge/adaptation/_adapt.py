@@ -190,7 +190,7 @@ def adapt(
         "nearest"), or a column of both tables that holds it.
     shift : {"auto", "covariate", "label"}, default="auto"
         What changed, if you know: the features, or the mix of classes alone, for which weights are
-        weights of classes. By default held-out rows decide, where there are classes and no other
+        weights by class. By default held-out rows decide, where there are classes and no other
         `ratio` is named; where they cannot tell, weights are those for features, and the verdict
         says what the other kind would mean.
     lam, alpha : float, optional
@@ -243,7 +243,7 @@ def adapt(
     ((500,), (1000,))
     """
     if not isinstance(label, str):
-        raise TypeError(f"Got label={type(label).__name__}; give the name of a column, as text.")
+        raise TypeError(f"Got label={type(label).__name__}; name a column. For arrays: `assess`.")
     settings = Settings(
         label=label,
         task=task,
@@ -352,7 +352,7 @@ def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked
         raise refused("WB703", str(error), option("metric", usual)) from error
     labels = read_labels(settings.labels, inputs.tables, inputs.pair, settings.label)
     if settings.pool and not labels.rows.size:
-        why = "no deployment row with a label could join the training rows."
+        why = "no deployment row has a label, so none can join the training rows."
         raise refused("WB705", why, option("labels", "label_these.csv"))
     inputs = replace(inputs, notes=(*inputs.notes, *label_findings(labels, inputs, settings.seed)))
     return _Asked(inputs, kinds, models, metric, METRICS[task][metric], metrics, labels)

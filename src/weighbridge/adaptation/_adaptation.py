@@ -279,7 +279,10 @@ class Adaptation(Brief):
         return save(self, folder, force=force, table=table)
 
     def __repr__(self) -> str:
-        return "\n\n".join(str(self.verdict).split("\n\n")[:2])
+        codes = ", ".join(each.code for each in self.findings)
+        warned = any(each.level == "warning" for each in self.findings)
+        more = [f"  See result.findings: {codes}"] if warned else []
+        return "\n\n".join(str(self.verdict).split("\n\n")[:2] + more)
 
     def _repr_html_(self) -> str:
         from weighbridge.report import summary_html

@@ -35,7 +35,7 @@ from weighbridge._estimators import FittedRows, WeightedEstimator
 from weighbridge._findings import Finding, Option, Problem, escaped, nearest, shown, shown_file
 from weighbridge._pass_weights import AnswerError, answer_of, fit_with_weights, weight_parameter
 from weighbridge._tables import Pair, Table, read_pair
-from weighbridge.diagnostics import MOSTLY_SHARED, TELLS_APART
+from weighbridge.diagnostics import TELLS_APART, mostly_shared
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import RATIOS, KnownRatio, check_ratio
 from weighbridge.search import AllFailedError, JournalError
@@ -97,9 +97,8 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
         Problem(code, f"{shown(name)} {why}.", (evidence,), option("drop", name))
         for code, name, why, evidence in _unusable(X, X_target)
     ]
-    shared = FittedRows(X_target).known_beyond_chance(X)
-    same = shared == len(X) and FittedRows(X).share(X_target) == 1
-    if shared and not same and max(shared / len(X), FittedRows(X).share(X_target)) > MOSTLY_SHARED:
+    shared = mostly_shared(X, X_target)
+    if shared and not (shared == len(X) and FittedRows(X).share(X_target) == 1):
         problems.append(
             Problem(
                 "WB112",

@@ -52,8 +52,7 @@ class LeaveOneOut(Criterion):
     PoissonRegressor, and pipelines that end in one of them after scalers, encoders and other
     transformers that ignore the labels; these are fitted once, on all rows.
     A row is left out as a whole, whatever its own ``sample_weight``. One that alone determines its
-    prediction (the only row of a category, without a penalty) has no held-out loss and is not
-    scored.
+    prediction (the only row of a category, without a penalty) has no held-out loss, no score.
 
     Examples
     --------

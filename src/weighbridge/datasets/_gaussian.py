@@ -45,8 +45,7 @@ def make_gaussian_shift(
     shift : float, default=1.0
         Length of the mean, which has equal entries.
     scale : float, default=1.0
-        Standard deviation of every target column. Above sqrt(2) the ratio has no variance under
-        the source.
+        Standard deviation of every target column. Above sqrt(2) the ratio's variance is infinite.
     noise : float, default=0.5
         Standard deviation of ``y - E[y | x]``; ``E[y | x] = z + z**2 / 2``, z being the
         coordinate along the shift.

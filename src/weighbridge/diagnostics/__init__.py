@@ -7,7 +7,7 @@ from weighbridge.diagnostics._calibration import Calibration, calibration
 from weighbridge.diagnostics._diagnosis import Diagnosis, diagnose, weighting_name
 from weighbridge.diagnostics._feature_shift import FeatureShift, feature_shift
 from weighbridge.diagnostics._features import Feature, read_features
-from weighbridge.diagnostics._findings import DIFFERENT, MOSTLY_SHARED, TELLS_APART
+from weighbridge.diagnostics._findings import DIFFERENT, TELLS_APART, mostly_shared
 from weighbridge.diagnostics._samples import in_a_sentence, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
 from weighbridge.diagnostics._two_sample import TwoSampleTest, two_sample_test

@@ -35,8 +35,7 @@ class Calibration(Record):
         and of ``r`` over the target rows. They agree for the true ratio.
     self_normalised : bool
         Whether the ratio was divided by its mean over these source rows. ``mean_source`` is then 1
-        however good the ratio is, and ``d2_source`` is ``n / ESS``, too low where a few large
-        ratios rule.
+        however good the ratio is, and ``d2_source`` is ``n / ESS``, too low if few ratios rule.
 
     Examples
     --------

@@ -221,8 +221,7 @@ def diagnose(
     Parameters
     ----------
     model_or_ratio : fitted ImportanceWeighted or ImportanceWeightedCV, or density ratio
-        A model is diagnosed with its own weights, a ratio (fitted here if it is not yet) with the
-        full ratio.
+        A model is diagnosed with its own weights, a ratio (fitted here if need be) in full.
     X : array-like, sparse matrix or data frame of shape (n_source, n_features)
         Source rows; each sample needs 20 or more.
     X_target : same type, of shape (n_target, n_features)

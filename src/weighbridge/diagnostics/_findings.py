@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -74,18 +74,24 @@ def _of_shared_rows(samples: Samples) -> Iterator[Finding]:
     source, target = (
         take_rows(samples.table, np.flatnonzero(samples.codes == code)) for code in (0, 1)
     )
-    shared = FittedRows(target).known_beyond_chance(source)
-    if not shared:
-        return
-    n_source = source.shape[0]
-    if max(shared / n_source, FittedRows(source).share(target)) > MOSTLY_SHARED:
+    shared = mostly_shared(source, target)
+    if shared:
         yield Finding(
             "WB112",
             "note",
-            f"The deployment contains {shared:,} of the {n_source:,} training rows.",
+            f"The deployment contains {shared:,} of the {source.shape[0]:,} training rows.",
             "Training rows cannot also represent the deployment: remove the shared rows from one "
             "of the samples.",
         )
+
+
+def mostly_shared(source: Any, target: Any) -> int:
+    """Return how many source rows the target has too, if so many that they must be copies."""
+    known = FittedRows(source)
+    # coarse rows of two populations meet by chance, but not more often than those of each do
+    shared = known.known_beyond_chance(target) and FittedRows(target).known_beyond_chance(source)
+    most = max(shared / source.shape[0], known.share(target))
+    return shared if most > MOSTLY_SHARED else 0
 
 
 def _is_constant(feature: Feature) -> bool:

@@ -84,8 +84,7 @@ class BridgeSurface(Picture):
         the origin, and the full ratio is to the right of it. The unit is the Hellinger distance,
         at most the root of 2.
     kept : float
-        Share of the variance of the candidates and the named curves that the two coordinates
-        keep.
+        Share of the variance of candidates and named curves that the coordinates keep.
     ends : dict of str to ndarray of shape (2,)
         Places of ``none`` and ``full``.
     curves : dict of str to ndarray of shape (n_steps, 2)

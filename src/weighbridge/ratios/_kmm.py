@@ -136,8 +136,7 @@ class KMM(TwoSampleRatio):
         Penalty on the mean of squared weights. The kernel's own scale is 1.
     n_features : int, default=300
         The kernel is expanded in its values at this many rows, half of them of each sample. With as
-        many rows or fewer this is exact; with more it bounds memory and time, and leaves no row
-        out.
+        many rows or fewer this is exact; with more it bounds memory and time. No row is left out.
     solver : {"piqp", "gradient"}, optional
         "piqp" is an interior-point solver, in the package of that name (``weighbridge[qp]``);
         "gradient" an accelerated projected gradient. Both give the same weights. Default: piqp

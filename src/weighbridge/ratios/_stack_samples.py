@@ -60,7 +60,7 @@ def check_rows(name: str, part: Any) -> None:
     if len(shape) == 2 and shape[0] < 2:
         raise ValueError(
             f"Got {name} with {shape[0]} row{'' if shape[0] == 1 else 's'}; comparing samples "
-            "takes 2 rows or more of each."
+            "takes at least 2 rows of each."
         )
     if len(shape) == 2 and shape[1] == 0:
         raise ValueError(f"Got {name} without columns; there is nothing to compare.")

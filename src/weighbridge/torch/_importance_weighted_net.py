@@ -435,7 +435,7 @@ def _check_head(net: Any, data: _Rows) -> None:
         raise ValueError(
             f"Got the criterion {criterion}; the last layer is fitted again by logistic regression "
             "or ridge regression, in place of CrossEntropyLoss, NLLLoss, PolynomialLoss or MSELoss "
-            "without weights of classes. Others go into weighbridge.ImportanceWeighted."
+            "without weights by class. Others go into weighbridge.ImportanceWeighted."
         )
     if is_classifier(net) and (missing := set(net.labels_.tolist()) - set(data.y.tolist())):
         raise ValueError(f"Got no row of the classes {missing}; the last layer needs all of them.")

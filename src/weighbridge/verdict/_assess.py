@@ -401,8 +401,7 @@ def assess(
     progress : function ``progress(stage, done, total)``, optional
         Called when a stage begins, with ``done=0``, and after each of its steps. The stages are
         "shift" (ratio, diagnosis, unweighted model), "bridge" (every other candidate on all rows)
-        and "verify" (the outer folds of these); the last two only where there is shift to weight
-        for.
+        and "verify" (the outer folds of these); the last two only where there is shift.
 
     Returns
     -------

@@ -217,7 +217,8 @@ def _covered(facts: StoredResult, covered: dict[str, Any]) -> list[str]:
     which = f"the {percent(covered['share'])} of the deployment rows that training covers"
     if covered["error"] is None:
         few = "they are too few, or too few training rows are like them"
-        return [] if facts.actual else [f"No error can be forecast for {which} either: {few}."]
+        silent = facts.actual or not covered["share"]
+        return [] if silent else [f"No error can be forecast for {which} either: {few}."]
     numbers, found = facts.numbers, stored_estimate(covered["error"])
     rough = ", a rough figure" * (covered["state"] == "flagged")
     others = "" if facts.actual else " Nothing is known about the rest."

@@ -153,8 +153,7 @@ class Candidate:
         Effective number of rows under its weights.
     mixture : tuple of (float, float, float)
         lam, alpha and share of every weighting that the model on all rows is an average of; `lam`,
-        `alpha` and `worth` are those of the one with the largest share. Empty for your own
-        weighting.
+        `alpha` and `worth` are those of the largest share. Empty for your own weighting.
     same_as : str or None
         Name of the candidate with the same weights that stands for this one in the comparison. Both
         fit the same model, and yet their risks differ: those are of the whole procedure.
