@@ -6,7 +6,6 @@ import csv
 import errno
 import os
 import re
-import secrets
 import sys
 import zipfile
 import zlib
@@ -197,7 +196,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _temporary(path: Path) -> Path:
-    return path.with_name(f".weighbridge-{secrets.token_hex(8)}{path.suffix}")
+    return path.with_name(f".weighbridge-{os.urandom(8).hex()}{path.suffix}")
 
 
 @contextmanager

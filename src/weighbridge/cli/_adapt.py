@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weighbridge import __version__
+import weighbridge
 from weighbridge._files import RUN_FILES, check_outputs, file_of, sole_writer
 from weighbridge._findings import cli_option, one_line, spent
 from weighbridge.cli import _options as options
@@ -267,7 +267,7 @@ class Job:
         """Return the folder in which searches of just this run are kept until it ends."""
         stats = [file_of(path).stat() for path in (self.train, self.deploy)]
         about = [
-            __version__,
+            weighbridge.__version__,
             sorted(self.settings.items()),
             [(path.st_size, path.st_mtime_ns) for path in stats],
             [str(path.absolute()) for path in (self.train, self.deploy)],

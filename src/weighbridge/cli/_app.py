@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import platform
 import shlex
 import signal
 import sys
@@ -19,7 +18,7 @@ from typing import Any, NoReturn
 
 import click
 
-from weighbridge import __version__
+import weighbridge
 from weighbridge._files import remove_unfinished
 from weighbridge._findings import Problem, nearest, shown_file
 from weighbridge.cli._adapt import adapt
@@ -84,7 +83,7 @@ class App(click.Group):
 
 
 @click.group(cls=App, invoke_without_command=True, context_settings=CONTEXT)
-@click.version_option(__version__, "-V", "--version", message="weighbridge %(version)s")
+@click.version_option(None, "-V", "--version", message="%(package)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
     """Learning under covariate shift: importance weights you can trust."""
@@ -203,7 +202,7 @@ def _of_defect(error: BaseException, session: Session, words: Sequence[str]) -> 
     place = frame.filename.replace("\\", "/").split("/src/")[-1].split("site-packages/")[-1]
     lines = (
         "this is a defect in weighbridge; please report it with these lines:",
-        f"weighbridge {__version__}, Python {platform.python_version()}, {platform.system()}",
+        f"weighbridge {weighbridge.__version__}, Python {sys.version.split()[0]}, {sys.platform}",
         f"command: weighbridge {shlex.join(words)}",
         f"stage: {session.narration.stage or 'start'}",
         f"where: {place}:{frame.lineno} in {frame.name}",

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 import click
 
-from weighbridge import __version__
+import weighbridge
 from weighbridge._files import SCHEMA
 from weighbridge._findings import Stages, spent
 
@@ -249,7 +249,7 @@ class Session:
         """Return a result with every key that the schema asks for."""
         return {
             "schema": SCHEMA,
-            "version": __version__,
+            "version": weighbridge.__version__,
             "command": self.command,
             **dict.fromkeys(_PARTS),
             "findings": [],
