@@ -54,6 +54,15 @@ def absolute(text: str, home: str, ref: str = "HEAD") -> str:
     return "".join(part if part.startswith("```") else RELATIVE.sub(full, part) for part in parts)
 
 
+def badged(text: str, home: str) -> str:
+    """Return a README with the state of the tests below its title."""
+    if not home:
+        return text
+    workflow = f"{home}/actions/workflows/ci.yml"
+    title, _, rest = text.partition("\n")
+    return f"{title}\n\n[![Tests]({workflow}/badge.svg)]({workflow})\n{rest}"
+
+
 class CustomMetadataHook(MetadataHookInterface):
     """Fills ``readme`` and ``urls``, which pyproject.toml calls dynamic."""
 
@@ -66,7 +75,7 @@ class CustomMetadataHook(MetadataHookInterface):
         ref = os.environ.get("WEIGHBRIDGE_REF") or "HEAD"
         metadata["readme"] = {
             "content-type": "text/markdown",
-            "text": absolute(text, home, ref),
+            "text": badged(absolute(text, home, ref), home),
         }
         if links := urls(home, docs):
             metadata["urls"] = links

@@ -115,7 +115,10 @@ def test_the_hook_fills_what_is_dynamic(monkeypatch):
     monkeypatch.setenv("WEIGHBRIDGE_HOME", f"{HOME}/")
     hook.CustomMetadataHook(str(ROOT), {}).update(metadata)
     assert metadata["urls"]["Source"] == HOME
-    assert f"]({HOME}/" in metadata["readme"]["text"]
+    title, _, badge, *rest = metadata["readme"]["text"].splitlines()
+    workflow = re.fullmatch(rf"\[!\[Tests\].*\]\({HOME}/actions/(workflows/.*yml)\)", badge)[1]
+    assert (title, (ROOT / ".github" / workflow).exists()) == ("# weighbridge", True)
+    assert f"]({HOME}/" in "".join(rest)
 
 
 def test_extras_are_for_users_and_groups_for_developers():
