@@ -131,7 +131,7 @@ def test_errors_of_the_log_weight_are_the_same_with_a_gradient():
     s = torch.zeros(2, requires_grad=True)
     with pytest.raises(ValueError, match=r"lam must lie in \[0, 1\]"):
         log_weight(s, 2.0, 1.0)
-    with pytest.raises(TypeError, match="two libraries are not mixed"):
+    with pytest.raises(TypeError, match="two libraries cannot be mixed"):
         log_weight(s, np.array([0.5]), 1.0)
 
 
