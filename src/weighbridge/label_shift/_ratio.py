@@ -203,7 +203,7 @@ def class_frequencies(
         "em" maximises the likelihood of the target rows (Saerens et al. 2002), by calibrated
         probabilities (bias-corrected temperature scaling, Alexandari et al. 2020). "bbse" matches
         mean forecasts (Lipton et al. 2018), "rlls" does so with less variance and some bias
-        towards no change (Azizzadenesheli et al. 2019), which its intervals include.
+        towards no change (Azizzadenesheli et al. 2019), which its intervals allow for.
     classifier : classifier with predict_proba, optional
         Default: logistic regression, linear and with squares and products, and histogram gradient
         boosting, mixed as suits the held-out rows best; for tables of any kind.

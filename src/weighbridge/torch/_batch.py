@@ -43,7 +43,7 @@ def batch_weights(
     Parameters
     ----------
     z_source, z_target : Tensor of shape (n_source, ...) and (n_target, ...)
-        What is compared, one entry per row; further axes are flattened. No gradients flow through.
+        What is compared, one entry per row; other axes are flattened. No gradient flows through it.
     divergence : {"kmm", "kl", "least_squares", "gaussian"}, default="kmm"
         "kmm" (kernel mean matching) finds the weights themselves, by accelerated projected
         gradients; "kl" (as KLIEP) and "least_squares" (as uLSIF) find a function with kernels at

@@ -49,7 +49,7 @@ class Beyond(Geodesic):
     lam : float, default=1.5
         0 or more.
     alpha : float, default=1.0
-        1 or less if lam is above 1, where other curves end; weights are 0, never negative.
+        1 or less if lam is above 1, where other curves end; weights below 0 become 0.
 
     Examples
     --------
