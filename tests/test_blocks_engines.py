@@ -154,9 +154,9 @@ def test_what_gives_no_batches_is_refused(given):
 
 
 def test_what_is_no_batch_is_named():
-    with pytest.raises(BlockError, match="got a dict among the batches, which is not of Arrow"):
+    with pytest.raises(BlockError, match="got a dict among the batches, not Arrow data"):
         from_batches([{"a": [1]}])
-    with pytest.raises(ValueError, match="Got no batch; there must be one that has columns"):
+    with pytest.raises(ValueError, match="Got no batch; there must be one with columns"):
         from_batches([])
 
 

@@ -377,7 +377,7 @@ def test_a_frozen_transformer_may_read_any_column():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (SVR(), r"Got SVR on rows in blocks, where LinearRegression and Ridge"),
+        (SVR(), r"Got SVR on rows in blocks, which only LinearRegression and Ridge"),
         (LogisticRegression(), r"Got LogisticRegression on rows in blocks"),
         (make_pipeline(StandardScaler(), SVR()), r"Got SVR on rows in blocks"),
         (make_pipeline(RobustScaler(), Ridge()), r"RobustScaler, which cannot .*FrozenEstimator"),

@@ -552,12 +552,12 @@ def test_words():
     parts["bias"] = 0.23
     bound = LearningBound(value=1.83, delta=0.05, plug_in=("bias", "second moment"), **parts)
     assert str(bound) == (
-        "gap <= 1.83, an estimate and no guarantee (vacuous: a loss in [0, 1] is never above 1); "
+        "gap <= 1.83, an estimate, not a guarantee (vacuous: a loss in [0, 1] is never above 1); "
         "the bias and the second moment are estimated from the sample"
     )
     one = LearningBound(value=0.5, delta=0.05, plug_in=("second moment",), **parts)
     assert str(one) == (
-        "gap <= 0.5, an estimate and no guarantee; the second moment is estimated from the sample"
+        "gap <= 0.5, an estimate, not a guarantee; the second moment is estimated from the sample"
     )
     useful = LearningBound(value=0.43, delta=0.1, **parts)
     assert str(useful) == "gap <= 0.43 with probability 0.9"

@@ -246,7 +246,7 @@ def test_bad_input_is_refused_in_words():
         (np.where(y == 1, "b", None), "missing|None"),
         (np.where(y == 1, 1.0, np.nan), "NaN|missing"),
         (X[:, 0], "continuous values"),
-        (np.arange(60) // 2, "4 rows or more for a class"),
+        (np.arange(60) // 2, "4 rows or more per class"),
         (np.append(y[:-1], 7), "class 7 in 1 row only"),
     ):
         with pytest.raises(ValueError, match=message):

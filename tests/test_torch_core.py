@@ -131,7 +131,7 @@ def test_errors_of_the_log_weight_are_the_same_with_a_gradient():
     s = torch.zeros(2, requires_grad=True)
     with pytest.raises(ValueError, match=r"lam must lie in \[0, 1\]"):
         log_weight(s, 2.0, 1.0)
-    with pytest.raises(TypeError, match="two libraries are not mixed"):
+    with pytest.raises(TypeError, match="two libraries cannot be mixed"):
         log_weight(s, np.array([0.5]), 1.0)
 
 
@@ -708,8 +708,8 @@ class Unused(torch.nn.Module):
 @pytest.mark.parametrize(
     ("net", "layer", "said"),
     [
-        (Unused(), "frist", "'frist', which Unused does not have; there is .first."),
-        (Unused(), "conv9", "'conv9', which Unused does not have; there is .first., .second."),
+        (Unused(), "frist", "'frist', which Unused does not have; it has .first."),
+        (Unused(), "conv9", "'conv9', which Unused does not have; it has .first., .second."),
         (Unused(), "second", "layer='second', which Unused has but does not run"),
         (Unused(), None, "Got the last linear layer, which Unused has but does not run"),
         (torch.nn.Sequential(torch.nn.Tanh()), None, r"without a linear layer; name the layer"),
@@ -757,7 +757,7 @@ ROWS = torch.arange(4)
         ((ROWS.double(), Z, Z), TypeError, r"rows of type torch.float64.*indices: rows.long"),
         ((ROWS > 1, Z, Z), TypeError, r"rows of type torch.bool"),
         ((ROWS.int(), Z, Z), TypeError, r"rows of type torch.int32, but .*: rows.long\(\)"),
-        ((ROWS + 3, Z, Z), IndexError, "rows from 3 to 6, but these are weights of 5 rows: 0 to 4"),
+        ((ROWS + 3, Z, Z), IndexError, "rows from 3 to 6, .* weights for 5 rows: 0 to 4"),
         ((ROWS - 1, Z, Z), IndexError, "rows from -1 to 2"),
         ((ROWS.to("meta"), Z, Z), ValueError, "rows of shape .* on meta.*on cpu"),
         (
@@ -884,7 +884,7 @@ def test_rows_outside_are_counted_and_nothing_is_said_without_shift(digits, seed
     X_target[:strange] = 3 * X_target[:strange]  # three times as bright as any row of training
     _, dynamic = _trained(X, y, X_target, seed=seed)
     assert _codes(dynamic) == ["WB304"]
-    share = float(re.search(r"([\d.]+) % of the target is outside the features", str(
+    share = float(re.search(r"([\d.]+) % of the target lies outside the training", str(
         dynamic.findings()[0]
     ))[1])  # fmt: skip
     assert 26 <= share <= 36
@@ -901,7 +901,7 @@ def test_a_share_of_rows_outside_is_counted_exactly():
     within = torch.cdist(z_target[124:], z).amin(1)
     own = torch.cdist(z, z).fill_diagonal_(math.inf).amin(1)
     share = (124 + int((within > own.quantile(0.99)).sum())) / 400
-    assert f"{100 * share:.0f} % of the target is outside the features" in str(dynamic.findings())
+    assert f"{100 * share:.0f} % of the target lies outside the training" in str(dynamic.findings())
 
 
 @pytest.mark.parametrize("width", [1, 3, 20])

@@ -641,7 +641,7 @@ def test_findings_of_dynamic_weights_are_warned_of():
     model = ImportanceWeightedNet(net, ULSIF(), dynamic=DynamicWeights(1), weighting=RIWERM(0.5))
     found = codes_warned_of(model, X, Y, X_target=X_TARGET + 3)
     assert found["WB304"].category is OverlapWarning
-    assert "outside the features of training" in str(found["WB304"].message)
+    assert "outside the training features" in str(found["WB304"].message)
     assert "WB304" in [each.code for each in model.dynamic_.findings()]
     easy = (X + np.sign(X[:, :1])) * 2
     model.set_params(estimator__max_epochs=400)
@@ -847,7 +847,7 @@ TEXT = np.full((9, 2), "1.5")
             {"estimator": no_training(module__outputs=3, classes=["no", "yes", "never"])},
             {"X_target": X_TARGET},
             ValueError,
-            "no row of the classes .'never'",
+            "no rows of the classes .'never'",
         ),
         (
             {"estimator": no_training(module__outputs=5)},
@@ -913,7 +913,7 @@ def test_bad_rows_and_labels_are_refused_before_training(net, rows, y, error, wo
 def test_too_few_rows_to_keep_some_apart(n_rows, n_zero):
     weight = np.ones(n_rows)
     weight[:n_zero] = 0
-    with pytest.raises(ValueError, match=r"Got 2\d rows with weight.* takes 25 or more"):
+    with pytest.raises(ValueError, match=r"Got 2\d rows with weight; 25 or more are needed"):
         ImportanceWeightedNet(no_training()).fit(X[:n_rows], Y[:n_rows], weight, X_target=X_TARGET)
 
 

@@ -1,4 +1,4 @@
-"""How weights reach an estimator, and what it answers: one door each, with an error in words."""
+"""How weights reach an estimator, and what it answers: one way for each, with errors in words."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def weight_parameter(estimator: Any) -> str:
     raise ValueError(
         f"{type(estimator).__name__} passes row weights on under one name, but its members want "
         f"{sorted(names)}; switch scikit-learn's metadata routing on "
-        "(sklearn.set_config(enable_metadata_routing=True)), or put the pipeline outside."
+        "(sklearn.set_config(enable_metadata_routing=True)), or put the pipeline around it."
     )
 
 
@@ -180,7 +180,7 @@ def _request(estimator: Any, method: str, wanted: bool) -> None:
 
 
 class AnswerError(ValueError):
-    """A model's answer that no rows explain: the model itself is wrong."""
+    """An answer of a model that no rows explain: the model itself is wrong."""
 
 
 # Probabilities of a row add up to 1 within this, as numbers of single precision do.

@@ -46,10 +46,10 @@ class InputError(ValueError):
     Attributes
     ----------
     problems : tuple of Problem
-        All of them, also those that the text only counts.
+        All of them, including those that the text only counts.
     exit_code : int
         What the command line exits with: 2 where the call is wrong (a file or a column that is
-        not there), 3 where the data are.
+        not there), 3 where the data are at fault.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class SearchWarning(UserWarning):
 
 
 class BlockError(ValueError):
-    """Something is wrong in one block of rows; the message says in which, and in which file.
+    """Something is wrong in one block of rows; the message says which, and in which file.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """How far a weighted empirical risk can be from the target risk: learning guarantees.
 
 The bound for all hypotheses of a class is often above 1, where it says nothing; those for a
-hypothesis fixed in advance are of use from some hundred rows on. The ratio must be known.
+hypothesis fixed in advance are of use from a few hundred rows on. The ratio must be known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STANDARD_ERRORS = 5.0
 class LearningBound:
     """A bound on the gap between the target risk and the weighted empirical risk.
 
-    Made by `learning_bound` and `bernstein_bound` for a known ratio; an estimated one voids it.
+    Made by `learning_bound` and `bernstein_bound` for a known ratio; an estimated ratio voids it.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ class LearningBound:
         The gap is at most this with probability ``1 - delta`` where `plug_in` is empty; otherwise
         it is ``bias + deviation``, an estimate.
     bias : float
-        ``|mean((r - w) l)|``, an estimate of what weights other than the ratio cost; the largest
-        one over all losses in [0, 1] where no losses were given.
+        ``|mean((r - w) l)|``, an estimate of what weights other than the ratio cost; its largest
+        value over all losses in [0, 1] where no losses were given.
     second_moment : float
         ``mean(w**2 l**2)``, or the limit on its mean from ``d2`` if that is larger ("cortes");
         the sample variance of ``w l`` or a bound on it ("bernstein").
@@ -74,7 +74,7 @@ class LearningBound:
     >>> from weighbridge.guarantees import learning_bound
     >>> log_ratio = np.random.default_rng(0).standard_normal(200) - 0.5
     >>> print(learning_bound(log_ratio, AIWERM(0.5), pseudo_dimension=10))
-    gap <= 1.58, an estimate and no guarantee (vacuous: a loss in [0, 1] is never above 1); the
+    gap <= 1.58, an estimate, not a guarantee (vacuous: a loss in [0, 1] is never above 1); the
     bias and the second moment are estimated from the sample
     """
 
@@ -103,12 +103,12 @@ class LearningBound:
         """True where the bound is 1 or more, and says nothing about any risk in [0, 1].
 
         A smaller one may still say nothing about the risk at hand: with a weighted risk ``R_w`` it
-        leaves ``R_w - value`` to ``R_w + value``, which may hold all of [0, 1].
+        leaves ``R_w - value`` to ``R_w + value``, which may cover all of [0, 1].
         """
         return not self.value < 1
 
     def __str__(self) -> str:
-        how = "an estimate and no guarantee" if self.plug_in else f"probability {1 - self.delta:g}"
+        how = "an estimate, not a guarantee" if self.plug_in else f"probability {1 - self.delta:g}"
         text = f"gap <= {self.value:.3g}{', ' if self.plug_in else ' with '}{how}"
         if self.vacuous:
             text += " (vacuous: a loss in [0, 1] is never above 1)"
@@ -293,8 +293,8 @@ def second_moment_bound(weighting: Weighting, d2: float) -> float:
 def d2_from_ratios(log_ratio: Any) -> float:
     """Estimate ``d2 = E[r**2]`` under the source from log ratios at source rows.
 
-    The ratios are scaled to mean 1 first. Few rows miss the largest ratios, so the estimate is
-    usually too low where d2 is large; it is never above the number of rows.
+    The ratios are scaled to mean 1 first. A small sample misses the largest ratios, so the estimate
+    is usually too low where d2 is large; it is never above the number of rows.
 
     Parameters
     ----------
@@ -334,10 +334,10 @@ def learning_bound(
     ``|R - R_w| <= |E[(r - w) l]| + 2**(5/4) * sqrt(max(E[w**2 l**2], mean(w**2 l**2)))
     * ((p log(2 n e / p) + log(4 / delta)) / n) ** (3/8)``.
 
-    The result has these terms, with means for expectations. Its `value` is a guarantee for a
-    `Geodesic`: with `d2` the bias in the sample plus the deviation of the full ratio, otherwise, if
-    the weights are bounded, limits on the worst bias of all losses and on the second moment, each
-    with a third of delta. It is often vacuous: look at it, do not act on it.
+    The result has these terms, with means in place of expectations. Its `value` is a guarantee for
+    a `Geodesic`: with `d2`, the bias in the sample plus the deviation of the full ratio; otherwise,
+    if the weights are bounded, limits on the worst bias of all losses and on the second moment,
+    each with a third of delta. It is often vacuous: look at it, do not act on it.
 
     Parameters
     ----------
@@ -421,16 +421,16 @@ def risk_interval(
 ) -> tuple[float, float]:
     """Interval that holds the target risk with probability ``1 - delta``, for a known ratio.
 
-    ``R = E[r l] = 1 - E[r (1 - l)]``, and numbers ``Y >= 0`` of mean ``m`` have a lower limit on it
+    ``R = E[r l] = 1 - E[r (1 - l)]``, and numbers ``Y >= 0`` give a lower limit on their mean ``m``
     whatever their moments (betting, Waudby-Smith & Ramdas 2024): ``mean_k prod_i (1 + t_k (Y_i / m
     - 1))``, ``t_k`` = 1/2, 1/4, ..., is above ``2 / delta`` with probability ``delta / 2`` at most.
 
     Parameters
     ----------
     log_ratio, losses, delta, n_hypotheses
-        As in `bernstein_bound`, but losses are needed.
+        As in `bernstein_bound`, but losses are required.
     ratio_bound : float, optional
-        A number that no ratio exceeds, seen or not; it narrows the interval of large samples.
+        A number that no ratio exceeds, seen or not; it narrows the interval for large samples.
 
     Returns
     -------
@@ -465,8 +465,8 @@ def bernstein_bound(
 
     For a hypothesis fixed before the sample was seen and a loss ``l`` in [0, 1], the gap is at most
     `value` with probability ``1 - delta``: with losses, the distance of the weighted risk from the
-    farther end of the `risk_interval`; without, the worst bias of all losses plus the deviation,
-    each with half of delta. By itself, with probability ``1 - delta`` (Maurer & Pontil 2009),
+    far end of the `risk_interval`; without, the worst bias of all losses plus the deviation, each
+    with half of delta. For the deviation, with probability ``1 - delta`` (Maurer & Pontil 2009),
 
     ``|E[w l] - R_w| <= deviation = sqrt(2 V L / n) + 7 M L / (3 (n - 1))``, ``L = log(4 / delta)``,
 
@@ -483,8 +483,8 @@ def bernstein_bound(
         How many hypotheses this one was chosen from with this sample;
         ``L = log(4 n_hypotheses / delta)``; without losses it is ``log(8 n_hypotheses / delta)``.
     weight_bound : float, optional
-        ``M`` of a weighting that is not a `Geodesic`; for one it must not be below the largest
-        weight that any ratio can get.
+        ``M`` of a weighting that is not a `Geodesic`; for a `Geodesic` it must not be below the
+        largest weight that any ratio can get.
 
     Returns
     -------
@@ -587,8 +587,8 @@ def _largest_weight(
     if isinstance(weighting, Geodesic) and weight_bound < known * (1 - 1e-12):
         raise ValueError(
             f"Got weight_bound={weight_bound:g}, but weights of {weighting!r} go up to {known:g}, "
-            "and the largest one in the sample is not a bound. Leave weight_bound out, with "
-            "alpha > 1 and lam < 1; if the ratio itself is known to be bounded, pass a function, "
+            "and the largest one in the sample is not a bound. With alpha > 1 and lam < 1, "
+            "leave weight_bound out; if the ratio itself is known to be bounded, pass a function, "
             "lambda log_ratio: weighting(log_ratio), and its bound."
         )
     _check_bound("weight", weight_bound, log_weight)

@@ -31,7 +31,7 @@ def array_namespace(*arrays: object) -> Any:
     if clash:
         raise TypeError(
             f"Got a NumPy array together with a {type(foreign[0]).__name__}; arrays of two "
-            "libraries are not mixed. Convert one of them, or pass plain numbers."
+            "libraries cannot be mixed. Convert one of them, or pass plain numbers."
         )
     try:
         import array_api_compat
@@ -73,7 +73,7 @@ def is_frame(X: Any) -> bool:
     import narwhals as nw
 
     if nw.dependencies.is_polars_lazyframe(X):
-        raise TypeError("Got a polars LazyFrame, whose rows are not there yet; call .collect().")
+        raise TypeError("Got a polars LazyFrame, whose rows are not computed yet; call .collect().")
     if not nw.dependencies.is_into_dataframe(X):
         return False
     try:

@@ -92,7 +92,7 @@ def outside_share(at_source: np.ndarray, at_target: np.ndarray, log_far: float) 
 
 @dataclass(frozen=True, repr=False)
 class OverlapJudgement(Record):
-    """The word and what it rests on.
+    """The judgement in a word, and what it rests on.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class OverlapJudgement(Record):
     reason : str
         Why, in a few words; empty where overlap is enough.
     can_weight : bool, default=True
-        Whether enough rows are left for weights to be worth a trial.
+        Whether enough rows are left for weights to be worth trying.
     goes_beyond : bool, default=False
         Whether so many target rows lie outside the source that forecasts there may be off.
 

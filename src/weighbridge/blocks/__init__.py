@@ -1,7 +1,7 @@
-"""Rows by blocks: tables larger than memory, on one machine, on many, or on a device.
+"""Rows in blocks: tables larger than memory, on one machine, on many, or on a device.
 
-Every algorithm of the library that is a sum over rows runs on them: density ratios, the surface of
-a ridge regression, diagnostics of weights.
+Every algorithm of the library that is a sum over rows runs on them: density ratios, the choice of
+a weighting for ridge regression, diagnostics of weights.
 """
 
 from weighbridge.blocks._arrow import parquet_batches, parquet_schema

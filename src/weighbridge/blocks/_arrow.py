@@ -91,7 +91,7 @@ def record_batches(given: Any) -> Iterator[Any]:
         return
     for part in given:
         if not is_stream(part):
-            raise TypeError(f"got a {type(part).__name__} among the batches, which is not of Arrow")
+            raise TypeError(f"got a {type(part).__name__} among the batches, not Arrow data")
         yield from record_batches(part)
 
 
@@ -138,7 +138,7 @@ def parquet_schema(file: str) -> tuple[Any, int]:
         raise ModuleNotFoundError(
             'Parquet files need the package pyarrow: pip install "weighbridge[parquet]"'
         ) from None
-    with _opened(file, " is not a Parquet file, or a damaged one") as source:
+    with _opened(file, " is not a Parquet file, or is damaged") as source:
         return source.schema_arrow, source.metadata.num_rows
 
 

@@ -77,8 +77,8 @@ def _as_floats(table: Any) -> Any:
         text = [] if kinds is None else [n for n, k in kinds.items() if not is_number(k)]
         which = f"columns {text} that are" if text else f"a table of type {type(table).__name__}"
         raise TypeError(
-            f"Got {which} not numbers; on blocks leave them out (rows.select), or encode them by a "
-            "transformer that was fitted before: FrozenEstimator(encoder) as the first step."
+            f"Got {which} not numbers; on blocks leave them out (rows.select), or encode them "
+            "with a transformer that is already fitted: FrozenEstimator(encoder) as the first step."
         ) from None
 
 
@@ -197,7 +197,7 @@ class CentredTable:
         if bool(xp.all(xp.isfinite(moments))):
             return
         check_finite(to_numpy(features), self.columns)
-        raise ValueError("Got numbers too large to be squared; divide the columns.")
+        raise ValueError("Got numbers too large to be squared; scale the columns down.")
 
 
 def no_alarms() -> Any:
@@ -228,8 +228,8 @@ def block_steps(estimator: Any) -> list[Any]:
     if not isinstance(estimator, Pipeline):
         if type(estimator) not in (LinearRegression, Ridge):
             raise TypeError(
-                f"Got {type(estimator).__name__} on rows in blocks, where {ON_BLOCKS} are fitted; "
-                f"{_REMEDY}."
+                f"Got {type(estimator).__name__} on rows in blocks, which only {ON_BLOCKS} can be "
+                f"fitted to; {_REMEDY}."
             )
         return [estimator]
     steps: list[Any] = []
@@ -239,8 +239,8 @@ def block_steps(estimator: Any) -> list[Any]:
         if type(step) not in _FITTERS and not isinstance(step, FrozenEstimator):
             name = type(step).__name__
             raise TypeError(
-                f"Got a pipeline with {name}, which cannot be fitted block by block; on blocks "
-                f"there are {ON_BLOCKS}. Fit it on a part of the rows and freeze it: "
+                f"Got a pipeline with {name}, which cannot be fitted block by block; blocks "
+                f"take {ON_BLOCKS}. Fit it on a part of the rows and freeze it: "
                 f"FrozenEstimator({name}(...).fit(rows.sample(100_000)))."
             )
         steps.append(step)

@@ -49,7 +49,7 @@ def from_dask(collection: Any) -> DaskRows:
     Parameters
     ----------
     collection : dask array of one or two dimensions, dask data frame or series
-        Chunks of columns are joined.
+        Chunks that divide the columns are joined.
 
     Returns
     -------
@@ -124,7 +124,7 @@ class DaskRows(Rows):
         return _computed(self._tasks(function, beside))
 
     def first(self, n: int) -> Any:
-        """Return the first rows, in memory; no block is computed that is not needed."""
+        """Return the first rows, in memory; only the blocks needed are computed."""
         check_n(n)
         ends = np.cumsum([size for size in self.sizes if size])
         needed = 1 + int(np.searchsorted(ends, n))

@@ -69,7 +69,7 @@ def _stretches_of(other: Any, n_rows: int, size: int) -> Iterator[Any]:
     if not local and (isinstance(other, Rows) or hasattr(other, "dask")):
         raise TypeError(
             "Got rows of dask or Spark together with rows of this process; compute them "
-            "(rows.vector), or make both of one kind."
+            "(rows.vector), or make both of the same kind."
         )
     if not local and not is_foreign(other):
         other = np.atleast_1d(other)
@@ -171,13 +171,13 @@ def row_blocks(
 
 
 def from_array(X: Any, size: int | None = None) -> ArrayRows:
-    """Rows of an array: of NumPy, a memory map, torch or cupy.
+    """Rows of an array: NumPy, a memory map, torch or cupy.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_columns) or (n_rows,)
         Not copied. A memory map is read block by block; a tensor stays on its device. Masked
-        values are missing ones.
+        values count as missing.
     size : int, optional
         Rows per block. Default: 65,536, fewer for wide tables (scikit-learn's ``working_memory``).
 

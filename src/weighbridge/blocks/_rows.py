@@ -28,9 +28,9 @@ class Block:
     table : array or data frame
         The rows.
     start : int
-        Number of the first of them in the whole.
+        Number of the first of them in the whole table.
     beside : tuple of arrays
-        What belongs to these rows of the vectors that were named.
+        The parts for these rows of the vectors given as `beside`.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Rows(ABC):
 
     Made by `from_array`, `from_parquet` and `from_dask`. What is computed is a function of each
     block, added up or put together in the order of the rows, so that it does not depend on where
-    the blocks live and how large they are.
+    the blocks live or how large they are.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Rows(ABC):
         function : callable
             Takes a `Block`. It may run in another thread or process, and must change nothing.
         *beside : array, dask array or Rows
-            Vectors with an entry for each row, whose stretches the blocks carry.
+            Vectors with an entry for each row; each block carries its stretch of them.
 
         Yields
         ------
@@ -132,7 +132,7 @@ class Rows(ABC):
             Takes a `Block`; returns numbers, arrays, other things that can be added, or tuples,
             lists and dictionaries of them.
         *beside : array, dask array or Rows
-            Vectors with an entry for each row, whose stretches the blocks carry.
+            Vectors with an entry for each row; each block carries its stretch of them.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class Rows(ABC):
         Returns
         -------
         array of shape (n_rows,) or (n_rows, n)
-            In memory; of dask rows a dask array, not yet computed.
+            In memory; for dask rows a dask array, not yet computed.
         """
         parts = list(self.map(partial(entries, function), *beside))
         if is_foreign(parts[0]):
@@ -192,7 +192,7 @@ class Rows(ABC):
         n : int
             How many, at most; each row at most once.
         random_state : int, Generator or None, default=0
-            Draws them; the same for the same rows in other blocks.
+            Seed for the draw, which is the same however the rows are cut into blocks.
 
         Returns
         -------
@@ -309,14 +309,14 @@ def check_columns(wanted: Any, names: list[str] | None) -> list[str]:
     """Return names of columns that are there, or say which are not."""
     if names is None:
         raise TypeError(
-            "Got names of columns for rows without names; select columns of the array itself."
+            "Got column names for rows without names; select columns of the array itself."
         )
     wanted = [wanted] if isinstance(wanted, str) else list(wanted)
     absent = [name for name in wanted if name not in names]
     if absent:
-        raise ValueError(f"Got columns {absent} that are not there; there are {names}.")
+        raise ValueError(f"Got columns {absent} that are not there; the columns are {names}.")
     if not wanted or len(set(wanted)) < len(wanted):
-        raise ValueError(f"Got columns {wanted}, but expected one or more different ones.")
+        raise ValueError(f"Got columns {wanted}, but expected one or more, all different.")
     return wanted
 
 

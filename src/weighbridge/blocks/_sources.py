@@ -42,11 +42,11 @@ def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> Pa
     Parameters
     ----------
     paths : path, or sequence of paths
-        A file, a folder (all ``.parquet`` files in it, by the numbers in their names), a pattern
-        (``folder/**/*.parquet`` for folders in folders), or several of them. All files must have
-        the columns that are read.
+        A file, a folder (all ``.parquet`` files in it, in order of the numbers in their names), a
+        pattern (``folder/**/*.parquet`` for nested folders), or several of them. All files must
+        have the columns that are read.
     columns : sequence of str, optional
-        Columns to read, in this order. Default: all of the first file.
+        Columns to read, in this order. Default: all columns of the first file.
     size : int, optional
         As in `from_array`.
 
@@ -153,7 +153,7 @@ class BatchRows(ArrowRows):
         self._start = start
         first = next(self._started(None, 1), None)
         if first is None:
-            raise ValueError("Got no batch; there must be one that has columns, if no rows.")
+            raise ValueError("Got no batch; there must be one with columns, even without rows.")
         super().__init__(first.schema, columns, size)
 
     @cached_property
@@ -181,7 +181,7 @@ class BatchRows(ArrowRows):
                 raise BlockError(f"In block {number} (from row {start:,}): {OTHER_ROWS}")
             yield table
         if seen.n < n_rows:
-            raise BlockError(f"There are no more than {seen.n:,} of {n_rows:,} rows. {OTHER_ROWS}")
+            raise BlockError(f"There are now only {seen.n:,} of {n_rows:,} rows. {OTHER_ROWS}")
 
     def batches(self, size: int) -> Iterator[Any]:
         """Yield the batches of the engine, see `ArrowRows.batches`."""
@@ -202,13 +202,13 @@ def from_batches(source: Any, columns: Any = None, size: int | None = None) -> B
     """Rows of anything that gives Arrow batches as often as it is asked.
 
     They are read once to be counted. Each later pass must give the same rows in the same order,
-    which is checked by what they hold.
+    which is checked by their content.
 
     Parameters
     ----------
     source : object with ``__arrow_c_stream__``, iterable of batches, or callable
-        A callable is called for every pass and returns one of the others, which may then be such
-        as can be read only once: a generator, a ``RecordBatchReader``.
+        A callable is called for every pass and returns one of the others, which may then be one
+        that can be read only once: a generator, a ``RecordBatchReader``.
     columns, size
         As in `from_parquet`.
 
@@ -245,7 +245,7 @@ def from_duckdb(query: Any, connection: Any = None) -> BatchRows:
     query : DuckDBPyRelation or str
         A relation, or SQL, with ORDER BY where its order is not that of a table or of files.
     connection : DuckDBPyConnection, optional
-        Where SQL is run. Default: that of the module duckdb. It has one open result at a time:
+        Where SQL is run. Default: that of the module duckdb. Each has one open result at a time:
         rows that go beside others (`Rows.map`) need their own, ``connection.cursor()``.
 
     Returns
@@ -267,7 +267,7 @@ def from_duckdb(query: Any, connection: Any = None) -> BatchRows:
 
 
 def from_polars(frame: Any) -> BatchRows:
-    """Rows of a polars LazyFrame by its streaming engine, see `from_batches`.
+    """Rows of a polars LazyFrame, read by its streaming engine; see `from_batches`.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def _lazy_batches(frame: Any, names: list[str] | None, size: int) -> Any:
 
 
 def from_ibis(table: Any) -> BatchRows:
-    """Rows of an Ibis table by its backend, see `from_batches`.
+    """Rows of an Ibis table, read by its backend; see `from_batches`.
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ def _files(paths: Any) -> list[str]:
         if not found:
             raise FileNotFoundError(
                 f"Got {path}, where there is no Parquet file; pass a file, a folder of .parquet "
-                "files, or a pattern (folder/**/*.parquet for folders in it)."
+                "files, or a pattern (folder/**/*.parquet for nested folders)."
             )
         files += found
     if not files:

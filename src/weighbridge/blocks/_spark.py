@@ -30,7 +30,7 @@ def from_spark(frame: Any, columns: Any = None) -> SparkRows:
     """Rows of a Spark DataFrame, worked on by its workers, which need weighbridge too.
 
     Partitions add up their blocks, and the sums come back. In every pass a partition must have the
-    same rows in the same order: keep what Spark may compute otherwise (``cache``, ``checkpoint``).
+    same rows in the same order: keep what may otherwise differ (``cache``, ``checkpoint``).
 
     Parameters
     ----------

@@ -41,9 +41,9 @@ def make_clinic(
 ) -> Bunch:
     """Labelled visits to a clinic, and visits at other sites where its model is to be used.
 
-    A data set as practitioners have them: eight columns of mixed types with gaps, a label whose
-    rule no straight line follows (the young and the old are readmitted), and an older deployment at
-    other sites, so that a line fitted to the training visits bends the wrong way. Unlike theirs it
+    A data set as found in practice: eight columns of mixed types with gaps, a label whose rule
+    no straight line follows (the young and the old are readmitted), and older patients at other
+    sites, so that a line fitted to the training visits slopes the wrong way. Unlike real data, it
     has the labels of the deployment, and the true ratio.
 
     Parameters
@@ -67,7 +67,7 @@ def make_clinic(
     -----
     Visits are drawn from one population and seen in deployment with probability ``expit(s(x))``, in
     training with ``expit(-s(x))``; s is linear in age, site and the number of earlier visits, and
-    in proportion to `shift`. The log ratio is therefore ``s(x)`` and a constant. Gaps in the body
+    proportional to `shift`. The log ratio is therefore ``s(x)`` plus a constant. Gaps in the body
     mass index depend on the site alone.
 
     Examples

@@ -45,7 +45,7 @@ def fetch_benchmark(name: str, *, data_home: Folder = None, download: bool = Tru
 
     Looked for in this order: the folder that the environment variable ``WEIGHBRIDGE_DATA`` names;
     scikit-learn itself (digits, diabetes, iris); the cache; the public source (LIBSVM's site,
-    OpenML, scikit-learn's fetchers), from where it goes to the cache. Whatever the way, the numbers
+    OpenML, scikit-learn's fetchers), from which it goes to the cache. In every case the numbers
     are compared with a SHA-256 of what they must be.
 
     Parameters

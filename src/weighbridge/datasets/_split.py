@@ -51,9 +51,9 @@ def split_by_projection(
         Strength of the shift. At 16 the source has 3 to 11 effective rows on the paper's sets;
         1 to 8 is the useful range.
     direction : {"normal", "uniform"} or array of shape (n_features,), default="normal"
-        Law of the entries of ``w`` (standard normal, or uniform on (0, 1)), or ``w`` itself.
+        Distribution of entries of ``w`` (standard normal, or uniform on (0, 1)), or ``w`` itself.
     random_state : int, RandomState instance or None
-        Seed of direction and split.
+        Seed for direction and split.
 
     Returns
     -------

@@ -29,7 +29,7 @@ def fisher_speed(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = None
     log_ratio : array of shape (n_samples,)
         Log density ratios at a sample of the source.
     lam, alpha : float or array
-        Where on which curve; they broadcast against each other.
+        Position and curve; they broadcast against each other.
     sample_weight : array of shape (n_samples,), optional
         Weights of the source sample itself.
 
@@ -92,7 +92,7 @@ def path_length(
     s = as_float64(xp, log_ratio, device, "log_ratio")
     alpha = np.asarray(to_numpy(alpha), dtype=float)
     if alpha.size == 0:
-        raise ValueError("Got an empty alpha; lengths need one curve at least.")
+        raise ValueError("Got an empty alpha; lengths need at least one curve.")
     check_alpha(np, alpha)
     check_lam(np, np.asarray([start, stop], dtype=float))
     if start > stop:
@@ -104,7 +104,7 @@ def path_length(
     if largest > _LARGEST:
         raise ValueError(
             f"Got log ratios and alpha with |log_ratio * (1 - alpha) / 2| up to {largest:.3g}; "
-            f"lengths are computed up to {_LARGEST:g}. Such rows tell the samples apart at sight; "
+            f"lengths are computed up to {_LARGEST:g}. Such rows tell the samples apart at once; "
             "leave them out, or use an alpha nearer to 1."
         )
     reach = _MARGIN + largest
@@ -224,7 +224,7 @@ def remaining_length(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = 
     check_alpha(np, alpha)
     shape = np.broadcast_shapes(lam.shape, alpha.shape)
     if 0 in shape:
-        raise ValueError("Got an empty lam or alpha; lengths need one of each at least.")
+        raise ValueError("Got an empty lam or alpha; lengths need at least one of each.")
     starts, row = np.unique(lam, return_inverse=True)
     curves, column = np.unique(alpha, return_inverse=True)
     # pieces between neighbouring stops, summed from the far end: no part is integrated twice

@@ -191,7 +191,7 @@ def log_weight(log_ratio: Any, lam: Any, alpha: Any) -> Any:
     -----
     The error is at most ``4 eps (|log w| + |p log_ratio|)``, ``p`` being the derivative of
     ``log w`` in ``log_ratio``, for every lam in [0, 1], every finite alpha and
-    ``|log_ratio| <= 1e300``; where the result is subnormal, one unit of the last place more.
+    ``|log_ratio| <= 1e300``; where the result is subnormal, one unit in the last place more.
     A ratio that is known only up to a constant factor changes the meaning of lam (except at
     alpha = 1): scale it to mean 1 on the source sample first, as `ImportanceWeighted` does.
 

@@ -1,4 +1,4 @@
-"""Means along an alpha-geodesic, and the divergence it belongs to."""
+"""Means along an alpha-geodesic, and the divergence that goes with it."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def alpha_divergence(p: Any, q: Any, alpha: Any) -> Any:
     Returns
     -------
     array
-        The divergence, never negative; ``inf`` where a cell rules it out.
+        The divergence, never negative; ``inf`` where cells of probability 0 make it so.
 
     Examples
     --------

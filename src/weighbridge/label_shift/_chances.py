@@ -79,7 +79,7 @@ def coded_classes(y: Any, n_source: int) -> tuple[np.ndarray, np.ndarray]:
     if 4 * labels.size > y.size:
         raise ValueError(
             f"Got y with {labels.size} classes in {y.size} rows; there should be 4 rows or more "
-            "for a class. Merge rare classes."
+            "per class. Merge rare classes."
         )
     return labels, codes
 

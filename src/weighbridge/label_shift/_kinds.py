@@ -56,10 +56,10 @@ class ShiftKind(Record):
         "label" (the mix of classes changed, not how the rows of a class look), "covariate" (the
         features changed in another way), "unclear" (the rows do not tell which), or "none".
     frequencies : ClassFrequencies
-        Of the classes, should it be label shift.
+        Of the classes, if it is label shift.
     gain : float
-        How much better class frequencies tell held-out rows of the two samples apart than a coin,
-        in standard errors of the log loss.
+        How much better class frequencies tell held-out rows of the two samples apart than a coin
+        toss, in standard errors of the log loss.
     against : float
         How much better the best other explanation does than class frequencies, in the same unit;
         negative where these do better.
@@ -128,12 +128,12 @@ def kind_of_shift(
 
     Notes
     -----
-    Under label shift the ratio is ``r(x) = sum_c (q_c / p_c) P(c | x)``: one number a class. Held
-    out, it is compared with ratios that are free to be anything (the log loss of telling the
-    samples apart, paired by row): the estimated ratio, a linear and a tree model, and, as hard as
-    a rival can be, a tilt along the scores of the classes themselves. Label shift is what remains
-    if no rival does better and class frequencies do better than a coin by three standard errors.
-    Whether the relation of features and label has changed, only labels of the target can tell.
+    Under label shift the ratio is ``r(x) = sum_c (q_c / p_c) P(c | x)``: one number per class. On
+    held-out rows it is compared with ratios that are free to be anything (by the log loss of
+    telling the samples apart, paired by row): the estimated ratio, a linear and a tree model, and,
+    the hardest rival, a tilt along the scores of the classes themselves. Label shift is what
+    remains if no rival does better and class frequencies beat a coin toss by three standard errors.
+    Only target labels can tell whether the relation between features and label has changed.
 
     Examples
     --------

@@ -20,7 +20,7 @@ BINS = 10
 
 
 class LabelRatio(BaseEstimator):
-    """A density ratio in the label: right where the mix of classes changes, and nothing else.
+    """A density ratio in the label: right where the mix of classes changes, and nothing else does.
 
     It takes the place of a ratio in the features, as the `ratio` of `ImportanceWeighted`,
     `ImportanceWeightedCV`, `assess` and the conformal predictors: a source row of class c gets the
@@ -29,17 +29,17 @@ class LabelRatio(BaseEstimator):
     Parameters
     ----------
     bins : int, optional
-        Numbers are cut into so many classes of equally many source rows, smoothed a little, and
-        weights are interpolated between their medians. By default ten where there are decimals;
-        whole numbers are classes then. This is harder than with classes: features tell
-        numbers less clearly, and what they cannot tell is noise in the weights.
+        Numbers are cut into this many classes of equally many source rows, smoothed a little, and
+        weights are interpolated between their medians. Default: ten where there are decimals;
+        whole numbers are classes. This is harder than with classes: features tell numbers
+        apart less clearly, and what they cannot tell is noise in the weights.
     method, classifier, cv, confidence, random_state
         How the frequencies in the target are estimated; as in `class_frequencies`.
 
     Attributes
     ----------
     frequencies_ : ClassFrequencies
-        Of both samples; of numbers, those of the bins, called by their medians.
+        Of both samples; for numbers, those of the bins, named by their medians.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class LabelRatio(BaseEstimator):
             raise ValueError(
                 f"Got label {labels[places < 0].tolist()[0]!r}, which no training row had "
                 f"(theirs are {self.classes_[:5].tolist()}); its frequency there is 0, and no "
-                "weight can stand for it."
+                "weight can make up for it."
             )
         return np.eye(self.classes_.size)[places]
 
@@ -203,14 +203,14 @@ def class_frequencies(
         "em" maximises the likelihood of the target rows (Saerens et al. 2002), by calibrated
         probabilities (bias-corrected temperature scaling, Alexandari et al. 2020). "bbse" matches
         mean forecasts (Lipton et al. 2018), "rlls" does so with less variance and some bias
-        towards no change (Azizzadenesheli et al. 2019), which its intervals count.
+        towards no change (Azizzadenesheli et al. 2019), which its intervals allow for.
     classifier : classifier with predict_proba, optional
         Default: logistic regression, linear and with squares and products, and histogram gradient
         boosting, mixed as suits the held-out rows best; for tables of any kind.
     cv : int, default=5
         Number of folds, stratified by class.
     confidence : float, default=0.95
-        Of the intervals, which are on the safe side where features hardly tell the classes.
+        Of the intervals, which are on the safe side where features hardly tell classes apart.
     random_state : int, RandomState instance or None, default=0
         Deals the folds, draws 10,000 rows to fit to from larger samples.
 
@@ -240,13 +240,13 @@ class PriorCorrected(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A fitted classifier whose probabilities are rescaled to the class frequencies of a target.
 
     Nothing is fitted again: under label shift the probability of class c changes by the factor
-    ``q_c / p_c``. It is as good as the probabilities of the classifier are calibrated; a refit
+    ``q_c / p_c``. It is only as good as the classifier is calibrated; a refit
     with `LabelRatio` also moves what a model of limited flexibility learns.
 
     Parameters
     ----------
     estimator : fitted classifier with predict_proba
-        It stays as it is.
+        It is left as it is.
     frequencies : ClassFrequencies, optional
         Of both samples, as `class_frequencies` estimates them. Default: estimated in ``fit``.
 
@@ -308,7 +308,7 @@ class PriorCorrected(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if [str(each) for each in found.classes] != [str(each) for each in inner.classes_]:
             raise ValueError(
                 f"Got frequencies of the classes {list(found.classes)[:5]} for a classifier of "
-                f"{inner.classes_[:5].tolist()}; both must be of the same rows and labels."
+                f"{inner.classes_[:5].tolist()}; both must come from the same rows and labels."
             )
         self.frequencies_, self.classes_ = found, inner.classes_
         return self

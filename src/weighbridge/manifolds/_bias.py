@@ -25,13 +25,13 @@ class GeometricBias:
         coefficient of `e_2`.
     e_1 : ndarray of shape (dim,) or None
         Unit vector at the target along the alpha-geodesic from the source, in natural coordinates;
-        None without one.
+        None if there is none.
     e_2 : ndarray of shape (dim,) or None
         A unit vector orthogonal to `e_1` in the Fisher metric. None without `e_1`, and in dimension
-        1, where nothing is across.
+        1, where there is none.
     reason : str
         Why there is no `e_1`: source and target are equal, no alpha-geodesic exists (which is known
-        between normals), or none was found. Empty if there is one.
+        only between normals), or none was found. Empty if there is one.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def geometric_bias(
 
     The curvature of the alpha-connection is ``(1 - alpha**2)`` times the Riemannian one: the
     paper's proof has the factor ``(1 - alpha**2) / 4`` and its result prints
-    ``(1 - alpha**2) / 2``, twice too much. The curvature bias vanishes for AIWERM (``alpha = 1``)
+    ``(1 - alpha**2) / 2``, twice as much. The curvature bias vanishes for AIWERM (``alpha = 1``)
     and for the mixture (``alpha = -1``) alike; RIWERM (``alpha = 3``) between normals has
     ``8 (1 - lam)``.
 

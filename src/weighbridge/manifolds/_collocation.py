@@ -340,7 +340,7 @@ class AlphaGeodesic:
         except ValueError as error:
             raise ArithmeticError(
                 f"The expectations between theta={self.start} and theta={self.stop} were rounded "
-                "to some that no member of the family has: x has a mean too large for its "
+                "to values that no member of the family has: x has a mean too large for its "
                 "spread, or the ends are too near to the boundary. Shift and scale x."
             ) from error
 

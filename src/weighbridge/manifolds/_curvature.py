@@ -82,7 +82,7 @@ class CurvedSpace(ABC):
 
         ``R(X, Y) Z = D_X D_Y Z - D_Y D_X Z - D_[X, Y] Z`` with all indices down. In an exponential
         family ``R^(alpha) = (1 - alpha^2)/4 Lambda`` (Kimura & Hino, equation 68), and Lambda,
-        ``4 R^(0)``, has every symmetry of a Riemannian one.
+        ``4 R^(0)``, has every symmetry of a Riemannian curvature tensor.
 
         Parameters
         ----------
@@ -124,8 +124,8 @@ class CurvedSpace(ABC):
         """Relative curvature ``R^(alpha, beta)``, its components in natural coordinates.
 
         ``R(X, Y) Z = D^(alpha)_X D^(beta)_Y Z - D^(beta)_Y D^(alpha)_X Z - D^(alpha)_[X, Y] Z``
-        (Kimura & Hino, equation 52). For ``alpha != beta`` this is not a tensor: with ``f Y`` for
-        ``Y`` a term ``(X f) K^(alpha, beta)(Y, Z)`` is left, so that these components
+        (Kimura & Hino, equation 52). For ``alpha != beta`` this is not a tensor: with ``f Y`` in
+        place of ``Y`` a term ``(X f) K^(alpha, beta)(Y, Z)`` is left, so that these components
         hold in natural coordinates only. ``R^(alpha, beta) + R^(beta, alpha)`` is a tensor.
 
         Returns
@@ -174,7 +174,7 @@ class CurvedSpace(ABC):
 
         ``(1 - alpha^2)/4 (|T|^2 - |tau|^2)``, twice the Gaussian curvature in dimension 2 and 0 in
         dimension 1. Kimura & Hino (Proposition 4.3) have a factor of -4 at ``alpha = 3``, that is
-        ``(1 - alpha^2)/2``, twice too large.
+        ``(1 - alpha^2)/2``, twice as large.
 
         Parameters
         ----------

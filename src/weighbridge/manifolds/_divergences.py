@@ -36,7 +36,7 @@ def divergence(family: ExponentialFamily, theta1: Any, theta2: Any, alpha: float
     Returns
     -------
     float
-        The divergence, never negative; ``inf`` where the mixed parameter is outside of the domain.
+        The divergence, never negative; ``inf`` where the mixed parameter is outside the domain.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def bhattacharyya(family: ExponentialFamily, p: Any, q: Any) -> float:
     Returns
     -------
     float
-        1 for equal parameters, towards 0 the farther they are apart.
+        1 for equal parameters, closer to 0 the farther apart they are.
 
     Examples
     --------

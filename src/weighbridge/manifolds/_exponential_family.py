@@ -22,7 +22,7 @@ class ExponentialFamily(CurvedSpace):
     `log_partition`; the geometry follows. Derivatives of ``psi`` are Cauchy integrals on small
     circles of complex numbers, good to about ten digits, unless the subclass overrides
     `expectation`, `metric` and `skewness` with closed forms. Densities, samples and `natural` in
-    closed form are the subclass's to add.
+    closed form are for the subclass to add.
 
     ``theta`` is always a one-dimensional array of length `dim`. The connections are
     ``Gamma^(alpha)_{ij,k} = (1 - alpha)/2 T_ijk`` (Kimura & Hino, Appendix A): ``alpha = 1`` is

@@ -21,10 +21,10 @@ def geodesic(
     ``lam = 0`` and at `stop` for ``lam = 1``; `lam` is its affine parameter. A straight line in
     the natural parameter at ``alpha = 1``, in the expectation parameter at ``alpha = -1``, and the
     shortest curve in the Fisher metric at ``alpha = 0``. In closed form for `Normal`, where one
-    exists if ``(alpha - 1) (mean1 - mean2)^2 < 2 (sd1 + sd2)^2`` or the means are equal, only then.
+    exists exactly if ``(alpha - 1) (mean1 - mean2)^2 < 2 (sd1 + sd2)^2`` or the means are equal.
 
     This curve stays in the family. The weighted densities ``w^(lam, alpha) p`` leave it unless
-    ``alpha = 1`` (or the family is all there is, as on the simplex); see `projected_curve`.
+    ``alpha = 1`` (or the family has all distributions, as on the simplex); see `projected_curve`.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def geodesic(
     Raises
     ------
     ArithmeticError
-        If no such curve exists (`Normal`) or was found. There may be none if ``abs(alpha) > 1``.
+        If no such curve exists (`Normal`) or is found. There may be none if ``abs(alpha) > 1``.
 
     Examples
     --------

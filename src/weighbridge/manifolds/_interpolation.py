@@ -1,4 +1,4 @@
-"""The curve of weighted densities, normalised, and its shadow on a family."""
+"""The curve of weighted densities, normalised, and its projection onto a family."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class InterpolatedDensity(NamedTuple):
 
 
 class ProjectedCurve(NamedTuple):
-    """The curve of weighted densities projected on a family; see `projected_curve`.
+    """The curve of weighted densities projected onto a family; see `projected_curve`.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def interpolate_densities(
             f"{weights.shape}; each must hold one number for each node."
         )
     if not log_p.size:
-        raise ValueError("Got no nodes; give the two densities at one node at least.")
+        raise ValueError("Got no nodes; give the two densities at one node or more.")
     if not ((weights >= 0) & np.isfinite(weights)).all():
         raise ValueError("Got weights with negative, infinite or NaN values; use numbers >= 0.")
     with np.errstate(divide="ignore"):
@@ -177,7 +177,7 @@ def _member(family: ExponentialFamily, eta: np.ndarray) -> np.ndarray:
 def projected_curve(
     family: ExponentialFamily, start: Any, stop: Any, lam: Any, alpha: float
 ) -> ProjectedCurve:
-    """Curve of the weighted densities, projected back on the family.
+    """Curve of the weighted densities, projected back onto the family.
 
     Unless ``alpha = 1`` the densities ``w^(lam, alpha) p`` leave the family of their ends. At each
     `lam` this is the member with the same expectations, by quadrature, good to about nine digits.
@@ -230,8 +230,8 @@ def _check_masses(start: np.ndarray, stop: np.ndarray, masses: np.ndarray) -> No
     if not np.abs(masses - 1).max() <= _AGREEMENT:
         raise ArithmeticError(
             f"The densities of theta={start} and theta={stop} have masses {masses[0]:.10g} and "
-            f"{masses[1]:.10g} on the nodes, but it must be 1: part of one lies where x is no "
-            "double, or its logarithm lost its digits. Use ends farther from the boundary of the "
+            f"{masses[1]:.10g} on the nodes, but both must be 1: part of one lies where x is not "
+            "a double, or its logarithm lost its digits. Use ends farther from the boundary of the "
             "family, e.g. for Gamma a shape above 0.04."
         )
 

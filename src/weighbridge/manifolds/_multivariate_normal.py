@@ -34,7 +34,7 @@ class MultivariateNormal(ExponentialFamily):
     the precision matrix ``P``, ``theta`` holds ``P mean`` and then ``-P_ii / 2`` and ``-P_ij``, so
     that each product is counted once and there are ``d + d (d + 1)/2`` parameters. The scalar
     curvature is ``-(1 - alpha^2) d (d + 1)^2 / 4`` everywhere. As in `Normal`, means that are large
-    next to the standard deviations cost digits of expectations; shift x first.
+    next to the standard deviations cost the expectations digits; shift x first.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class MultivariateNormal(ExponentialFamily):
         return -((z**2).sum(axis=0) + log_det + self.d * np.log(2 * np.pi)) / 2
 
     def sample(self, theta: Any, size: int, random_state: Any = None) -> np.ndarray:
-        """Independent draws, one in a row."""
+        """Independent draws, one per row."""
         mean, root = self._moments(theta)
         return mean + generator(random_state).standard_normal((size, self.d)) @ root.T
 
@@ -173,7 +173,7 @@ class MultivariateNormal(ExponentialFamily):
         """A grid along the axes that both covariances have in common."""
         if self.d > 2:
             raise ValueError(
-                f"Got {self!r}, but a grid serves two dimensions at most. Draw a sample of the "
+                f"Got {self!r}, but a grid is for two dimensions at most. Draw a sample of the "
                 "source and give project the log_weight of its log ratios."
             )
         one, two = self.usual(start), self.usual(stop)

@@ -30,7 +30,7 @@ class Normal(ExponentialFamily):
 
     The expectations are the means of x and x^2, in which a variance small next to the squared mean
     drowns: `natural` of `expectation` keeps about ``16 - 2 log10(abs(mean) / sd)`` digits of it,
-    and so do all that goes by way of expectations (`project`, geodesics with ``alpha = -1``). Shift
+    and so does all that goes through expectations (`project`, geodesics with ``alpha = -1``). Shift
     x to the mean first.
 
     Examples
@@ -160,7 +160,7 @@ class Normal(ExponentialFamily):
         with np.errstate(over="ignore", invalid="ignore"):
             variance = -0.5 / second
             moments = np.array([first * variance, variance])
-        return in_range(moments, "mean and variance", self, theta)
+        return in_range(moments, "mean or variance", self, theta)
 
 
 def distance_of_normals(shift: float, sd1: float, sd2: float) -> float:

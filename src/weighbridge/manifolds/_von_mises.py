@@ -28,7 +28,7 @@ _TERMS = 32
 class VonMises(ExponentialFamily):
     """Von Mises distributions of angles, of density proportional to ``exp(kappa cos(x - mean))``.
 
-    ``F(x) = (cos x, sin x)``, ``theta = kappa (cos mean, sin mean)``; the density is one on any
+    ``F(x) = (cos x, sin x)``, ``theta = kappa (cos mean, sin mean)``; it is a density on any
     interval of length ``2 pi``, and ``theta = 0`` is the uniform one. The curvature depends on the
     concentration ``kappa`` alone.
 
@@ -102,7 +102,7 @@ class VonMises(ExponentialFamily):
         length = float(np.hypot(*eta))
         if not length < 1:
             raise ValueError(
-                f"Got eta={eta.tolist()}, but the mean of points on the circle lies inside of it."
+                f"Got eta={eta.tolist()}, but the mean of points on the circle lies inside it."
             )
         if length == 0:
             return np.zeros(2)

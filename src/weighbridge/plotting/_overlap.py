@@ -113,7 +113,7 @@ class ReliabilityDisplay(Display):
     """Predicted against observed share of deployment rows.
 
     Where the curve leaves the diagonal, the classifier that tells the samples apart, and with it a
-    ratio made of its chances, says too much or too little.
+    ratio made of its chances, claims too much or too little.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def compute_forest(verdict: Verdict) -> Forest:
     >>> data = make_quadratic(random_state=0)
     >>> verdict = assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
     >>> forest = compute_forest(verdict)
-    >>> bool(forest.change_high[forest.use] < 0)  # weighting helps, beyond its interval
+    >>> bool(forest.change_high[forest.use] < 0)  # weighting helps: 0 is not in the interval
     True
     """
     check_made(verdict, Verdict, "verdict", "weighbridge.assess")

@@ -1,4 +1,4 @@
-"""Features one by one: training, deployment, and training as it is weighted."""
+"""Features one by one: training, deployment, and training after weighting."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ShiftDisplay(Display):
     def from_samples(
         cls, X: Any, X_target: Any, weights: Any = None, *, features: Any = None
     ) -> ShiftDisplay:
-        """Count the features of two samples.
+        """Count the values of the features in two samples.
 
         Parameters
         ----------

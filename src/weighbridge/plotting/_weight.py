@@ -79,7 +79,7 @@ class WeightDisplay(Display):
 
     @classmethod
     def from_weights(cls, weights: Any, *, cap: float | None = None) -> WeightDisplay:
-        """Count given weights.
+        """Take weights as they are given.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class WeightDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> WeightDisplay:
-        """Count the importance weights of a fitted model, without the row weights you gave it.
+        """Take the importance weights of a fitted model, without the row weights you gave it.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class WeightDisplay(Display):
         Returns
         -------
         WeightDisplay
-            Not drawn yet; see `plot`. What the numbers do not tell about a summary is NaN.
+            Not drawn yet; see `plot`. What the numbers do not say about the summary is NaN.
         """
         check_made(numbers, WeightCurves, "numbers", "Adaptation.pictures.weights")
         return cls(numbers, numbers, _summary(numbers), numbers.bound)

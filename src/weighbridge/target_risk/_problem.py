@@ -107,7 +107,7 @@ class RiskProblem:
             raise ValueError(
                 f"Got {counts.min()} rows of class {self.rows.classes[counts.argmin()].item()!r} "
                 f"for cv={cv} folds; every fold needs a row of every class. Use fewer folds, or "
-                "join rare classes."
+                "merge rare classes."
             )
 
     @cached_property

@@ -84,8 +84,8 @@ def find_measure(scoring: Any, loss_of_rows: Any, estimator: Any) -> Measure:
     if not any(hasattr(estimator, each) for each in needs):
         raise ValueError(
             f"Got scoring={scoring!r} for {type(estimator).__name__}, which has no "
-            f"{' or '.join(needs)}; use 'accuracy', or sklearn.calibration.CalibratedClassifierCV "
-            "around it."
+            f"{' or '.join(needs)}; use 'accuracy', or wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV."
         )
     if loss is None:
         shown = scoring if isinstance(scoring, str) else "score"
@@ -179,7 +179,7 @@ def check_arguments(estimator: Any, y: Any) -> None:
     """Refuse what is not an estimator, and labels that cannot be used, before any work."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(
-            f"Got estimator={estimator!r}, but expected an estimator of scikit-learn, e.g. "
+            f"Got estimator={estimator!r}, but expected a scikit-learn estimator, e.g. "
             "LogisticRegression()."
         )
     if y is not None:

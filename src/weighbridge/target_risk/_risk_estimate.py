@@ -20,8 +20,8 @@ class RiskEstimate(Record):
     method : str
         The method behind `value`.
     state : {"good", "flagged", "withheld"}
-        Flagged: the weights hardly carry the interval. Withheld: there is no estimate, because the
-        samples hardly overlap.
+        Flagged: the weights hardly support the interval. Withheld: there is no estimate, since
+        the samples hardly overlap.
     estimate : Estimate or None
         The number with its interval; None where it is withheld.
     training : Estimate
@@ -47,7 +47,7 @@ class RiskEstimate(Record):
     >>> from weighbridge.target_risk import estimate_risk
     >>> data = make_gaussian_shift(2000, 1000, random_state=0)
     >>> risk = estimate_risk(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
-    >>> risk.state, risk.value > risk.training.value  # worse where the data goes
+    >>> risk.state, risk.value > risk.training.value  # worse on the target
     ('good', True)
     """
 
@@ -116,7 +116,7 @@ class RiskComparison(Record):
     >>> plain = LinearRegression()
     >>> tuned = ImportanceWeightedCV(plain, random_state=0)
     >>> both = compare_risks(plain, tuned, data.X, data.y, data.X_target, random_state=0)
-    >>> both.change.high < 0  # weighting helps, beyond its interval
+    >>> both.change.high < 0  # weighting helps: 0 is not in the interval
     True
     """
 

@@ -38,7 +38,7 @@ def estimate_risk(
     Parameters
     ----------
     estimator : estimator
-        Regressor or classifier; a copy is fitted to each fold, whatever it was fitted to before.
+        Regressor or classifier; a copy is fitted for each fold, whatever it was fitted to before.
         ``sklearn.frozen.FrozenEstimator(model)`` is taken as it is: all rows of `X` must then be
         new to it. `ImportanceWeighted` and `ImportanceWeightedCV` use `ratio`.
     X, y : array-like or data frame of shape (n_samples, n_features), and labels
@@ -48,8 +48,8 @@ def estimate_risk(
     ratio : str or density ratio, optional
         Fitted or not; default that of the estimator, else the one for the kind of shift.
     shift : {"auto", "covariate", "label"}, default="auto"
-        What changed: the features, the mix of classes alone, or whichever held-out rows tell; see
-        `weighbridge.label_shift.kind_of_shift`. A `ratio` decides it.
+        What changed: the features, the mix of classes alone, or what held-out rows point to; see
+        `weighbridge.label_shift.kind_of_shift`. A `ratio` that is given decides it.
     scoring : str or scorer, optional
         As in scikit-learn. Losses are shown as losses ("accuracy" as the share of errors,
         "neg_mean_squared_error" as that error), other metrics as they are. Default: the share of
@@ -64,12 +64,12 @@ def estimate_risk(
         "doubly robust": losses that the model of the labels expects at the target rows, corrected
         by residuals weighted by the full ratio. "weighted": weighted losses alone, with the plain
         interval of the literature. All are in ``by_method``. Metrics of the rows as a whole have
-        "weighted" and, of classifiers, "calibrated" (labels at the target are replaced by
-        calibrated probabilities), with bootstraps.
+        "weighted" and, for classifiers, "calibrated" (labels at the target are replaced by
+        calibrated probabilities), with bootstrap intervals.
     confidence : float, default=0.95
         Confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), optional
-        Your weights of the source rows, for fitting; 0 leaves a row out. Losses are averaged over
+        Your weights for the source rows, in fitting; 0 leaves a row out. Losses are averaged over
         rows as they are: the ratio and the target know nothing of these weights.
     cv : int, default=5
         Number of outer folds.
@@ -92,8 +92,8 @@ def estimate_risk(
     The interval is about the mean loss over these target rows, or over as many others like them. It
     carries the noise of the held-out losses and of the target's unknown labels, the error of an
     estimated ratio (by its influence function, nothing is fitted again), and the spread between the
-    models of the outer folds, each with its own choice. Not in it: a relation between features and
-    label that changes, which cannot be seen without target labels.
+    models of the outer folds, each with its own choice. Not in it: a change in the relation between
+    features and label, which cannot be seen without target labels.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Deep networks: weights of batches, weights that follow a network, networks fitted with them.
+"""Deep networks: weights for batches, weights that follow a network, networks fitted with them.
 
 Needs torch, and skorch for the networks: ``pip install "weighbridge[torch]"``. Nothing else in the
 library imports either.

@@ -43,16 +43,16 @@ def batch_weights(
     Parameters
     ----------
     z_source, z_target : Tensor of shape (n_source, ...) and (n_target, ...)
-        What is compared, one entry a row; further axes are flattened. No gradient flows through it.
+        What is compared, one entry per row; other axes are flattened. No gradient flows through it.
     divergence : {"kmm", "kl", "least_squares", "gaussian"}, default="kmm"
-        Kernel mean matching finds the weights themselves, by accelerated projected gradients; "kl"
-        (as KLIEP) and "least_squares" (as uLSIF) a function with kernels at the target rows.
-        "gaussian" is the ratio of two normal distributions with one covariance, the best of them on
-        features in many dimensions; it needs no `start`.
+        "kmm" (kernel mean matching) finds the weights themselves, by accelerated projected
+        gradients; "kl" (as KLIEP) and "least_squares" (as uLSIF) find a function with kernels at
+        the target rows. "gaussian" is the ratio of two normal distributions with one covariance,
+        the best of the four on features in many dimensions; it needs no `start`.
     start : Tensor of shape (n_source,), optional
         Weights to start from; default all 1.
     steps : int, default=5
-        Number of steps; without a `start` 20 more are worthwhile.
+        Number of steps; without a `start`, 20 more are worthwhile.
     bound : float, default=inf
         Largest weight; at least 1.
 
@@ -63,8 +63,8 @@ def batch_weights(
 
     Notes
     -----
-    Nothing waits for the device: on CUDA the steps are captured once for each shape as a graph and
-    replayed. Hence no number is looked at, and one NaN in a batch makes all its weights NaN. Kernel
+    Nothing waits for the device: on CUDA the steps are captured as a graph once per shape and
+    replayed. Hence no number is checked, and one NaN in a batch makes all its weights NaN. Kernel
     mean matching minimises ``w'(K + n ridge I)w / (2 n^2) - k'w / n``, ``K`` being the kernel among
     the source rows, ``k`` its mean over the target rows, and ridge 0.01.
 
@@ -331,7 +331,7 @@ def find_layer(net: nn.Module, layer: str | None) -> nn.Module:
         )
     if layer is not None and layer not in modules:
         raise ValueError(
-            f"Got layer={layer!r}, which {type(net).__name__} does not have; there is "
+            f"Got layer={layer!r}, which {type(net).__name__} does not have; it has "
             f"{listed(nearest(layer, names) or names)}."
         )
     return linear[-1] if layer is None else modules[layer]
@@ -342,7 +342,7 @@ def without_reduction(criterion: Any) -> Any:
     if not hasattr(criterion, "reduction"):
         raise ValueError(
             f"Got the criterion {type(criterion).__name__}, which has no losses of single rows to "
-            "weight; it needs a reduction that can be set to 'none', as the losses of torch have."
+            "weight; it needs a reduction that can be set to 'none', as torch's own losses have."
         )
     criterion = copy(criterion)
     criterion.reduction = "none"

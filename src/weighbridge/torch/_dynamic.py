@@ -39,9 +39,9 @@ KEPT, KEPT_ROWS = 8, 256
 
 
 class Beyond(Geodesic):
-    """The weight ``w^(lam, alpha)`` with `lam` beyond 1, for networks that let weights fade.
+    """The weight ``w^(lam, alpha)`` with `lam` beyond 1, for networks on which weights lose effect.
 
-    Weights that overstate the ratio, ``r ** 1.5`` say, act longer (Wang et al. 2022). Inside [0, 1]
+    Weights that overstate the ratio, say ``r ** 1.5``, act longer (Wang et al. 2022). Inside [0, 1]
     it is the same as `Geodesic`.
 
     Parameters
@@ -49,7 +49,7 @@ class Beyond(Geodesic):
     lam : float, default=1.5
         0 or more.
     alpha : float, default=1.0
-        1 or less beyond lam = 1, where other curves end; weights are 0 where they were negative.
+        1 or less if lam is above 1, where other curves end; weights below 0 become 0.
 
     Examples
     --------
@@ -98,9 +98,9 @@ class DynamicWeights(nn.Module):
     """Importance weights that are estimated anew in every batch while a network learns.
 
     The ratio of target to source is taken in what the network makes of a row: the features of a
-    layer, which need no labels of the target, or the losses, which need a few (Fang et al. 2020).
-    It is kept for each row, and starts the few steps of its next batch. The weights are
-    ``w^(lam, alpha)`` of that ratio, of mean 1 in each batch.
+    layer, which need no target labels, or the losses, which need a few (Fang et al. 2020).
+    It is kept for each row, and the few steps of the row's next batch start from it. The weights
+    are ``w^(lam, alpha)`` of that ratio, of mean 1 in each batch.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class DynamicWeights(nn.Module):
         From log ratios to log weights; default `Geodesic()`, the full ratio, or
         what `ImportanceWeightedNet` chooses.
     on : {"features", "losses"} or callable, default="features"
-        What is compared. A callable gets the output of the network, and returns one entry a row.
+        What is compared. A callable gets the output of the network, and returns one entry per row.
     layer : str, optional
         Name of the layer whose output is compared, as in ``net.named_modules()``. Default: what
         goes into the last linear layer.
@@ -128,14 +128,14 @@ class DynamicWeights(nn.Module):
     weight : Tensor of shape (n_rows,)
         The last weight of each row.
     history : list of dict
-        Of each epoch its number, the effective sample size of the weights, the largest of them,
+        For each epoch, its number, the effective sample size of the weights, the largest of them,
         and the weighted mean of the losses if they were passed on.
 
     Notes
     -----
-    It is a ``torch.nn.Module``: ``.to(device)`` moves it, and ``state_dict`` holds all it knows but
-    the last batches, at which `findings` looks. The same seed gives the same bits on a CPU. In a
-    batch with NaN or infinite numbers all rows keep what they had; `end_epoch` then raises.
+    It is a ``torch.nn.Module``: ``.to(device)`` moves it, and ``state_dict`` holds all it knows
+    except the last batches, which `findings` uses. The same seed gives the same bits on a CPU. In a
+    batch with NaN or infinite numbers, all rows keep what they had; `end_epoch` then raises.
 
     Examples
     --------
@@ -233,9 +233,9 @@ class DynamicWeights(nn.Module):
     ) -> Tensor:
         """Return the weights of a batch, of mean 1, and remember them; all 1 during warm-up.
 
-        `rows` has the numbers of its rows, in 0 to ``n_rows - 1``; of a row that is there twice one
-        weight is remembered. `z_source` and `z_target` have what is compared, one entry for each of
-        `rows` and of a target batch. `losses`, of the rows and before weighting, tell whether
+        `rows` holds the numbers of its rows, 0 to ``n_rows - 1``; for a row that occurs twice, one
+        weight is remembered. `z_source` and `z_target` hold what is compared, one entry for each of
+        `rows` and each target row. `losses`, of the rows and before weighting, tell whether
         weights can still have an effect; with ``on="losses"`` they are `z_source`. No gradient
         flows through the weights, and their type is that of `weight`.
         """
@@ -271,7 +271,7 @@ class DynamicWeights(nn.Module):
         # on another device a look at the numbers would wait for it
         if rows.device.type == "cpu" and not 0 <= int(rows.min()) <= int(rows.max()) < self.n_rows:
             raise IndexError(
-                f"Got rows from {int(rows.min())} to {int(rows.max())}, but these are weights of "
+                f"Got rows from {int(rows.min())} to {int(rows.max())}, but these are weights for "
                 f"{self.n_rows} rows: 0 to {self.n_rows - 1}."
             )
         if losses is not None:
@@ -309,7 +309,7 @@ class DynamicWeights(nn.Module):
             raise ValueError(
                 f"Got NaN or infinite numbers in {refused} batches of this epoch, whose rows kept "
                 "their old weights. Look for NaN in the rows of both samples, and for a loss that "
-                "diverges: a smaller learning rate."
+                "diverges: use a smaller learning rate."
             )
         weight, losses = self.known[1:].double()
         ess = float(weight.sum() ** 2 / (weight**2).sum())
@@ -348,7 +348,7 @@ class DynamicWeights(nn.Module):
         if share <= SOME_OUTSIDE:
             return None
         what = self.on if isinstance(self.on, str) else "outputs"
-        said = f"{percent(share)} of the target is outside the {what} of training."
+        said = f"{percent(share)} of the target lies outside the training {what}."
         todo = "No weights can represent these rows: collect or label rows like them."
         return Finding("WB304", "warning", said, todo)
 
@@ -364,7 +364,7 @@ class DynamicWeights(nn.Module):
         found = state.get(f"{prefix}known", self.known).shape[1]
         if found != self.n_rows:
             raise ValueError(
-                f"Got the state of {found} rows for weights of {self.n_rows}; they are weights of "
-                f"single rows: train on the same table, with DynamicWeights({found}, ...)."
+                f"Got the state of {found} rows for weights of {self.n_rows}; each row has its own "
+                f"weight: train on the same table, with DynamicWeights({found}, ...)."
             )
         super()._load_from_state_dict(state, prefix, *others)

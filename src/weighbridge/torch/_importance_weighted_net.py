@@ -48,7 +48,7 @@ def last_layer(net: Any, layer: str | None = None) -> LastLayer:
 
     Parameters
     ----------
-    net : WeightedNetClassifier, WeightedNetRegressor, other net of skorch, or Module
+    net : WeightedNetClassifier, WeightedNetRegressor, another skorch net, or Module
         Fitted; it is not trained any further.
     layer : str, optional
         Name of the layer whose output is taken; default: what goes into the last linear layer.
@@ -118,42 +118,42 @@ class LastLayer(TransformerMixin, BaseEstimator):
 
 
 class ImportanceWeightedNet(WeightedEstimator):
-    """A network, fitted for a target distribution without labels.
+    """A network fitted for a target distribution without labels.
 
     By default the network is trained without weights. Then the density ratio is estimated in its
     last features, on rows that were kept apart, and the last layer alone is fitted again with
-    weights, by logistic regression or, of numbers, by ridge regression. With `dynamic` the whole
+    weights, by logistic regression or, for numbers, by ridge regression. With `dynamic` the whole
     network is trained with weights that follow its features.
 
     Parameters
     ----------
     estimator : WeightedNetClassifier, WeightedNetRegressor or Module
-        The network; a module of torch stands for ``WeightedNetClassifier(module)``.
+        The network; a torch module stands for ``WeightedNetClassifier(module)``.
     ratio : density ratio, optional
         How the ratio is estimated in the features; default `AutoRatio()`. One that is fitted and
-        frozen, or known, takes the rows themselves, flat, and needs no ``X_target`` in ``fit``;
-        dynamic weights then compare with rows drawn in proportion to it.
+        frozen, or known, takes the rows themselves, flattened, and needs no ``X_target`` in
+        ``fit``; dynamic weights then compare with rows drawn in proportion to it.
     weighting : Geodesic or callable with ``get_params``, optional
         Default: chosen among no weights, the full ratio and RIWERM(0.5) by the loss of a last layer
         fitted to the features of the other rows, on rows kept apart and weighted toward the target.
     dynamic : DynamicWeights, optional
         Train the whole network with weights; a copy for the rows trained on is used, whatever its
-        ``n_rows``. Its layer and weighting hold unless they are given here; no weighting means that
-        it is chosen when warm-up ends. The last layer is fitted again all the same, by the full
+        ``n_rows``. Its layer and weighting apply unless given here; no weighting means that one is
+        chosen when warm-up ends. The last layer is fitted again all the same, with the full
         ratio in place of `Beyond`, except on losses.
     layer : str, optional
         As in `last_layer`.
     random_state : int, default=0
-        Draws the fifth of the rows that is kept apart.
+        Seed for the fifth of the rows that is kept apart.
 
     Attributes
     ----------
-    estimator_ : net of skorch
+    estimator_ : skorch net
         The fitted network; ``estimator_.module_`` is an ordinary module.
     ratio_ : Pipeline or density ratio
         Features and ratio; it scores rows of `X`. None on losses.
     weighting_ : Geodesic or callable
-        The weighting of the last layer; on losses that of the training.
+        The weighting of the last layer; on losses, that of the training.
     weights_, log_ratio_, ess_
         As in `weighbridge.ImportanceWeighted`.
     choice_ : ImportanceWeightedCV or None
@@ -161,7 +161,7 @@ class ImportanceWeightedNet(WeightedEstimator):
     trained_rows_ : ndarray
         Numbers of the rows that were trained on, four fifths of them.
     dynamic_ : DynamicWeights or None
-        The dynamic weights of `trained_rows_`, with history and ``findings()``, also warned of.
+        The dynamic weights of `trained_rows_`, with history and ``findings()``; fit warns of these.
 
     Examples
     --------
@@ -207,8 +207,8 @@ class ImportanceWeightedNet(WeightedEstimator):
         X_target : array-like of shape (n_target, ...)
             Target rows; needed unless `ratio` is fitted or known.
         y_target : array-like of shape (n_target,), optional
-            Labels of the target rows, for dynamic weights on losses: a few clean rows against
-            wrong labels, or of another mix of classes.
+            Labels of the target rows, for dynamic weights on losses: a few clean rows where
+            others have wrong labels, or rows with another mix of classes.
 
         Returns
         -------
@@ -257,8 +257,8 @@ class ImportanceWeightedNet(WeightedEstimator):
             raise ValueError(f"Got y of shape {labels.shape}; pass one label per row.")
         if used.size * HOLD_OUT < FEWEST_HELD:
             raise ValueError(
-                f"Got {used.size} rows with weight; a fifth of them is kept apart, to estimate "
-                f"the ratio on, which takes {round(FEWEST_HELD / HOLD_OUT)} or more."
+                f"Got {used.size} rows with weight; {round(FEWEST_HELD / HOLD_OUT)} or more are "
+                "needed: a fifth of them is kept apart, to estimate the ratio on."
             )
         _, counts = np.unique(labels[used], return_counts=True)
         by_class = is_classifier(net) and counts.min() > 1 and HOLD_OUT * used.size >= counts.size
@@ -275,14 +275,14 @@ class ImportanceWeightedNet(WeightedEstimator):
             raise ValueError(
                 f"Got {'no' if y_target is None else 'a'} y_target; "
                 "dynamic=DynamicWeights(..., on='losses') needs one label for each row of "
-                "X_target, and nothing else has a use for them."
+                "X_target, and nothing else uses them."
             )
         head = self._head_weighting()
         if head is not None and not on_losses:
             source_log_weight(weighting_or_default(head), np.zeros(2), None)
         target = None if X_target is None else as_rows(X_target, like=data.X)
         if target is not None and len(target) < 2:
-            raise ValueError("Got X_target with one row; a ratio needs some dozens.")
+            raise ValueError("Got X_target with one row; a ratio needs a few dozen.")
         if on_losses:
             column(y_target, 0 if target is None else len(target), "y_target")
         return target
@@ -438,7 +438,7 @@ def _check_head(net: Any, data: _Rows) -> None:
             "without weights by class. Others go into weighbridge.ImportanceWeighted."
         )
     if is_classifier(net) and (missing := set(net.labels_.tolist()) - set(data.y.tolist())):
-        raise ValueError(f"Got no row of the classes {missing}; the last layer needs all of them.")
+        raise ValueError(f"Got no rows of the classes {missing}; the last layer needs all of them.")
     rows = data.X[:8]
     head: Any = find_layer(net.module_, None)
     features = torch.as_tensor(last_layer(net.module_).transform(rows))

@@ -13,14 +13,14 @@ class PolynomialLoss(nn.CrossEntropyLoss):
 
     Cross-entropy falls exponentially with the margin of a row, and a network that separates its
     rows forgets their weights. Here the loss of a row that is right by a margin ``u`` falls like
-    ``u ** -power`` (Wang et al. 2022). Below 0 it is cross-entropy; value and slope join there.
+    ``u ** -power`` (Wang et al. 2022). Below 0 it is cross-entropy; at 0 value and slope agree.
 
     Parameters
     ----------
     power : float, default=1.0
         Power of the tail; smaller is longer.
     reduction : {"mean", "sum", "none"}, default="mean"
-        As in the losses of torch.
+        As in torch's own losses.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Networks of skorch that take weights of rows, given ones or dynamic ones."""
+"""Networks of skorch that take row weights, given ones or dynamic ones."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class WeightedNet(_Net):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row in the loss; they are scaled to mean 1, since learning rates are
+            Weight of each row in the loss, scaled to mean 1, since learning rates are
             made for losses of that size. Rows of weight 0 are left out. Losses of the rows that
             ``train_split`` keeps for validation are not weighted.
 
@@ -144,7 +144,7 @@ class WeightedNet(_Net):
         X, y, sample_weight
             As in `fit`.
         classes : array-like, optional
-            All labels there are, in the first call.
+            All labels that occur, for the first call.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class WeightedNet(_Net):
             raise ValueError(
                 f"Got a network with outputs of shape {tuple(output.shape[1:])} for labels that "
                 f"need {tuple(want[1:])}: one score per class, or one output per target value. "
-                "Classes that are not among the labels are named by classes=[...]."
+                "Name classes that are not among the labels: classes=[...]."
             )
         losses = super().get_loss(output, y)
         return one_for_each_row(losses, len(y), type(self.criterion_).__name__)
@@ -233,7 +233,7 @@ class WeightedNet(_Net):
         return self.row_losses(y_pred, y_true).mean()
 
     def get_dataset(self, X: Any, y: Any = None) -> Any:
-        """Return rows as skorch takes them; in a training they are numbered."""
+        """Return rows as skorch takes them; in training they are numbered."""
         rows = super().get_dataset(X, y)
         return rows if self._told_ is None or rows is X else _Numbered(rows)
 
@@ -246,7 +246,7 @@ class WeightedNet(_Net):
         return self.get_dataset(X, y), valid
 
     def get_iterator(self, dataset: Any, training: bool = False) -> Any:
-        """Return batches; in a training their rows are remembered."""
+        """Return batches; in training their rows are remembered."""
         batches = super().get_iterator(dataset, training=training)
         return batches if self._told_ is None else _Remembering(self, batches, training)
 
@@ -289,7 +289,7 @@ class WeightedNet(_Net):
 
 
 class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
-    """A classifier of skorch whose ``fit`` takes ``sample_weight``, for any module of torch.
+    """A skorch classifier whose ``fit`` takes ``sample_weight``, for any torch module.
 
     Parameters
     ----------
@@ -297,13 +297,13 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
         Returns one score for each class (logits). An instance is copied: each fit starts from the
         weights that it has.
     criterion : criterion class, default=CrossEntropyLoss
-        A loss of torch, or `PolynomialLoss`; its reduction is set to "none".
+        A torch loss, or `PolynomialLoss`; its reduction is set to "none".
     random_state : int, optional
-        Seed of initial weights and batches; default: that of torch, wherever it stands.
+        Seed for initial weights and batches; default: torch's generator, wherever it stands.
     **options
         As in ``skorch.NeuralNetClassifier``: ``max_epochs``, ``lr``, ``batch_size``,
         ``optimizer``, ``callbacks``, ``module__hidden`` and so on. Unlike there, ``verbose`` is
-        0 and rows are shuffled.
+        0 and rows are shuffled by default.
 
     Examples
     --------
@@ -341,7 +341,7 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
         except KeyError as error:
             raise ValueError(
                 f"Got the label {error} in {name}, which is not among the classes that the network "
-                f"is trained for: {self.labels_.tolist()}. Name all there are: classes=[...]."
+                f"is trained for: {self.labels_.tolist()}. Name all of them: classes=[...]."
             ) from None
         return np.array(codes, dtype=np.int64)
 
@@ -365,14 +365,14 @@ class WeightedNetClassifier(WeightedNet, NeuralNetClassifier):
 
 
 class WeightedNetRegressor(WeightedNet, NeuralNetRegressor):
-    """A regressor of skorch whose ``fit`` takes ``sample_weight``, for any module of torch.
+    """A skorch regressor whose ``fit`` takes ``sample_weight``, for any torch module.
 
     Parameters
     ----------
     module : Module class or instance
         Returns one number for each row.
     criterion : criterion class, default=MSELoss
-        A loss of torch; its reduction is set to "none".
+        A torch loss; its reduction is set to "none".
     random_state, **options
         As in `WeightedNetClassifier`.
 
