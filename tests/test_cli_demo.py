@@ -47,7 +47,7 @@ def test_it_says_of_every_weighting_whether_the_truth_agrees_with_what_was_expec
     assert result["command"] == "demo"
     actual = result["expect"]["actual"]
     assert list(actual) == [*NAMES, "constant"]
-    block = done.stdout.partition("The demo does know the deployment labels")[2]
+    block = done.stdout.partition("The deployment labels are known here")[2]
     shown = dict(re.findall(rf"({'|'.join(NAMES)}) ([\d.]+) %", block))
     agree = []
     for candidate in result["expect"]["candidates"]:

@@ -100,6 +100,11 @@ def test_rows_of_few_values_are_not_shared_by_chance():
     assert finding(diagnose(RATIO_OF_ANY, coarse, coarse_target), "WB112") is None
 
 
+def test_copies_are_found_where_the_source_repeats_rows():
+    twice = np.random.default_rng(0).permutation(np.vstack([X, X]))[:200]
+    assert finding(diagnose(RATIO_OF_ANY, twice, X), "WB112").message.startswith("The deployment")
+
+
 def test_rows_that_repeat_in_one_sample_only_are_not_shared():
     # most source rows are one of ten, each of which the target has once, among many others
     rng = np.random.default_rng(0)

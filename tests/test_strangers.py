@@ -11,15 +11,18 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier, VotingRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import weighbridge as wb
 from weighbridge.adaptation import Adaptation
+from weighbridge.conformal import ConformalClassifier
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.exceptions import InputError, OverlapWarning
 from weighbridge.ratios import fit_ratio, source_log_ratio
+from weighbridge.target_risk import estimate_risk
 
 NAMED = {"ulsif": wb.ULSIF, "kliep": wb.KLIEP, "kmm": wb.KMM}
 pytestmark = pytest.mark.filterwarnings(f"ignore::{OverlapWarning.__module__}.OverlapWarning")
@@ -92,6 +95,64 @@ def test_text_in_a_model_that_takes_numbers_names_the_column_and_the_remedy():
     with pytest.raises(ValueError, match=r"columns \['ward'\]") as raised:
         model.fit(X, [0, 1, 0, 1])
     assert "make_column_transformer((OneHotEncoder(" in str(raised.value)
+
+
+def test_text_is_blamed_only_where_there_is_some_and_in_a_pipeline_too():
+    X, texts = pd.DataFrame({"age": [30.0, 40, 50, 60]}), ["a", "b", "a", "b"]
+    known = wb.KnownRatio(lambda X: np.zeros(len(X)))
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        wb.ImportanceWeighted(Ridge(), known).fit(X, texts)  # the label is
+    scaled = make_pipeline(StandardScaler(), LogisticRegression())
+    for model in (wb.ImportanceWeighted(scaled, known), wb.ImportanceWeightedCV(scaled, known)):
+        with pytest.raises(ValueError, match=r"columns \['ward'\]; Pipeline does not take it, or"):
+            model.fit(X.assign(ward=texts), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("name", ["auto", "ulsif"])
+@pytest.mark.parametrize("kind", [wb.ImportanceWeighted, wb.ImportanceWeightedCV])
+def test_a_ratio_by_name_works_where_estimators_are_cloned(kind, name):
+    data = make_gaussian_shift(120, 100, n_features=2, random_state=0)
+    model = kind(LogisticRegression(), ratio=name)
+    sets = ConformalClassifier(model).fit(data.X, data.y > 0, X_target=data.X_target)
+    assert sets.predict_set(data.X_target).shape == (100, 2)
+    inner = "relative" if name == "ulsif" else "cv"
+    assert model.set_params(**{f"ratio__{inner}": 0.5}).get_params()[f"ratio__{inner}"] == 0.5
+
+
+def test_a_ratio_that_is_fitted_or_known_is_taken_as_it_is():
+    data = make_gaussian_shift(120, 100, n_features=2, random_state=0)
+    fitted = fit_ratio(data.X, data.X_target, "gaussian")
+    for ratio in (fitted, FrozenEstimator(fitted), wb.KnownRatio(fitted.score_samples)):
+        prepared = wb.for_target(Ridge(), data.X, data.X_target, ratio=ratio)
+        model = prepared["estimator"].fit(data.X, data.y)
+        assert np.ptp(model.log_ratio_ - fitted.score_samples(data.X)) < 1e-9
+        assert np.isfinite(prepared["scoring"](model, data.X, data.y))
+
+
+def test_the_row_weights_are_not_taken_for_the_label(clinic):
+    train, deploy = clinic
+    with pytest.raises(InputError) as caught:
+        wb.adapt(train.rename(columns={"readmitted": "y"}).assign(w=1.0), deploy, label="readmit",
+                 weight="w")  # fmt: skip
+    assert caught.value.problems[0].help == 'label="y"'
+
+
+def test_samples_apart_by_a_sum_of_columns_are_not_called_well_covered():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.integers(0, 30, (2, 400, 3)).astype(float)
+    # a cohort of a given year: age less school less work is the same for all of them
+    X[:, 0], X_target[:, 0] = X[:, 1:].sum(axis=1) + 5, X_target[:, 1:].sum(axis=1) + 6
+    with pytest.warns(OverlapWarning, match="WB302"):
+        ratio = FrozenEstimator(fit_ratio(X, X_target))
+    report = wb.diagnose(ratio, X, X_target)
+    assert report.support.share < 0.1
+    assert report.full.ess > 100
+    assert (report.overlap, report.overlap_judgement.can_weight) == ("thin", False)
+    assert "far larger ratio than nearly all training rows" in report.overlap_judgement.reason
+    y = X[:, 1] + rng.normal(size=400)
+    assert estimate_risk(LinearRegression(), X, y, X_target, ratio=ratio).state == "flagged"
+    model = wb.ImportanceWeightedCV(LinearRegression(), ratio).fit(X, y)
+    assert model.overlap_ != "enough"
 
 
 def test_diagnose_forgives_a_column_that_one_table_has_alone(clinic):
@@ -193,6 +254,7 @@ def test_a_mix_has_the_weights_of_each_part(mixed):
         mixed.pipeline.predict_proba(X), mixed.verdict.model.predict_proba(X), atol=1e-12
     )
     np.testing.assert_array_equal(mixed.pipeline.predict(X), mixed.verdict.model.predict(X))
+    assert [*mixed.pipeline.feature_names_in_] == [*X.columns]
 
 
 def test_a_mix_of_regressions_is_a_vote_of_them():

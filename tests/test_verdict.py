@@ -292,7 +292,7 @@ def test_arguments_in_another_order_are_refused():
     y[:3] = np.nan
     with pytest.raises(ValueError, match="missing values in 3 of 100 rows"):
         assess(LinearRegression(), data.X, y, data.X_target)
-    with pytest.raises(TypeError, match="expected an estimator"):
+    with pytest.raises(TypeError, match="expected a scikit-learn estimator"):
         assess(LinearRegression, data.X, data.y, data.X_target)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,8 @@ _DASK_MODULES = ("lightgbm.dask", "xgboost.dask")
 def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray | None) -> Any:
     """Fit `estimator`, which the caller owns, with one weight per row; None is without any."""
     if weights is None:
-        return _fit_named(estimator, X, y)
+        with naming_text(estimator, X):
+            return estimator.fit(X, y)
     if is_dask_estimator(estimator):
         return _fit_by_dask(estimator, X, y, weights)
     if is_blocks(X):
@@ -33,23 +35,25 @@ def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray | None)
     if get_config()["enable_metadata_routing"]:
         _request_weights(estimator, wanted=True)
         name = "sample_weight"
-    return _fit_named(estimator, X, y, **{name: weights})
+    with naming_text(estimator, X):
+        return estimator.fit(X, y, **{name: weights})
 
 
-def _fit_named(estimator: Any, X: Any, y: Any, **weights: np.ndarray) -> Any:
-    """Fit, and name the columns of text that an estimator refuses."""
+@contextmanager
+def naming_text(estimator: Any, X: Any) -> Iterator[None]:
+    """Name the columns of text, where an estimator refuses one."""
     try:
-        return estimator.fit(X, y, **weights)
+        yield
     except ValueError as error:
-        if "could not convert string to float" not in str(error) or not is_frame(X):
-            raise
-        columns = zip(column_labels(X), read_columns(X), strict=True)
+        columns = zip(column_labels(X), read_columns(X), strict=True) if is_frame(X) else ()
         texts = [name for name, column in columns if column.dtype == object]
-        kind = type(estimator).__name__
+        if "could not convert string to float" not in str(error) or not texts:
+            raise
         raise ValueError(
-            f"Got text in the columns {texts}, which {kind} does not take. Encode them first, "
-            "with make_column_transformer((OneHotEncoder(handle_unknown='ignore'), [...]), "
-            f"remainder='passthrough') and {kind} in a pipeline, or leave them out."
+            f"Got text in the columns {texts}; {type(estimator).__name__} does not take it, or not "
+            "all of it. Encode every such column in a pipeline, with make_column_transformer("
+            "(OneHotEncoder(handle_unknown='ignore'), [...]), remainder='passthrough'), or leave "
+            "it out."
         ) from error
 
 

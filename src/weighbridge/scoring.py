@@ -47,7 +47,7 @@ def for_target(
     scoring : str, scorer or None
         As in `iw_scorer`; None is the estimator's own ``score``.
     ratio : str or density ratio, optional
-        As in `fit_ratio`.
+        As in `fit_ratio`; one that is fitted or known is taken as it is.
     weighting : Geodesic, optional
         As in `ImportanceWeighted`. A grid names its parameters ``weighting__lam`` and
         ``weighting__alpha``, and those of the estimator ``estimator__...``.
@@ -72,7 +72,8 @@ def for_target(
     >>> search.fit(data.X, data.y).best_params_["weighting__lam"]
     0.5
     """
-    fitted = FrozenEstimator(fit_ratio(X, X_target, ratio))
+    ready = ratio is not None and is_fitted(ratio)
+    fitted = FrozenEstimator(ratio if ready else fit_ratio(X, X_target, ratio))
     model = ImportanceWeighted(estimator, fitted, weighting=weighting_or_default(weighting))
     return {"estimator": model, "scoring": iw_scorer(scoring, fitted)}
 

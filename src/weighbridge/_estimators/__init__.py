@@ -7,6 +7,7 @@ from weighbridge._estimators.base import (
     is_estimated,
     refuse_text,
     rows_told,
+    share_beyond,
 )
 from weighbridge._estimators.choice import AverageModel, SharedFits, check_answer, form_answer
 from weighbridge._estimators.importance_weighted import ImportanceWeighted

@@ -222,8 +222,9 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         """
         for name, default in self._defaults.items():
             nested = any(key.startswith(f"{name}__") for key in params)
-            if nested and params.get(name, getattr(self, name)) is None:
-                params = {**params, name: default()}
+            given = params.get(name, getattr(self, name))
+            if nested and (given is None or (name == "ratio" and isinstance(given, str))):
+                params = {**params, name: default() if given is None else check_ratio(given)}
         return super().set_params(**params)
 
     def _fitted_ratio(self, X: Any, X_target: Any, y: Any = None) -> Any:
@@ -360,6 +361,11 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
 def is_estimated(ratio: Any) -> bool:
     """False for known ratios, which may lack their constant."""
     return not isinstance(innermost(ratio), KnownRatio)
+
+
+def share_beyond(ratio: Any) -> float | None:
+    """Return the share of target rows with a far larger ratio than nearly all source rows."""
+    return getattr(innermost(ratio), "_outside", None)
 
 
 def innermost(ratio: Any) -> Any:

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._data import FloatArray
-from weighbridge._pass_weights import fit_with_weights
+from weighbridge._pass_weights import fit_with_weights, naming_text
 from weighbridge.blocks import BlockModel, as_rows, is_blocks
 from weighbridge.criteria import (
     ROW_LOSSES,
@@ -291,7 +291,7 @@ class SharedFits:
             if plain and fixed_steps(estimator) is not None and not is_blocks(X):
                 self._models[key] = self._fit_last(estimator, X, y, weights)
             else:
-                self._models[key] = _fitted(estimator, X, y, weights)
+                self._models[key] = fit_with_weights(clone(estimator), X, y, weights)
         return self._models[key]
 
     def _fit_last(self, pipeline: Pipeline, X: Any, y: Any, weights: FloatArray | None) -> Pipeline:
@@ -299,9 +299,10 @@ class SharedFits:
         key = _seeds(pipeline)
         if key not in self._prepared:
             transformers = clone(pipeline[:-1])
-            self._prepared[key] = transformers, transformers.fit_transform(X, y)
+            with naming_text(pipeline, X):
+                self._prepared[key] = transformers, transformers.fit_transform(X, y)
         transformers, features = self._prepared[key]
-        last = _fitted(pipeline[-1], features, y, weights)
+        last = fit_with_weights(clone(pipeline[-1]), features, y, weights)
         model = clone(pipeline)
         model.steps = [*transformers.steps, (pipeline.steps[-1][0], last)]
         return model
@@ -332,11 +333,6 @@ class SharedFits:
         if key not in self._objectives:
             self._objectives[key] = make()
         return self._objectives[key]
-
-
-def _fitted(estimator: Any, X: Any, y: Any, weights: FloatArray | None) -> Any:
-    model = clone(estimator)
-    return fit_with_weights(model, X, y, weights)
 
 
 def _digest(numbers: FloatArray) -> bytes:

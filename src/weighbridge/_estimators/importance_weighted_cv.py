@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
 from weighbridge._data import check_sample_weight, unmasked
-from weighbridge._estimators.base import WeightedEstimator, innermost, refuse_text
+from weighbridge._estimators.base import WeightedEstimator, refuse_text, share_beyond
 from weighbridge._estimators.choice import SharedFits, check_answer, form_answer
 from weighbridge._findings import (
     FEWEST_PER_PARAMETER,
@@ -446,8 +446,7 @@ def _choice(
     """Return how freely to choose a weighting; an estimated ratio remembers what lies beyond."""
     counts = np.ones(log_ratio.size) if sample_weight is None else sample_weight[sample_weight > 0]
     used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
-    beyond = getattr(innermost(ratio), "_outside", None)
-    return Choice.of(outside, beyond, counts * np.exp(used - used.max()), counts)
+    return Choice.of(outside, share_beyond(ratio), counts * np.exp(used - used.max()), counts)
 
 
 def _weights(
@@ -482,13 +481,13 @@ def _overlap(
     n_parameters: int,
 ) -> OverlapJudgement:
     """Judge the overlap, by what `diagnose` and `assess` look at as well."""
-    if outside is None:
-        outside = getattr(innermost(ratio), "_outside", None)
+    beyond = share_beyond(ratio)
     weights = mean_one(log_ratio, sample_weight)
     if sample_weight is not None:
         used = sample_weight > 0
         sample_weight, weights = sample_weight[used], (sample_weight * weights)[used]
-    return judge_weights(weights, outside, n_parameters, sample_weight)
+    outside = beyond if outside is None else outside
+    return judge_weights(weights, outside, n_parameters, sample_weight, beyond=beyond)
 
 
 def _n_columns(X: Any) -> int:

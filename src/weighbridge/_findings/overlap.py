@@ -189,6 +189,7 @@ def judge_weights(
     outside: float | None,
     n_parameters: int = 1,
     sample_weight: np.ndarray | None = None,
+    beyond: float | None = None,
 ) -> OverlapJudgement:
     """Judge by the weights of the full ratio, times `sample_weight`, at the rows that count."""
     # row weights of the user may be uneven without any lack of overlap
@@ -203,6 +204,10 @@ def judge_weights(
         outside=MANY_OUTSIDE if outside is None else outside,
         n_parameters=n_parameters,
     )
+    if beyond is not None and beyond > NEARLY_ALL and judged.can_weight:
+        # weights scaled to mean 1 look even where the ratio is next to nothing at every source row
+        rows = f"{percent(beyond)} of the deployment rows have a far larger ratio than nearly all"
+        judged = OverlapJudgement(THIN, f"{rows} training rows", can_weight=False)
     return replace(judged, goes_beyond=judged.goes_beyond and outside is not None)
 
 

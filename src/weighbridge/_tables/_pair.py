@@ -125,7 +125,8 @@ def _training_problems(
     for role, name in (("label", label), ("label", aside), ("weight", weight)):
         if name is not None and name not in train.names:
             problem = _no_column(f"{where} has no", role, name, train.names, option)
-            yield _or_this(problem, train, deploy, name, option) if name == label else problem
+            taken = (name, aside, weight)
+            yield _or_this(problem, train, deploy, taken, option) if name == label else problem
     yield from _too_few(train, "collect more labelled rows")
     if label in train.names:
         yield from _label_problems(train, str(label), task, option)
@@ -224,9 +225,12 @@ def _no_column(lacks: str, role: str, name: str, names: Sequence[str], option: O
     )
 
 
-def _or_this(problem: Problem, train: Table, deploy: Table, name: str, option: Option) -> Problem:
+def _or_this(
+    problem: Problem, train: Table, deploy: Table, taken: tuple[Any, ...], option: Option
+) -> Problem:
     """Return the problem of a label that training lacks, with what the other table suggests."""
-    alone = _alone(train, deploy)
+    name, *others = taken
+    alone = [each for each in _alone(train, deploy) if each not in others]
     if name in deploy.names:
         known, remedy = f"{shown_file(deploy.name)} has it", "give training first, then deployment"
     elif len(alone) == 1 and not nearest(name, train.names):

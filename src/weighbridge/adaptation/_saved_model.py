@@ -247,10 +247,12 @@ def plain_model(model: Any) -> Any:
         voting.classes_ = voting.le_.classes_
     else:
         raise TypeError(
-            f"Got an average of {len(parts)} machines without probabilities, for which there is no "
-            'model in scikit-learn. Use result.model, or a single fit: lam=1, or model="linear".'
+            f"Got a mean of {len(parts)} classifiers without probabilities: scikit-learn has no "
+            'model of that kind. Use result.model, or a single fit: lam=1, or model="linear".'
         )
     voting.estimators_, voting.named_estimators_ = inner.models, Bunch(**dict(parts))
+    if hasattr(inner, "feature_names_in_"):
+        voting.feature_names_in_ = inner.feature_names_in_
     return voting
 
 
@@ -347,7 +349,7 @@ def _unpacked(archive: zipfile.ZipFile, room: int) -> dict[str, int]:
     usual = {part.compress_type for part in parts} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
     if total > room or len(sizes) < len(parts) or not usual:
         raise ValueError(f"its {len(parts):,} parts unpack to {total >> 20:,} MB")
-    for part in map(copy, parts):
+    for part in map(copy, (each for each in parts if each.file_size or each.compress_size)):
         told = part.file_size
         part.file_size += 1  # which is where reading ends, whatever else there is
         with archive.open(part) as file:

@@ -24,7 +24,7 @@ from weighbridge.cli._screen import Screen, Session, finding_text, within_column
 if TYPE_CHECKING:
     from weighbridge._tables import Pair
     from weighbridge.adaptation import Adaptation
-    from weighbridge.verdict import Candidate, StoredResult, Workload
+    from weighbridge.verdict import StoredResult, Workload
 
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
@@ -258,7 +258,7 @@ class Job:
             _verdict_block(self.adaptation, self.session.out),
             *[within_columns(f"  {each}") for each in label_words(facts)],
             *([f"{known}\n{_actual_block(facts)}"] if facts.actual else []),
-            _files_block(self.result["files"], verdict.candidate(verdict.use)),
+            _files_block(self.result["files"], verdict.use, len(self.adaptation.parts)),
             f"  {now}",
         ]
         return "\n" + "\n\n".join(parts)
@@ -345,15 +345,15 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
     return "\n\n".join([*shown, *(finding_text(each.to_dict()) for each in adaptation.findings)])
 
 
-def _files_block(files: Mapping[str, str], used: Candidate) -> str:
+def _files_block(files: Mapping[str, str], use: str, parts: int) -> str:
     """Return the files, what each is for, and how large it is."""
     from weighbridge.verdict import text_table
 
-    said = {kind: what.format(use=used.name) for kind, what in _FILES.items()}
-    if used.name == "none":
+    said = {kind: what.format(use=use) for kind, what in _FILES.items()}
+    if use == "none":
         said["model"] = "the unweighted model"
-    if len(used.mixture) > 1:
-        said["weights"] = f"weights of its {len(used.mixture)} fits, and their mean"
+    if parts:
+        said["weights"] = f"weights of its {parts} fits, and their mean"
     width = max(map(len, files.values()))
     rows = [
         (f"{files[kind]:<{width}}  {what}", _bytes_text(Path(files[kind]).stat().st_size))

@@ -17,7 +17,7 @@ LABEL = "readmitted"
 OUT = "weighbridge-demo"
 _COLUMNS = b"age,sex,sys_bp,bmi,smoker,income,visits,site"
 _NOW = "Now yours:  weighbridge adapt train.csv deploy.csv --label y"
-_TRUTH = "  The demo does know the deployment labels (they took no part in fitting or choosing):"
+_TRUTH = "  The deployment labels are known here (no fit and no choice has used them):"
 
 
 @click.command(cls=options.ExampleCommand, example="weighbridge demo")

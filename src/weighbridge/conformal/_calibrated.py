@@ -29,7 +29,13 @@ from weighbridge._pass_weights import fit_with_weights
 from weighbridge.criteria import table_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, ratio_by_kind
-from weighbridge.ratios import is_fitted, mean_one_log_ratio, source_log_ratio, target_like_source
+from weighbridge.ratios import (
+    is_default,
+    is_fitted,
+    mean_one_log_ratio,
+    source_log_ratio,
+    target_like_source,
+)
 from weighbridge.weighting import log_mean
 
 # Sums of weights and products with a decimal coverage are right up to their last bits: a share that
@@ -300,10 +306,10 @@ class CalibratedEstimator(WeightedEstimator):
         if part is None:
             return estimator
         if isinstance(estimator, WeightedEstimator):
-            if estimator.ratio is None and estimator.shift == COVARIATE:
+            if is_default(estimator.ratio) and estimator.shift == COVARIATE:
                 estimator.set_params(ratio=FrozenEstimator(ratio))
-            ready = estimator.ratio is not None and is_fitted(clone(estimator.ratio))
-            given = None if ready else X_target
+            unnamed = estimator.ratio is not None and not isinstance(estimator.ratio, str)
+            given = None if unnamed and is_fitted(clone(estimator.ratio)) else X_target
             return estimator.fit(part.X, part.y, part.sample_weight, X_target=given)
         if part.sample_weight is None:
             return estimator.fit(part.X, part.y)

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from weighbridge._data import column_labels, is_frame, to_numpy
-from weighbridge._estimators import WeightedEstimator, is_estimated
+from weighbridge._estimators import WeightedEstimator, is_estimated, share_beyond
 from weighbridge._findings import (
     OUTSIDE,
     Finding,
@@ -116,8 +116,8 @@ class Diagnosis:
         return _of_rare_classes(labels, codes)
 
     def _judged(self, n_parameters: int) -> OverlapJudgement:
-        weights, share = self.weights_of(None), self.support.share
-        return judge_weights(weights, share, n_parameters, self.sample_weight)
+        weights, share, beyond = self.weights_of(None), self.support.share, share_beyond(self.ratio)
+        return judge_weights(weights, share, n_parameters, self.sample_weight, beyond)
 
     def for_parameters(self, n_parameters: int) -> Diagnosis:
         """Return the same diagnosis for a model with that many parameters."""
@@ -291,8 +291,8 @@ def _shared_columns(X: Any, X_target: Any) -> tuple[Any, Any, list[Finding]]:
 
     tables = [nw.from_native(each, eager_only=True) for each in (X, X_target)]
     here, there = (list(each.columns) for each in tables)
-    both = [name for name in here if name in there]
-    alone = {"X": set(here).difference(both), "X_target": set(there).difference(both)}
+    alone = {"X": {*here} - {*there}, "X_target": {*there} - {*here}}
+    both = [name for name in here if name not in alone["X"]]
     said = [f"only {name} has {listed(sorted(each), 6)}" for name, each in alone.items() if each]
     if not (both and said):  # without a common name, who reads them says so
         return X, X_target, []

@@ -88,10 +88,12 @@ def _of_shared_rows(samples: Samples) -> Iterator[Finding]:
 def mostly_shared(source: Any, target: Any) -> int:
     """Return how many source rows the target has too, if so many that they must be copies."""
     known = FittedRows(source)
-    # coarse rows of two populations meet by chance, but not more often than those of each do
-    shared = known.known_beyond_chance(target) and FittedRows(target).known_beyond_chance(source)
-    most = max(shared / source.shape[0], known.share(target))
-    return shared if most > MOSTLY_SHARED else 0
+    shared, share = FittedRows(target).known_beyond_chance(source), known.share(target)
+    if share > MOSTLY_SHARED:
+        return shared
+    # source rows that repeat meet a few of the target's by chance
+    meant = shared / source.shape[0] > MOSTLY_SHARED and known.known_beyond_chance(target)
+    return shared if meant else 0
 
 
 def _is_constant(feature: Feature) -> bool:

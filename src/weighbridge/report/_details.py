@@ -274,7 +274,8 @@ def _use(facts: Facts) -> str:
     )
     if files.get("model") is None:
         return f"In Python, result.model is {kept}; result.save(folder) writes it to a file."
-    parts = len(facts.mixture) if facts.use == "tuned" else 0
+    is_pooled = (facts.expect.get("pooled") or {}).get("counts")
+    parts = len(facts.mixture) if facts.use == "tuned" and not is_pooled else 0
     weights = f" The weight of every training row is in {files.get('weights')}"
     if parts > 1:
         weights += (
@@ -282,7 +283,6 @@ def _use(facts: Facts) -> str:
             "share, for tools that take one"
         )
     weights = f"{weights}." if files.get("weights") else ""
-    is_pooled = (facts.expect.get("pooled") or {}).get("counts")
     also = " and to the labelled deployment rows" if is_pooled else ""
     return f"{files['model']} holds {kept}, fitted to all training rows{also}.{weights}"
 

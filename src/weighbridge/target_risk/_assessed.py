@@ -19,7 +19,6 @@ from weighbridge._findings import (
     Estimate,
     Finding,
     OverlapJudgement,
-    judge_weights,
     number,
     pareto_threshold,
     percent,
@@ -79,7 +78,7 @@ def assess_procedures(
 ) -> list[Assessed]:
     """Assess several procedures on the same rows and folds."""
     if overlap is None:
-        overlap = judge_weights(problem.shares, problem.outside)
+        overlap = problem.overlap
     further = problem.question.metrics_of(estimators[0]).values()
     responses = [_responses(each, (measure, *further), problem) for each in estimators]
     with one_thread():
@@ -100,9 +99,8 @@ def assess_again(
 ) -> tuple[RiskEstimate, RiskEstimate]:
     """Return risks under another ratio: of a model that was assessed, and of one with weights."""
     (full,) = assess_procedures([weighted], problem, measure)
-    overlap = judge_weights(problem.shares, problem.outside)
     procedure = Procedure(none.said or {}, none.model)
-    return _measured([procedure], problem, measure, overlap)[0].risk, full.risk
+    return _measured([procedure], problem, measure, problem.overlap)[0].risk, full.risk
 
 
 def _covered(
@@ -117,14 +115,13 @@ def _covered(
         part = problem.covered_part
     except ValueError:  # some rows have no ratio, such as copies of one
         return risk
-    overlap = judge_weights(part.shares, part.outside)
-    if not overlap.can_weight:
+    if not part.overlap.can_weight:
         return risk
     there = {
         name: HeldOut(each.at_source, [at[rows] for at in each.at_target], each.of_final[rows])
         for name, each in procedure.said.items()
     }
-    (found,) = _measured([Procedure(there, procedure.final)], part, measure, overlap)
+    (found,) = _measured([Procedure(there, procedure.final)], part, measure, part.overlap)
     return replace(risk, covered=found.risk)
 
 

@@ -25,9 +25,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
-from weighbridge._estimators import WeightedEstimator, is_estimated, refuse_text, rows_told
+from weighbridge._estimators import (
+    WeightedEstimator,
+    is_estimated,
+    refuse_text,
+    rows_told,
+    share_beyond,
+)
 from weighbridge._files import write_whole
-from weighbridge._findings import effective_sample_size, pareto_k
+from weighbridge._findings import OverlapJudgement, effective_sample_size, judge_weights, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
@@ -144,9 +150,10 @@ class RiskProblem:
         return pareto_k(self.shares)
 
     @cached_property
-    def outside(self) -> float:
-        """Share of the target rows outside the source."""
-        return (self.seen.support or outside_support(self.rows.X, self.X_target)).share
+    def overlap(self) -> OverlapJudgement:
+        """The judgement for one parameter."""
+        support = self.seen.support or outside_support(self.rows.X, self.X_target)
+        return judge_weights(self.shares, support.share, beyond=share_beyond(self.ratio))
 
     @cached_property
     def features(self) -> Features:
