@@ -117,7 +117,7 @@ def drawing(c):
             250,
             78,
             "1  Do the tables differ?",
-            ["can anything tell held-out", "rows apart better than a coin?"],
+            ["can anything tell held-out rows", "apart better than a coin toss?"],
             "question",
             c,
         ),
