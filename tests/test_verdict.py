@@ -445,7 +445,7 @@ def test_of_a_log_the_unweighted_model_is_kept_with_a_rough_figure():
     assert [each.name for each in verdict.candidates] == ["none"]
     assert verdict.sentence.startswith("Keep the unweighted model and label some deployment rows: ")
     assert re.search(r"the expected error \(RMSE\) of [\d.]+ is a rough figure$", verdict.sentence)
-    assert verdict.answer("weighting").evidence == "too few effective rows to weight by"
+    assert verdict.answer("weighting").evidence == "too little overlap to weight by"
     risk = verdict.candidates[0].risk
     actual = np.sqrt(np.mean((model.fit(X, y).predict(X_target) - y_target) ** 2))
     assert risk.state == "flagged"

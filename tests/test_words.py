@@ -524,7 +524,7 @@ def test_a_search_that_ends_without_weights_had_enough_rows_to_weight_by(report)
     judgement = Judgement("strong", "thin", Estimate.normal(0.0, 0.1), None)
     for can_weight, evidence in (
         (True, "the choice was lam 0, no weights"),
-        (False, "too few effective rows to weight by"),
+        (False, "too little overlap to weight by"),
     ):
         thin = replace(report.overlap_judgement, word="thin", can_weight=can_weight)
         some = replace(verdict, report=replace(report, overlap_judgement=thin))
@@ -550,7 +550,7 @@ def test_a_gain_that_labels_do_not_show_is_not_advised(report):
     assert verdict.sentence.startswith("Weighting did not help: ")
     answer = verdict.answer("weighting")
     assert answer.role == "caution"
-    assert answer.advice == "On the labelled rows the tuned weighting does not help; label more."
+    assert answer.advice == "On the labelled rows the tuned weighting does not help; label more, or fit with lam 0."
 
 
 def test_without_shift_labels_agree_with_the_training_error_or_do_not(report):

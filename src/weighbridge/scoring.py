@@ -72,8 +72,7 @@ def for_target(
     >>> search.fit(data.X, data.y).best_params_["weighting__lam"]
     0.5
     """
-    ready = ratio is not None and is_fitted(ratio)
-    fitted = FrozenEstimator(ratio if ready else fit_ratio(X, X_target, ratio))
+    fitted = FrozenEstimator(ratio if is_fitted(ratio) else fit_ratio(X, X_target, ratio))
     model = ImportanceWeighted(estimator, fitted, weighting=weighting_or_default(weighting))
     return {"estimator": model, "scoring": iw_scorer(scoring, fitted)}
 

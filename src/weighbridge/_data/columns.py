@@ -170,7 +170,9 @@ def distinct_values(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _frame_columns(X: Any, is_text: list[bool] | None) -> list[np.ndarray]:
     import narwhals as nw
 
-    if nw.dependencies.is_pandas_dataframe(X) and _are_plain_numbers(X.dtypes):
+    if nw.dependencies.is_pandas_dataframe(X) and all(
+        isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in X.dtypes
+    ):
         return list(X.to_numpy(dtype=np.float64).T)  # hundreds of columns at the price of one
     columns = []
     for place, series in enumerate(nw.from_native(X, eager_only=True).iter_columns()):
@@ -193,10 +195,6 @@ def _frame_columns(X: Any, is_text: list[bool] | None) -> list[np.ndarray]:
             text[series.is_null().to_numpy()] = None
             columns.append(text)
     return columns
-
-
-def _are_plain_numbers(kinds: Any) -> bool:
-    return all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds)
 
 
 def _holds_objects(series: Any) -> bool:
@@ -233,16 +231,13 @@ def _typed(column: np.ndarray, is_text: bool = False) -> np.ndarray:
         return column.astype(np.float64, copy=False)
     if column.dtype.kind in "mM":
         return _from_dates(column)
-    if column.dtype.kind == "O" and all(_is_number(v) or _is_missing(v) for v in column):
+    numbers = Real | Decimal | np.bool_
+    if column.dtype.kind == "O" and all(isinstance(v, numbers) or _is_missing(v) for v in column):
         return np.array([np.nan if _is_missing(value) else float(value) for value in column])
     if column.dtype.kind == "O" and all(isinstance(v, date) or _is_missing(v) for v in column):
         dates = [None if _is_missing(value) else value for value in column]
         return _from_dates(np.array(dates, dtype="datetime64[us]"))
     return _as_text(column)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real | Decimal | np.bool_)
 
 
 def _from_dates(column: np.ndarray) -> np.ndarray:

@@ -229,7 +229,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
 
     def _fitted_ratio(self, X: Any, X_target: Any, y: Any = None) -> Any:
         ratio = None if self.ratio is None else clone(check_ratio(self.ratio))
-        ready = ratio is not None and is_fitted(ratio)
+        ready = is_fitted(ratio)
         if ready and X_target is not None:
             raise ValueError(
                 f"Got X_target although the ratio ({type(ratio).__name__}) is already fitted: the "
@@ -238,7 +238,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
             )
         if ready:
             return ratio
-        if X_target is None and self.ratio is not None and is_fitted(self.ratio):
+        if X_target is None and is_fitted(self.ratio):
             raise ValueError(
                 f"Got no target sample, and a ratio ({type(ratio).__name__}) that is fitted but "
                 "not frozen: every clone forgets its fit. Wrap it: "

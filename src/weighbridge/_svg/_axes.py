@@ -102,7 +102,7 @@ def bottom_axis(
 ) -> str:
     """Return an axis at height `y`: line, ticks, numbers that do not overlap, and a name below."""
     if labels is None:
-        labels = _each if x.log else tick_labels
+        labels = (lambda values: [number(each) for each in values]) if x.log else tick_labels
     lines, rising, numbers = [trace([(x.start, y), (x.end, y)])], [], []
     for value, words, place in _placed(x, labels, n):
         at = x(value)
@@ -137,10 +137,6 @@ def left_axis(
 
 def _lines(traces: Sequence[str], cls: str) -> str:
     return element("path", d="".join(traces), class_=cls) if traces else ""
-
-
-def _each(values: Sequence[float]) -> list[str]:
-    return [number(value) for value in values]
 
 
 def _placed(x: Scale, labels: Labels, n: int) -> list[tuple[float, str, float]]:

@@ -240,8 +240,8 @@ def _save_as_utf8(path: str, encoding: str) -> str:
     """Return what to do about a file in another encoding."""
     if path.lower().endswith(".gz"):
         return "unpack it and save it as UTF-8"
-    name = os.path.basename(path)
-    file, other = (escaped(shlex.quote(each)) for each in (name, f"utf8-{name}"))
+    new = f"utf8-{os.path.basename(path)}"
+    file, other = (escaped(shlex.quote(each)) for each in (path, new))
     return f"save it as UTF-8: iconv -f {encoding} -t utf-8 {file} > {other}"
 
 

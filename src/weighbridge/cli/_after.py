@@ -105,8 +105,9 @@ def _text(result: dict[str, Any]) -> str:
     shown = [one_line(name) for name in found["columns"][:_SHOWN]]
     shown += [f"{len(found['columns']) - _SHOWN} more"] if len(found["columns"]) > _SHOWN else []
     label, weighting = one_line(found["label"]), found["weighting"]
+    said = "no weights" if weighting == "none" else f"{weighting} weighting"
     lines = [
-        f"{found['n']:,} predictions of {label} ({weighting} weighting)",
+        f"{found['n']:,} predictions of {label} ({said})",
         f"  wrote {result['files']['predictions']} (columns {', '.join(shown)})",
         *(finding_text(each) for each in result["findings"]),
     ]

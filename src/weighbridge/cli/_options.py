@@ -41,12 +41,9 @@ class GroupedOption(click.Option):
         record = super().get_help_record(ctx)
         if record is None:
             return None
-        return record[0], re.sub(r"(; |  \[)[^][;]*[<>]=?[^];]*(?=\]|$)\]?$", _closed, record[1])
-
-
-def _closed(found: re.Match[str]) -> str:
-    """Return the bracket that stays open when a range behind a default is taken away."""
-    return "]" if found.group(1) == "; " else ""
+        # a range behind a default takes the closing bracket with it
+        a_range = r"(; |  \[)[^][;]*[<>]=?[^];]*(?=\]|$)\]?$"
+        return record[0], re.sub(a_range, lambda found: "]" * (found[1] == "; "), record[1])
 
 
 class Memory(click.ParamType):

@@ -308,8 +308,7 @@ class CalibratedEstimator(WeightedEstimator):
         if isinstance(estimator, WeightedEstimator):
             if is_default(estimator.ratio) and estimator.shift == COVARIATE:
                 estimator.set_params(ratio=FrozenEstimator(ratio))
-            unnamed = estimator.ratio is not None and not isinstance(estimator.ratio, str)
-            given = None if unnamed and is_fitted(clone(estimator.ratio)) else X_target
+            given = None if is_fitted(clone(estimator.ratio, safe=False)) else X_target
             return estimator.fit(part.X, part.y, part.sample_weight, X_target=given)
         if part.sample_weight is None:
             return estimator.fit(part.X, part.y)

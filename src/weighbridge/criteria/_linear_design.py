@@ -297,14 +297,11 @@ def read_regression(model: Any) -> tuple[Family, float, bool]:
     if kind is Ridge and not model.positive and np.ndim(model.alpha) == 0:
         return Normal(), float(model.alpha), False
     if kind is LogisticRegression and _is_plain_logistic(model):
-        return Logistic(), 1 / float(model.C) if _has_penalty(model) else 0.0, False
+        has_penalty = getattr(model, "penalty", "l2") is not None and np.isfinite(model.C)
+        return Logistic(), 1 / float(model.C) if has_penalty else 0.0, False
     if kind is PoissonRegressor:
         return Poisson(), float(model.alpha), True
     raise TypeError(f"Got {model!r}, but the closed form takes {CLOSED_FORMS}.")
-
-
-def _has_penalty(model: Any) -> bool:
-    return getattr(model, "penalty", "l2") is not None and np.isfinite(model.C)
 
 
 def _is_plain_logistic(model: Any) -> bool:

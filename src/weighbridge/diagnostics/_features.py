@@ -108,9 +108,9 @@ def _memory_sums(
     for feature in read_features(X, X_target):
         samples = (feature.source, feature.target)
         if own is None:  # the numbers of rows are known from the first column on
-            given = (weights, target_weights)
-            sizes = (feature.source.size, feature.target.size)
-            own = list(map(_row_weights, given, sizes, ("weights", "target_weights")))
+            first = ("weights", weights, feature.source.size)
+            given = (first, ("target_weights", target_weights, feature.target.size))
+            own = [w if w is None else RowWeights.of(check_weights(w, n, s)) for s, w, n in given]
         source, target = (
             number_sums(feature.name, values, each)
             if feature.levels is None
@@ -118,10 +118,6 @@ def _memory_sums(
             for values, each in zip(samples, own, strict=True)
         )
         yield source, target
-
-
-def _row_weights(weights: Any, n_rows: int, name: str) -> RowWeights | None:
-    return None if weights is None else RowWeights.of(check_weights(weights, n_rows, name))
 
 
 def _block_sums(

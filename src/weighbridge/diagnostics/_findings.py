@@ -284,7 +284,7 @@ def _of_what_is_left(report: ShiftReport, automatic: bool) -> Iterator[Finding]:
             "warning",
             f"After weighting by the full ratio a classifier still tells the samples apart (AUC "
             f"{report.auc_after.value:.2f}).",
-            "The ratio misses part of the shift; try another one (weighbridge.ratios)"
+            'The ratio misses part of the shift; try another one, such as "classifier"'
             + ("." if automatic else ", or let AutoRatio choose."),
         )
 

@@ -239,7 +239,8 @@ def _tally(
     total = float(gaps.size - gaps.sum()) if there is None else there.total
     moments = Moments() if numbers is None else Moments.of(numbers, there)
     found = {} if codes is None else _levels(codes, levels, there)
-    return Tally(_exponent(weights), total, _sum(gaps, weights), found, moments)
+    exponent = 0 if weights is None else weights.exponent
+    return Tally(exponent, total, _sum(gaps, weights), found, moments)
 
 
 def _added(first: Tally, second: Tally, factors: list[float]) -> Tally:
@@ -253,10 +254,6 @@ def _levels(
     own = None if weights is None else weights.values
     counts = np.bincount(codes, weights=own, minlength=len(levels))
     return dict(zip(levels, counts.tolist(), strict=True))
-
-
-def _exponent(weights: RowWeights | None) -> int:
-    return 0 if weights is None else weights.exponent
 
 
 def _sum(rows: np.ndarray, weights: RowWeights | None) -> float:

@@ -63,8 +63,9 @@ def read_forest(expect: dict[str, Any], use: str | None) -> Forest:
     """List what the part ``expect`` of a result says; `use` is the weighting to use."""
     # weightings with the same weights are one row
     candidates = [each for each in expect["candidates"] if not each.get("same_as")]
+    ends = ("value", "low", "high")
     losses, changes = (
-        np.array([_ends(each[part]) for each in candidates], dtype=float).T
+        np.array([[(each[part] or {}).get(end) for end in ends] for each in candidates], float).T
         for part in ("error", "change")
     )
     names = tuple(each["name"] for each in candidates)
@@ -82,10 +83,6 @@ def read_forest(expect: dict[str, Any], use: str | None) -> Forest:
         measure=expect["measure"],
         confidence=expect["confidence"],
     )
-
-
-def _ends(estimate: dict[str, float] | None) -> list[float | None]:
-    return [None if estimate is None else estimate[end] for end in ("value", "low", "high")]
 
 
 def forest_numbers(forest: Forest) -> Numbers:

@@ -67,7 +67,8 @@ def rounded(content: Any) -> Any:
     if hasattr(content, "_asdict"):
         return rounded(content._asdict())
     if isinstance(content, dict):
-        return {_key(name): rounded(each) for name, each in content.items()}
+        named = ((f"{k:g}" if isinstance(k, float) else k, each) for k, each in content.items())
+        return {name: rounded(each) for name, each in named}
     if isinstance(content, np.ndarray):
         return rounded(content.tolist())
     if isinstance(content, list | tuple):
@@ -77,10 +78,6 @@ def rounded(content: Any) -> Any:
     if isinstance(content, float):
         return float(f"{content:.{_DIGITS}g}") if math.isfinite(content) else None
     return content
-
-
-def _key(name: Any) -> Any:
-    return f"{name:g}" if isinstance(name, float) else name
 
 
 @cache

@@ -373,15 +373,13 @@ def _joined(counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarra
     blocks: list[tuple[np.ndarray, np.ndarray]] = []
     for count, total in zip(counts, sums, strict=True):
         blocks.append((count, total))
-        while len(blocks) > 1 and not _rises(blocks[-2][0], blocks[-1][0]):
+        # shares of target rows, compared by whole numbers, without rounding
+        while len(blocks) > 1 and (
+            blocks[-2][0][1] * blocks[-1][0].sum() >= blocks[-1][0][1] * blocks[-2][0].sum()
+        ):
             last = blocks.pop()
             blocks[-1] = (blocks[-1][0] + last[0], blocks[-1][1] + last[1])
     return np.array([count for count, _ in blocks]), np.array([total for _, total in blocks])
-
-
-def _rises(before: np.ndarray, after: np.ndarray) -> bool:
-    """Compare two shares of target rows by whole numbers, without rounding."""
-    return bool(before[1] * after.sum() < after[1] * before.sum())
 
 
 def _balanced(plain: np.ndarray, totals: np.ndarray) -> np.ndarray:

@@ -524,7 +524,7 @@ def is_default(ratio: Any) -> bool:
 
 def is_fitted(ratio: Any) -> bool:
     """True for a ratio that needs no target sample any more (fitted and frozen, or known)."""
-    if isinstance(ratio, str):
+    if ratio is None or isinstance(ratio, str):
         return False
     if isinstance(ratio, Pipeline):  # scikit-learn looks at the last step only
         return all(is_fitted(step) for _, step in ratio.steps if hasattr(step, "fit"))

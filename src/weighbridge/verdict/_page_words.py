@@ -233,7 +233,9 @@ def _changed(facts: StoredResult) -> str:
         return ""
     if facts.use == "none":
         return f"Weighting, on the same rows: {answer['word']}, {answer['evidence']}."
-    likely = ", a gain that is likely, not certain" if answer["word"] == PROBABLY else ""
+    against = facts.actual and facts.actual[facts.use].value >= facts.actual["none"].value
+    likely = "which the labels do not confirm" if against else "a gain that is likely, not certain"
+    likely = f", {likely}" if answer["word"] == PROBABLY else ""
     return (
         f"Without weights it would be {facts.numbers.value(none['error']['value'])}; the change on "
         f"the same rows is {answer['evidence']}{likely}."

@@ -297,7 +297,7 @@ _OTHER_LOSS = (
 _NO_BETTER = (
     "Weighting does not make the model better in deployment, as far as these data can tell."
 )
-_NEEDS_NONE = "Keep the unweighted model: a well-specified or flexible model needs no weights."
+_NEEDS_NONE = "Keep the unweighted model."
 _SAY_MORE = (
     "Look for features that say more about the label, or take another model. Where one class is "
     "rare, judge the probabilities, by log loss or Brier score."
@@ -423,7 +423,7 @@ def _weighting(judgement: Judgement, numbers: Numbers, can_weight: bool) -> Answ
     if judgement.shift == "none":  # there was nothing to gain, so no gain is no disappointment
         return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
     if judgement.change is None:
-        few, chosen = "too few effective rows to weight by", "the choice was lam 0, no weights"
+        few, chosen = "too little overlap to weight by", "the choice was lam 0, no weights"
         return _answer("weighting", word, chosen if can_weight else few, _KEEP)
     evidence, role = _change(judgement.change, numbers), ""
     if word == NO_GAIN:
@@ -436,7 +436,7 @@ def _weighting(judgement: Judgement, numbers: Numbers, can_weight: bool) -> Answ
         evidence += f"; actual {numbers.change(moved)}"
         if moved >= 0:
             role, advice = "caution", f"On the labelled rows the {judgement.use} weighting does not"
-            advice += " help; label more."
+            advice += " help; label more, or fit with lam 0."
     role = role if judgement.beats_constant else "caution"
     return _answer("weighting", word, evidence, advice, role)
 
