@@ -173,7 +173,8 @@ def judged(file, good):
     words = [command, file, *([good] if command != "report" else [])]
     start = time.process_time()
     found = run(*words, "--out", out)
-    return file.name, found.exit_code, time.process_time() - start, found.output
+    said = found.stdout + found.stderr
+    return file.name, found.exit_code, time.process_time() - start, said
 
 
 if __name__ == "__main__":
