@@ -45,7 +45,7 @@ demo: $(VENV)/.cli ## install what is needed, go from two tables to a report
 	$(BIN)/weighbridge demo
 	@echo "  the command is $(BIN)/weighbridge; to type it without the folder: . $(BIN)/activate"
 
-test: $(VENV)/.test ## install what is needed, run the tests (4 minutes on two cores)
+test: $(VENV)/.test ## install what is needed, run the tests (about five minutes on two cores)
 	$(BIN)/python $(PYTEST) -m "$(TESTS)"
 	@echo "there are more: make test-all, and Monte Carlo by make test-slow"
 
@@ -63,11 +63,12 @@ test-fuzz: $(VENV)/.test ## N=2000 random tables through every command (60 of th
 test-slow: $(VENV)/.test ## Monte Carlo tests, which take minutes each
 	$(BIN)/python $(PYTEST) -m slow tests
 
-test-torch: $(VENV)/.test $(VENV)/.torch-cpu ## networks, and arrays of torch (CPU build; 2 minutes on one core)
+test-torch: $(VENV)/.test $(VENV)/.torch-cpu ## networks, and arrays of torch (2 minutes on one core)
 	$(BIN)/python -m pytest -m torch tests
 	$(BIN)/python -m pytest src/weighbridge/torch docs/guide/networks.rst
 
-# The versions that are tested; an own rule, since pip would take the newest.
+# The versions that are tested; an own rule, since pip would take the newest. A CPU is enough; where the index has a
+# build with CUDA, PIP_EXTRA_INDEX_URL can name one with CPU builds, which pip then prefers.
 $(VENV)/.torch-cpu: $(BIN)/python
 	$(BIN)/$(PIP) torch==2.13.0 "skorch>=1.2" "mnist1d>=0.0.2"
 	@touch $@

@@ -18,19 +18,26 @@ def install(session, group, *more):
     session.install("--editable", ".", "--group", group, *more)
 
 
-def run_tests(session, *words):
-    """Run the tests of `make test`, one process per core."""
+def run_tests(session, *words, marks=TESTS):
+    """Run tests, those of `make test` unless told otherwise, one process per core."""
     alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    words = ("-m", TESTS, *words, *session.posargs)
+    words = ("-m", marks, *words, *session.posargs)
     several = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
     session.run("python", "-m", "pytest", *several, *words, env=alone)
 
 
 @nox.session
 def test(session):
-    """Every law, error message and public doctest: what to run after a change."""
+    """Every law, error message and docstring: what to run after a change."""
     install(session, "test")
     run_tests(session)
+
+
+@nox.session(default=False)
+def pages(session):
+    """The examples of README.md and of the pages in docs, which `make test-more` runs too."""
+    install(session, "test")
+    run_tests(session, "README.md", "docs", marks="not torch")  # none of these is marked `more`
 
 
 @nox.session(default=False)
@@ -61,6 +68,7 @@ def lint(session):
 @nox.session(default=False)
 def docs(session):
     """Build the site into docs/_build/html."""
+    # torch without CUDA is enough: PIP_EXTRA_INDEX_URL may name an index of CPU builds
     install(session, "docs", "torch==2.13.0", "skorch>=1.2", "mnist1d>=0.0.2")
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "docs", "docs/_build/html")
 

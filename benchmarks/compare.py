@@ -9,6 +9,7 @@ each package and pair, in one thread. Prints a line for each and writes FOLDER/c
 environment that is there is used again; delete FOLDER to measure new versions.
 """
 
+import argparse
 import json
 import os
 import resource
@@ -149,5 +150,14 @@ def main(folder, names):
 
 
 if __name__ == "__main__":
-    chosen = [Path(sys.argv[1])] if len(sys.argv) > 1 else [ROOT / ".cache" / "compare"]
-    main(*chosen, sys.argv[2:] or list(INSTALLS))
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.compare",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT / ".cache" / "compare")
+    parser.add_argument("names", nargs="*", help="of packages; all of them by default")
+    given = parser.parse_args()
+    if unknown := [name for name in given.names if name not in INSTALLS]:
+        parser.error(f"no package {', '.join(unknown)}; there are {', '.join(INSTALLS)}")
+    main(given.folder, given.names or list(INSTALLS))

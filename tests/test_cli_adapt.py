@@ -1,6 +1,7 @@
 """``weighbridge adapt``: what it prints, what it writes, what it leaves alone."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -281,6 +282,9 @@ class Inner(LogisticRegression):
             raise RuntimeError("too few rows")
         return super().fit(X, y, sample_weight)
 """
+needs_sigint = pytest.mark.skipif(
+    os.name != "posix", reason="Windows has no SIGINT for one process"
+)
 # Others, which also print, and want to leave or to be interrupted.
 LEAVING = """
 import os, signal, sys
@@ -396,7 +400,7 @@ def test_an_own_model_that_wants_to_leave_is_blamed_and_what_it_prints_is_no_jso
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("name", ["interrupted", "signalled"])
+@pytest.mark.parametrize("name", ["interrupted", pytest.param("signalled", marks=needs_sigint)])
 def test_an_own_model_that_interrupts_the_run_ends_it_as_ctrl_c_does(tmp_path, name):
     write_clinic(tmp_path, 100, 100)
     (tmp_path / "leaving.py").write_text(LEAVING)

@@ -160,10 +160,13 @@ def test_folders_and_pipes_are_no_tables(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.csv").write_bytes(TRAIN)
     (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
+    names = ["folder"]
+    if hasattr(os, "mkfifo"):  # Windows has no such pipes
+        os.mkfifo(tmp_path / "pipe")
+        names.append("pipe")
     words = Y if command == "adapt" else ()
-    for name in ("folder", "pipe"):
+    for name in names:
         result = run(command, "train.csv", name, *words, "--json")
         assert result.exit_code in (2, 3)
         assert valid(result.stdout)["failure"]["findings"]
-    assert len(list(tmp_path.iterdir())) == 3
+    assert {each.name for each in tmp_path.iterdir()} == {"train.csv", *names}

@@ -6,9 +6,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
+from cli_runs import COLUMNS, run, runner, valid, within_80_columns, write_clinic
 from weighbridge.cli._app import app
 
 
@@ -75,7 +74,7 @@ def test_the_page_holds_the_result_and_can_be_drawn_again(here, done):
 
 def test_where_the_locale_is_not_utf_8_everything_is_ascii(here):
     words = ["diagnose", "train.csv", "deploy.csv"]
-    result = CliRunner(charset="ascii").invoke(app, words)
+    result = runner(charset="ascii").invoke(app, words)
     assert result.exit_code == 0
     assert result.stdout_bytes.isascii()
     assert b"####" in result.stdout_bytes

@@ -28,6 +28,13 @@ def ended(error, *words):
     return run_safely(call, Session(words), words)
 
 
+needs_shell = pytest.mark.skipif(os.name != "posix", reason="needs the streams of a POSIX shell")
+needs_full = pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="there is no device without room here"
+)
+needs_sigint = pytest.mark.skipif(
+    os.name != "posix", reason="Windows has no SIGINT for one process"
+)
 PROBLEM = Problem("WB102", "deploy.csv has a header and no rows.", ("line 1",), "check the export")
 USAGE = Problem("WB101", 'there is no file "a.csv".', (), "b.csv", "usage")
 
@@ -88,6 +95,7 @@ def test_ten_problems_are_shown_and_the_rest_is_counted(capsys):
     assert "and 2 more" in text
 
 
+@needs_shell
 def test_the_pipe_behind_a_command_may_close_early(tmp_path):
     # the reader is gone before the command writes
     command = f"{sys.executable} -m weighbridge explain WB301 | true; echo ${{PIPESTATUS[0]}}"
@@ -99,6 +107,7 @@ def test_the_pipe_behind_a_command_may_close_early(tmp_path):
 
 
 LOST = "error WB141: standard output: {}.\n  nothing was left half written\n  help: {}\n"
+MORE_FULL = [pytest.mark.more, needs_full]
 CLOSED = LOST.format("Bad file descriptor", "send it to a file: > answer.txt")
 FULL = LOST.format("No space left on device", "make room there, or write elsewhere")
 
@@ -110,16 +119,17 @@ def bash(folder, words, **streams):
     return subprocess.run(["bash", "-c", script], text=True, check=False, cwd=folder, **streams)
 
 
+@needs_shell
 @pytest.mark.parametrize(
     ("words", "exit_code", "out", "err"),
     [
         ("explain WB301 >&-", 3, "", CLOSED),
-        ("--help > /dev/full", 3, "", FULL),
+        pytest.param("--help > /dev/full", 3, "", FULL, marks=needs_full),
         ("explain WB301 2>&-", 0, "WB301", ""),
         ("explain WB000 <&- >&- 2>&-", 2, "", ""),
         pytest.param("-V >&-", 3, "", CLOSED, marks=pytest.mark.more),
-        pytest.param("explain WB301 --json > /dev/full", 3, "", FULL, marks=pytest.mark.more),
-        pytest.param("explain WB000 2> /dev/full", 2, "", "", marks=pytest.mark.more),
+        pytest.param("explain WB301 --json > /dev/full", 3, "", FULL, marks=MORE_FULL),
+        pytest.param("explain WB000 2> /dev/full", 2, "", "", marks=MORE_FULL),
         pytest.param("explain WB000 --json >&-", 2, "", "error WB143", marks=pytest.mark.more),
     ],
 )
@@ -135,6 +145,7 @@ def test_a_stream_that_is_closed_or_full_gives_an_exit_code_and_no_traceback(
     assert "ignored" not in done.stderr
 
 
+@needs_shell
 @pytest.mark.parametrize(
     ("words", "exit_code", "err"), [("--help", 141, ""), ("explain WB000 --json", 2, "error WB143")]
 )
@@ -150,6 +161,7 @@ def test_a_reader_that_has_gone_gets_nothing_and_a_failure_keeps_its_exit_code(
     assert bool(err) is bool(done.stderr)
 
 
+@needs_shell
 @pytest.mark.more
 @pytest.mark.parametrize("closed", ["2>&- <&-", ">&-"])
 def test_without_a_stream_the_files_are_written_all_the_same(tmp_path, closed):
@@ -217,6 +229,7 @@ main()
 """
 
 
+@needs_sigint
 @pytest.mark.parametrize(
     ("name", "err"),
     [
@@ -251,6 +264,7 @@ SEARCHING = (
 )
 
 
+@needs_sigint
 @pytest.mark.more
 @pytest.mark.parametrize("word", ["--plain", "--json"])
 @pytest.mark.parametrize("work", [DEAF, LISTENING, SEARCHING])

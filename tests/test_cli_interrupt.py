@@ -12,6 +12,9 @@ import pytest
 
 from cli_runs import run
 
+needs_sigint = pytest.mark.skipif(
+    os.name != "posix", reason="Windows has no SIGINT for one process"
+)
 # A learner that a search can only try out: it lists its weighted fits, and can be slow.
 MODEL = """
 import hashlib, os, time
@@ -89,6 +92,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@needs_sigint
 @pytest.mark.more
 def test_an_interrupted_run_leaves_its_search_and_the_same_command_goes_on(here):
     kept = interrupted_run(here, "first", 6)
@@ -100,6 +104,7 @@ def test_an_interrupted_run_leaves_its_search_and_the_same_command_goes_on(here)
     assert len(first - second) >= N_FOLDS * (kept // 3)
 
 
+@needs_sigint
 @pytest.mark.slow
 def test_a_run_that_goes_on_ends_with_its_files_and_without_its_journals(here, monkeypatch):
     interrupted_run(here, "first", 6)

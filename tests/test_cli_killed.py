@@ -48,6 +48,7 @@ def finished(folder):
     return {name: (out / name).read_bytes() for name in FILES}
 
 
+@pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
 @pytest.mark.parametrize(
     "kills",
     [pytest.param(3, marks=pytest.mark.more), pytest.param(40, marks=pytest.mark.slow)],

@@ -157,8 +157,9 @@ def test_no_command_passes_on_what_a_terminal_would_obey(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     result = run(*words, "--debug")
     assert result.exit_code == exit_code
-    assert "a\\x1b]0;title" in result.output or "a\\u001b]0;title" in result.output
-    assert obeyed(result.stdout + result.stderr) == []
+    said = result.stdout + result.stderr
+    assert "a\\x1b]0;title" in said or "a\\u001b]0;title" in said
+    assert obeyed(said) == []
 
 
 def test_elsewhere_than_at_a_terminal_a_stage_is_one_line_and_no_carriage_return():

@@ -2,7 +2,6 @@
 
 import csv
 import re
-import resource
 import subprocess
 import sys
 import tracemalloc
@@ -281,6 +280,7 @@ def test_predictions_take_memory_for_blocks_and_not_for_rows(here, tmp_path):
 
 @pytest.mark.more
 def test_a_full_disk_is_named_and_leaves_nothing(here, tmp_path):
+    resource = pytest.importorskip("resource", reason="needs a limit on the size of files")
     # a limit on the size of files stands in for a disk without room
     model, data = here / "weighbridge-out" / "model.skops", here / "deploy.csv"
     code = (

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +41,7 @@ def test_an_error_leaves_the_old_file_and_nothing_behind(tmp_path):
     assert names(tmp_path) == ["result.json"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="files have no such permissions here")
 @pytest.mark.parametrize("umask", [0o022, 0o077])
 def test_the_umask_decides_who_may_read_it(tmp_path, umask):
     before = os.umask(umask)
@@ -64,6 +64,7 @@ def test_a_link_is_replaced_and_what_it_points_to_is_left_alone(tmp_path):
     assert path.read_text() == "ours"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_folder_or_a_device_is_never_replaced(tmp_path):
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
@@ -101,6 +102,7 @@ def test_leaving_at_once_removes_what_is_unfinished(tmp_path):
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path):
+    resource = pytest.importorskip("resource", reason="needs a limit on the size of files")
     # a limit on the size of files stands in for a disk without room
     path = tmp_path / "a.csv"
     path.write_text("old")

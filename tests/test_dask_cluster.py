@@ -219,6 +219,9 @@ def test_a_search_over_joblibs_backend_is_that_of_one_process_bit_for_bit(client
     np.testing.assert_array_equal(here.predict(data.X_target), there.predict(data.X_target))
 
 
+needs_sigkill = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
+
+
 class Killer(dask_cluster.Killer):
     """Kills a worker at work once a number of blocks have been read."""
 
@@ -256,6 +259,7 @@ def slow(table, folder):
 PER_PASS = N // CHUNK + -(-N_TARGET // CHUNK)
 
 
+@needs_sigkill
 @pytest.mark.more
 @pytest.mark.parametrize("after", [1, PER_PASS + 5])
 def test_a_worker_that_dies_in_the_middle_of_a_fit_changes_no_number(
@@ -277,6 +281,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_fit_changes_no_number(
     assert_alike(found, expected)
 
 
+@needs_sigkill
 @pytest.mark.more
 def test_a_worker_that_dies_takes_no_rows_with_it(cluster, client, tmp_path):
     # half of the rows were kept by the worker that dies; they are made again
@@ -294,6 +299,7 @@ def test_a_worker_that_dies_takes_no_rows_with_it(cluster, client, tmp_path):
     assert_alike(found, expected)
 
 
+@needs_sigkill
 def test_scores_outlive_a_worker(cluster, client, tmp_path):
     ratio = fit_ratio(X, X_TARGET, VARIANTS["plain"])
     scores = ratio.score_samples(slow(X, str(tmp_path)))

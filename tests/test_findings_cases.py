@@ -32,7 +32,8 @@ def _marked(name):
 
 
 def _words(text):
-    """Return a text without its figures."""
+    """Return a text without its figures, in the words of click since 8.4."""
+    text = re.sub(r"No such option: (\S+)\.", r"No such option '\1'.", text)
     return re.sub(r"[\d.,]*\d", "#", " ".join(text.split()))
 
 

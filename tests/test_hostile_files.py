@@ -27,8 +27,14 @@ from weighbridge.blocks import from_parquet
 from weighbridge.exceptions import BlockError, InputError
 from weighbridge.report import read_result
 
+# Linux: a limit on memory that holds, its peak, and a folder in which nobody makes a file
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="needs Linux, or what has its /proc"
+)
+
 
 @pytest.mark.more
+@needs_proc
 def test_hostile_files_are_refused_in_little_time_and_memory_and_nothing_in_them_runs(tmp_path):
     folder = tmp_path / "hostile"
     folder.mkdir()
@@ -139,7 +145,7 @@ ADAPT = ["adapt", "train.csv", "deploy.csv", "--label", "readmitted"]
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("/proc/x", "/proc/x cannot be written: no such file"),
+        pytest.param("/proc/x", "/proc/x cannot be written: no such file", marks=needs_proc),
         ("a" * 300, "cannot be written: file name too long"),
         ("new/" + "a" * 300, "cannot be written: file name too long"),
         ("a/" * 2100, "cannot be written: file name too long"),
@@ -164,7 +170,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work(out, said, here)
         ["diagnose", "train.csv", "deploy.csv", "--report", f"a.{'h' * 250}"],
         ["diagnose", "train.csv", "deploy.csv", "--report", ""],
         ["demo", "--out", ""],
-        ["demo", "--out", "/proc/x"],
+        pytest.param(["demo", "--out", "/proc/x"], marks=needs_proc),
     ],
 )
 def test_so_it_is_for_every_command(words, here):
@@ -185,6 +191,7 @@ HOLD += "with sole_writer(Path('out')): print('held', flush=True); time.sleep(60
 
 
 def test_a_folder_is_written_by_one_run_at_a_time_and_a_killed_one_holds_nothing(here):
+    pytest.importorskip("fcntl", reason="Windows locks no folder")
     command = [sys.executable, "-c", HOLD]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"

@@ -643,6 +643,7 @@ def test_a_journal_needs_a_seed_a_folder_and_names(curved, tmp_path):
 
 
 @pytest.mark.more
+@pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
 def test_a_killed_search_repeats_nothing(tmp_path):
     script = textwrap.dedent(
         """

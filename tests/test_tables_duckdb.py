@@ -75,7 +75,7 @@ def test_what_is_no_table_is_refused_and_nothing_written(name, code, match, data
     for command in (("weights",), ("diagnose",), ("adapt", "--label", "readmitted")):
         result = run(command[0], name, "clinic.duckdb::deploy", *command[1:])
         assert result.exit_code in (2, 3)
-        assert code in result.output
+        assert code in result.stdout + result.stderr
     assert sorted(database.parent.iterdir()) == before
 
 

@@ -128,6 +128,7 @@ def test_folder_shows_its_tables(tmp_path):
         read_table(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_pipe_is_refused_and_never_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(InputError, match=r"WB118: .*pipe.csv is a pipe or a device"):
@@ -140,7 +141,9 @@ def test_device_is_refused():
         read_table("/dev/null")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind this user"
+)
 def test_file_without_permission_is_named(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(GOOD)

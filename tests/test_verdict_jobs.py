@@ -1,5 +1,6 @@
 """Long assessments: what they tell on the way, how they go on, several models at once."""
 
+import os
 from dataclasses import asdict
 from typing import ClassVar
 
@@ -308,6 +309,7 @@ def test_transformers_fitted_once_a_fold_change_nothing():
         )
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a ratio is kept only where files have owners")
 def test_a_ratio_that_took_long_survives_an_interruption(tmp_path, monkeypatch):
     data = make_clinic(150, 100, random_state=0)
     arguments = clinic_model(), data.X, data.y, data.X_target
@@ -325,6 +327,7 @@ def test_a_ratio_that_took_long_survives_an_interruption(tmp_path, monkeypatch):
     assert again.to_dict() == first.to_dict()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a ratio is kept only where files have owners")
 @pytest.mark.parametrize("what", ["damaged", "of_others", "of_other_rows"])
 def test_a_kept_ratio_that_cannot_be_trusted_is_fitted_again(what, tmp_path, monkeypatch):
     monkeypatch.setattr(_problem, "_WORTH_KEEPING", -1.0)
