@@ -124,12 +124,18 @@ def _of_python(python: str) -> str:
 
 
 def _of_command(line: str) -> str:
+    from inspect import signature
+
     from click.testing import CliRunner
 
     from weighbridge.cli._app import app
 
     words, _, file = line.partition(" > ")
-    done = CliRunner().invoke(app, shlex.split(words)[1:])
+    # click before 8.2 mixes the streams unless told otherwise
+    apart = (
+        {"mix_stderr": False} if file and "mix_stderr" in signature(CliRunner).parameters else {}
+    )
+    done = CliRunner(**apart).invoke(app, shlex.split(words)[1:])
     if not file:
         return done.output
     Path(file).write_text(done.stdout, encoding="utf-8")

@@ -550,7 +550,10 @@ def test_a_gain_that_labels_do_not_show_is_not_advised(report):
     assert verdict.sentence.startswith("Weighting did not help: ")
     answer = verdict.answer("weighting")
     assert answer.role == "caution"
-    assert answer.advice == "On the labelled rows the tuned weighting does not help; label more, or fit with lam 0."
+    assert (
+        answer.advice
+        == "On the labelled rows the tuned weighting does not help; label more, or fit with lam 0."
+    )
 
 
 def test_without_shift_labels_agree_with_the_training_error_or_do_not(report):
