@@ -35,7 +35,7 @@ def _runs(text):
     """Say whether a page has a doctest, a recorded run, or a link to an example that is run."""
     return bool(
         re.search(r"^ *>>> ", text, re.M)
-        or re.search(r"(include|image):: \S*recorded/|python -m (benchmarks|experiments)", text)
+        or re.search(r"(include|image):: \S*recorded/", text)
         or re.search(r":doc:`[^`]*gallery/\S*\d\d_\w+", text)
     )
 
