@@ -235,6 +235,8 @@ def test_the_same_rows_twice_are_no_shift():
     assert found.verdict.sentence.startswith("No shift found")
     assert found.verdict.use == "none"
     assert (found.weights == 1).all()
+    # its labels are those the model was fitted to: what they say is no actual error
+    assert adapt(train, train, label="readmitted").actual is None
 
 
 def test_deployment_rows_that_are_half_of_the_training_are_refused():

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -74,7 +74,8 @@ def read_inputs(
     # rows are known by their number, in both tables together; a copy has like columns in one array
     X, X_target = pair.X.set_axis(range(n)).copy(), pair.X_target.set_axis(range(n, n + m)).copy()
     name, found, X, X_target = _find_ratio(ratio, X, X_target, option)
-    _check_rows(X, X_target, (here, there), option)
+    if _is_same(X, X_target, (here, there), option):  # its labels are those of training
+        pair = replace(pair, y_target=None)
     notes = (*pair.notes, *_sample_note(here), *_sample_note(there))
     return Inputs((here, there), pair, X, X_target, name, found, notes)
 
@@ -91,8 +92,8 @@ def _sample_note(table: Table) -> Iterator[Finding]:
         )
 
 
-def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Option) -> None:
-    """Refuse keys, and deployment rows that are training rows; the same table twice is fine."""
+def _is_same(X: Any, X_target: Any, tables: tuple[Table, Table], option: Option) -> bool:
+    """True for a table given twice; refuse keys, and other training rows in deployment."""
     problems = [
         Problem(code, f"{shown(name)} {why}.", (evidence,), option("drop", name))
         for code, name, why, evidence in _unusable(X, X_target)
@@ -109,6 +110,7 @@ def _check_rows(X: Any, X_target: Any, tables: tuple[Table, Table], option: Opti
         )
     if problems:
         raise InputError(problems)
+    return bool(shared)
 
 
 def _unusable(X: Any, X_target: Any) -> Iterator[tuple[str, str, str, str]]:

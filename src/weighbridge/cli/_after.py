@@ -104,10 +104,9 @@ def _text(result: dict[str, Any]) -> str:
     found = result["predictions"]
     shown = [one_line(name) for name in found["columns"][:_SHOWN]]
     shown += [f"{len(found['columns']) - _SHOWN} more"] if len(found["columns"]) > _SHOWN else []
-    label, weighting = one_line(found["label"]), found["weighting"]
-    said = "no weights" if weighting == "none" else f"{weighting} weighting"
+    said = f"{found['weighting']} weighting".replace("none weighting", "no weights")
     lines = [
-        f"{found['n']:,} predictions of {label} ({said})",
+        f"{found['n']:,} predictions of {one_line(found['label'])} ({said})",
         f"  wrote {result['files']['predictions']} (columns {', '.join(shown)})",
         *(finding_text(each) for each in result["findings"]),
     ]
