@@ -81,7 +81,7 @@ def fails(ratio, rows, match, error=BlockError, target=None):
 
 def test_a_file_cut_off_in_the_middle_of_a_folder_is_named_at_once(folder):
     truncate(folder / "part-2.parquet")
-    with pytest.raises(BlockError, match=r"^part-2\.parquet is not a Parquet file, or a damaged"):
+    with pytest.raises(BlockError, match=r"^part-2\.parquet is not a Parquet file, or is damaged"):
         from_parquet(folder)
 
 
