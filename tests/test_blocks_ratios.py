@@ -23,7 +23,6 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from weighbridge import fit_ratio
-from weighbridge._data.row_keys import RowKeys, position_keys
 from weighbridge.blocks import as_rows, from_array, from_parquet
 from weighbridge.ratios import (
     KLIEP,
@@ -36,6 +35,7 @@ from weighbridge.ratios import (
 from weighbridge.ratios._encoder import TableEncoder, _summary, column_sums, encoder_of
 from weighbridge.ratios._kernel import FoldSums, distinct_rows
 from weighbridge.ratios._sample import _ContentKeys, _draw, samples
+from weighbridge.tables._row_keys import RowKeys, position_keys
 
 pytest.importorskip("pyarrow")
 

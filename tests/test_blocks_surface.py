@@ -21,7 +21,6 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVR
 
 from weighbridge import Geodesic
-from weighbridge._data.columns import to_numpy
 from weighbridge._estimators.choice import simplex_minimum, stack_shares
 from weighbridge.blocks import Block, Columns, from_array, from_dask, from_parquet
 from weighbridge.criteria import (
@@ -36,6 +35,7 @@ from weighbridge.criteria._binned_moments import FoldMoments, KnotMoments, _Squa
 from weighbridge.criteria._fold_objective import FoldObjective
 from weighbridge.exceptions import BlockError
 from weighbridge.search import GridSearch, Journal, Point
+from weighbridge.tables._columns import to_numpy
 
 N = 20_000  # so many rows in memory are scored from moments too
 POINTS = [Point(0.0, 1.0), Point(0.5, 1.0), Point(1.0, 1.0), Point(0.5, 3.0), Point(0.3, -2.0)]

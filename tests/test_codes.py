@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge._findings import CODES, GROUPS, entries, page
+from weighbridge._findings import GROUPS, entries, page
+from weighbridge.ratios import CODES
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "docs"))

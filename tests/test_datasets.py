@@ -5,7 +5,6 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from weighbridge._findings import effective_sample_size
 from weighbridge.datasets import (
     make_clinic,
     make_cubic,
@@ -13,6 +12,7 @@ from weighbridge.datasets import (
     make_quadratic,
     split_by_projection,
 )
+from weighbridge.ratios import effective_sample_size
 
 READINGS = {"variances": (5, 0.5, 5), "noise_sd": (5, 0.5, 25), "all_sd": (25, 0.25, 25)}
 

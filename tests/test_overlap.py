@@ -13,7 +13,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 from weighbridge import ImportanceWeightedCV, assess, diagnose, fit_ratio
-from weighbridge._findings import (
+from weighbridge.blocks import from_array
+from weighbridge.exceptions import OverlapWarning
+from weighbridge.ratios import (
     CODES,
     Choice,
     OverlapJudgement,
@@ -24,8 +26,6 @@ from weighbridge._findings import (
     pareto_threshold,
     warn_of_choice,
 )
-from weighbridge.blocks import from_array
-from weighbridge.exceptions import OverlapWarning
 from weighbridge.weighting import AIWERM, mean_one
 
 

@@ -35,11 +35,11 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge import Geodesic
-from weighbridge._data.row_keys import RowScores
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import ClassifierRatio, KnownRatio, fit_ratio
 from weighbridge.ratios._cross_fit import deal
+from weighbridge.tables._row_keys import RowScores
 
 # --- KnownRatio --------------------------------------------------------------------------------
 

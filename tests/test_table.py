@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from weighbridge._data.columns import column_labels, distinct_values, read_columns, take_rows
-from weighbridge._data.row_keys import canonical_order
 from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.tables._columns import column_labels, distinct_values, read_columns, take_rows
+from weighbridge.tables._row_keys import canonical_order
 
 
 def encoded(X, codes=None):

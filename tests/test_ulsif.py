@@ -10,11 +10,11 @@ from scipy import stats
 
 from shift import mean_error
 from weighbridge import fit_ratio
-from weighbridge._data.row_keys import shuffled
 from weighbridge.geodesic import log_weight
 from weighbridge.ratios import ULSIF
 from weighbridge.ratios._kernel import Eigen, score
 from weighbridge.ratios._ulsif import FLOOR, _leave_one_out_scores
+from weighbridge.tables._row_keys import shuffled
 
 
 def samples(n_source=400, n_target=300, d=2, seed=0):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
-from weighbridge._data.columns import to_numpy
 from weighbridge.geodesic import log_weight
+from weighbridge.tables._columns import to_numpy
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, Geodesic, log_mean, mean_one
 
 log_ratios = arrays(float, st.integers(1, 20), elements=st.floats(-600, 600))

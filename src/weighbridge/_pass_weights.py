@@ -15,8 +15,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from weighbridge._data import column_labels, is_frame, read_columns
 from weighbridge.blocks import BlockModel, Rows, as_rows, block_steps, from_dask, is_blocks
+from weighbridge.tables import column_labels, is_frame, read_columns
 
 # Where estimators come from that are fitted by dask itself.
 _DASK_MODULES = ("lightgbm.dask", "xgboost.dask")

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from weighbridge._data import one_number, unmasked
 from weighbridge.exceptions import WeightWarning
 from weighbridge.geodesic import log_weight_bounds
+from weighbridge.tables import one_number, unmasked
 from weighbridge.weighting import IWERM, Geodesic, log_mean
 
 __all__ = [

@@ -18,9 +18,10 @@ from sklearn.utils import check_array, check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _num_samples, assert_all_finite, column_or_1d
 
-from weighbridge import _data, ratios
+from weighbridge import ratios, tables
 from weighbridge._estimators import WeightedEstimator, form_answer
-from weighbridge._findings import Estimate, effective_sample_size, warn_if_untrustworthy
+from weighbridge._findings import Estimate
+from weighbridge.ratios import effective_sample_size, warn_if_untrustworthy
 from weighbridge.search import Evaluation, Search
 from weighbridge.weighting import RIWERM, Geodesic, log_mean
 
@@ -112,7 +113,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
             weighting, search = ratios.weighting_or_default(weighting), None
         rows, result = _Rows(self, X, y, sample_weight), None
         if self.ratio is not None or X_target is not None:
-            unlabelled = _data.take_rows(rows.X, np.flatnonzero(rows.free))
+            unlabelled = tables.take_rows(rows.X, np.flatnonzero(rows.free))
             rows.use(self._fitted_ratio(unlabelled, X_target))
         rows.prior, *interval = rows.class_prior() if self.prior is None else [float(self.prior)]
         if search:
@@ -131,8 +132,8 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         return self
 
     def _check_parameters(self) -> None:
-        _data.check_positive("ridge", self.ridge)
-        if self.prior is not None and not 0 < _data.one_number(self.prior, "prior") < 1:
+        tables.check_positive("ridge", self.ridge)
+        if self.prior is not None and not 0 < tables.one_number(self.prior, "prior") < 1:
             raise ValueError(f"Got prior={self.prior!r}, but expected a share between 0 and 1.")
         if not hasattr(self.features, "transform") and self.features not in ("fourier", "linear"):
             raise ValueError(
@@ -199,13 +200,17 @@ class _Rows:
     row_loss, fingerprint, prior, ratio = None, "positive and unlabelled rows", 0.5, None
 
     def __init__(self, model: PositiveUnlabeled, X: Any, y: Any, sample_weight: Any):
-        self.model, X, y = model, _data.unmasked(X), column_or_1d(_data.unmasked(y, "y"), warn=True)
+        self.model, X, y = (
+            model,
+            tables.unmasked(X),
+            column_or_1d(tables.unmasked(y, "y"), warn=True),
+        )
         own = model.estimator is not None or not isinstance(model.features, str)
-        self.X = X if _data.is_frame(X) or (own and isinstance(X, np.ndarray)) else check_array(X)
-        _data.refuse_missing(y)
+        self.X = X if tables.is_frame(X) or (own and isinstance(X, np.ndarray)) else check_array(X)
+        tables.refuse_missing(y)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
-        weight = _data.check_sample_weight(sample_weight, n := _num_samples(X))
+        weight = tables.check_sample_weight(sample_weight, n := _num_samples(X))
         self.weight, self.log_ratio = np.ones(n) if weight is None else weight, np.zeros(n)
         self.labels, self.codes = np.unique(y, return_inverse=True)
         if y.size != n or not self.labels.size == np.unique(y[self.weight > 0]).size == 2:
@@ -237,7 +242,7 @@ class _Rows:
         """Return the share of positives among the unlabelled rows, and the ends of its interval."""
         used = [np.flatnonzero((self.codes == code) & (self.weight > 0)) for code in (0, 1)]
         rows = ratios.DomainRows(
-            *(_data.take_rows(self.X, p) for p in used), random_state=self.seed
+            *(tables.take_rows(self.X, p) for p in used), random_state=self.seed
         )
         score, mass = ratios.CrossFittedDomain(rows).log_odds, self.weight[np.concatenate(used)]
         found, half = [], np.arange(score.size) % 2
@@ -286,13 +291,13 @@ class _Rows:
                 "rows, not a share between 0 and 1. Check the ratio; use a smaller prior or lam."
             )
         free, positive = np.flatnonzero(self.free), np.flatnonzero(~self.free)
-        Z, some = self.X, _data.take_rows(self.X, free)
+        Z, some = self.X, tables.take_rows(self.X, free)
         for step in steps:
             own = {"sample_weight": self.weight[free]} if isinstance(step, StandardScaler) else {}
             some = step.fit(some, **own).transform(some)
             Z = step.transform(Z)
         # positives once as such, and once as negatives that unlabelled rows have too many of
-        table = _data.take_rows(Z, np.concatenate([positive, free, positive]))
+        table = tables.take_rows(Z, np.concatenate([positive, free, positive]))
         labels = self.labels[np.repeat([1, 0], [positive.size, mass.size])]
         squared = isinstance(learner, _SquaredLoss)
         scale = 1.0 if squared else self.weight.sum()

@@ -8,7 +8,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators import ImportanceWeighted
 from weighbridge.ratios import (
     check_ratio,
@@ -19,6 +18,7 @@ from weighbridge.ratios import (
     source_log_weight,
     weighting_or_default,
 )
+from weighbridge.tables import check_sample_weight, unmasked
 from weighbridge.weighting import mean_one
 
 __all__ = ["ImportanceWeightedScorer", "for_target", "iw_scorer"]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from weighbridge._data import array_namespace, check_sample_weight, to_numpy
 from weighbridge.geodesic import log_weight
+from weighbridge.tables import array_namespace, check_sample_weight, to_numpy
 
 __all__ = ["AIWERM", "ERM", "IWERM", "RIWERM", "Geodesic", "log_mean", "mean_one"]
 

@@ -16,7 +16,17 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._data import (
+from weighbridge._pass_weights import is_dask_estimator
+from weighbridge.blocks import as_rows, is_blocks, predict_by_blocks
+from weighbridge.ratios import (
+    AutoRatio,
+    KnownRatio,
+    check_ratio,
+    fit_ratio,
+    is_fitted,
+    numbers_meant,
+)
+from weighbridge.tables import (
     as_numbers,
     column_labels,
     exact_keys,
@@ -27,16 +37,6 @@ from weighbridge._data import (
     take_rows,
     to_numpy,
     unmasked,
-)
-from weighbridge._pass_weights import is_dask_estimator
-from weighbridge.blocks import as_rows, is_blocks, predict_by_blocks
-from weighbridge.ratios import (
-    AutoRatio,
-    KnownRatio,
-    check_ratio,
-    fit_ratio,
-    is_fitted,
-    numbers_meant,
 )
 
 # More rows coincide than by chance if their share is larger by so many standard errors, and by this

@@ -17,7 +17,6 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from weighbridge._data import FloatArray
 from weighbridge._pass_weights import fit_with_weights, naming_text
 from weighbridge.blocks import BlockModel, as_rows, is_blocks
 from weighbridge.criteria import (
@@ -29,6 +28,7 @@ from weighbridge.criteria import (
     respond,
 )
 from weighbridge.search import Difference, SearchResult, weighted_mean
+from weighbridge.tables import FloatArray
 
 ANSWERS = ("stack", "guard", "argmin")
 # Standard errors by which weights must beat no weights: where the choice is free, and where few

@@ -8,19 +8,21 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators.base import WeightedEstimator, is_estimated, refuse_text
-from weighbridge._findings import effective_sample_size, warn_if_apart, warn_if_untrustworthy
 from weighbridge._pass_weights import check_weights_reach, fit_with_weights, is_dask_estimator
 from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.ratios import (
     AutoRatio,
+    effective_sample_size,
     mean_one_log_ratio,
     source_log_ratio,
     source_log_weight,
+    warn_if_apart,
+    warn_if_untrustworthy,
     weighting_or_default,
 )
+from weighbridge.tables import check_sample_weight, unmasked
 from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 

@@ -17,20 +17,9 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from weighbridge._data import check_sample_weight, unmasked
 from weighbridge._estimators.base import WeightedEstimator, refuse_text, share_beyond
 from weighbridge._estimators.choice import SharedFits, check_answer, form_answer
-from weighbridge._findings import (
-    FEWEST_PER_PARAMETER,
-    Choice,
-    OverlapJudgement,
-    SearchProgress,
-    count_parameters,
-    effective_sample_size,
-    judge_weights,
-    users_line,
-    warn_of_choice,
-)
+from weighbridge._findings import SearchProgress, users_line
 from weighbridge._pass_weights import check_weights_reach, is_dask_estimator
 from weighbridge.blocks import as_rows, in_memory, is_blocks
 from weighbridge.criteria import (
@@ -44,10 +33,17 @@ from weighbridge.criteria import (
 from weighbridge.exceptions import SearchWarning
 from weighbridge.label_shift import ratio_by_kind
 from weighbridge.ratios import (
+    FEWEST_PER_PARAMETER,
+    Choice,
+    OverlapJudgement,
+    count_parameters,
+    effective_sample_size,
+    judge_weights,
     mean_one_log_ratio,
     share_outside,
     source_log_ratio,
     source_log_weight,
+    warn_of_choice,
 )
 from weighbridge.search import (
     Bounds,
@@ -58,6 +54,7 @@ from weighbridge.search import (
     SearchResult,
     canonical,
 )
+from weighbridge.tables import check_sample_weight, unmasked
 from weighbridge.weighting import Geodesic, mean_one
 
 Method = TypeVar("Method", bound=Callable[..., Any])

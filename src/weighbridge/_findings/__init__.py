@@ -1,8 +1,5 @@
 """Findings in words: codes, numbers as they are written, estimates, the judgement of overlap."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from weighbridge._findings.cards import (
     NAMED,
     QUESTIONS,
@@ -29,6 +26,7 @@ from weighbridge._findings.finding import (
     one_line,
     shown,
     shown_file,
+    users_line,
 )
 from weighbridge._findings.numbers import (
     INFINITY,
@@ -55,34 +53,3 @@ from weighbridge._findings.progress import (
     spent,
     told_progress,
 )
-
-if TYPE_CHECKING:
-    from weighbridge._findings.overlap import (
-        APART,
-        BROKEN,
-        CODES,
-        ENOUGH,
-        FEWEST_PER_PARAMETER,
-        OUTSIDE,
-        SOME_OUTSIDE,
-        THIN,
-        Choice,
-        OverlapJudgement,
-        count_parameters,
-        effective_sample_size,
-        judge_overlap,
-        judge_weights,
-        outside_share,
-        pareto_k,
-        pareto_threshold,
-        users_line,
-        warn_if_apart,
-        warn_if_outside,
-        warn_if_untrustworthy,
-        warn_of_choice,
-    )
-
-
-def __getattr__(name: str) -> Any:
-    """Import what needs NumPy when it is first used, so that help and codes are instant."""
-    return getattr(import_module("weighbridge._findings.overlap"), name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
@@ -127,3 +128,13 @@ class Finding(Record):
 
     def __str__(self) -> str:
         return f"{self.level} {self.code}: {self.message} {self.help}"
+
+
+def users_line() -> int:
+    """Return the stacklevel, seen from a function that warns, of the line outside this package."""
+    level, frame = 1, sys._getframe(1)
+    # scikit-learn and NumPy (errstate) put frames of their own around a fit
+    ours = ("weighbridge.", "sklearn.callback.", "numpy._core._ufunc_config")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level

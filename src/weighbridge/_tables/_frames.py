@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import is_frame, read_columns
 from weighbridge._findings import Problem, listed, shown, shown_file
 from weighbridge._tables._csv import check_header
 from weighbridge._tables._formats import hash_file
 from weighbridge._tables._table import Cells, as_objects, as_word
 from weighbridge.exceptions import BlockError, InputError
+from weighbridge.tables import is_frame, read_columns
 
 # Rows of a Parquet file that are read at a time.
 STEP = 50_000

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import FEWEST_ROWS
 from weighbridge._findings import Finding, Option, Problem, listed, nearest, shown, shown_file
 from weighbridge._tables._features import match_features, mixed_values, value_problems
 from weighbridge._tables._read import read_table
 from weighbridge._tables._table import Dropped, Pair, Table
 from weighbridge.exceptions import InputError
+from weighbridge.tables import FEWEST_ROWS
 
 TASKS = ("auto", "classification", "regression")
 # A class needs this many rows, so that every fold has some.

@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge._findings import (
-    ENOUGH,
     USUAL,
     Option,
     Problem,
@@ -50,7 +49,7 @@ from weighbridge.adaptation._labels import (
 from weighbridge.exceptions import InputError
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL
 from weighbridge.pictures import compute_pictures
-from weighbridge.ratios import mean_one_log_ratio, source_log_ratio, source_log_weight
+from weighbridge.ratios import ENOUGH, mean_one_log_ratio, source_log_ratio, source_log_weight
 from weighbridge.target_risk import Question, base_of
 from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import Geodesic, mean_one

@@ -30,7 +30,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
-from weighbridge._data import check_sample_weight
 from weighbridge._estimators import FittedRows, WeightedEstimator
 from weighbridge._findings import Finding, Option, Problem, escaped, nearest, shown, shown_file
 from weighbridge._pass_weights import AnswerError, answer_of, fit_with_weights, weight_parameter
@@ -39,6 +38,7 @@ from weighbridge.diagnostics import TELLS_APART, mostly_shared
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import RATIOS, KnownRatio, check_ratio
 from weighbridge.search import AllFailedError, JournalError
+from weighbridge.tables import check_sample_weight
 
 # Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
 _MOST_DEPLOYMENT_ROWS = 200_000

@@ -13,14 +13,14 @@ from scipy.special import ndtri
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold
 
-from weighbridge._data import FEWEST_ROWS, canonical_order, take_rows
-from weighbridge._findings import BROKEN, Estimate, Finding, Problem, listed, shown, shown_file
+from weighbridge._findings import Estimate, Finding, Problem, listed, shown, shown_file
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
 from weighbridge.diagnostics import domain_auc
 from weighbridge.exceptions import InputError
-from weighbridge.ratios import covered_rows, target_like_source
+from weighbridge.ratios import BROKEN, covered_rows, target_like_source
+from weighbridge.tables import FEWEST_ROWS, canonical_order, take_rows
 from weighbridge.target_risk import (
     NAMES,
     Relation,

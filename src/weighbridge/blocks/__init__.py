@@ -23,11 +23,8 @@ from weighbridge.blocks._local import (
     LocalRows,
     as_numbers,
     from_array,
-    one_blas_thread,
-    one_thread,
-    row_blocks,
 )
-from weighbridge.blocks._rows import Block, Rows, check_columns, in_memory, joined_tables
+from weighbridge.blocks._rows import Block, Rows, check_columns, in_memory
 from weighbridge.blocks._sources import (
     as_rows,
     from_batches,

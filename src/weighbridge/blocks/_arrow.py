@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import as_numbers, exact_keys, read_columns
-from weighbridge.blocks._rows import joined_tables
 from weighbridge.exceptions import BlockError
+from weighbridge.tables import as_numbers, exact_keys, joined_tables, read_columns
 
 # Checksums of pages are looked at where the writer left some.
 CHECKED = {"page_checksum_verification": True}

@@ -17,8 +17,8 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, StandardScaler
 
-from weighbridge._data import array_namespace, is_foreign, take_rows, to_numpy
 from weighbridge.blocks._rows import Block, Rows, is_number
+from weighbridge.tables import array_namespace, is_foreign, take_rows, to_numpy
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import take_rows
 from weighbridge.blocks._rows import (
     MOST_ROWS,
     Block,
@@ -26,6 +25,7 @@ from weighbridge.blocks._rows import (
     joined_tables,
     run_on_block,
 )
+from weighbridge.tables import take_rows
 
 # Blocks whose results are asked for at a time, where they are put together here.
 AT_A_TIME = 16

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from weighbridge._data import array_namespace, is_foreign, to_numpy
 from weighbridge.blocks._columns import (
     CentredTable,
     block_columns,
@@ -24,6 +23,7 @@ from weighbridge.blocks._columns import (
     without_names,
 )
 from weighbridge.blocks._rows import Block, Rows, in_memory
+from weighbridge.tables import array_namespace, is_foreign, to_numpy
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -6,15 +6,14 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from threading import RLock
 from typing import Any
 
 import numpy as np
 from sklearn import get_config, set_config
-from threadpoolctl import ThreadpoolController
 
-from weighbridge._data import column_labels, is_foreign, is_frame, take_rows, unmasked
+from weighbridge._folds import thread_pools
 from weighbridge.blocks._rows import (
     Block,
     Rows,
@@ -23,6 +22,7 @@ from weighbridge.blocks._rows import (
     check_length,
     run_on_block,
 )
+from weighbridge.tables import column_labels, is_foreign, is_frame, take_rows, unmasked
 
 
 class LocalRows(Rows):
@@ -119,7 +119,7 @@ class _OneThreadEach:
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                self._limit = _libraries().limit(limits=1)
+                self._limit = thread_pools().limit(limits=1)
             self._users += 1
 
     def __exit__(self, *error: object) -> None:
@@ -134,40 +134,8 @@ _ONE_EACH = _OneThreadEach()
 
 def blas_threads() -> int:
     """Return how many threads linear algebra may use: as many as blocks are worked on by."""
-    pools = _libraries().select(user_api="blas").info()
+    pools = thread_pools().select(user_api="blas").info()
     return max((int(pool["num_threads"]) for pool in pools), default=1)
-
-
-def one_thread() -> Any:
-    """Hold the libraries to one thread: on a busy machine those of small fits would wait."""
-    return ThreadpoolController().limit(limits=1)
-
-
-def one_blas_thread() -> Any:
-    """Hold linear algebra to one thread; quick enough to be asked for around every small fit."""
-    return _libraries().limit(limits=1, user_api="blas")
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    """Return the thread pools of this process; to look for them takes milliseconds."""
-    return ThreadpoolController()
-
-
-# On a CPU a block of this many numbers stays in the cache from one step to the next.
-CACHED_NUMBERS = 2**18
-
-
-def row_blocks(
-    n_rows: int, width: int, cached: bool = False, device: bool = False
-) -> Iterator[slice]:
-    """Yield slices of rows whose `width` numbers each fit scikit-learn's ``working_memory``."""
-    numbers = get_config()["working_memory"] * 2**20 / 8 / (4 if device else 16)
-    if cached:
-        numbers = min(numbers, CACHED_NUMBERS)
-    size = max(1, int(numbers / max(width, 1)))
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
 
 
 def from_array(X: Any, size: int | None = None) -> ArrayRows:

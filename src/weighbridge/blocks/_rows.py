@@ -9,11 +9,10 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn import get_config
 
-from weighbridge._data import array_namespace, is_foreign, take_rows, to_numpy
 from weighbridge.exceptions import BlockError
+from weighbridge.tables import is_foreign, joined_tables, take_rows, to_numpy
 
 # Rows of a block, unless they are wide.
 MOST_ROWS = 65_536
@@ -243,21 +242,6 @@ def add(left: Any, right: Any) -> Any:
     if isinstance(left, tuple | list):
         return type(left)(add(a, b) for a, b in zip(left, right, strict=True))
     return left + right
-
-
-def joined_tables(parts: list[Any]) -> Any:
-    """Put tables on top of each other."""
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    if is_foreign(parts[0]):
-        return array_namespace(*parts).concat(parts)
-    if sp.issparse(parts[0]):
-        return sp.vstack(parts, format="csr")
-    import narwhals as nw
-
-    return nw.concat([nw.from_native(part) for part in parts]).to_native()
 
 
 def in_memory(vector: Any) -> Any:

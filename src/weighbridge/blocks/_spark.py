@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._folds import one_blas_thread
 from weighbridge.blocks._arrow import OTHER_ROWS, ArrowTable, Fingerprint, cut, first_line
-from weighbridge.blocks._local import one_blas_thread
 from weighbridge.blocks._rows import (
     Block,
     Rows,

@@ -162,7 +162,8 @@ class Narration(Stages):
 
     def say_outside(self, share: float) -> None:
         """Say at once, before any fit, that the files hardly overlap."""
-        from weighbridge._findings import OUTSIDE, percent
+        from weighbridge._findings import percent
+        from weighbridge.ratios import OUTSIDE
 
         if share > OUTSIDE:
             self.say(f"  outside  {percent(share)} of the deployment rows (WB302)")

@@ -148,11 +148,11 @@ def _result(
     """Return the result of a run, from weights of mean 1 and the log ratio of a mean ratio of 1."""
     import numpy as np
 
-    from weighbridge._findings import judge_weights
     from weighbridge.adaptation import head, inputs_dict
     from weighbridge.cli._two_tables import settings_dict
     from weighbridge.diagnostics import outside_support, summarize_weights
     from weighbridge.pictures import rounded
+    from weighbridge.ratios import judge_weights
     from weighbridge.weighting import mean_one
 
     summary = summarize_weights(weights)
@@ -193,8 +193,8 @@ def _differences_left(two: Inputs, weights: np.ndarray) -> list[dict[str, Any]]:
 
 def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield what to know about the weights; where overlap is broken nothing else matters."""
-    from weighbridge._findings import BROKEN, CODES, THIN
     from weighbridge.diagnostics import DIFFERENT, in_a_sentence
+    from weighbridge.ratios import BROKEN, CODES, THIN
 
     reason = overlap.reason
     if overlap.word == BROKEN:

@@ -15,7 +15,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
 
-from weighbridge._data import check_sample_weight, one_number, refuse_missing, to_numpy, unmasked
 from weighbridge._estimators import (
     FittedRows,
     WeightedEstimator,
@@ -24,18 +23,21 @@ from weighbridge._estimators import (
     refuse_text,
     rows_told,
 )
-from weighbridge._findings import Finding, effective_sample_size, users_line, warn_if_apart
+from weighbridge._findings import Finding, users_line
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.criteria import table_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, ratio_by_kind
 from weighbridge.ratios import (
+    effective_sample_size,
     is_default,
     is_fitted,
     mean_one_log_ratio,
     source_log_ratio,
     target_like_source,
+    warn_if_apart,
 )
+from weighbridge.tables import check_sample_weight, one_number, refuse_missing, to_numpy, unmasked
 from weighbridge.weighting import log_mean
 
 # Sums of weights and products with a decimal coverage are right up to their last bits: a share that

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge._data import FloatArray, array_namespace, is_foreign, to_numpy
 from weighbridge.blocks import Block, CentredTable, no_alarms, used_part
 from weighbridge.search import Difference
+from weighbridge.tables import FloatArray, array_namespace, is_foreign, to_numpy
 
 if TYPE_CHECKING:
     from weighbridge.criteria._rows import SourceRows

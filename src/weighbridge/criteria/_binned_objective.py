@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from weighbridge._data import FloatArray, to_numpy
 from weighbridge.blocks import (
     Block,
     CentredTable,
@@ -38,6 +37,7 @@ from weighbridge.criteria._linear_design import (
 )
 from weighbridge.criteria._rows import ROW_LOSSES, RowLoss, SourceRows
 from weighbridge.search import Evaluation, Point
+from weighbridge.tables import FloatArray, to_numpy
 
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 
-from weighbridge._data import FloatArray
-from weighbridge._findings import effective_sample_size
 from weighbridge.geodesic import log_weight
+from weighbridge.ratios import effective_sample_size
 from weighbridge.search import Evaluation, Point, weighted_mean
+from weighbridge.tables import FloatArray
 from weighbridge.weighting import mean_one
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
-from weighbridge._data import FloatArray, is_frame
+from weighbridge._folds import one_blas_thread
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge.blocks import one_blas_thread
 from weighbridge.criteria._criterion import CandidateObjective, Outcome
 from weighbridge.criteria._linear_design import coded_texts, fixed_steps
 from weighbridge.criteria._rows import RowLoss, SourceRows, respond, row_loss, table_rows
 from weighbridge.search import Evaluation
+from weighbridge.tables import FloatArray, is_frame
 
 # One kernel matrix of so many rows takes 200 MB.
 _KERNEL_ROWS = 5_000

@@ -14,13 +14,13 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.utils import check_random_state
 
-from weighbridge._data import is_foreign
 from weighbridge.blocks import ON_BLOCKS, block_steps, is_blocks
 from weighbridge.criteria._binned_objective import BinnedModel, BinnedObjective, fold_numbers
 from weighbridge.criteria._criterion import CandidateObjective, Criterion
 from weighbridge.criteria._fold_objective import FoldObjective, Split
 from weighbridge.criteria._linear_design import Normal, closed_form_family
 from weighbridge.criteria._rows import SourceRows, default_scoring, source_rows
+from weighbridge.tables import is_foreign
 
 
 class FoldCriterion(Criterion):

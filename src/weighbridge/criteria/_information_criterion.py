@@ -13,8 +13,7 @@ from scipy.linalg import helmert
 from scipy.special import boxcox, logsumexp, softmax
 from sklearn.linear_model import GammaRegressor, HuberRegressor, TweedieRegressor
 
-from weighbridge._data import FloatArray, check_sample_weight
-from weighbridge._findings import effective_sample_size, users_line
+from weighbridge._findings import users_line
 from weighbridge.criteria._criterion import CandidateObjective, Criterion, Outcome, Scores
 from weighbridge.criteria._linear import LinearFits, LinearObjective
 from weighbridge.criteria._linear_design import (
@@ -27,7 +26,8 @@ from weighbridge.criteria._linear_design import (
 )
 from weighbridge.criteria._rows import SourceRows, source_rows
 from weighbridge.exceptions import WeightWarning
-from weighbridge.ratios import mean_one_log_ratio
+from weighbridge.ratios import effective_sample_size, mean_one_log_ratio
+from weighbridge.tables import FloatArray, check_sample_weight
 from weighbridge.weighting import IWERM, mean_one
 
 _TAKEN = (

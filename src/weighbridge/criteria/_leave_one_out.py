@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge._data import FloatArray
 from weighbridge.criteria._criterion import Criterion, candidate_weights
 from weighbridge.criteria._linear import LinearFits, LinearObjective
 from weighbridge.criteria._rows import (
@@ -21,6 +20,7 @@ from weighbridge.criteria._rows import (
     source_rows,
 )
 from weighbridge.search import Evaluation
+from weighbridge.tables import FloatArray
 
 # A row with a weighted leverage this close to 1 is all there is to determine its own prediction.
 _OWN_ROW = 1e-9

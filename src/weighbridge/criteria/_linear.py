@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import FloatArray
 from weighbridge.criteria._criterion import CandidateObjective, Outcome
 from weighbridge.criteria._linear_design import LinearDesign, Normal, inverses, linear_model
 from weighbridge.criteria._rows import SourceRows
+from weighbridge.tables import FloatArray
 
 # Products of pairs of columns are kept up to so many numbers (128 MB), beyond made anew for some
 # of the rows at a time; candidates are solved together while their weights have no more than these.

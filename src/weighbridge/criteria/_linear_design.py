@@ -28,8 +28,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from weighbridge._data import FloatArray
 from weighbridge.blocks import column_scale
+from weighbridge.tables import FloatArray
 
 # exp overflows beyond; a Newton step that lands there is halved
 _LARGEST = 700.0

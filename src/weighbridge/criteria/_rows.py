@@ -18,7 +18,10 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import (
+from weighbridge._pass_weights import answer_of
+from weighbridge.blocks import ON_BLOCKS, Block, Rows, as_rows, in_memory, is_blocks
+from weighbridge.ratios import mean_one_log_ratio, source_log_weight, weighting_or_default
+from weighbridge.tables import (
     FloatArray,
     as_numbers,
     check_sample_weight,
@@ -30,9 +33,6 @@ from weighbridge._data import (
     to_numpy,
     unmasked,
 )
-from weighbridge._pass_weights import answer_of
-from weighbridge.blocks import ON_BLOCKS, Block, Rows, as_rows, in_memory, is_blocks
-from weighbridge.ratios import mean_one_log_ratio, source_log_weight, weighting_or_default
 from weighbridge.weighting import RIWERM, mean_one
 
 

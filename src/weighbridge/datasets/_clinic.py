@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from weighbridge._data import check_count, column_labels, one_number, read_columns
 from weighbridge.ratios import KnownRatio
+from weighbridge.tables import check_count, column_labels, one_number, read_columns
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
 

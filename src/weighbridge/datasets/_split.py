@@ -9,9 +9,8 @@ from scipy.special import expit
 from sklearn.utils import Bunch, check_array, check_consistent_length, check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from weighbridge._data import unmasked
-from weighbridge._findings import effective_sample_size
-from weighbridge.ratios import KnownRatio
+from weighbridge.ratios import KnownRatio, effective_sample_size
+from weighbridge.tables import unmasked
 
 
 class ProjectionLogRatio:

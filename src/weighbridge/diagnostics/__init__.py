@@ -1,6 +1,6 @@
 """Whether there is shift, where, and whether weights can carry it."""
 
-from weighbridge._findings import Estimate, Finding, OverlapJudgement, judge_overlap
+from weighbridge._findings import Estimate, Finding
 from weighbridge.diagnostics._attribution import FeatureAttribution, attribute_shift
 from weighbridge.diagnostics._balance import BalanceRow, BalanceTable, balance_table, balance_text
 from weighbridge.diagnostics._calibration import Calibration, calibration
@@ -24,9 +24,11 @@ from weighbridge.label_shift import label_shift
 from weighbridge.ratios import (
     CrossFittedDomain,
     DomainRows,
+    OverlapJudgement,
     Support,
     check_confidence,
     domain_auc,
+    judge_overlap,
     outside_support,
 )
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import check_count, distinct_values
 from weighbridge._findings import Record
-from weighbridge.blocks import one_thread
+from weighbridge._folds import one_thread
 from weighbridge.diagnostics._features import table_columns
 from weighbridge.ratios import (
     CrossFittedDomain,
@@ -23,6 +22,7 @@ from weighbridge.ratios import (
     mean_log_odds,
     standard_error,
 )
+from weighbridge.tables import check_count, distinct_values
 
 Array = np.ndarray[Any, Any]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import check_count, gap_name
 from weighbridge._findings import UNKNOWN, Record, one_line, percent, signed
 from weighbridge.diagnostics._features import paired_sums
 from weighbridge.diagnostics._sums import FeatureSums, Tally, kind_of_both
 from weighbridge.ratios import FEW_TO_NAME
+from weighbridge.tables import check_count, gap_name
 
 # Levels beyond the most frequent ones share one row, so that a table does not grow with them; so do
 # those with too few rows in both samples together to be named.

@@ -11,16 +11,9 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from weighbridge._data import column_labels, is_frame, to_numpy
 from weighbridge._estimators import WeightedEstimator, is_estimated, share_beyond
-from weighbridge._findings import (
-    OUTSIDE,
-    Finding,
-    OverlapJudgement,
-    count_parameters,
-    judge_weights,
-)
-from weighbridge.blocks import one_thread
+from weighbridge._findings import Finding
+from weighbridge._folds import one_thread
 from weighbridge.diagnostics._attribution import attributed
 from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._calibration import calibration
@@ -34,18 +27,23 @@ from weighbridge.diagnostics._weights import summarize_weights
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import LabelRatio, Seen, ShiftKind, coded_classes, judge_kind
 from weighbridge.ratios import (
+    OUTSIDE,
     AutoRatio,
     CrossFittedDomain,
     DomainRows,
+    OverlapJudgement,
     check_confidence,
     check_ratio,
+    count_parameters,
     fit_ratio,
     is_fitted,
+    judge_weights,
     mean_one_log_ratio,
     outside_support,
     source_log_ratio,
     source_log_weight,
 )
+from weighbridge.tables import column_labels, is_frame, to_numpy
 from weighbridge.weighting import Geodesic, log_mean, mean_one
 
 

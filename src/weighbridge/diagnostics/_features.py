@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._data import (
+from weighbridge.blocks import Block, DaskRows, Rows, as_rows, is_blocks
+from weighbridge.diagnostics._samples import in_memory, stretch_of, vector_rows
+from weighbridge.diagnostics._sums import FeatureSums, RowWeights, number_sums, text_sums
+from weighbridge.diagnostics._weights import check_weights
+from weighbridge.ratios import check_rows, named_alike, stacked_table
+from weighbridge.tables import (
     check_stretch,
     column_labels,
     gap_name,
@@ -19,11 +24,6 @@ from weighbridge._data import (
     refuse_all_zero,
     to_numpy,
 )
-from weighbridge.blocks import Block, DaskRows, Rows, as_rows, is_blocks
-from weighbridge.diagnostics._samples import in_memory, stretch_of, vector_rows
-from weighbridge.diagnostics._sums import FeatureSums, RowWeights, number_sums, text_sums
-from weighbridge.diagnostics._weights import check_weights
-from weighbridge.ratios import check_rows, named_alike, stacked_table
 
 
 @dataclass(frozen=True)

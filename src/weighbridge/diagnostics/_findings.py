@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weighbridge._data import take_rows
 from weighbridge._estimators import FittedRows
-from weighbridge._findings import BROKEN, CODES, SOME_OUTSIDE, THIN, Finding, percent
+from weighbridge._findings import Finding, percent
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._features import Feature, features_of
 from weighbridge.diagnostics._samples import Samples, in_a_sentence, listed
 from weighbridge.label_shift import LABEL, UNCLEAR
+from weighbridge.ratios import BROKEN, CODES, SOME_OUTSIDE, THIN
+from weighbridge.tables import take_rows
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics._shift_report import ShiftReport

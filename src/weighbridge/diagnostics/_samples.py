@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._data import (
+from weighbridge.blocks import Block, Rows, as_rows
+from weighbridge.ratios import stacked_table, target_like_source
+from weighbridge.tables import (
     FEWEST_ROWS,
     as_labels,
     check_sample_weight,
@@ -21,8 +23,6 @@ from weighbridge._data import (
     take_rows,
     to_numpy,
 )
-from weighbridge.blocks import Block, Rows, as_rows
-from weighbridge.ratios import stacked_table, target_like_source
 
 # Whole numbers with more different values than this count something, and are not classes.
 MOST_WHOLE = 50

@@ -9,13 +9,11 @@ from textwrap import fill
 from typing import Any, ClassVar
 
 from weighbridge._findings import (
-    BROKEN,
     NAMED,
     Brief,
     Card,
     Estimate,
     Finding,
-    OverlapJudgement,
     Record,
     interval_text,
     notebook_card,
@@ -32,7 +30,7 @@ from weighbridge.diagnostics._samples import in_a_sentence
 from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
 from weighbridge.label_shift import ShiftKind
-from weighbridge.ratios import Support
+from weighbridge.ratios import BROKEN, OverlapJudgement, Support
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
 # is no shift worth mentioning.

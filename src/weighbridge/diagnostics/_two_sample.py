@@ -12,10 +12,10 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from weighbridge._data import RowScores, canonical_order, check_count, take_rows
 from weighbridge._findings import Record
 from weighbridge._pass_weights import answer_of
 from weighbridge.ratios import TableEncoder, stacked_table
+from weighbridge.tables import RowScores, canonical_order, check_count, take_rows
 
 Array = np.ndarray[Any, Any]
 

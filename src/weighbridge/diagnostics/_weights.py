@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge import _findings
-from weighbridge._data import as_floats, check_stretch, refuse_all_zero, refuse_bad, to_numpy
-from weighbridge._findings import Record, pareto_threshold, percent
+from weighbridge import ratios
+from weighbridge._findings import Record, percent
 from weighbridge.blocks import is_blocks
 from weighbridge.diagnostics._samples import in_memory, sum_of_stretches
 from weighbridge.diagnostics._sums import RowWeights, WeightSums
+from weighbridge.ratios import pareto_threshold
+from weighbridge.tables import as_floats, check_stretch, refuse_all_zero, refuse_bad, to_numpy
 
 
 def effective_sample_size(weights: Any) -> float:
@@ -116,7 +117,7 @@ def pareto_k(weights: Any) -> float:
     >>> round(pareto_k(np.exp(0.3 * x)), 1)  # target Exp(0.7): the tail index is 0.3
     0.3
     """
-    return _findings.pareto_k(RowWeights.of(check_weights(weights)).values)
+    return ratios.pareto_k(RowWeights.of(check_weights(weights)).values)
 
 
 @dataclass(frozen=True, repr=False)
@@ -207,7 +208,7 @@ def summarize_weights(weights: Any) -> WeightSummary:
     carried = np.cumsum(np.sort(weights)[::-1])
     # by the last sum, which rounding may leave a little off the total
     half, ninety = (int(np.searchsorted(carried, s * carried[-1])) + 1 for s in (0.5, 0.9))
-    k, limit = _findings.pareto_k(weights), pareto_threshold(weights.size)
+    k, limit = ratios.pareto_k(weights), pareto_threshold(weights.size)
     sums = WeightSums.of(weights)
     return WeightSummary(
         n_rows=weights.size,

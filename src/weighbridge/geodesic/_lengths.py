@@ -8,9 +8,9 @@ import numpy as np
 from scipy.integrate import quad_vec
 from scipy.special import expit, logit
 
-from weighbridge._data import array_namespace, device_of, to_numpy
 from weighbridge.geodesic._derivatives import log_weight_d_lam
 from weighbridge.geodesic._log_weight import as_float64, check_alpha, check_lam, log_weight
+from weighbridge.tables import array_namespace, device_of, to_numpy
 
 # Beyond this many units of logit(lam) past the last row's own scale the curve has come to rest.
 _MARGIN = 40.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import array_namespace, device_of, to_numpy
+from weighbridge.tables import array_namespace, device_of, to_numpy
 
 # Rows per block: the temporaries of one block stay in a core's cache.
 BLOCK = 32_768

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import array_namespace, device_of
 from weighbridge.geodesic._derivatives import unit_legendre
 from weighbridge.geodesic._log_weight import as_float64, check_alpha, check_lam, log_weight
+from weighbridge.tables import array_namespace, device_of
 
 _LEGENDRE = unit_legendre(12)
 

@@ -15,16 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from weighbridge._data import (
-    FloatArray,
-    as_labels,
-    check_count,
-    is_continuous,
-    refuse_missing,
-    take_rows,
-)
+from weighbridge._folds import one_thread
 from weighbridge._pass_weights import answer_of
-from weighbridge.blocks import one_thread
 from weighbridge.ratios import (
     MAX_TREE_COLUMNS,
     QuadraticFeatures,
@@ -32,6 +24,14 @@ from weighbridge.ratios import (
     small_trees,
     stacked_table,
     target_like_source,
+)
+from weighbridge.tables import (
+    FloatArray,
+    as_labels,
+    check_count,
+    is_continuous,
+    refuse_missing,
+    take_rows,
 )
 
 # Products of more columns than this are too many coefficients for the rows there usually are.

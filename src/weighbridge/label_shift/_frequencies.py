@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.special import ndtri
 
-from weighbridge._data import FloatArray
 from weighbridge._findings import Record, number, percent, wilson
 from weighbridge.label_shift._chances import PRIOR_ROWS, ClassChances
+from weighbridge.tables import FloatArray
 
 METHODS = ("em", "bbse", "rlls")
 # Steps of Newton's method, and of expectation maximisation; one that moves no frequency by more

@@ -13,13 +13,13 @@ from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import FloatArray
-from weighbridge._findings import OUTSIDE, Record
+from weighbridge._findings import Record
 from weighbridge.blocks import is_blocks
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import BINS, LabelRatio
 from weighbridge.ratios import (
+    OUTSIDE,
     CrossFittedDomain,
     DomainRows,
     Support,
@@ -29,6 +29,7 @@ from weighbridge.ratios import (
     log_prior_odds,
     row_log_losses,
 )
+from weighbridge.tables import FloatArray
 
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from weighbridge._data import one_number
+from weighbridge.tables import one_number
 
 if TYPE_CHECKING:
     from weighbridge.manifolds._exponential_family import ExponentialFamily

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad_vec
 
-from weighbridge._data import one_number
 from weighbridge.manifolds._exponential_family import ExponentialFamily
 from weighbridge.manifolds._observations import one_alpha
+from weighbridge.tables import one_number
 
 # Relative error that the difference of log-partitions may have before it is integrated instead.
 _CANCELLATION = 1e-13

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from weighbridge._data import one_number
 from weighbridge.geodesic import check_alpha, check_lam
+from weighbridge.tables import one_number
 
 # A density this many standard deviations from a normal centre is 1e-32 of its top.
 REACH = 12.0

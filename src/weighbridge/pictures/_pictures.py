@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weighbridge._data import check_count
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge.criteria import default_scoring
 from weighbridge.diagnostics import BalanceTable, Diagnosis, Feature, balance_table, read_features
@@ -24,6 +23,7 @@ from weighbridge.pictures._weights import (
     compute_reliability,
     compute_weight_histogram,
 )
+from weighbridge.tables import check_count
 from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Candidate, Verdict
 from weighbridge.weighting import Geodesic

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from weighbridge._data import check_count
 from weighbridge.manifolds import Normal, interpolate_densities, projected_curve
 from weighbridge.pictures import Arch, Picture, check_made
 from weighbridge.plotting._display import CAUTION, GREY, TRAINING, WEIGHTED, Display
+from weighbridge.tables import check_count
 
 ALPHAS = (-1.0, 0.0, 1.0, 3.0)
 # Nodes of integrals over both densities, and how many standard deviations they reach.

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._data import one_number
 from weighbridge._findings import percent
 from weighbridge.diagnostics import WeightSummary, check_weights, summarize_weights
 from weighbridge.geodesic import log_weight_bounds
@@ -21,6 +20,7 @@ from weighbridge.pictures import (
     compute_weight_histogram,
 )
 from weighbridge.plotting._display import CAUTION, GREY, WEIGHTED, Display
+from weighbridge.tables import one_number
 from weighbridge.weighting import Geodesic
 
 # A cap is drawn where it lies within this factor of the largest weight.

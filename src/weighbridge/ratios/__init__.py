@@ -40,6 +40,26 @@ from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._logistic import Quadratic, QuadraticFeatures, QuadraticRows
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
+from weighbridge.ratios._overlap import (
+    BROKEN,
+    CODES,
+    ENOUGH,
+    FEWEST_PER_PARAMETER,
+    OUTSIDE,
+    SOME_OUTSIDE,
+    THIN,
+    Choice,
+    OverlapJudgement,
+    count_parameters,
+    effective_sample_size,
+    judge_overlap,
+    judge_weights,
+    pareto_k,
+    pareto_threshold,
+    warn_if_apart,
+    warn_if_untrustworthy,
+    warn_of_choice,
+)
 from weighbridge.ratios._source_weights import (
     ScoredRatio,
     mean_one_log_ratio,

@@ -24,12 +24,22 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from weighbridge._data import array_namespace, is_foreign, is_frame, take_rows, to_numpy, unmasked
-from weighbridge._findings import APART, outside_share, users_line, warn_if_apart, warn_if_outside
-from weighbridge.blocks import ArrayRows, Rows, as_rows, is_blocks, joined_tables, row_blocks
+from weighbridge._findings import users_line
+from weighbridge._folds import row_blocks
+from weighbridge.blocks import ArrayRows, Rows, as_rows, is_blocks
 from weighbridge.exceptions import WeightWarning
 from weighbridge.ratios._encoder import TableEncoder, checked_array, encoder_of
+from weighbridge.ratios._overlap import APART, outside_share, warn_if_apart, warn_if_outside
 from weighbridge.ratios._sample import MOST_FIRST, Sample, on_host, samples
+from weighbridge.tables import (
+    array_namespace,
+    is_foreign,
+    is_frame,
+    joined_tables,
+    take_rows,
+    to_numpy,
+    unmasked,
+)
 
 
 @contextmanager

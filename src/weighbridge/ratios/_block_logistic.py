@@ -16,12 +16,13 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
-from weighbridge._data import RowKeys
-from weighbridge.blocks import Rows, row_blocks
+from weighbridge._folds import row_blocks
+from weighbridge.blocks import Rows
 from weighbridge.ratios._cross_fit import LinearLogOdds, cross_fit
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._logistic import LogisticPath, Quadratic, QuadraticRows
 from weighbridge.ratios._sample import Sample, on_host, samples
+from weighbridge.tables import RowKeys
 
 # The Newton decrement of a logistic regression is the error of a typical row's log odds.
 ROUNDING = 1e-11

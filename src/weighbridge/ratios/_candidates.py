@@ -12,8 +12,6 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 from scipy.stats import rankdata
 
-from weighbridge._data import take_rows
-from weighbridge._findings import OUTSIDE, effective_sample_size
 from weighbridge.ratios._classifier import family_and_view, whole_table
 from weighbridge.ratios._cross_fit import (
     MAX_TREE_COLUMNS,
@@ -27,7 +25,9 @@ from weighbridge.ratios._cross_fit import (
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._kernel import bandwidth_grid
 from weighbridge.ratios._logistic import LogisticPath, QuadraticFeatures, can_be_squared
+from weighbridge.ratios._overlap import OUTSIDE, effective_sample_size
 from weighbridge.ratios._ulsif import ULSIF
+from weighbridge.tables import take_rows
 
 # The score is that of the ratio r / (a r + 1 - a), which no row can take beyond 1 / a.
 RELATIVE = 0.05

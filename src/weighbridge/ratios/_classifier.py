@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
-from weighbridge._data import RowScores, is_frame, shuffled, take_rows
 from weighbridge.blocks import Rows
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._block_logistic import BlockLogistic, fit_block_logistic, streams
@@ -31,6 +30,7 @@ from weighbridge.ratios._cross_fit import (
 )
 from weighbridge.ratios._encoder import TableEncoder, finite_sparse
 from weighbridge.ratios._logistic import MAX_PRODUCTS, MAX_SQUARES, LogisticPath, QuadraticFeatures
+from weighbridge.tables import RowScores, is_frame, shuffled, take_rows
 
 
 class ClassifierRatio(EstimatedRatio):

@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import Pipeline
 
-from weighbridge._data import take_rows
+from weighbridge.tables import take_rows
 
 # Trees look at every column at every split; with fewer rows of a sample they have nothing to split.
 MAX_TREE_COLUMNS, MIN_TREE_ROWS = 1000, 50

@@ -11,16 +11,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
-from weighbridge._data import (
-    RowScores,
-    check_count,
-    check_sample_weight,
-    one_number,
-    shuffled,
-    take_rows,
-)
 from weighbridge._findings import Estimate
-from weighbridge.blocks import one_thread
+from weighbridge._folds import one_thread
 from weighbridge.ratios._cross_fit import (
     ALL_TOLD,
     FEW_BINS,
@@ -32,6 +24,14 @@ from weighbridge.ratios._cross_fit import (
 )
 from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._stack_samples import stacked_table
+from weighbridge.tables import (
+    RowScores,
+    check_count,
+    check_sample_weight,
+    one_number,
+    shuffled,
+    take_rows,
+)
 
 Array = np.ndarray[Any, Any]
 

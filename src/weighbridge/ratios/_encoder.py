@@ -12,7 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
-from weighbridge._data import (
+from weighbridge._findings import listed, users_line
+from weighbridge.blocks import ArrayRows, Block, Rows
+from weighbridge.tables import (
     RowKeys,
     array_namespace,
     column_labels,
@@ -26,8 +28,6 @@ from weighbridge._data import (
     text_as_number,
     to_numpy,
 )
-from weighbridge._findings import listed, users_line
-from weighbridge.blocks import ArrayRows, Block, Rows
 
 # Texts of one column that are counted one by one.
 MOST_LEVELS = 200_000

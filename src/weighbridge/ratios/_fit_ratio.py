@@ -18,9 +18,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._data import RowScores, check_count, shuffled, take_rows, to_numpy
-from weighbridge._findings import nearest, outside_share
-from weighbridge.blocks import ArrayRows, as_numbers, as_rows, is_blocks, one_thread
+from weighbridge._findings import nearest
+from weighbridge._folds import one_thread
+from weighbridge.blocks import ArrayRows, as_numbers, as_rows, is_blocks
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._candidates import Candidate, CandidateTable, Scored, ratio_candidates
 from weighbridge.ratios._classifier import dense_if_narrow
@@ -35,7 +35,9 @@ from weighbridge.ratios._cross_fit import (
     log_prior_odds,
     refuse_class_weight,
 )
+from weighbridge.ratios._overlap import outside_share
 from weighbridge.ratios._stack_samples import named_alike, stack_samples
+from weighbridge.tables import RowScores, check_count, shuffled, take_rows, to_numpy
 
 # Standard errors: of a difference in score, toward a smoother candidate; and of a gain in log loss,
 # below which there is no shift.

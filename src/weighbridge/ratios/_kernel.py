@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._data import RowScores, array_namespace, to_numpy
-from weighbridge.blocks import row_blocks
+from weighbridge._folds import row_blocks
+from weighbridge.tables import RowScores, array_namespace, to_numpy
 
 if TYPE_CHECKING:
     from weighbridge.ratios._sample import Sample

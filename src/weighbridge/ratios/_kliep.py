@@ -12,9 +12,8 @@ from scipy.optimize import nnls
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 
-from weighbridge._data import RowScores, check_count, check_positive, check_positive_grid
 from weighbridge._findings import users_line
-from weighbridge.blocks import row_blocks
+from weighbridge._folds import row_blocks
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._cross_fit import in_order_of_appearance
 from weighbridge.ratios._kernel import (
@@ -25,6 +24,7 @@ from weighbridge.ratios._kernel import (
     kernels,
     squared_distances,
 )
+from weighbridge.tables import RowScores, check_count, check_positive, check_positive_grid
 
 # Candidates need not be solved as exactly as the final ratio.
 CANDIDATE_TOLERANCE = 1e-3

@@ -12,12 +12,12 @@ import numpy as np
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 
-from weighbridge._data import check_count, check_positive
 from weighbridge._findings import users_line
-from weighbridge.blocks import row_blocks
+from weighbridge._folds import row_blocks
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._kernel import distinct_rows, exponents, kernels, typical_distance
+from weighbridge.tables import check_count, check_positive
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from scipy.stats import gaussian_kde
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from weighbridge._data import is_frame, unmasked
 from weighbridge.blocks import as_rows, is_blocks
 from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or_not_at_all
+from weighbridge.tables import is_frame, unmasked
 
 
 class KnownRatio(DensityRatioMixin, BaseEstimator):

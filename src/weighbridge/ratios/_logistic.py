@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn import get_config
 
-from weighbridge.blocks import row_blocks
+from weighbridge._folds import row_blocks
 from weighbridge.ratios._cross_fit import LinearLogOdds
 
 # Products of columns up to this many columns, squares up to that many.

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import log_expit
 from sklearn.neighbors import NearestNeighbors
 
-from weighbridge._data import RowScores, check_count, take_rows
-from weighbridge.blocks import joined_tables, row_blocks
+from weighbridge._folds import row_blocks
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._cross_fit import are_categories
+from weighbridge.tables import RowScores, check_count, joined_tables, take_rows
 
 # Neighbourhoods tried by default; none larger than a quarter of the smaller sample.
 SIZES = (5, 10, 20, 40, 80, 160, 320)

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weighbridge._data import (
+from weighbridge.blocks import ArrayRows, Block, LocalRows, Rows, check_columns
+from weighbridge.tables import (
     RowKeys,
     canonical_order,
     is_foreign,
+    joined_tables,
     position_keys,
     shuffled_samples,
     take_rows,
     to_numpy,
 )
-from weighbridge.blocks import ArrayRows, Block, LocalRows, Rows, check_columns, joined_tables
 
 if TYPE_CHECKING:
     from weighbridge.ratios._encoder import ArrayEncoder, TableEncoder

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._data import DAY, array_namespace, is_foreign, is_frame, to_numpy, unmasked
-from weighbridge.blocks import Rows, is_blocks, joined_tables
+from weighbridge.blocks import Rows, is_blocks
+from weighbridge.tables import (
+    DAY,
+    array_namespace,
+    is_foreign,
+    is_frame,
+    joined_tables,
+    to_numpy,
+    unmasked,
+)
 
 
 def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:

@@ -10,7 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from weighbridge._data import (
+from weighbridge._findings import Record, percent
+from weighbridge._folds import row_blocks
+from weighbridge.blocks import as_rows, is_blocks
+from weighbridge.ratios._encoder import MAX_LEVELS, RARE, finite_sparse, refuse_infinite
+from weighbridge.ratios._stack_samples import stacked_table
+from weighbridge.tables import (
     canonical_order,
     check_count,
     column_labels,
@@ -18,10 +23,6 @@ from weighbridge._data import (
     read_columns,
     take_rows,
 )
-from weighbridge._findings import Record, percent
-from weighbridge.blocks import as_rows, is_blocks, row_blocks
-from weighbridge.ratios._encoder import MAX_LEVELS, RARE, finite_sparse, refuse_infinite
-from weighbridge.ratios._stack_samples import stacked_table
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._data import array_namespace, check_count, check_positive_grid, to_numpy
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._kernel import (
     Eigen,
@@ -22,6 +21,7 @@ from weighbridge.ratios._kernel import (
     without_itself,
 )
 from weighbridge.ratios._sample import MOST_FIRST, Sample
+from weighbridge.tables import array_namespace, check_count, check_positive_grid, to_numpy
 
 RIDGES = np.logspace(-4, 0, 10)
 # The smallest ratio: kernel sums with signed coefficients can fall below 0, a density ratio cannot.

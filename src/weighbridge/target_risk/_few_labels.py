@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit, xlogy
 
-from weighbridge._data import FloatArray
 from weighbridge._findings import Estimate, wilson
+from weighbridge.tables import FloatArray
 from weighbridge.target_risk._influence import Influence, Losses, calibrated
 
 if TYPE_CHECKING:

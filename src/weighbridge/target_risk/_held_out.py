@@ -12,10 +12,10 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from weighbridge._data import FloatArray
 from weighbridge._estimators import ImportanceWeightedCV, SharedFits, WeightedEstimator
 from weighbridge.criteria import closed_form_family, coded_texts, fixed_steps, table_rows
 from weighbridge.ratios import ScoredRatio
+from weighbridge.tables import FloatArray
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._problem import RiskProblem

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import expit, stdtrit
 
-from weighbridge._data import FloatArray, take_rows
-from weighbridge._findings import Estimate, pareto_k
+from weighbridge._findings import Estimate
+from weighbridge.ratios import pareto_k
+from weighbridge.tables import FloatArray, take_rows
 from weighbridge.weighting import RIWERM, Geodesic
 
 if TYPE_CHECKING:

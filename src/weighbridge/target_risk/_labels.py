@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from weighbridge._data import FloatArray, take_rows
-from weighbridge.blocks import row_blocks
+from weighbridge._folds import row_blocks
 from weighbridge.criteria import RowLoss
 from weighbridge.ratios import Quadratic, QuadraticRows, TableEncoder, stack_samples
+from weighbridge.tables import FloatArray, take_rows
 
 # Squares and products need so many rows for each; wider tables are projected to so many columns.
 _ROWS_PER_FEATURE = 5

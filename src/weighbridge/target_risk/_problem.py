@@ -24,7 +24,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._data import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
 from weighbridge._estimators import (
     WeightedEstimator,
     is_estimated,
@@ -33,21 +32,25 @@ from weighbridge._estimators import (
     share_beyond,
 )
 from weighbridge._files import write_whole
-from weighbridge._findings import OverlapJudgement, effective_sample_size, judge_weights, pareto_k
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
 from weighbridge.ratios import (
+    OverlapJudgement,
     Support,
     check_ratio,
     covered_rows,
+    effective_sample_size,
     fit_ratio,
     is_default,
     is_fitted,
+    judge_weights,
     outside_support,
+    pareto_k,
     source_log_ratio,
     target_like_source,
 )
+from weighbridge.tables import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
 from weighbridge.target_risk._held_out import HeldOut, Step, fit_finals
 from weighbridge.target_risk._influence import BRIDGED, LabelInfluence, Losses, RatioInfluence
 from weighbridge.target_risk._labels import Features, PlausibleLabels, Smoothed, smooth

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
-from weighbridge._data import refuse_missing, to_numpy
 from weighbridge.criteria import ROW_LOSSES, RowLoss
 from weighbridge.diagnostics import check_confidence
 from weighbridge.label_shift import AUTO, check_shift
 from weighbridge.ratios import refuse_no_table
+from weighbridge.tables import refuse_missing, to_numpy
 
 # Scorers by what people call the number behind them.
 NAMES = {

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.isotonic import IsotonicRegression
 
-from weighbridge._data import FloatArray
 from weighbridge._findings import Estimate
 from weighbridge._pass_weights import answer_of
 from weighbridge.criteria import respond
+from weighbridge.tables import FloatArray
 from weighbridge.target_risk._question import CALIBRATED, WEIGHTED, Measure
 
 if TYPE_CHECKING:

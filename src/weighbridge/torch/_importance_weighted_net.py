@@ -19,20 +19,20 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from torch import nn
 
-from weighbridge._data import check_sample_weight
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, WeightedEstimator
-from weighbridge._findings import effective_sample_size
 from weighbridge.criteria import CrossValidation
 from weighbridge.exceptions import OverlapWarning, WeightWarning
 from weighbridge.ratios import (
     KnownRatio,
     check_ratio,
+    effective_sample_size,
     fit_ratio,
     is_fitted,
     source_log_ratio,
     source_log_weight,
     weighting_or_default,
 )
+from weighbridge.tables import check_sample_weight
 from weighbridge.torch._batch import find_layer, watched
 from weighbridge.torch._dynamic import Beyond, DynamicWeights
 from weighbridge.torch._net import Told, WeightedNet, WeightedNetClassifier, as_rows, column

@@ -18,7 +18,7 @@ from skorch.utils import to_tensor
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from weighbridge._data import check_sample_weight, to_numpy, unmasked
+from weighbridge.tables import check_sample_weight, to_numpy, unmasked
 from weighbridge.torch._batch import one_for_each_row, without_reduction
 from weighbridge.torch._dynamic import DynamicWeights
 

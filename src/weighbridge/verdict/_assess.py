@@ -19,21 +19,20 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
-from weighbridge._findings import (
-    BROKEN,
-    OUTSIDE,
-    Stage,
-    Stages,
-    count_parameters,
-    told_progress,
-)
+from weighbridge._findings import Stage, Stages, told_progress
+from weighbridge._folds import one_thread
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
-from weighbridge.blocks import one_thread
 from weighbridge.criteria import MANY_ROWS, CrossValidation, fixed_steps, has_closed_form
 from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, LABEL
-from weighbridge.ratios import outside_support, weighting_or_default
+from weighbridge.ratios import (
+    BROKEN,
+    OUTSIDE,
+    count_parameters,
+    outside_support,
+    weighting_or_default,
+)
 from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
     Assessed,

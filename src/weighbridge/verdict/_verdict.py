@@ -8,16 +8,8 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from weighbridge._findings import (
-    BROKEN,
-    Brief,
-    Card,
-    Estimate,
-    Finding,
-    Numbers,
-    Record,
-    notebook_card,
-)
+from weighbridge._findings import Brief, Card, Estimate, Finding, Numbers, Record, notebook_card
+from weighbridge.ratios import BROKEN
 from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_estimate
 from weighbridge.verdict._words import PROCEDURE, assumption, otherwise_words
 

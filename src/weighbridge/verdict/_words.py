@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weighbridge._findings import (
-    BROKEN,
     NAMED,
     ROLES,
-    THIN,
     Estimate,
     Finding,
     Numbers,
@@ -20,6 +18,7 @@ from weighbridge._findings import (
     overlap_evidence,
     shift_evidence,
 )
+from weighbridge.ratios import BROKEN, THIN
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport

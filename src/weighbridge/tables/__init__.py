@@ -1,6 +1,6 @@
 """How rows are read: arrays of any library, columns, keys of rows; checks of arguments."""
 
-from weighbridge._data.checks import (
+from weighbridge.tables._checks import (
     FEWEST_ROWS,
     FloatArray,
     as_floats,
@@ -13,7 +13,7 @@ from weighbridge._data.checks import (
     refuse_all_zero,
     refuse_bad,
 )
-from weighbridge._data.columns import (
+from weighbridge.tables._columns import (
     DAY,
     array_namespace,
     as_labels,
@@ -25,6 +25,7 @@ from weighbridge._data.columns import (
     is_foreign,
     is_frame,
     is_numeric_array,
+    joined_tables,
     numbers_as_text,
     read_columns,
     refuse_missing,
@@ -32,7 +33,7 @@ from weighbridge._data.columns import (
     to_numpy,
     unmasked,
 )
-from weighbridge._data.row_keys import (
+from weighbridge.tables._row_keys import (
     RowKeys,
     RowScores,
     as_numbers,
@@ -43,3 +44,6 @@ from weighbridge._data.row_keys import (
     shuffled_samples,
     text_as_number,
 )
+
+# All of these serve the packages above; users pass their tables as they are.
+__all__: list[str] = []

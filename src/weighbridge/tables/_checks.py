@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge._data.columns import unmasked
+from weighbridge.tables._columns import unmasked
 
 FloatArray = npt.NDArray[np.float64]
 # With fewer rows of a sample no interval says anything.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._findings.numbers import Record, percent
+from weighbridge._findings import Record, percent, users_line
 from weighbridge.exceptions import OverlapWarning
 
 ENOUGH, THIN, BROKEN = "enough", "thin", "broken"
@@ -250,16 +249,6 @@ class Choice(Enum):
 CODES = {ENOUGH: "WB304", THIN: "WB301", BROKEN: "WB302"}
 # The mean of an estimated ratio over the source sample; 1 if all is well.
 APART = 0.1
-
-
-def users_line() -> int:
-    """Return the stacklevel, seen from a function that warns, of the line outside this package."""
-    level, frame = 1, sys._getframe(1)
-    # scikit-learn and NumPy (errstate) put frames of their own around a fit
-    ours = ("weighbridge.", "sklearn.callback.", "numpy._core._ufunc_config")
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _warn(code: str, message: str) -> None:

@@ -140,6 +140,21 @@ def take_rows(X: Any, rows: Any) -> Any:
     return (frame[rows] if isinstance(rows, slice) else frame[rows, :]).to_native()
 
 
+def joined_tables(parts: list[Any]) -> Any:
+    """Put tables on top of each other."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    if is_foreign(parts[0]):
+        return array_namespace(*parts).concat(parts)
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    import narwhals as nw
+
+    return nw.concat([nw.from_native(part) for part in parts]).to_native()
+
+
 def is_numeric_array(X: Any) -> bool:
     """True for a dense array of numbers, which needs no look at single columns."""
     return not sp.issparse(X) and not is_frame(X) and np.asarray(X).dtype.kind in "biuf"

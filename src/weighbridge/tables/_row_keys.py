@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge._data.columns import (
+from weighbridge.tables._columns import (
     array_namespace,
     column_labels,
     distinct_values,
