@@ -1,4 +1,4 @@
-"""How rows are split for work: slices that fit into memory, with one thread for each."""
+"""How rows are split: into folds, and into slices that fit into memory; threads for each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,67 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import numpy as np
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 # On a CPU a block of this many numbers stays in the cache from one step to the next.
 CACHED_NUMBERS = 2**18
+
+Fold = tuple[np.ndarray, np.ndarray]
+
+
+def assign_folds(group: np.ndarray, codes: np.ndarray, n_folds: int) -> list[Fold]:
+    """Return (train, test) rows of folds that are stratified by sample; groups stay together.
+
+    The rows are assigned in the order in which they come. If most rows are in both samples, equal
+    rows are categories rather than copies, and may be in different folds.
+    """
+    group = in_order_of_appearance(group)
+    if are_categories(group, codes):
+        group = np.arange(codes.size)
+    has_source, has_target, size = _group_counts(group, codes)
+    both = has_source & has_target
+    rarest = int(min(has_source.sum(), has_target.sum()))
+    if rarest < 2:
+        raise ValueError(
+            "Got a sample (a class of y) with 1 row, or with copies of 1 row; cross-fitting needs "
+            "at least 2 rows of each sample, and a useful ratio a few dozen."
+        )
+    n_folds = min(n_folds, rarest)
+    # Groups of both samples come first, then each sample goes on from there by itself: every
+    # sample reaches every fold, and the samples can change places.
+    fold_of_group = np.empty(size.size, dtype=int)
+    fold_of_group[both] = np.arange(both.sum()) % n_folds
+    for alone in (has_source & ~has_target, has_target & ~has_source):
+        fold_of_group[alone] = (both.sum() + np.arange(alone.sum())) % n_folds
+    fold_of_row = fold_of_group[group]
+    return [
+        (np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold))
+        for fold in range(n_folds)
+    ]
+
+
+def are_categories(group: np.ndarray, codes: np.ndarray) -> bool:
+    """Return True if equal rows are no copies: most are in both samples, and many times."""
+    has_source, has_target, size = _group_counts(group, codes)
+    both = has_source & has_target
+    return bool(size[both].sum() > max(codes.size / 2, 5 * both.sum()))
+
+
+def in_order_of_appearance(group: np.ndarray) -> np.ndarray:
+    """Renumber the groups of equal rows in the order in which they first appear."""
+    first = np.unique(group, return_index=True)[1]
+    return np.argsort(np.argsort(first))[group]
+
+
+def _group_counts(
+    group: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each group whether it has source rows, whether target rows, and its size."""
+    size = np.bincount(group)
+    n_target = np.bincount(group, weights=codes)
+    return n_target < size, n_target > 0, size
 
 
 def row_blocks(

@@ -3,37 +3,18 @@
 Every ratio has ``score_samples(X)``, the log ratio ``log p_target(x) - log p_source(x)``.
 """
 
+from weighbridge.ratios._auto import AutoRatio
 from weighbridge.ratios._base import DensityRatioMixin
-from weighbridge.ratios._candidates import CandidateTable
 from weighbridge.ratios._classifier import ClassifierRatio
 from weighbridge.ratios._cross_fit import (
+    FEW_BINS,
+    MANY_COLUMNS,
     MAX_TREE_COLUMNS,
-    deal,
-    log_prior_odds,
-    row_log_losses,
+    MIN_TREE_ROWS,
+    SEPARABLE_AUC,
     small_trees,
 )
-from weighbridge.ratios._domain import (
-    CrossFittedDomain,
-    DomainModel,
-    DomainRows,
-    FoldAuc,
-    binned,
-    check_confidence,
-    domain_auc,
-    fold_auc,
-    mean_log_odds,
-    standard_error,
-)
-from weighbridge.ratios._encoder import TableEncoder, numbers_meant
-from weighbridge.ratios._fit_ratio import (
-    RATIOS,
-    AutoRatio,
-    check_ratio,
-    fit_ratio,
-    is_default,
-    is_fitted,
-)
+from weighbridge.ratios._fit_ratio import RATIOS, check_ratio, fit_ratio, is_default, is_fitted
 from weighbridge.ratios._gaussian import GaussianRatio
 from weighbridge.ratios._kliep import KLIEP
 from weighbridge.ratios._kmm import KMM
@@ -67,14 +48,6 @@ from weighbridge.ratios._source_weights import (
     source_log_weight,
     weighting_or_default,
 )
-from weighbridge.ratios._stack_samples import (
-    check_rows,
-    named_alike,
-    refuse_no_table,
-    stack_samples,
-    stacked_table,
-    target_like_source,
-)
 from weighbridge.ratios._support import (
     FEW_TO_NAME,
     Support,
@@ -90,7 +63,6 @@ __all__ = [
     "KMM",
     "ULSIF",
     "AutoRatio",
-    "CandidateTable",
     "ClassifierRatio",
     "DensityRatioMixin",
     "GaussianRatio",

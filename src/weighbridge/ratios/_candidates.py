@@ -1,9 +1,10 @@
-"""The candidates for a density ratio, one score for all of them, and the table of it."""
+"""The candidates for a density ratio, and one held-out criterion for all of them."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -11,135 +12,153 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
-from weighbridge.ratios._classifier import family_and_view, whole_table
+from weighbridge._folds import Fold
+from weighbridge.ratios._classifier import members_and_view, same_table
 from weighbridge.ratios._cross_fit import (
+    FEW_BINS,
     MAX_TREE_COLUMNS,
     MIN_TREE_ROWS,
-    Family,
-    Single,
+    FitMembers,
+    FoldModel,
+    cross_fit,
+    fit_single,
     log_prior_odds,
     row_log_losses,
     small_trees,
 )
-from weighbridge.ratios._encoder import TableEncoder
 from weighbridge.ratios._kernel import bandwidth_grid
-from weighbridge.ratios._logistic import LogisticPath, QuadraticFeatures, can_be_squared
-from weighbridge.ratios._overlap import OUTSIDE, effective_sample_size
+from weighbridge.ratios._logistic import QuadraticFeatures, can_be_squared, fit_logistic_path
+from weighbridge.ratios._overlap import effective_sample_size
 from weighbridge.ratios._ulsif import ULSIF
-from weighbridge.tables import take_rows
+from weighbridge.tables import TableEncoder, take_rows
 
 # The score is that of the ratio r / (a r + 1 - a), which no row can take beyond 1 / a.
 RELATIVE = 0.05
-# With fewer rows of a sample kernels have no rows to hold out.
+# With fewer rows of a sample, kernels have no rows to hold out.
 MIN_KERNEL_ROWS = 10
-# A linear model of so few coefficients cannot know its own rows, and is fitted to all of them.
+# With so many rows per coefficient, a linear model does not overfit its own rows.
 ROWS_PER_COEFFICIENT = 20
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to estimate the ratio, and what it sees of the table; no family is the constant 1."""
+    """A way to estimate the ratio, and its view of the table; None for the constant ratio 1."""
 
     name: str
-    family: Family | None
+    fit_members: FitMembers | None
     view: Callable[[Any], Any]
-    temper: bool = False
-    refit: bool = False
-    extends: str | None = None  # the smoother one whose log loss it must beat
-    settle: Callable[[Any], Any] | None = None  # makes the other folds' model of the first's
+    calibrated: bool = False  # By Platt scaling, which may only flatten.
+    refit: bool = False  # To all rows, once chosen.
+    extends: str | None = None  # The simpler candidate whose log loss it must beat.
+    settle: Callable[[Any], FitMembers] | None = None  # Fixes for other folds what the first chose.
 
 
-# By name, from the smoothest to the most flexible.
-_Makers = dict[str, Callable[[], Candidate]]
+# Makes a default candidate from the encoder, the rows, their samples and a seed.
+Maker = Callable[[TableEncoder, Any, np.ndarray, int], Candidate | None]
 
 
 def ratio_candidates(
-    own: Any, X: Any, codes: np.ndarray, seed: int, only: str | None = None
+    given: list[tuple[str, Any]] | None, X: Any, codes: np.ndarray, seed: int, name: str = ""
 ) -> Iterator[Candidate]:
-    """Yield the candidates, smoothest first, or a single one without the work of others."""
-    makers: _Makers = {"constant": lambda: Candidate("constant", None, whole_table)}
-    if own is None:
-        makers |= _default_makers(X, codes, seed)
-    else:
-        makers |= {name: partial(_own, name, model, X, codes) for name, model in own}
-    return (make() for name, make in makers.items() if only in (None, name))
-
-
-def _own(name: str, model: Any, X: Any, codes: np.ndarray) -> Candidate:
-    """Return one of the user's candidates."""
-    family, view = family_and_view(model, X, codes)
-    return Candidate(name, family, view, refit=hasattr(model, "score_samples"))
-
-
-def _default_makers(X: Any, codes: np.ndarray, seed: int) -> _Makers:
-    """Return what makes each of the default candidates that suit the table."""
-    encoder = TableEncoder().fit(X, codes)
-    first = encoder.numbers(take_rows(X, slice(0, 1)))
-    fewest, dense = int(np.bincount(codes).min()), not sp.issparse(X)
-    path = LogisticPath(encoder.sparse_centre)
-    plain = fewest >= ROWS_PER_COEFFICIENT * (first.shape[1] + 1)
-
-    def quadratic() -> Candidate:
-        view = QuadraticFeatures(encoder, factored=True).fit(X)
-        return Candidate("quadratic", LogisticPath(), view, extends="linear")
-
-    def ulsif() -> Candidate:
-        first_of = (np.flatnonzero(codes == code)[:500] for code in (0, 1))
-        source, target = (encoder.numbers(take_rows(X, places)) for places in first_of)
-        centres = target[:100] if dense else target[:100].toarray()
-        grid = bandwidth_grid(None, source, target, centres)[::2]
-        kernels = Single(ULSIF(bandwidths=grid, random_state=seed))
-        return Candidate(
-            "ulsif",
-            kernels,
-            whole_table,
-            refit=True,
-            settle=lambda one: one.set_params(bandwidths=[one.bandwidth_], ridges=[one.ridge_]),
+    """Yield the candidates, from the simplest to the most flexible, or only the one of a name."""
+    if name in ("", "constant"):
+        yield Candidate("constant", None, same_table)
+    if given is None:
+        encoder = TableEncoder().fit(X, codes)
+        candidates = (
+            make(encoder, X, codes, seed) for key, make in DEFAULTS.items() if name in ("", key)
         )
+        yield from (candidate for candidate in candidates if candidate is not None)
+        return
+    for label, model in given:
+        if name in ("", label):
+            fit_members, view = members_and_view(model, X, codes)
+            yield Candidate(label, fit_members, view, refit=hasattr(model, "score_samples"))
 
-    def boosting() -> Candidate:
-        # a ratio is smoother than most things trees learn
-        trees = small_trees(encoder.categorical, seed, learning_rate=0.1, max_iter=500, patience=10)
-        return Candidate(
-            "boosting",
-            Single(trees),
-            encoder.for_trees,
-            temper=True,
-            extends="linear",
-            settle=lambda one: one.set_params(max_iter=one.n_iter_, early_stopping=False),
-        )
 
-    makers: _Makers = {"linear": lambda: Candidate("linear", path, encoder.numbers, refit=plain)}
-    if dense and can_be_squared(first):
-        makers["quadratic"] = quadratic
-    if fewest >= MIN_KERNEL_ROWS:
-        makers["ulsif"] = ulsif
-    if dense and X.shape[1] <= MAX_TREE_COLUMNS and fewest >= MIN_TREE_ROWS:
-        makers["boosting"] = boosting
-    return makers
+def _linear(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate:
+    del seed
+    path = partial(fit_logistic_path, centre=encoder.sparse_centre)
+    coefficients = encoder.numbers(take_rows(X, slice(0, 1))).shape[1] + 1
+    many_rows = np.bincount(codes).min() >= ROWS_PER_COEFFICIENT * coefficients
+    return Candidate("linear", path, encoder.numbers, refit=bool(many_rows))
+
+
+def _quadratic(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate | None:
+    del codes, seed
+    if not can_be_squared(encoder.numbers(take_rows(X, slice(0, 1)))):
+        return None
+    view = QuadraticFeatures(encoder, factored=True).fit(X)
+    return Candidate("quadratic", fit_logistic_path, view, extends="linear")
+
+
+def _ulsif(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate | None:
+    if np.bincount(codes).min() < MIN_KERNEL_ROWS:
+        return None
+    firsts = (np.flatnonzero(codes == code)[:500] for code in (0, 1))
+    source, target = (encoder.numbers(take_rows(X, rows)) for rows in firsts)
+    centres = target[:100].toarray() if sp.issparse(target) else target[:100]
+    grid = bandwidth_grid(None, source, target, centres)[::2]
+    members = partial(fit_single, ULSIF(bandwidths=grid, random_state=seed))
+    return Candidate("ulsif", members, same_table, refit=True, settle=_settled_ulsif)
+
+
+def _settled_ulsif(fitted: ULSIF) -> FitMembers:
+    settled = clone(fitted).set_params(bandwidths=[fitted.bandwidth_], ridges=[fitted.ridge_])
+    return partial(fit_single, settled)
+
+
+def _boosting(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate | None:
+    few = np.bincount(codes).min() < MIN_TREE_ROWS
+    if sp.issparse(X) or X.shape[1] > MAX_TREE_COLUMNS or few:
+        return None
+    trees = small_trees(encoder.categorical, seed, learning_rate=0.2, max_iter=500, patience=5)
+    return Candidate(
+        "boosting",
+        partial(fit_single, trees.set_params(max_bins=FEW_BINS)),
+        encoder.for_trees,
+        calibrated=True,
+        extends="linear",
+        settle=_settled_trees,
+    )
+
+
+def _settled_trees(fitted: Any) -> FitMembers:
+    settled = clone(fitted).set_params(max_iter=fitted.n_iter_, early_stopping=False)
+    return partial(fit_single, settled)
+
+
+DEFAULTS: dict[str, Maker] = {
+    "linear": _linear,
+    "quadratic": _quadratic,
+    "ulsif": _ulsif,
+    "boosting": _boosting,
+}
 
 
 @dataclass(frozen=True)
-class Scored:
-    """A cross-fitted candidate: models of folds, and log ratios at the rows these held out."""
+class CrossFitted:
+    """A cross-fitted candidate: its fold models, and the held-out log ratio of all rows."""
 
     candidate: Candidate
-    models: list[Any]
+    models: list[FoldModel]
     member: int
-    line: tuple[float, float]
-    seconds: float
+    slope: float
+    intercept: float
     log_ratio: np.ndarray
     codes: np.ndarray
-    rows: np.ndarray
-
-    def at(self, rows: np.ndarray) -> Scored:
-        """Return it at some of the rows alone, where it has all of them."""
-        return replace(self, log_ratio=self.log_ratio[rows], codes=self.codes[rows], rows=rows)
+    seconds: float
 
     @cached_property
-    def parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Summands of the score, at source and target rows."""
+    def terms(self) -> tuple[np.ndarray, np.ndarray]:
+        r"""Summands of the score at source and target rows.
+
+        The squared error of the relative ratio q = r / (a r + 1 - a) is, up to a constant,
+        ``(1 - a) / 2 E_source[q^2] + a / 2 E_target[q^2] - E_target[q]`` (Yamada et al., 2013).
+        """
         source, target = (self.log_ratio[self.codes == code] for code in (0, 1))
         log_mean = logsumexp(source) - np.log(source.size)
         at_source, at_target = _relative(source - log_mean), _relative(target - log_mean)
@@ -147,99 +166,72 @@ class Scored:
 
     @cached_property
     def score(self) -> float:
-        """The held-out score, smaller is better."""
-        return float(sum(part.mean() for part in self.parts))
+        """The held-out score; smaller is better."""
+        return float(sum(terms.mean() for terms in self.terms))
 
     @cached_property
     def log_losses(self) -> np.ndarray:
         """Log loss of each row."""
         return row_log_losses(self.log_ratio + log_prior_odds(self.codes), self.codes)
 
-    @property
+    @cached_property
     def auc(self) -> float:
-        """The chance that of two rows the target's has the larger ratio."""
+        """The probability that a target row has a larger ratio than a source row."""
         m, ranks = int(self.codes.sum()), rankdata(self.log_ratio)
         return float((ranks[self.codes == 1].mean() - (m + 1) / 2) / (self.codes.size - m))
 
-    @property
-    def worth(self) -> float:
-        """Effective number of source rows."""
+    def standard_error(self, other: CrossFitted) -> float:
+        """Return the standard error of the difference in score, paired by row."""
+        pairs = zip(self.terms, other.terms, strict=True)
+        return float(np.sqrt(sum((mine - its).var() / mine.size for mine, its in pairs)))
+
+    def gain(self, other: CrossFitted) -> float:
+        """Return how much smaller its log loss is than the other's, in standard errors."""
+        gains = other.log_losses - self.log_losses
+        return float(gains.mean() / max(gains.std(), 1e-12) * np.sqrt(gains.size))
+
+    def row(self, best: CrossFitted) -> dict[str, Any]:
+        """Return the figures of the candidate for a table."""
         source = self.log_ratio[self.codes == 0]
-        return effective_sample_size(np.exp(source - source.max()))
+        return {
+            "name": self.candidate.name,
+            "score": self.score,
+            "difference": self.score - best.score,
+            "standard_error": self.standard_error(best),
+            "log_loss": float(self.log_losses.mean()),
+            "auc": self.auc,
+            "effective_sample_size": effective_sample_size(np.exp(source - source.max())),
+            "seconds": self.seconds,
+        }
 
 
 def _relative(log_ratio: np.ndarray) -> np.ndarray:
     return 1 / (RELATIVE + (1 - RELATIVE) * np.exp(-np.maximum(log_ratio, -700.0)))
 
 
-@dataclass(frozen=True, repr=False)
-class CandidateTable:
-    """How the candidates for a density ratio compare; ``str`` gives a table.
+def cross_fit_candidate(
+    candidate: Candidate, X: Any, codes: np.ndarray, folds: list[Fold], n_jobs: int | None
+) -> CrossFitted:
+    """Cross-fit a candidate, and calibrate its log odds if it asks for that."""
+    started = time.perf_counter()
+    if candidate.fit_members is None:
+        return CrossFitted(candidate, [], 0, 1.0, 0.0, np.zeros(codes.size), codes, 0.0)
+    models, log_odds, member = cross_fit(
+        candidate.fit_members,
+        candidate.view(X),
+        codes,
+        folds,
+        settle=candidate.settle,
+        n_jobs=n_jobs,
+    )
+    slope, intercept = _flattening_line(log_odds, codes) if candidate.calibrated else (1.0, 0.0)
+    log_ratio = slope * log_odds + intercept - log_prior_odds(codes)
+    seconds = time.perf_counter() - started
+    return CrossFitted(candidate, models, member, slope, intercept, log_ratio, codes, seconds)
 
-    Attributes
-    ----------
-    names : list of str
-        From the smoothest to the most flexible.
-    chosen : str
-        The one that was chosen.
-    shift_found : bool
-        False where none beats the constant ratio.
-    scores : list of float
-        Held-out squared error of the relative ratio, up to a constant; smaller is better.
-    differences, standard_errors : list of float
-        Score minus the best score, and the standard error of that difference over rows.
-    log_losses, aucs : list of float
-        Held-out log loss and AUC of telling the samples apart.
-    worth : list of float
-        Effective number of source rows under the held-out ratio.
-    seconds : list of float
-        Time taken by cross-fitting.
-    folds : list of int
-        Folds fitted; a candidate with fewer was dropped, and compared on the rows held out there.
-    outside : float
-        Share of target rows whose ratio exceeds twice that of all but a few source rows,
-        according to the chosen candidate.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from weighbridge import fit_ratio
-    >>> rng = np.random.default_rng(0)
-    >>> X, X_target = rng.normal(0, 1, (1000, 3)), rng.normal(0.5, 1, (800, 3))
-    >>> print(fit_ratio(X, X_target).table_)  # doctest: +ELLIPSIS
-    shift found: the ratio is linear, ...
-    """
-
-    names: list[str]
-    chosen: str
-    shift_found: bool
-    scores: list[float]
-    differences: list[float]
-    standard_errors: list[float]
-    log_losses: list[float]
-    aucs: list[float]
-    worth: list[float]
-    seconds: list[float]
-    folds: list[int]
-    outside: float
-
-    def __repr__(self) -> str:
-        if self.shift_found:
-            said = f"shift found: the ratio is {self.chosen}, the smoothest within one standard "
-            said += "error of the best score"
-        else:
-            said = "no shift found: no candidate's log loss beats that of a constant ratio by two "
-            said += "standard errors"
-        if self.outside > OUTSIDE:
-            said += f"\n{self.outside:.0%} of the target rows lie where hardly any source row is: "
-            said += "no weighting can represent them"
-        head = f"{'':2}{'candidate':<12}{'score':>9}{'above best':>12}{'+-':>9}"
-        lines = [said, head + f"{'log loss':>10}{'AUC':>7}{'eff. rows':>11}{'folds':>7}{'s':>7}"]
-        for row in range(len(self.names)):
-            lines.append(
-                f"{'*' if self.names[row] == self.chosen else '':2}{self.names[row]:<12}"
-                f"{self.scores[row]:>9.4f}{self.differences[row]:>12.4f}"
-                f"{self.standard_errors[row]:>9.4f}{self.log_losses[row]:>10.4f}{self.aucs[row]:>7.3f}"
-                f"{self.worth[row]:>11.0f}{self.folds[row]:>7}{self.seconds[row]:>7.2f}"
-            )
-        return "\n".join(lines)
+def _flattening_line(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
+    """Return slope and intercept of Platt scaling, or 1 and 0 if the log odds are not too sharp."""
+    line = LogisticRegression(C=1e6).fit(log_odds[:, None], codes)
+    slope = float(line.coef_[0, 0])
+    return (1.0, 0.0) if slope >= 1 else (max(slope, 0.0), float(line.intercept_[0]))

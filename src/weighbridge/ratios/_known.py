@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from importlib.util import find_spec
 from numbers import Real
 from typing import Any
 
@@ -14,15 +12,15 @@ from scipy.stats import gaussian_kde
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from weighbridge.blocks import as_rows, is_blocks
-from weighbridge.ratios._base import DensityRatioMixin, columns_of_fit, whole_or_not_at_all
+from weighbridge.ratios._base import DensityRatioMixin, whole_or_not_at_all
 from weighbridge.tables import is_frame, unmasked
 
 
 class KnownRatio(DensityRatioMixin, BaseEstimator):
     """A density ratio given by formulas instead of samples; it needs no fitting.
 
-    Give exactly one of: `log_ratio`; `source` and `target`; `selection`.
+    Give exactly one of: `log_ratio`; `source` and `target`; `selection`. Functions receive `X` as
+    it was passed: a data frame stays a data frame.
 
     Parameters
     ----------
@@ -44,11 +42,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels of source and target rows, after ``fit``; ``fit`` is never required.
-
-    Notes
-    -----
-    Functions receive `X` as it was passed: a data frame stays a data frame.
+        Labels of source and target rows, after ``fit``, which is never required.
 
     Examples
     --------
@@ -95,8 +89,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         self._check_parameters()
         with whole_or_not_at_all(self):
             _, y = self._validate(X, y, reset=True, dtype="numeric", ensure_all_finite=False)
-            classes, codes = self._coded(y)
-            self._keep_domains(classes, np.bincount(codes))
+            self._coded(y)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -104,19 +97,16 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, Rows or dask collection of shape (n_samples, n_features)
-            Any rows; those in blocks are scored block by block.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Any rows.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            ``log p_target(x) - log p_source(x)``; a dask array for dask rows.
+            ``log p_target(x) - log p_source(x)``.
         """
         self._check_parameters()
         X = unmasked(X)
-        if is_blocks(X):
-            rows = columns_of_fit(self, as_rows(X))
-            return rows.vector(partial(_on_table, self.score_samples, rows.names))
         if hasattr(self, "n_features_in_"):
             X = self._validate(X, reset=False, dtype="numeric", ensure_all_finite=False)
         elif not is_frame(X):
@@ -124,13 +114,25 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         if self.log_ratio is not None:
             return _one_per_row(self.log_ratio(X), X, "log_ratio")
         if self.selection is not None:
-            return self._selection_log_ratio(X)
+            return self._selection_log_ratio(_one_per_row(self.selection(X), X, "selection"))
         log_target = _log_density(self.target, X, "target")
         log_source = _log_density(self.source, X, "source")
         with np.errstate(invalid="ignore"):
             log_ratio = log_target - log_source
-        # outside both supports there is no mass to reweight: a ratio of 0
+        # Outside both supports there is no mass to reweight.
         return np.where((log_target == -np.inf) & (log_source == -np.inf), -np.inf, log_ratio)
+
+    def _selection_log_ratio(self, p: np.ndarray) -> np.ndarray:
+        if not ((p >= 0) & (p <= 1)).all():
+            raise ValueError(
+                "Got selection probabilities that are NaN or outside [0, 1]; selection(X) must "
+                "return the probability of becoming a source row."
+            )
+        with np.errstate(divide="ignore"):
+            if self.selected_from == "target":
+                return -np.log(p) + (np.log(self.share) if self.share else 0.0)
+            constant = np.log(self.share) - np.log1p(-self.share) if self.share else 0.0
+            return np.log1p(-p) - np.log(p) + constant
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds of the target; before ``fit`` the samples count as equally large."""
@@ -149,18 +151,13 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         tags.requires_fit = False
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True  # it knows one ratio and learns no other
+        tags.classifier_tags.poor_score = True  # It knows one ratio and learns no other.
         return tags
 
     def _check_parameters(self) -> None:
-        pair = self.source is not None or self.target is not None
-        ways = (self.log_ratio is not None) + pair + (self.selection is not None)
-        if ways != 1 or (pair and (self.source is None or self.target is None)):
-            given = [
-                name
-                for name in ("log_ratio", "source", "target", "selection")
-                if getattr(self, name) is not None
-            ]
+        names = ("log_ratio", "source", "target", "selection")
+        given = [name for name in names if getattr(self, name) is not None]
+        if given not in (["log_ratio"], ["source", "target"], ["selection"]):
             raise ValueError(
                 f"Got {', '.join(given) or 'nothing'}, but KnownRatio needs exactly one of: "
                 "log_ratio; source and target; selection."
@@ -183,36 +180,13 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
                 f"Got share={self.share!r}, but the share of selected rows must lie in (0, 1)."
             )
 
-    def _selection_log_ratio(self, X: Any) -> np.ndarray:
-        p = _one_per_row(self.selection(X), X, "selection")  # type: ignore[misc]
-        if not ((p >= 0) & (p <= 1)).all():
-            raise ValueError(
-                "Got selection probabilities that are NaN or outside [0, 1]; selection(X) must "
-                "return the probability of becoming a source row."
-            )
-        with np.errstate(divide="ignore"):
-            if self.selected_from == "target":
-                return -np.log(p) + (np.log(self.share) if self.share else 0.0)
-            constant = np.log(self.share) - np.log1p(-self.share) if self.share else 0.0
-            return np.log1p(-p) - np.log(p) + constant
-
-
-def _on_table(function: Callable[..., Any], names: list[str] | None, table: Any) -> np.ndarray:
-    """Apply a function; an array of numbers that stands for named columns gets its names back."""
-    if names is not None and isinstance(table, np.ndarray):
-        import narwhals as nw
-
-        library: Any = "pandas" if find_spec("pandas") else "pyarrow"
-        table = nw.from_numpy(table, schema=names, backend=library).to_native()
-    return function(table)
-
 
 def _log_density(density: Any, X: Any, name: str) -> np.ndarray:
     for method in ("logpdf", "logpmf"):
         if hasattr(density, method):
             values = getattr(density, method)(_distribution_input(density, X, name))
             return _one_per_row(values, X, name)
-    if hasattr(density, "score_samples"):  # scikit-learn's densities
+    if hasattr(density, "score_samples"):
         return _one_per_row(density.score_samples(X), X, name)
     if callable(density):
         return _one_per_row(density(X), X, name)
@@ -232,7 +206,7 @@ def _distribution_input(density: Any, X: Any, name: str) -> np.ndarray:
     values = np.asarray(X, dtype=float)
     if isinstance(density, gaussian_kde):
         return values.T
-    # one-dimensional distributions would return a value for each cell
+    # One-dimensional distributions would return a value for each cell.
     return values[:, 0] if values.shape[1] == 1 else values
 
 

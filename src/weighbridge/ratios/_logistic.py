@@ -14,8 +14,9 @@ from sklearn import get_config
 
 from weighbridge._folds import row_blocks
 from weighbridge.ratios._cross_fit import LinearLogOdds
+from weighbridge.tables import TableEncoder
 
-# Products of columns up to this many columns, squares up to that many.
+# Products of columns are made up to this many columns, squares up to that many.
 MAX_PRODUCTS = 40
 MAX_SQUARES = 1000
 # Inverse penalties, strongest penalty first; each fit starts from the one before.
@@ -25,7 +26,7 @@ _OPTIONS = {"maxiter": 1000, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(fl
 
 
 class Quadratic:
-    """Columns with their squares and products, standardised; squares only where these are many."""
+    """Columns with their squares and products, standardised; squares alone if they are many."""
 
     def __init__(self, products: bool = True):
         self.products = products
@@ -33,30 +34,23 @@ class Quadratic:
     def fit(self, X: np.ndarray) -> Quadratic:
         """Learn the scales of the features."""
         n, d = X.shape
-        numbers = get_config()["working_memory"] * 2**20 / 8 / 2
-        self.products &= d <= MAX_PRODUCTS and n * d * (d + 3) / 2 <= numbers
+        max_numbers = get_config()["working_memory"] * 2**20 / 8 / 2
+        self.products &= d <= MAX_PRODUCTS and n * d * (d + 3) / 2 <= max_numbers
         centres, scales = [], []
-        for block in self._blocks(X):
-            centres.append(block.mean(axis=0))
-            deviation = block.std(axis=0)
-            # a feature that rounding alone makes vary counts nothing
-            varies = deviation > 1e-10 * np.maximum(np.abs(block).max(axis=0), 1e-300)
+        for features in self._groups(X):
+            centres.append(features.mean(axis=0))
+            deviation = features.std(axis=0)
+            # A feature that varies by rounding alone does not count.
+            varies = deviation > 1e-10 * np.maximum(np.abs(features).max(axis=0), 1e-300)
             scales.append(np.where(varies, 1 / np.where(varies, deviation, 1.0), 0.0))
         self.centre, self.scale = np.concatenate(centres), np.concatenate(scales)
         return self
 
-    def transform(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the features of some rows, or write them into an array."""
-        features = np.empty((X.shape[0], self.scale.size)) if out is None else out
-        start = 0
-        for block in self._blocks(X):
-            part = slice(start, start + block.shape[1])
-            np.subtract(block, self.centre[part], out=features[:, part])
-            features[:, part] *= self.scale[part]
-            start = part.stop
-        return features
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Return the features of some rows."""
+        return (np.column_stack(list(self._groups(X))) - self.centre) * self.scale
 
-    def _blocks(self, X: np.ndarray) -> Iterator[np.ndarray]:
+    def _groups(self, X: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the columns, then their products with the first of them, the second and so on."""
         yield X
         if not self.products:
@@ -67,7 +61,11 @@ class Quadratic:
 
 
 class QuadraticRows:
-    """The quadratic features of some rows, as a matrix that is multiplied without being made."""
+    """The quadratic features of some rows, as a matrix that is multiplied without being made.
+
+    With the symmetric matrix A of the coefficients of squares and products, the features of a row x
+    times the coefficients are x'Ax + b'x, which takes d^2 products and stores nothing.
+    """
 
     def __init__(self, numbers: np.ndarray, quadratic: Quadratic):
         self.numbers, self.quadratic = numbers, quadratic
@@ -113,10 +111,12 @@ class QuadraticRows:
 
 
 class QuadraticFeatures:
-    """Numbers of a table with their squares and products; without, where there are too many."""
+    """Numbers of a table with their squares and products; without them if there are too many.
 
-    def __init__(self, encoder: Any, *, factored: bool = False):
-        # a model that only multiplies the products needs no matrix of them
+    If `factored`, the result is a `QuadraticRows`, for models that only multiply it.
+    """
+
+    def __init__(self, encoder: TableEncoder, *, factored: bool = False):
         self.encoder, self.factored = encoder, factored
 
     def fit(self, X: Any) -> QuadraticFeatures:
@@ -126,7 +126,7 @@ class QuadraticFeatures:
         return self
 
     def __call__(self, X: Any) -> Any:
-        """Return numbers, squares and products, as a matrix that can at least be multiplied."""
+        """Return the features of the rows of a table."""
         numbers = self.encoder.numbers(X)
         if self.quadratic is None:
             return numbers
@@ -136,25 +136,21 @@ class QuadraticFeatures:
 
 
 def can_be_squared(X: Any) -> bool:
-    """True for a dense matrix of no more columns than squares are made of."""
+    """Return True for a dense matrix with at most as many columns as squares are made of."""
     return not sp.issparse(X) and X.shape[1] <= MAX_SQUARES
 
 
-class LogisticPath:
-    """The family of logistic regressions over all penalties, of rows with a centre or centred."""
-
-    def __init__(self, centre: np.ndarray | None = None):
-        self.centre = centre
-
-    def fit_all(self, X: Any, codes: np.ndarray) -> list[LinearLogOdds]:
-        """Return one model for each penalty."""
-        fitted = []
-        coef = np.zeros(X.shape[1] + 1)  # the intercept last
-        for C in PENALTIES:
-            loss = _PenalisedLoss(X, codes, 1 / (C * codes.size), self.centre)
-            coef = minimize(loss, coef, method="L-BFGS-B", jac=True, options=_OPTIONS).x
-            fitted.append(LinearLogOdds(coef[:-1].copy(), loss.intercept(coef), C))
-        return fitted
+def fit_logistic_path(
+    X: Any, codes: np.ndarray, centre: np.ndarray | None = None
+) -> list[LinearLogOdds]:
+    """Return a logistic regression for each penalty, on rows that are centred or have a `centre`."""
+    fitted = []
+    coef = np.zeros(X.shape[1] + 1)  # The intercept is last.
+    for C in PENALTIES:
+        loss = _PenalisedLoss(X, codes, 1 / (C * codes.size), centre)
+        coef = minimize(loss, coef, method="L-BFGS-B", jac=True, options=_OPTIONS).x
+        fitted.append(LinearLogOdds(coef[:-1].copy(), loss.intercept(coef), C))
+    return fitted
 
 
 @dataclass(frozen=True)
@@ -164,7 +160,7 @@ class _PenalisedLoss:
     X: Any
     codes: np.ndarray
     strength: float
-    centre: np.ndarray | None = None
+    centre: np.ndarray | None
 
     def intercept(self, coef: np.ndarray) -> float:
         """Return the intercept for rows that are not centred."""

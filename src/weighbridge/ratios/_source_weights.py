@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from weighbridge.blocks import as_rows, in_memory, is_blocks
+from weighbridge.tables import to_numpy
 from weighbridge.weighting import Geodesic, log_mean
 
 
@@ -23,10 +23,7 @@ def source_log_ratio(
                 "use a ratio in the features here."
             )
         return np.asarray(ratio.score_labels(y))
-    # one that was not made for blocks scores them one by one
-    alone = is_blocks(X) and not hasattr(ratio, "_fit_blocks")
-    scores = as_rows(X).vector(ratio.score_samples) if alone else ratio.score_samples(X)
-    log_ratio = np.asarray(in_memory(scores)).astype(float)
+    log_ratio = to_numpy(ratio.score_samples(X)).astype(float)
     used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
     missing = np.isnan(used).sum()
     if missing:

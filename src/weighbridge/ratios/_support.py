@@ -12,34 +12,38 @@ from sklearn.utils import check_random_state
 
 from weighbridge._findings import Record, percent
 from weighbridge._folds import row_blocks
-from weighbridge.blocks import as_rows, is_blocks
-from weighbridge.ratios._encoder import MAX_LEVELS, RARE, finite_sparse, refuse_infinite
-from weighbridge.ratios._stack_samples import stacked_table
 from weighbridge.tables import (
+    MAX_LEVELS,
+    RARE_ROWS,
     canonical_order,
     check_count,
     column_labels,
+    finite_sparse,
     gap_name,
     read_columns,
+    refuse_infinite,
+    stacked_table,
     take_rows,
 )
 
 Array = np.ndarray[Any, Any]
 
-# A row is outside beyond these distances from all source values, in spreads: on root mean square
+# A row is outside beyond these distances from all source values, in spreads: in root mean square
 # over the columns, and in a single one. Chosen by simulation, with what follows: 20 source rows
 # leave 3 % of a normal target outside in 1 column, 7 % in 3, 2 % in 10 or 50; 100 rows none.
-GAP, GAP_OF_ONE = 0.5, 1.6
-# Distances grow like logarithms beyond so many spreads: heavy tails have large gaps.
-STRAIGHT = 3.0
-# Where the source is wider, its range without the few outermost rows is so many spreads.
-RANGE, OUTERMOST = 6.0, 5
-# A text that is different in most target rows is a name, which no other row can have.
-MOST_UNIQUE = 0.5
-MOST_LEVELS_SHOWN = 20
-# Target rows, drawn at random, whose distances are computed.
-MOST_ROWS = 10_000
-# Levels with fewer rows share a name: no single row is to be known by it.
+MAX_GAP, MAX_COLUMN_GAP = 0.5, 1.6
+# Distances grow like logarithms beyond so many spreads, because heavy tails have large gaps.
+LINEAR_SPREADS = 3.0
+# If the source is wider, its range without the outermost rows is so many spreads.
+RANGE_SPREADS, OUTERMOST_ROWS = 6.0, 5
+# A text that differs in most target rows is a name, which no other row can have.
+MAX_UNIQUE_SHARE = 0.5
+MAX_LEVELS_SHOWN = 20
+# Number of target rows, drawn at random, whose distances are computed.
+MAX_TARGET_ROWS = 10_000
+# Source rows that are compared with all target rows first.
+FIRST_ROWS = 512
+# Levels with fewer rows share a name, so that no single row is identified by it.
 FEW_TO_NAME = 10
 
 
@@ -88,7 +92,7 @@ class Support(Record):
 
 
 def outside_support(
-    X: Any, X_target: Any, *, max_rows: int = MOST_ROWS, random_state: Any = 0
+    X: Any, X_target: Any, *, max_rows: int = MAX_TARGET_ROWS, random_state: Any = 0
 ) -> Support:
     """Return the share of the target rows that lie outside the source's support.
 
@@ -141,58 +145,51 @@ def outside_support(
 
 
 def covered_rows(X: Any, X_target: Any) -> tuple[Array, Array]:
-    """Return the target rows that were looked at (all of up to 10,000), and which are covered."""
+    """Return the target rows that were drawn (all of up to 10,000), and which are covered."""
     stacked, codes = stacked_table(X, X_target)
-    _, drawn, outside = _support(stacked, codes, MOST_ROWS, 0)
+    _, drawn, outside = _support(stacked, codes, MAX_TARGET_ROWS, 0)
     order = np.argsort(drawn)
     return (drawn - np.sum(codes == 0))[order], ~outside[order]
 
 
 def share_outside(X: Any, X_target: Any, sample_weight: Array | None) -> float:
     """Return the share of the target rows outside the source rows that count."""
-    if is_blocks(X) or is_blocks(X_target):  # some rows of each stand for all
-        X, X_target = (as_rows(part).sample(MOST_ROWS) for part in (X, X_target))
-        sample_weight = None
     stacked, codes = stacked_table(X, X_target)
     if sample_weight is not None:
         used = np.flatnonzero(np.concatenate([sample_weight > 0, codes[codes == 1] == 1]))
         stacked, codes = take_rows(stacked, used), codes[used]
-    return _support(stacked, codes, MOST_ROWS, 0)[0].share
+    return _support(stacked, codes, MAX_TARGET_ROWS, 0)[0].share
 
 
 def _support(
     stacked: Any, codes: Array, max_rows: int, random_state: Any
 ) -> tuple[Support, Array, Array]:
-    """Return the share outside, the rows that were looked at, and which of them are outside."""
+    """Return the share outside, the target rows drawn, and which of them are outside."""
     drawn = np.flatnonzero(codes == 1)
     if drawn.size > max_rows:
-        # the source has no say in which rows are drawn
+        # The draw depends on the target alone.
         order = canonical_order(take_rows(stacked, drawn))
         rng = check_random_state(random_state)
         drawn = drawn[order[rng.permutation(drawn.size)[:max_rows]]]
-    found = _Places(stacked, codes, drawn)
-    d = max(1, found.n_varying)
+    rows = _Coordinates(stacked, codes, drawn)
+    d = max(1, rows.n_varying)
     threshold = float(np.sqrt(2 * d / (d + 3)))
-    outside = found.marked[drawn] | (found.gap_of_one > GAP_OF_ONE)
-    outside |= found.squared_gaps > GAP**2 * d
+    outside = rows.marked[drawn] | (rows.gap_of_one > MAX_COLUMN_GAP)
+    outside |= rows.squared_gaps > MAX_GAP**2 * d
     near = np.flatnonzero(~outside)
-    outside[near[_far(found.source, found.drawn[near], threshold**2 * d)]] = True
-    p, q = float(outside.mean()), float(found.single[drawn].mean())
+    outside[near[_far(rows.source, rows.drawn[near], threshold**2 * d)]] = True
+    p, q = float(outside.mean()), float(rows.single[drawn].mean())
     share = (p - q) / (1 - q) if p > q else 0.0
-    unseen = tuple(name for name, _ in found.counts.most_common(MOST_LEVELS_SHOWN))
-    unseen_share = float(found.marked[codes == 1].mean())
+    unseen = tuple(name for name, _ in rows.counts.most_common(MAX_LEVELS_SHOWN))
+    unseen_share = float(rows.marked[codes == 1].mean())
     return Support(share, p, q, threshold, unseen, unseen_share), drawn, outside
-
-
-# Source rows that are compared with all target rows first.
-FIRST_LOOK = 512
 
 
 def _far(source: Any, rows: Any, limit: float) -> Array:
     """Return which rows have no source row within a squared distance."""
     far, sizes = np.arange(rows.shape[0]), _squares(rows)
-    # most rows are near one of the first, and need no look at the others
-    first = min(FIRST_LOOK, source.shape[0])
+    # Most rows are near one of the first.
+    first = min(FIRST_ROWS, source.shape[0])
     rest = row_blocks(source.shape[0] - first, rows.shape[0] + rows.shape[1])
     for block in (slice(first), *(slice(first + b.start, first + b.stop) for b in rest)):
         part = source[block]
@@ -210,13 +207,13 @@ def _squares(rows: Any) -> Array:
     return np.asarray(squares.sum(axis=1), dtype=float).ravel()
 
 
-def _bent(distance: Any, spread: Any) -> Any:
+def _log_beyond(distance: Any, spread: Any) -> Any:
     """Return distances in spreads, large ones as logarithms."""
-    return STRAIGHT * np.arcsinh(distance / (STRAIGHT * spread))
+    return LINEAR_SPREADS * np.arcsinh(distance / (LINEAR_SPREADS * spread))
 
 
-class _Places:
-    """Where source rows and drawn target rows are, in spreads, and what single columns say."""
+class _Coordinates:
+    """Source rows and drawn target rows in spreads, and the gaps in single columns."""
 
     def __init__(self, table: Any, codes: Array, drawn: Array):
         self.codes, self.rows = codes, drawn
@@ -225,20 +222,20 @@ class _Places:
         self.counts: Counter[str] = Counter()
         self.n_varying = 0
         if sp.issparse(table):
-            self._look_at_sparse(finite_sparse(table))
+            self._add_sparse(finite_sparse(table))
             return
         self.columns = [(np.zeros(np.sum(codes == 0)), np.zeros(drawn.size))]
         labels = column_labels(table)
         for label, column in zip(labels, read_columns(table), strict=True):
             name = gap_name(label, labels)
             if column.dtype == object:
-                self._look_at_text(label, column, name)
+                self._add_text(label, column, name)
             else:
                 refuse_infinite(column[:, None], [label])
-                self._look_at_numbers(column, name)
+                self._add_numbers(column, name)
         self.source, self.drawn = map(np.column_stack, zip(*self.columns, strict=True))
 
-    def _look_at_text(self, label: str, column: Array, gap_name: str) -> None:
+    def _add_text(self, label: str, column: Array, gap_name: str) -> None:
         missing = np.array([value is None for value in column])
         levels, level = np.unique(np.where(missing, "", column).astype(str), return_inverse=True)
         level[missing] = levels.size
@@ -247,27 +244,27 @@ class _Places:
         )
         self._place_levels(level, n_target)
         single = (n_target[level] == 1) & (self.codes == 1)
-        if single.sum() > MOST_UNIQUE * n_target.sum():
+        if single.sum() > MAX_UNIQUE_SHARE * n_target.sum():
             return
         new = (n_source == 0) & (n_target > 0)
         self.marked |= new[level]
         self.single |= single
+        names = [*(f"{label}={level}" for level in levels), gap_name]
         for k in np.flatnonzero(new):
-            rows = int(n_target[k])
-            name = f"{label}={levels[k] if rows >= FEW_TO_NAME else 'other'}"
-            self.counts[gap_name if k == levels.size else name] += rows
+            is_rare = n_target[k] < FEW_TO_NAME and k < levels.size
+            self.counts[f"{label}=other" if is_rare else names[k]] += int(n_target[k])
 
     def _place_levels(self, level: Array, n_target: Array) -> None:
         """Add a column of 0 and 1 for each frequent level of the target, and one for the others."""
         self.n_varying += int(level.min() < level.max())
         frequent = np.argsort(-n_target, kind="stable")[:MAX_LEVELS]
-        frequent = frequent[n_target[frequent] >= RARE]
+        frequent = frequent[n_target[frequent] >= RARE_ROWS]
         place = np.full(n_target.size, frequent.size)
         place[frequent] = np.arange(frequent.size)
         marks = np.eye(frequent.size + 1)
         self.columns.append((marks[place[level[self.codes == 0]]], marks[place[level[self.rows]]]))
 
-    def _look_at_numbers(self, column: Array, gap_name: str) -> None:
+    def _add_numbers(self, column: Array, gap_name: str) -> None:
         """Add a column in spreads from the target's median, where missing values are."""
         gaps = np.isnan(column)
         if gaps.any() and not gaps[self.codes == 0].any():
@@ -283,11 +280,11 @@ class _Places:
             self.gap_of_one[at] = np.inf
             return
         centre, spread = _centre_and_spread(rows[at])
-        if known.size >= 2 * OUTERMOST:
-            spread = max(spread, (known[-OUTERMOST] - known[OUTERMOST - 1]) / RANGE)
-        spread = max(spread, 1e-300)  # where both are constant, any difference is large
-        source, rows = (_bent(np.nan_to_num(part - centre), spread) for part in (source, rows))
-        known = _bent(known - centre, spread)
+        if known.size >= 2 * OUTERMOST_ROWS:
+            spread = max(spread, (known[-OUTERMOST_ROWS] - known[OUTERMOST_ROWS - 1]) / RANGE_SPREADS)
+        spread = max(spread, 1e-300)  # If both are constant, any difference is large.
+        source, rows = (_log_beyond(np.nan_to_num(part - centre), spread) for part in (source, rows))
+        known = _log_beyond(known - centre, spread)
         above = np.searchsorted(known, rows[at])
         below, above = (known[np.clip(above - k, 0, known.size - 1)] for k in (1, 0))
         gap = np.minimum(np.abs(rows[at] - below), np.abs(rows[at] - above))
@@ -295,14 +292,14 @@ class _Places:
         self.gap_of_one[at] = np.maximum(self.gap_of_one[at], gap)
         self.columns.append((source, rows))
 
-    def _look_at_sparse(self, table: Any) -> None:
+    def _add_sparse(self, table: Any) -> None:
         """Place rows around 0; a word that is new says little, beyond all values is far."""
         source, rows = table[self.codes == 0], table[self.rows]
         spread = np.sqrt(rows.power(2).mean(axis=0))
-        spread = np.maximum(spread, abs(source).max(axis=0).toarray().ravel() / RANGE)
+        spread = np.maximum(spread, abs(source).max(axis=0).toarray().ravel() / RANGE_SPREADS)
         self.n_varying = int(np.count_nonzero(spread))
         for part in (source, rows):
-            part.data = _bent(part.data, spread[part.indices])
+            part.data = _log_beyond(part.data, spread[part.indices])
         low, high = (find(axis=0).toarray().ravel() for find in (source.min, source.max))
         value, column = rows.data, rows.indices
         gap = np.maximum(np.maximum(value - high[column], low[column] - value), 0)
@@ -316,7 +313,7 @@ def _centre_and_spread(numbers: Array) -> tuple[float, float]:
     low, centre, high = np.percentile(numbers, [25, 50, 75])
     spread = (high - low) / 1.349 or float(np.std(numbers)) * (numbers.min() < numbers.max())
     for _ in range(20 if spread else 0):
-        size = float(np.sqrt(np.mean(_bent(numbers - centre, spread) ** 2)))
+        size = float(np.sqrt(np.mean(_log_beyond(numbers - centre, spread) ** 2)))
         if size <= 1 + 1e-9:
             break
         spread *= size

@@ -12,24 +12,23 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
 from weighbridge._findings import Estimate
-from weighbridge._folds import one_thread
-from weighbridge.ratios._cross_fit import (
-    ALL_TOLD,
+from weighbridge._folds import assign_folds, one_thread
+from weighbridge.ratios import (
     FEW_BINS,
     MANY_COLUMNS,
     MAX_TREE_COLUMNS,
     MIN_TREE_ROWS,
-    deal,
+    SEPARABLE_AUC,
     small_trees,
 )
-from weighbridge.ratios._encoder import TableEncoder
-from weighbridge.ratios._stack_samples import stacked_table
 from weighbridge.tables import (
     RowScores,
+    TableEncoder,
     check_count,
     check_sample_weight,
     one_number,
     shuffled,
+    stacked_table,
     take_rows,
 )
 
@@ -195,7 +194,7 @@ class DomainRows:
         self.table, self.codes = take_rows(stacked, self.places), codes[self.places]
         self.seed = int(rng.randint(2**31 - 1))
         self.encoder = TableEncoder().fit(self.table, self.codes)
-        self.folds = deal(RowScores(self.table).group, self.codes, int(cv))
+        self.folds = assign_folds(RowScores(self.table).group, self.codes, int(cv))
         self.numbers = self.encoder.numbers(self.table)
         self.tree_codes = self._tree_codes()
 
@@ -281,7 +280,7 @@ class CrossFittedDomain:
                 self.linear[test] = model.linear_part(rows.numbers[test])
             self.trees = self.linear.copy()
             by_line = fold_auc(self.linear, rows.codes, self.weights, rows.tests)
-            if rows.tree_codes is not None and by_line.value < ALL_TOLD:
+            if rows.tree_codes is not None and by_line.value < SEPARABLE_AUC:
                 self._add_trees(rows.tree_codes)
         self.log_odds = mean_log_odds(self.linear, self.trees)
 
