@@ -254,8 +254,11 @@ class _Places:
         self.single |= single
         for k in np.flatnonzero(new):
             rows = int(n_target[k])
-            name = f"{label}={levels[k] if rows >= FEW_TO_NAME else 'other'}"
-            self.counts[gap_name if k == levels.size else name] += rows
+            if k == levels.size:
+                name = gap_name
+            else:
+                name = f"{label}={levels[k] if rows >= FEW_TO_NAME else 'other'}"
+            self.counts[name] += rows
 
     def _place_levels(self, level: Array, n_target: Array) -> None:
         """Add a column of 0 and 1 for each frequent level of the target, and one for the others."""
