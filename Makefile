@@ -120,7 +120,7 @@ dist: $(VENV)/.dist ## sdist and wheel in dist/, checked as a stranger would use
 speed: $(VENV)/.speed ## ten timings (asv); python -m asv run with commits compares them
 	$(BIN)/python -m asv run --quick --show-stderr --python=same --set-commit-hash=HEAD
 
-house: $(VENV)/.cli ## the shape of the package in numbers, beside its goals (half a minute)
+house: $(VENV)/.cli ## the size and shape of the package in numbers, beside its goals
 	$(BIN)/python tools/house.py
 
 docs: $(VENV)/.docs $(VENV)/.torch-cpu ## build the site into docs/_build/html

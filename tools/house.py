@@ -1,347 +1,259 @@
-"""The shape of the package in numbers, beside the goals it is held to.
+"""The size and shape of the package in numbers, beside their goals.
 
-``python tools/house.py`` prints the table of this checkout, ``python tools/house.py FOLDER`` that
-of another package, and ``--list NAME`` what stands behind one of its rows. A sub-package is a
-folder or a single module directly below the package; a face is an ``__init__``.
+``python tools/house.py`` measures this checkout, ``python tools/house.py FOLDER`` another one, and
+``--list NAME`` prints what a row counts. A sub-package is a folder or a single module directly
+below the package; a face is an ``__init__``. Files that git ignores do not count.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
-import csv
 import io
 import math
 import os
-import random
+import re
+import subprocess
 import sys
-import tempfile
 import tokenize
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cached_property
 from importlib.util import resolve_name
-from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 
+NAME = "weighbridge"
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTION)
 NO_CODE = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
-CHECKOUT = Path(__file__).resolve().parents[1] / "src" / "weighbridge"
+LISTS = ("public", "hidden", "elsewhere", "per-module", "records", "any", "functions")
+# The parts of the package, the most lines of Python in each, and the modules in it if they are
+# called otherwise, former names included. The longest prefix decides where a module belongs.
+PARTS = """
+top_level 700 __init__ __main__ exceptions scoring weighting
+single_files 800 _fitting _progress _numbers _files _folds _pass_weights
+findings 600 _findings; tables 2100 _tables _data; engines 430; geodesic 600; ratios 2800
+label_shift 800; estimators 1200 _estimators; model_selection 2200 criteria search; few_labels 700
+conformal 800; positive_unlabeled 300; diagnosis 1600 diagnostics; target_risk 2000; verdict 1100
+plotting 2050 pictures; report 750; job 1300 adaptation; cli 1300; datasets 800
+geometry 3000 manifolds guarantees geodesic._lengths geodesic._means; torch 1150; elsewhere 0
+"""
 
 
-@dataclass(frozen=True)
-class Import:
-    """One imported name (none for ``import x.y``), and the module it is asked of."""
-
-    line: int
-    module: str
-    name: str | None
-    alias: str | None
-    for_types: bool
-    in_function: bool
-
-
-@dataclass(frozen=True)
 class Module:
     """A file of the package."""
 
-    name: str
-    path: Path
-    is_face: bool
+    def __init__(self, path: Path, source: Path):
+        self.text = path.read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text)
+        self.nodes = list(ast.walk(self.tree))
+        parts = path.relative_to(source).with_suffix("").parts
+        self.is_face = parts[-1] == "__init__"
+        self.name = ".".join(parts[:-1] if self.is_face else parts)
+        self.local_name = self.name.partition(".")[2] or "__init__"
+        self.imports = list(self._imports(self.tree, runs=True))
 
-    @cached_property
-    def text(self) -> str:
-        return self.path.read_text(encoding="utf-8")
-
-    @cached_property
-    def tree(self) -> ast.Module:
-        return ast.parse(self.text)
+    def _imports(self, node: ast.AST, *, runs: bool) -> Iterator[tuple[str, bool]]:
+        """Yield names from the package, and whether they are imported as the module is."""
+        if isinstance(node, ast.ImportFrom):
+            package = self.name if self.is_face else self.name.rpartition(".")[0]
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            if module.split(".")[0] == NAME:
+                yield from ((f"{module}.{alias.name}", runs) for alias in node.names)
+        is_guard = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        runs = runs and not isinstance(node, FUNCTION)
+        for child in ast.iter_child_nodes(node):
+            yield from self._imports(child, runs=runs and not (is_guard and child in node.body))
 
     @cached_property
     def code(self) -> set[int]:
-        """Numbers of the lines that are neither docstring nor comment nor blank."""
-        found: set[int] = set()
+        """Numbers of the lines that are not docstring, comment or blank."""
+        lines: set[int] = set()
         for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
             if tokenize.tok_name[token.type] not in NO_CODE:
-                found.update(range(token.start[0], token.end[0] + 1))
-        return found.difference(*(_docstring_lines(node) for node in ast.walk(self.tree)))
+                lines.update(range(token.start[0], token.end[0] + 1))
+        for node in self.nodes:
+            if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+                lines.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+        return lines
 
-    @cached_property
-    def imports(self) -> list[Import]:
-        """What the file imports, anywhere in it."""
-        return list(self._imports_below(self.tree, for_types=False, in_function=False))
+    @property
+    def public(self) -> set[str]:
+        """The names in `__all__`."""
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                return set(ast.literal_eval(node.value))
+        return set()
 
-    def _imports_below(self, node: ast.AST, **where: bool) -> Iterator[Import]:
-        if isinstance(node, ast.Import):
-            yield from (Import(node.lineno, each.name, None, None, **where) for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = self._absolute(node)
-            for each in node.names:
-                yield Import(node.lineno, module, each.name, each.asname or each.name, **where)
-        guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        in_function = where["in_function"] or isinstance(node, FUNCTION)
-        for child in ast.iter_child_nodes(node):
-            for_types = where["for_types"] or (guarded and child in node.body)
-            yield from self._imports_below(child, for_types=for_types, in_function=in_function)
-
-    def _absolute(self, node: ast.ImportFrom) -> str:
-        package = self.name if self.is_face else self.name.rpartition(".")[0]
-        return resolve_name("." * node.level + (node.module or ""), package)
-
-
-def _docstring_lines(node: ast.AST) -> Iterable[int]:
-    documented = isinstance(node, (ast.Module, ast.ClassDef, *FUNCTION))
-    if not documented or ast.get_docstring(node, clean=False) is None:
-        return ()
-    return range(node.body[0].lineno, node.body[0].end_lineno + 1)
+    def definitions(self) -> Iterator[tuple[str, str]]:
+        """Yield functions with their lines of code, records and annotations."""
+        for node in self.nodes:
+            place = f"{self.name}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, FUNCTION):
+                lines = self.code.intersection(range(node.lineno, node.end_lineno + 1))
+                yield "functions", f"{len(lines):3} {place} {node.name}"
+            if isinstance(node, ast.ClassDef):
+                origin = " ".join(map(ast.unparse, [*node.decorator_list, *node.bases]))
+                if "dataclass" in origin or "NamedTuple" in origin:
+                    yield "records", f"{place} {node.name}"
+            annotation = getattr(node, "returns", None) or getattr(node, "annotation", None)
+            if annotation is not None:
+                yield "annotations", f"{place} {ast.unparse(annotation)}"
 
 
-@dataclass(frozen=True)
-class Package:
-    """All modules of a package, and what can be measured without running it."""
+class Checkout:
+    """The files of a repository that git does not ignore."""
 
-    root: Path
+    def __init__(self, root: Path):
+        self.root = root
+        command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+        names = sorted(set(listed.stdout.splitlines()))
+        self.files = [path for name in names if (path := root / name).is_file()]
+        sources = [path for path in self.files if path.is_relative_to(root / "src")]
+        self.modules = [Module(path, root / "src") for path in sources if path.suffix == ".py"]
 
-    @cached_property
-    def modules(self) -> dict[str, Module]:
-        """The files by their dotted names."""
-        found = {}
-        for path in sorted(self.root.rglob("*.py")):
-            parts = path.relative_to(self.root.parent).with_suffix("").parts
-            is_face = parts[-1] == "__init__"
-            name = ".".join(parts[:-1] if is_face else parts)
-            found[name] = Module(name, path, is_face)
-        return found
+    def count_lines(self, folder: str, *suffixes: str) -> int:
+        """Return the number of lines of the files below a folder, by default those of Python."""
+        files = [path for path in self.files if path.is_relative_to(self.root / folder)]
+        files = [path for path in files if path.suffix in (suffixes or (".py",))]
+        return sum(path.read_text(encoding="utf-8").count("\n") for path in files)
 
-    @cached_property
-    def faces(self) -> dict[str, dict[str | None, Import]]:
-        """The names that each face imports, for types only or not, with where from."""
-        faces = [each for each in self.modules.values() if each.is_face]
-        return {face.name: {each.alias: each for each in self.imports(face)} for face in faces}
+    def lists(self) -> dict[str, list[str]]:
+        """Return the items behind the rows."""
+        items = defaultdict(list)
+        folders = {module.local_name for module in self.modules if module.is_face}
+        for module in self.modules:
+            items["public, repeated"] += module.public
+            if module.is_face:
+                names = [name.rpartition(".")[2] for name, runs in module.imports if runs]
+                items["hidden"] += [f"{module.name}.{name}" for name in {*names} - module.public]
+            else:
+                names = [name for name, _ in module.imports]
+                items["per-module"].append(f"{len({*names}):3} {module.name}")
+                here = module.name.split(".")[:2]
+                other = [name for name in names if name.split(".")[:2] != here]
+                items["elsewhere"] += [f"{module.name} <- {name}" for name in other]
+            for name, item in module.definitions():
+                items[name].append(item)
+        items["public"] = list({*items["public, repeated"]} - folders)
+        items["any"] = [line for line in items["annotations"] if re.search(r" .*\bAny\b", line)]
+        return {name: sorted(lines) for name, lines in items.items()}
 
-    @cached_property
-    def plain(self) -> list[Module]:
-        """The modules that are no faces."""
-        return [each for each in self.modules.values() if not each.is_face]
-
-    def imports(self, module: Module) -> list[Import]:
-        """Return the imports of a module that stay within the package."""
-        return [each for each in module.imports if each.module.split(".")[0] == self.root.name]
-
-    def asked(self, what: Import) -> str:
-        """Return the module that an import names."""
-        below = f"{what.module}.{what.name}"
-        return below if below in self.modules else what.module
-
-    def defining(self, what: Import) -> str:
-        """Return the module that defines what is imported, through any number of faces."""
-        offered = self.faces.get(what.module, {}).get(what.name)
-        if offered is None or offered.module == what.module:
-            return self.asked(what)
-        return self.defining(offered)
-
-    def functions(self) -> list[tuple[int, str]]:
-        """Return every function and method with its lines of code, the longest first."""
-        found = []
-        for module in self.modules.values():
-            for node in ast.walk(module.tree):
-                if isinstance(node, FUNCTION):
-                    lines = module.code.intersection(range(node.lineno, node.end_lineno + 1))
-                    found.append((len(lines), f"{module.name}:{node.lineno} {node.name}"))
-        return sorted(found, reverse=True)
-
-    def chain(self, *, in_functions: bool) -> list[str]:
-        """Return the longest chain of imports; faces, types only and circles do not count."""
-        below = {module.name: self._below(module, in_functions) for module in self.plain}
-        found: dict[str, list[str]] = {}
-        above: set[str] = set()
-
-        def longest(name: str) -> list[str]:
-            if name not in found:
-                above.add(name)
-                tails = [longest(each) for each in sorted(below[name] - above)]
-                found[name] = [name, *max(tails, key=len, default=[])]
-                above.discard(name)
-            return found[name]
-
-        return max((longest(name) for name in below), key=len)
-
-    def _below(self, module: Module, in_functions: bool) -> set[str]:
-        asked = [each for each in self.imports(module) if in_functions or not each.in_function]
-        return {self.defining(each) for each in asked if not each.for_types} - self.faces.keys()
-
-    def private_imports(self) -> list[str]:
-        """Return each name asked of a private module of another sub-package, types included."""
-        return [
-            f"{module.path.relative_to(self.root)}:{each.line} -> {self.asked(each)}:{each.name}"
-            for module in self.modules.values()
-            for each in self.imports(module)
-            if self.asked(each).split(".")[:2] != module.name.split(".")[:2]
-            and any(part.startswith("_") for part in self.asked(each).split(".")[2:])
-        ]
-
-    def one_importer(self) -> dict[str, str]:
-        """Return modules that one other module names in its imports; faces do not count."""
-        importers = defaultdict(set)
-        for module in self.plain:
-            for each in self.imports(module):
-                importers[self.asked(each)].add(module.name)
-        named = {module.name: importers[module.name] for module in self.plain}
-        return {name: next(iter(those)) for name, those in named.items() if len(those) == 1}
-
-    def callers_elsewhere(self) -> dict[str, str]:
-        """Return functions defined once and named once in the code, in another file."""
-        homes, uses = defaultdict(list), defaultdict(list)
-        for module in self.modules.values():
-            for node in ast.walk(module.tree):
-                if isinstance(node, ast.Name):
-                    uses[node.id].append(module.name)
-                elif isinstance(node, ast.Attribute):
-                    uses[node.attr].append(module.name)
-                elif isinstance(node, FUNCTION) and node in module.tree.body:
-                    homes[node.name].append(module.name)
-        return {
-            f"{home[0]}.{name}": uses[name][0]
-            for name, home in homes.items()
-            if len(home) == len(uses[name]) == 1 and home != uses[name]
-        }
+    def lines_by_part(self) -> Iterator[tuple[str, tuple[int], tuple[int]]]:
+        """Yield the parts of the package, the lines of Python in each and the most allowed."""
+        parts = [part.split() for part in re.split("[;\n]", PARTS.strip())]
+        homes = {name: part for part, _, *former in parts for name in (part, *former)}
+        lines: Counter[str] = Counter()
+        for module in self.modules:
+            inside = [name for name in homes if f"{module.local_name}.".startswith(f"{name}.")]
+            lines[homes[max(inside, key=len, default="elsewhere")]] += module.text.count("\n")
+        for part, cap, *_ in parts:
+            yield part, (lines[part],), (int(cap),)
 
 
-@dataclass
-class Trace:
-    """Takes ``sys.setprofile``'s events: modules entered, and calls back; imports are left out.
-
-    A call back is a call into a sub-package that already lies below another one on the stack.
-    """
-
-    root: Path
-    entered: set[str] = field(default_factory=set)
-    backs: Counter[str] = field(default_factory=Counter)
-    stack: list[str] = field(default_factory=list)
-    importing: int = 0
-
-    def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        code = frame.f_code
-        ours = code.co_filename.startswith(f"{self.root}{os.sep}")
-        if ours and event == "return":
-            self.importing -= code.co_name == "<module>"
-            self.stack.pop()
-        elif ours and event == "call":
-            self.importing += code.co_name == "<module>"
-            self._call(Path(code.co_filename), code.co_qualname)
-
-    def _call(self, path: Path, function: str) -> None:
-        parts = path.relative_to(self.root).with_suffix("").parts
-        package, stack = parts[0], self.stack
-        if not self.importing:
-            self.entered.add(".".join(parts))
-            if package in stack and stack[-1] != package:
-                since = len(stack) - 1 - stack[::-1].index(package)
-                way = [name for name, _ in groupby(stack[since:])]
-                self.backs[" -> ".join([*way, f"{package}.{function}"])] += 1
-        stack.append(package)
-
-
-def _write_table(path: Path, rng: random.Random, shift: float, *, label: bool) -> None:
-    """Write 600 rows: two numbers, a category of three levels and, if asked for, a label."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["a", "b", "c", "y"][: 3 + label])
-        for _ in range(600):
-            a, b, c = rng.gauss(shift, 1), rng.gauss(0, 1), rng.choice("uvw")
-            y = int(rng.random() < 1 / (1 + math.exp(-a)))
-            table.writerow([a, b, c, y][: 3 + label])
-
-
-def trace_adapt(root: Path) -> Trace:
-    """Run ``weighbridge adapt`` on 600 + 600 rows in this process, with one thread."""
+def trace_adapt(source: Path) -> set[tuple[str, int]]:
+    """Return file and line of the functions that one ``weighbridge adapt`` enters after import."""
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    sys.path.insert(0, str(root.parent))
+    sys.path.insert(0, str(source))
+    import numpy as np
+    import pandas as pd
+
     from weighbridge.cli import main
 
-    trace, rng, screen, code = Trace(root), random.Random(0), io.StringIO(), None
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        _write_table(Path("train.csv"), rng, 0.0, label=True)
-        _write_table(Path("deploy.csv"), rng, 0.5, label=False)
+    entered: set[tuple[str, int]] = set()
+    importing, log, rng = 0, io.StringIO(), np.random.default_rng(0)
+
+    def record(frame: FrameType, event: str, _: object) -> None:
+        nonlocal importing
+        code = frame.f_code
+        if event in ("call", "return") and code.co_filename.startswith(f"{source}{os.sep}"):
+            if code.co_name == "<module>":
+                importing += 1 if event == "call" else -1
+            elif not importing:
+                entered.add((code.co_filename, code.co_firstlineno))
+
+    with TemporaryDirectory() as home, chdir(home), redirect_stdout(log), redirect_stderr(log):
+        for name, shift in (("train", 0.0), ("deploy", 0.5)):
+            table = pd.DataFrame(rng.normal([shift, 0], size=(600, 2)), columns=["a", "b"])
+            table["c"] = rng.choice([*"uvw"], 600)
+            if name == "train":
+                table["y"] = (table["a"] > rng.logistic(size=600)).astype(int)
+            table.to_csv(f"{name}.csv", index=False)
         sys.argv = ["weighbridge", "adapt", "train.csv", "deploy.csv", "--label", "y"]
-        with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
-            sys.setprofile(trace)
-            try:
-                main()
-            except SystemExit as end:
-                code = end.code
-            finally:
-                sys.setprofile(None)
-    if code:
-        sys.exit(f"weighbridge adapt failed:\n{screen.getvalue()}")
-    return trace
+        sys.setprofile(record)
+        try:
+            main()
+        except SystemExit as end:
+            if end.code:
+                raise RuntimeError(log.getvalue()) from None
+        finally:
+            sys.setprofile(None)
+    return entered
 
 
-def table(package: Package, *, run: bool) -> Iterator[str]:
-    """Measure the package, and write the table row by row."""
-    files = package.modules.values()
-    lines = sum(len(each.text.splitlines()) for each in files)
-    code = sum(len(each.code) for each in files)
-    lengths = [length for length, _ in package.functions()]
-    p95 = lengths[math.ceil(len(lengths) / 20) - 1]
-    chains = [len(package.chain(in_functions=each)) for each in (False, True)]
-    private, elsewhere = len(package.private_imports()), len(package.callers_elsewhere())
-    lonely, of_all = len(package.one_importer()), f" of {len(package.plain)}"
-    yield _line("", package.root.name, "goal", "met")
-    yield "|---|---:|---:|---|"
-    yield _row("files", [len(files)], [215])
-    yield _row("lines / code", [lines, code], [42_400, 25_500])
-    yield _row("code per file", [round(code / len(files))], [110], sign=">=")
-    yield _row("longest import chain, by imports at the top / anywhere", chains, [20, 20])
-    yield _row("imports of another sub-package's private modules", [private], [0])
-    yield _row("modules with one importer", [lonely], [30], more=of_all)
-    yield _row("functions whose only caller is in another file", [elsewhere], [60])
-    yield _row("function p95 / max", [p95, lengths[0]], [25, 60])
+def print_shape(checkout: Checkout, *, run: bool) -> None:
+    """Print each measure beside its goal."""
+    modules, lists, lines = checkout.modules, checkout.lists(), checkout.count_lines
+    n = {name: len(items) for name, items in lists.items()}
+    code = sum(len(module.code) for module in modules)
+    statements = sum(isinstance(node, ast.stmt) for module in modules for node in module.nodes)
+    imports = [int(line.split()[0]) for line in lists["per-module"]]
+    mean = round(sum(imports) / len(imports), 1)
+    lengths = [int(line.split()[0]) for line in lists["functions"]]
+    p95, longest = lengths[-math.ceil(len(lengths) / 20)], lengths[-1]
+    catalogue = next(p.read_text("utf-8") for p in checkout.files if p.name == "findings.toml")
+    evidence = lines("benchmarks") + lines("experiments")
+    codes = sum(code.startswith("WB") for code in tomllib.loads(catalogue))
+    print_table(
+        "shape",
+        ("lines / code / statements", (lines("src"), code, statements), (29_000, 18_500, 16_000)),
+        ("files", (len(modules),), (130,)),
+        (f"public names ({n['public, repeated']} with repeats)", (n["public"],), (130,)),
+        ("names in faces that are not in __all__", (n["hidden"],), (40,)),
+        ("names imported from other sub-packages", (n["elsewhere"],), (700,)),
+        ("imports of a module: most / mean", (imports[-1], mean), (20, 7)),
+        ("record classes", (n["records"],), (70,)),
+        ("annotations with Any, %", (round(100 * n["any"] / n["annotations"]),), (10,)),
+        ("finding codes / lines of findings.toml", (codes, catalogue.count("\n")), (50, 600)),
+        ("lines of tests", (lines("tests"),), (21_000,)),
+        ("lines of docs", (lines("docs", ".rst", ".py", ".toml"),), (10_500,)),
+        ("lines of benchmarks + experiments", (evidence,), (9_000,)),
+        ("lines of tools", (lines("tools"),), (900,)),
+        ("lines of a function: p95 / max", (p95, longest), (25, 60)),
+    )
+    print_table("lines of Python", *checkout.lines_by_part())
     if run:
-        trace = trace_adapt(package.root)
-        figures = [len(trace.entered), trace.backs.total()]
-        yield _row("modules entered by `weighbridge adapt` / calls back", figures, [120, 100])
+        entered = trace_adapt(checkout.root / "src")
+        counts = (len({file for file, _ in entered}), len(entered))
+        print_table("one adapt (600 x 4)", ("modules / functions entered", counts, (85, 1_300)))
 
 
-def _row(label: str, figures: list[int], bars: list[int], sign: str = "<=", more: str = "") -> str:
-    over = [(a < b) if sign == ">=" else (a > b) for a, b in zip(figures, bars, strict=True)]
-    found, goal = (" / ".join(f"{each:,}" for each in those) for those in (figures, bars))
-    return _line(label, found + more, f"{sign} {goal}", "no" if any(over) else "yes")
-
-
-def _line(label: str, figures: str, goal: str, met: str) -> str:
-    return f"| {label:<54} | {figures:>15} | {goal:>18} | {met:<3} |"
-
-
-def _path_list(package: Package) -> list[str]:
-    trace = trace_adapt(package.root)
-    backs = [f"{way}  {count}" for way, count in trace.backs.most_common()]
-    return ["# entered", *sorted(trace.entered), "# calls back", *backs]
-
-
-LISTS = {
-    "chain": lambda package: package.chain(in_functions=True),
-    "private": Package.private_imports,
-    "one-importer": lambda package: map(" <- ".join, package.one_importer().items()),
-    "callers": lambda package: map(" <- ".join, package.callers_elsewhere().items()),
-    "long": lambda package: (f"{n:3} {name}" for n, name in package.functions() if n > 25),
-    "path": _path_list,
-}
+def print_table(title: str, *rows: tuple[str, Sequence[float], Sequence[float]]) -> None:
+    """Print rows of a label, figures and goals."""
+    print(f"\n| {title:<40} | {'now':>24} | {'goal':>24} | met |\n|---|---:|---:|---|")
+    for label, figures, goals in rows:
+        now, goal = (" / ".join(f"{value:,}" for value in values) for values in (figures, goals))
+        met = "yes" if all(a <= b for a, b in zip(figures, goals, strict=True)) else "no"
+        print(f"| {label:<40} | {now:>24} | {goal:>24} | {met:<3} |")
 
 
 def main() -> None:
-    """Print the table, or what stands behind a row."""
-    parser = argparse.ArgumentParser(description="Measure the shape of the package.")
-    parser.add_argument("folder", type=Path, nargs="?", default=CHECKOUT, help="of the package")
-    parser.add_argument("--list", choices=LISTS, help="print what stands behind a row")
-    parser.add_argument("--static", action="store_true", help="leave out the run of adapt")
-    asked = parser.parse_args()
-    package = Package(asked.folder.resolve())
-    found = LISTS[asked.list](package) if asked.list else table(package, run=not asked.static)
-    print(*found, sep="\n")
+    """Print the tables, or a list."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parents[1])
+    parser.add_argument("--list", choices=LISTS, help="print what a row counts")
+    parser.add_argument("--static", action="store_true", help="without a run of adapt")
+    options = parser.parse_args()
+    checkout = Checkout(options.folder.resolve())
+    if options.list:
+        print(*checkout.lists()[options.list], sep="\n")
+    else:
+        print_shape(checkout, run=not options.static)
 
 
 if __name__ == "__main__":

@@ -178,9 +178,16 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
             continue
         empty = [int(sample[name].null_count()) == len(sample) for sample in (source, target)]
         if any(empty):  # A column without a value takes the type of the other.
-            source = source.with_columns(nw.col(name).cast(right)) if empty[0] else source
-            target = target.with_columns(nw.col(name).cast(left)) if not empty[0] else target
+            blank = nw.col(name).cast(right if empty[0] else left)
+            if _kind(right if empty[0] else left) == "numbers":
+                # Integers and booleans of pandas hold no missing values.
+                blank = nw.lit(None, nw.Float64).alias(name)
+                casts[name] = _common(nw.col(name), "numbers")
+            source = source.with_columns(blank) if empty[0] else source
+            target = target.with_columns(blank) if not empty[0] else target
             continue
+        if all(_is_boolean(sample[name]) for sample in (source, target)):
+            continue  # pandas keeps booleans with missing values as objects, which can be stacked.
         kinds = [_kind(dtype) for dtype in (left, right)]
         if kinds[0] != kinds[1]:
             raise TypeError(
@@ -226,6 +233,15 @@ def _kind(dtype: Any) -> str:
     if dtype == nw.Duration:
         return "durations"
     return "dates" if dtype in (nw.Datetime, nw.Date) else "text"
+
+
+def _is_boolean(column: Any) -> bool:
+    """Return True if the values that are not missing are booleans."""
+    import narwhals as nw
+
+    if column.dtype != nw.Object:
+        return bool(column.dtype == nw.Boolean)
+    return all(isinstance(value, bool | np.bool_) for value in column.drop_nulls().to_list())
 
 
 def _stack(samples: list[Any]) -> Any:
