@@ -15,6 +15,7 @@ import pytest
 from cli_runs import run, valid, write_clinic
 from weighbridge._files import check_outputs
 from weighbridge._findings import shown_progress
+from weighbridge._tables import read_table
 from weighbridge.exceptions import InputError
 
 # as most keyboards write it, and as macOS may store it
@@ -200,11 +201,8 @@ def test_a_root_or_a_drive_is_no_place_for_a_file(tmp_path):
 def test_a_file_with_brackets_in_its_name_is_no_pattern(tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    from weighbridge.blocks import from_parquet
-
     pq.write_table(pa.table({"age": [41.0, 52.0]}), tmp_path / "part [1].parquet")
-    assert from_parquet(tmp_path / "part [1].parquet").n_rows == 2
-    assert from_parquet(tmp_path / "part *.parquet").n_rows == 2
+    assert read_table(tmp_path / "part [1].parquet").rows == 2
 
 
 def test_a_program_without_streams_is_shown_no_progress(monkeypatch):
