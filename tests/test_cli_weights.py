@@ -1,6 +1,5 @@
 """``weighbridge weights`` and ``weighbridge predict``."""
 
-import csv
 import re
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge import Geodesic, fit_ratio
-from weighbridge._tables import TableWriter, _model_columns, defused
+from weighbridge._tables import _model_columns, defused
 from weighbridge.adaptation import load_model
 from weighbridge.adaptation._saved_model import SavedModel, model_bytes
 from weighbridge.cli import _weights
@@ -307,17 +306,6 @@ def test_text_that_a_spreadsheet_would_run_is_text(text):
 @pytest.mark.parametrize("value", [-1.5, -1, "-1.5", "+3", "yes", "", "a=b", None])
 def test_numbers_and_other_text_stay_as_they_are(value):
     assert defused(value) == value
-
-
-def test_classes_that_are_formulas_are_defused_in_the_table(tmp_path):
-    path = tmp_path / "p.csv"
-    with TableWriter(path, ["row", "prediction", "=bad"]) as table:
-        table.write([np.arange(2), np.array(["=cmd|' /C calc'!A0", "no, thanks"]), np.ones(2)])
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    assert rows[0] == ["row", "prediction", "'=bad"]
-    assert rows[1] == ["0", "'=cmd|' /C calc'!A0", "1.0"]
-    assert rows[2][1] == "no, thanks"
 
 
 @pytest.fixture

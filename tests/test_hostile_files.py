@@ -85,11 +85,11 @@ CELLS = ["a\r=1+1", "a\nb", "\r=1+1", "\t=1+1", "\n=1+1", "＝1+1", "-3", "a", '
 
 def test_cells_with_line_ends_are_quoted_and_formulas_behind_them_are_text(tmp_path):
     path = tmp_path / "predictions.csv"
-    with TableWriter(path, ["row", "a\r=b"]) as table:
+    with TableWriter(path, ["row", "=a\r=b"]) as table:
         table.write([np.arange(len(CELLS)), np.array(CELLS, dtype=object)])
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
-    assert header == ["row", "a\r=b"]
+    assert header == ["row", "'=a\r=b"]
     shown = [f"'{cell}" if cell[0] in "\r\t\n＝" else cell for cell in CELLS]
     assert rows == [[str(i), cell] for i, cell in enumerate(shown)]
     assert pd.read_csv(path).shape == (len(CELLS), 2)

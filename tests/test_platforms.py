@@ -15,7 +15,6 @@ import pytest
 from cli_runs import run, valid, write_clinic
 from weighbridge._files import check_outputs
 from weighbridge._findings import shown_progress
-from weighbridge._tables import read_table
 from weighbridge.exceptions import InputError
 
 # as most keyboards write it, and as macOS may store it
@@ -196,13 +195,6 @@ def test_on_windows_a_file_that_is_open_elsewhere_is_refused_before_the_work(tmp
 def test_a_root_or_a_drive_is_no_place_for_a_file(tmp_path):
     with pytest.raises(InputError, match="is a folder, but a file is to be written there"):
         check_outputs([Path(tmp_path.anchor)], force=True)
-
-
-def test_a_file_with_brackets_in_its_name_is_no_pattern(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.table({"age": [41.0, 52.0]}), tmp_path / "part [1].parquet")
-    assert read_table(tmp_path / "part [1].parquet").rows == 2
 
 
 def test_a_program_without_streams_is_shown_no_progress(monkeypatch):

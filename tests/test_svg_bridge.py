@@ -350,14 +350,6 @@ def test_rectangle_has_a_cell_for_every_candidate():
     assert len(re.findall("<circle", rectangle(CASES["search"], id="x").svg)) == 15
 
 
-def test_results_without_surface_or_hangers_are_drawn():
-    # what is missing in a result of another version is left out
-    numbers = CASES["spread 1.5"].to_dict()
-    del numbers["hangers"]
-    numbers |= {"mesh": None, "curves": {"power": numbers["curves"]["power"]}}
-    assert "power" in bridge(BridgeSurface.from_dict(numbers), id="x").svg
-
-
 # Steps of colour
 
 
