@@ -18,7 +18,7 @@ same folder.
 """
 CUT = """\
 Three dots stand for the rest of the output, and the place of a warning in your code is left out.
-Cases with Parquet need ``weighbridge[parquet]``, the one with a network ``weighbridge[torch]``.
+Cases with Parquet need ``weighbridge[cli]``, the one with a network ``weighbridge[torch]``.
 Figures may differ in the last digits between versions of NumPy and scikit-learn.
 """
 

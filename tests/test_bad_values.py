@@ -33,7 +33,7 @@ from weighbridge.blocks import from_array
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import split_by_projection
-from weighbridge.diagnostics import effective_sample_size, label_shift, two_sample_test
+from weighbridge.diagnostics import effective_sample_size, label_shift
 from weighbridge.exceptions import InputError
 from weighbridge.guarantees import d2_from_ratios
 from weighbridge.ratios import (
@@ -97,7 +97,6 @@ TAKES_ROWS = {
     "ratio": lambda X: fit_ratio(X, X_TARGET, GaussianRatio()).score_samples(X),
     "blocks": lambda X: _blocks(X).score_samples(X_TARGET),
     "diagnose": lambda X: diagnose(KNOWN, X, X_TARGET).auc.value,
-    "test": lambda X: two_sample_test(X, X_TARGET, n_permutations=20, random_state=0).statistic,
     "risk": lambda X: _risk(X).value,
 }
 
@@ -258,7 +257,7 @@ def test_codes_in_a_frame_stay_categories_where_the_model_encodes_them(model):
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
 def test_text_in_a_frame_that_can_only_be_numbers_is_refused_without_a_model(library):
     frames = [library({"a": part[:, 0].astype(str)}) for part in (X, X_TARGET)]
-    for function in (fit_ratio, diagnose, two_sample_test):
+    for function in (fit_ratio, diagnose):
         with pytest.raises(TypeError, match=r"WB104 .*a.* decimals in nearly"):
             function(*frames)
 

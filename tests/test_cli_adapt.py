@@ -144,17 +144,6 @@ def test_force_overwrites_what_is_there_and_never_an_input(here):
     assert listing(out) == FILES
 
 
-@pytest.mark.parametrize(
-    ("out", "words"), [("train.csv", "is a file, not a folder"), ("train.csv/deep", "is a file")]
-)
-def test_a_folder_that_cannot_be_is_refused_before_the_work(here, out, words):
-    result = run(*ADAPT, "--out", out)
-    assert result.exit_code == 2
-    assert "error WB140" in result.stderr
-    assert words in result.stderr
-    assert result.stdout == ""
-
-
 @pytest.mark.more
 def test_a_folder_elsewhere_is_the_users_own_choice(here, tmp_path):
     out = tmp_path / "a" / ".." / "elsewhere"

@@ -88,13 +88,6 @@ def test_a_defect_prints_an_issue_that_can_be_pasted_and_a_traceback_only_on_dem
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_ten_problems_are_shown_and_the_rest_is_counted(capsys):
-    ended(InputError([PROBLEM] * 12))
-    text = capsys.readouterr().err
-    assert text.count("error WB102") == 10
-    assert "and 2 more" in text
-
-
 @needs_shell
 def test_the_pipe_behind_a_command_may_close_early(tmp_path):
     # the reader is gone before the command writes

@@ -1,6 +1,5 @@
 """``weighbridge weights`` and ``weighbridge predict``."""
 
-import csv
 import re
 import subprocess
 import sys
@@ -10,16 +9,13 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge import Geodesic, fit_ratio
-from weighbridge._tables import TableWriter, defused
+from weighbridge._tables import _model_columns, defused
 from weighbridge.adaptation import load_model
 from weighbridge.adaptation._saved_model import SavedModel, model_bytes
 from weighbridge.cli import _weights
-from weighbridge.cli._inputs import MOST_ROWS, block_rows
-from weighbridge.cli._options import Memory
 from weighbridge.cli._two_tables import fitted_ratio, read_two
 from weighbridge.cli._weights import log_ratio_blocks
 
@@ -164,7 +160,7 @@ def test_parquet_needs_its_package_and_says_so_before_the_work(here):
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=here
     )
     assert done.returncode == 2
-    assert 'pip install "weighbridge[parquet]", or --out w.csv' in done.stderr
+    assert 'pip install "weighbridge[cli]", or --out w.csv' in done.stderr
 
 
 def test_predictions_are_those_of_the_model(here):
@@ -312,111 +308,41 @@ def test_numbers_and_other_text_stay_as_they_are(value):
     assert defused(value) == value
 
 
-def test_classes_that_are_formulas_are_defused_in_the_table(tmp_path):
-    path = tmp_path / "p.csv"
-    with TableWriter(path, ["row", "prediction", "=bad"]) as table:
-        table.write([np.arange(2), np.array(["=cmd|' /C calc'!A0", "no, thanks"]), np.ones(2)])
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    assert rows[0] == ["row", "prediction", "'=bad"]
-    assert rows[1] == ["0", "'=cmd|' /C calc'!A0", "1.0"]
-    assert rows[2][1] == "no, thanks"
-
-
-# ------------------------------------------------------------------ memory
-
-COMMANDS = [
-    ("adapt", "train.csv", "deploy.csv", "--label", "readmitted"),
-    ("diagnose", "train.csv", "deploy.csv"),
-    ("weights", "train.csv", "deploy.csv"),
-    ("predict", "weighbridge-out/model.skops", "deploy.csv"),
-]
-
-
-@pytest.mark.parametrize(
-    ("typed", "mib"),
-    [("16", 16), ("512M", 512), ("2G", 2048), ("1.5g", 1536), ("64 MiB", 64), ("1TB", 2**20)],
-)
-def test_memory_is_read_in_mib(typed, mib):
-    assert Memory().convert(typed, None, None) == mib
-
-
-@pytest.mark.parametrize("typed", ["much", "", "-5", "1e3", "12X", "M", "nan", "15", "9M", "900K"])
-@pytest.mark.parametrize("words", COMMANDS)
-def test_no_memory_or_too_little_is_wrong_usage(words, typed):
-    result = run(*words, f"--working-memory={typed}")
-    assert result.exit_code == 2
-    assert "error WB100: Invalid value for '--working-memory'" in result.stderr
-    assert repr(typed) in result.stderr
-    assert f"help: weighbridge {words[0]} --help" in result.stderr
-
-
-@pytest.mark.parametrize("words", COMMANDS)
-def test_help_says_what_the_memory_is_for(words):
-    text = " ".join(run(words[0], "--help").stdout.split())
-    assert "--working-memory SIZE Such as 512M or 2G; a plain number is MiB. For " in text
-
-
-def test_a_block_has_the_rows_that_the_working_memory_has_room_for():
-    assert block_rows(10_000) == MOST_ROWS
-    assert block_rows(3, 16) == 2**20 // (3 * 8)
-    assert block_rows(1, 16) == MOST_ROWS
-    assert block_rows(10**9, 16) == 1
-
-
-RECORDING = """
-import sklearn
-from sklearn.linear_model import LogisticRegression
-
-class Recording(LogisticRegression):
-    def fit(self, X, y, sample_weight=None):
-        with open("memory", "a") as file:
-            file.write(f"{sklearn.get_config()['working_memory']}\\n")
-        return super().fit(X, y, sample_weight)
-"""
-
-
-def test_the_working_memory_holds_for_the_run_and_not_beyond(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    write_clinic(tmp_path, 200, 100)
-    (tmp_path / "recording.py").write_text(RECORDING)
-    before = sklearn.get_config()["working_memory"]
-    words = ("--model", "recording:Recording", "--lam", "0.5", "--alpha", "1")
-    assert run(*COMMANDS[0], *words, "--ratio", "gaussian", "--working-memory", "77").exit_code == 0
-    assert set((tmp_path / "memory").read_text().split()) == {"77"}
-    assert sklearn.get_config()["working_memory"] == before
-
-
 @pytest.fixture
 def long(here, tmp_path):
-    """A table of more than one block."""
-    train = pd.read_csv("train.csv", dtype=str)
+    """A table of more than one batch of Parquet, in files of several batches."""
+    train = pd.read_csv("train.csv")
     rows = np.random.default_rng(0).integers(0, len(train), 60_000)
-    train.iloc[rows].drop(columns="readmitted").to_csv(tmp_path / "long.csv", index=False)
-    return tmp_path / "long.csv"
+    (tmp_path / "long").mkdir()
+    table = train.iloc[rows].drop(columns="readmitted")
+    for number, start in enumerate((0, 55_000)):
+        part = table.iloc[start : start + 55_000]
+        part.to_parquet(tmp_path / "long" / f"part-{number}.parquet", index=False)
+    return tmp_path / "long"
 
 
-def test_a_smaller_working_memory_changes_no_prediction(long, tmp_path):
+def test_predictions_do_not_depend_on_the_size_of_blocks(long, tmp_path, monkeypatch):
     tables = []
-    for number, words in enumerate([(), ("--working-memory", "16M")]):
+    for number, rows in enumerate((50_000, 7_001)):
+        monkeypatch.setattr(_model_columns, "BLOCK_ROWS", rows)
         out = tmp_path / f"{number}.csv"
-        done = run("predict", "weighbridge-out/model.skops", long, "--out", out, *words)
+        done = run("predict", "weighbridge-out/model.skops", long, "--out", out)
         assert done.exit_code == 0
         tables.append(pd.read_csv(out))
     pd.testing.assert_frame_equal(*tables, rtol=1e-12)
     assert len(tables[0]) == 60_000
 
 
-@pytest.mark.parametrize("most", [400, 200_000])
-def test_a_smaller_working_memory_changes_no_weight(long, tmp_path, monkeypatch, most):
-    # with 400 rows the table counts as one that is too long to be fitted to as a whole
-    monkeypatch.setattr(_weights, "MOST_TRAINING_ROWS", most)
-    tables = []
-    for number, words in enumerate([(), ("--working-memory", "16M")]):
-        out = tmp_path / f"{number}.csv"
-        done = run("weights", long, "deploy.csv", "--ratio", "gaussian", "--out", out, *words)
-        assert done.exit_code == 0
-        tables.append(pd.read_csv(out))
-    pd.testing.assert_frame_equal(*tables, rtol=1e-10)
-    assert len(tables[0]) == 60_000
+def test_a_table_too_long_to_be_fitted_as_a_whole_has_a_weight_for_each_row(
+    long, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(_weights, "MOST_TRAINING_ROWS", 5_000)
+    monkeypatch.setattr(_model_columns, "BLOCK_CELLS", 21_000)  # 7,000 rows of 3 columns
+    words = ("--ratio", "gaussian", "--out", tmp_path / "w.csv")
+    assert run("weights", long, "deploy.csv", *words).exit_code == 0
+    table = pd.read_csv(tmp_path / "w.csv")
+    assert table["row"].tolist() == list(range(1, 60_001))
+    same = pd.concat(pd.read_parquet(each) for each in sorted(long.iterdir()))
+    # Equal rows get equal weights, in whichever block they are.
+    spread = table.groupby(pd.factorize(pd.MultiIndex.from_frame(same))[0])["log_ratio"].std()
+    assert spread.max() < 1e-10

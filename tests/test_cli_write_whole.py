@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -99,29 +97,6 @@ def test_leaving_at_once_removes_what_is_unfinished(tmp_path):
     with pytest.raises(FileNotFoundError):
         leave()
     assert names(tmp_path) == []
-
-
-def test_a_full_disk_leaves_the_old_file(tmp_path):
-    resource = pytest.importorskip("resource", reason="needs a limit on the size of files")
-    # a limit on the size of files stands in for a disk without room
-    path = tmp_path / "a.csv"
-    path.write_text("old")
-    code = (
-        "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "from weighbridge._files import write_whole\n"
-        f"with write_whole({str(path)!r}) as temporary: temporary.write_bytes(bytes(100_000))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
-    )
-    assert "File too large" in done.stderr
-    assert f"'{path}'" in done.stderr
-    assert path.read_text() == "old"
-    assert names(tmp_path) == ["a.csv"]
 
 
 def test_a_folder_that_is_a_file_is_named(tmp_path):

@@ -19,7 +19,9 @@ from weighbridge import (
     fit_ratio,
 )
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
-from weighbridge.diagnostics import Estimate, Finding, judge_overlap, shift_word
+from weighbridge.diagnostics import Estimate, Finding, judge_overlap
+from weighbridge.diagnostics._diagnosis import mean_ratio
+from weighbridge.diagnostics._shift_report import shift_word
 from weighbridge.ratios import ULSIF, KnownRatio
 
 
@@ -38,10 +40,9 @@ def test_the_clinic_is_read(clinic):
     assert (report.n_source, report.n_target) == (1500, 800)
     assert (report.shift, report.overlap) == ("strong", "enough")
     assert report.moved[:2] == ["age", "site"]
-    assert report.test.p_value == pytest.approx(1 / 200)
+    assert report.p_value == pytest.approx(1 / 200)
     assert report.auc_after.value < report.auc.value - 0.15
     assert report.full.ess == report.weights.ess
-    assert report.features[0].name in ("age", "site")
 
 
 def test_a_report_prints_within_80_columns(clinic):
@@ -50,8 +51,8 @@ def test_a_report_prints_within_80_columns(clinic):
     assert lines[0] == report.sentence == "Shift strong, overlap enough"
     assert max(map(len, lines)) <= 80
     assert any(line.strip().startswith("age") for line in lines)
-    parts = (report, report.balance, report.full, report.calibration, report.test, report.support)
-    for each in (*parts, report.attribution[0], report.features[0]):
+    parts = (report, report.balance, report.full, report.support)
+    for each in (*parts, report.attribution[0]):
         assert repr(each) == str(each)
 
 
@@ -117,8 +118,6 @@ def test_the_words_of_shift():
         "almost complete",
     ]
     assert shift_word(Estimate(0.7, 0.1, 0.51, 0.89)) == "none"
-    with pytest.raises(TypeError, match=r"Got auc=0.7, but expected an Estimate"):
-        shift_word(0.7)
 
 
 @given(st.floats(0.3, 1.0), st.floats(0.001, 0.2))
@@ -219,23 +218,6 @@ def test_label_shift_is_a_finding():
     assert "WB202" in codes(report)
 
 
-def test_numbers_for_labels_have_no_label_shift():
-    data = make_gaussian_shift(200, 200, random_state=0)
-    assert diagnose(data.ratio, data.X, data.X_target, y=data.y).label_shift is None
-
-
-def test_missingness_that_moved_is_a_finding():
-    rng = np.random.default_rng(0)
-    X, X_target = (
-        pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)}) for _ in range(2)
-    )
-    X_target.loc[rng.uniform(size=300) < 0.4, "b"] = np.nan
-    report = diagnose(X, X_target)
-    assert "WB203" in codes(report)
-    (finding,) = (each for each in report.findings if each.code == "WB203")
-    assert finding.message.startswith("b is missing in 0 % of the training rows and ")
-
-
 def test_a_column_that_tells_the_samples_apart_is_named():
     rng = np.random.default_rng(0)
     X, X_target = (
@@ -298,6 +280,52 @@ def test_a_ratio_that_does_not_average_to_one_is_a_finding():
     assert "WB402" in codes(diagnose(ratio, data.X, data.X_target))
 
 
+@given(st.lists(st.floats(-20, 20), min_size=2, max_size=30))
+def test_mean_ratio_is_the_plain_mean_with_its_standard_error(log_ratio):
+    log_ratio = np.array(log_ratio)
+    found, ratio = mean_ratio(log_ratio, 0.95), np.exp(log_ratio)
+    assert found.value == pytest.approx(ratio.mean(), rel=1e-12)
+    error = ratio.std(ddof=1) / math.sqrt(ratio.size)
+    # The deviation of numbers that are almost equal is rounding.
+    assert found.standard_error == pytest.approx(error, rel=1e-9, abs=1e-12 * found.value)
+    assert 0 <= found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize(
+    ("log_ratio", "mean"),
+    [
+        ([400.0, 0.0, 1.0], math.exp(400) / 3),
+        ([800.0, 0.0, 1.0], math.inf),
+        ([-math.inf, math.log(2)], 1.0),
+        ([-math.inf, -math.inf], 0.0),
+    ],
+)
+def test_mean_ratio_of_any_size_raises_no_warning(log_ratio, mean):
+    found = mean_ratio(np.array(log_ratio), 0.95)
+    assert found.value == pytest.approx(mean)
+    assert found.low >= 0
+
+
+class Undefined(ULSIF):
+    """A ratio without a number at the first target row."""
+
+    value = math.nan
+
+    def score_samples(self, X):
+        scores = np.array(super().score_samples(X))
+        if len(X) == 80:
+            scores[0] = self.value
+        return scores
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_ratio_without_a_number_at_a_target_row_is_refused(value, monkeypatch):
+    monkeypatch.setattr(Undefined, "value", value)
+    data = make_gaussian_shift(90, 80, random_state=0)
+    with pytest.raises(ValueError, match="NaN or infinite at 1 of 80 target rows"):
+        diagnose(Undefined(random_state=0), data.X, data.X_target)
+
+
 def test_rows_outside_are_a_finding():
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(500, 2)), rng.normal(size=(500, 2))
@@ -314,21 +342,6 @@ def test_a_model_that_is_not_fitted_is_refused():
         diagnose(ImportanceWeighted(LinearRegression()), data.X, data.X_target)
 
 
-def test_what_is_no_ratio_is_refused():
-    data = make_gaussian_shift(100, 100, random_state=0)
-    with pytest.raises(TypeError, match="expected a density ratio"):
-        diagnose(LinearRegression(), data.X, data.X_target)
-
-
 def test_a_finding_has_one_of_three_levels():
     with pytest.raises(ValueError, match="note, warning, error"):
         Finding("WB000", "fatal", "a", "b")
-
-
-def test_sparse_tables_are_diagnosed():
-    from scipy.sparse import csr_array
-
-    data = make_gaussian_shift(200, 200, n_features=3, random_state=0)
-    report = diagnose(csr_array(data.X), csr_array(data.X_target))
-    assert report.n_source == 200
-    json.dumps(report.to_dict(), allow_nan=False)

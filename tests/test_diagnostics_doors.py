@@ -11,10 +11,8 @@ from weighbridge import diagnose
 from weighbridge.diagnostics import (
     balance_table,
     domain_auc,
-    feature_shift,
     label_shift,
     outside_support,
-    two_sample_test,
 )
 from weighbridge.ratios import KnownRatio
 
@@ -161,9 +159,7 @@ def test_a_confidence_that_is_none_is_refused(confidence):
 
 def test_all_intervals_have_the_confidence_asked_for():
     narrow, wide = (diagnose(RATIO, X, X_TARGET, confidence=c) for c in (0.5, 0.95))
-    for name in ("mean_source", "mean_target"):
-        low, high = (getattr(report.calibration, name).low for report in (wide, narrow))
-        assert low < high
+    assert wide.mean_ratio.low < narrow.mean_ratio.low
     assert narrow.auc.low > wide.auc.low
     assert narrow.shift == wide.shift
 
@@ -191,9 +187,7 @@ def test_infinity_is_refused_by_column_and_sample():
         diagnose(FRAME, infinite)
 
 
-@pytest.mark.parametrize(
-    "compare", [balance_table, domain_auc, feature_shift, outside_support, two_sample_test]
-)
+@pytest.mark.parametrize("compare", [balance_table, domain_auc, outside_support])
 def test_no_comparison_speaks_of_ratios(compare):
     for few, message in (
         (X[:1], "Got X with 1 row; comparing samples takes"),

@@ -197,16 +197,6 @@ def test_a_root_or_a_drive_is_no_place_for_a_file(tmp_path):
         check_outputs([Path(tmp_path.anchor)], force=True)
 
 
-def test_a_file_with_brackets_in_its_name_is_no_pattern(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
-    from weighbridge.blocks import from_parquet
-
-    pq.write_table(pa.table({"age": [41.0, 52.0]}), tmp_path / "part [1].parquet")
-    assert from_parquet(tmp_path / "part [1].parquet").n_rows == 2
-    assert from_parquet(tmp_path / "part *.parquet").n_rows == 2
-
-
 def test_a_program_without_streams_is_shown_no_progress(monkeypatch):
     # as under pythonw
     monkeypatch.setattr(sys, "stderr", None)

@@ -350,26 +350,6 @@ def test_rectangle_has_a_cell_for_every_candidate():
     assert len(re.findall("<circle", rectangle(CASES["search"], id="x").svg)) == 15
 
 
-def test_results_without_surface_or_hangers_are_drawn():
-    # what is missing in a result of another version is left out
-    numbers = CASES["spread 1.5"].to_dict()
-    del numbers["hangers"]
-    numbers |= {"mesh": None, "curves": {"power": numbers["curves"]["power"]}}
-    assert "power" in bridge(BridgeSurface.from_dict(numbers), id="x").svg
-
-
-def test_results_without_paired_errors_are_judged_by_those_of_the_losses():
-    surface = CASES["spread 1.5"]
-    numbers = surface.to_dict()
-    del numbers["apart"], numbers["mesh"]["apart"]
-    again = BridgeSurface.from_dict(numbers)
-    above = (surface.loss - surface.loss.min()) / surface.standard_error
-    np.testing.assert_allclose(again.apart, above)
-    svg = bridge(again, id="x").svg
-    # there is no surface to fill in
-    assert len(re.findall(r'<circle[^>]*class="wb-step-\d wb-axis"', svg)) == surface.lam.size
-
-
 # Steps of colour
 
 

@@ -71,6 +71,7 @@ BAD_FILES = [
     ("a.xlsx", zipped("xl/workbook.xml"), "WB121", ["an Excel workbook", "as CSV"]),
     ("a.xls", b"\xd0\xcf\x11\xe0" + b"x" * 50, "WB121", ["an Excel workbook"]),
     ("a.pkl", b"\x80\x04\x95" + b"x" * 50, "WB121", ["a pickle", "never opened"]),
+    ("a.duckdb", bytes(8) + b"DUCK" + bytes(50), "WB121", ["a DuckDB database", "COPY"]),
     ("a.csv", b"\x89PNG\r\n\x1a\n\x01\x02\x03\x04\x05", "WB121", ["a binary file"]),
 ]
 
@@ -190,6 +191,6 @@ def test_no_reader_for_parquet_is_a_usage_error(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1" + b"x" * 100)
-    with pytest.raises(InputError, match=r'pip install "weighbridge\[parquet\]"') as caught:
+    with pytest.raises(InputError, match=r'pip install "weighbridge\[cli\]"') as caught:
         read_table(path)
-    assert (caught.value.problems[0].code, caught.value.exit_code) == ("WB124", 2)
+    assert (caught.value.problems[0].code, caught.value.exit_code) == ("WB146", 2)

@@ -6,7 +6,7 @@ import pytest
 
 from cli_runs import run, write_clinic
 from weighbridge._tables import open_source, read_blocks, read_table
-from weighbridge.blocks import parquet_files
+from weighbridge._tables._parquet import parquet_files
 from weighbridge.exceptions import InputError
 
 pytest.importorskip("pyarrow")

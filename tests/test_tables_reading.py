@@ -7,7 +7,6 @@ import gzip
 import io
 import math
 import random
-import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -322,25 +321,6 @@ def test_blocks_say_how_far_they_are(tmp_path):
     assert shares == sorted(shares)
     assert 0 < shares[0] < 1
     assert shares[-1] == 1
-
-
-@pytest.mark.more
-def test_blocks_take_the_memory_of_a_block_not_of_the_file(tmp_path):
-    """Ten times the rows take the same memory."""
-    row = ",".join(["1.25"] * 9 + ["west"]) + "\n"
-    header = ",".join(f"x{i}" for i in range(10)) + "\n"
-    features = {f"x{i}": "numeric" for i in range(9)} | {"x9": "category"}
-    peaks = []
-    for n in (30_000, 300_000):
-        path = tmp_path / f"{n}.csv"
-        path.write_text(header + row * n)
-        tracemalloc.start()
-        for block in read_blocks(path, features, rows=1_000):
-            del block
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    # the smaller file fills one chunk of 1 MB, the larger one waits with another
-    assert peaks[1] < peaks[0] + 3e6
 
 
 def test_bad_value_in_a_block_is_counted_to_the_end(tmp_path):

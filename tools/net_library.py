@@ -205,20 +205,18 @@ def diagnostic_entries(p: SimpleNamespace) -> Entries:
     labelled = (p.X, p.y, p.X_target)
     line, more = LinearRegression(), {"ratio": p.ratio, "random_state": 0}
     model = wb.ImportanceWeighted(line, p.ratio, weighting=wb.Geodesic(0.5)).fit(p.X, p.y)
-    of_weights = ("design_effect", "effective_sample_size", "pareto_k", "perplexity")
+    of_weights = ("effective_sample_size", "pareto_k")
     regressor = wb.conformal.ConformalRegressor(line, p.ratio, random_state=0)
     classifier = wb.conformal.ConformalClassifier(LogisticRegression(), p.ratio, random_state=0)
     judge = {"n_rows": 500, "tail_index": 0.2, "outside": 0.0, "n_parameters": 5}
     entries: Entries = {
         name: lambda name=name: getattr(d, name)(*two)
-        for name in ("attribute_shift", "domain_auc", "feature_shift", "outside_support")
+        for name in ("attribute_shift", "domain_auc", "outside_support")
     }
     entries |= {name: lambda name=name: getattr(d, name)(p.weights) for name in of_weights}
     entries |= {
         "summary": lambda: d.summarize_weights(p.weights),
-        "two samples": lambda: d.two_sample_test(*two, n_permutations=19),
         "balance": lambda: d.balance_table(*two, p.weights),
-        "calibration": lambda: d.calibration(p.log_ratio, p.log_ratio_target),
         "label shift": lambda: d.label_shift(p.X, p.c, p.X_target),
         "overlap": lambda: [d.judge_overlap(worth=w, **judge) for w in (2, 8, 30, 200)],
         "diagnose ratio": lambda: wb.diagnose(p.ratio, *two),

@@ -2,8 +2,8 @@
 No shift
 ========
 
-Random halves of one table: what the verdict says when there is nothing to find, and what a p-value
-means.
+Random halves of one table: what the verdict says when there is nothing to find, and what the
+interval of the AUC means.
 """
 
 # %%
@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from weighbridge import assess
 from weighbridge.datasets import make_clinic
-from weighbridge.diagnostics import two_sample_test
+from weighbridge.diagnostics import domain_auc
 from weighbridge.plotting import BalanceDisplay
 
 data = make_clinic(2000, 1000, random_state=0)
@@ -49,36 +49,33 @@ BalanceDisplay.from_samples(X, X_target).plot()
 plt.show()
 
 # %%
-# The two-sample test asks how unusual the difference is. It splits the rows into two tables at
-# random, 199 times, and counts how often the difference is as large as the observed one. Without a
-# shift all p-values are equally likely: 5 in 100 are 0.05 or less even though there is nothing to
-# find.
+# The AUC of a classifier that tells the rows of two tables apart measures the difference. Without a
+# shift it is 1/2, and its 95 % interval contains 1/2 for 95 of 100 random splits.
 rng = np.random.default_rng(1)
-p_values = []
+splits = []
 for _ in range(60):
     rows = rng.permutation(2000)[:600]
-    test = two_sample_test(data.X.iloc[rows[:300]], data.X.iloc[rows[300:]], random_state=0)
-    p_values.append(test.p_value)
-print(f"{np.mean(np.array(p_values) <= 0.05):.0%} of 60 random splits have p <= 0.05")
+    splits.append(domain_auc(data.X.iloc[rows[:300]], data.X.iloc[rows[300:]]))
+covered = np.mean([auc.low <= 0.5 <= auc.high for auc in splits])
+print(f"{covered:.0%} of 60 intervals contain 0.5")
 
 # %%
-# With a real shift (patients at other sites, 300 rows each) the p-values pile up at the smallest
-# possible value, 1/200.
+# With a real shift (patients at other sites, 300 rows each) every interval lies above 1/2.
 shifted = []
 for _ in range(20):
     source, target = rng.permutation(2000)[:300], rng.permutation(1000)[:300]
-    test = two_sample_test(data.X.iloc[source], data.X_target.iloc[target], random_state=0)
-    shifted.append(test.p_value)
+    shifted.append(domain_auc(data.X.iloc[source], data.X_target.iloc[target]))
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-for name, found, line in (("random splits", p_values, "-"), ("other sites", shifted, "--")):
-    heights = np.arange(1, len(found) + 1) / len(found)
-    ax.step([0, *np.sort(found), 1], [0, *heights, 1], line, where="post", label=name)
-ax.plot([0, 1], [0, 1], ":", color="gray", label="all p-values equally likely")
-ax.set(xlabel="p-value", ylabel="share of tests with this p-value or less")
-ax.legend(loc="lower right")
+for label, aucs in (("random splits", splits[:20]), ("other sites", shifted)):
+    values = np.array([auc.value for auc in aucs])
+    ends = np.abs(values - [[auc.low for auc in aucs], [auc.high for auc in aucs]])
+    ax.errorbar(np.arange(20), values, ends, fmt="o", markersize=4, label=label)
+ax.axhline(0.5, linestyle=":", color="gray")
+ax.set(xlabel="pair of tables", ylabel="AUC with its 95 % interval")
+ax.legend(loc="center right")
 plt.show()
 
 # %%
-# A small p-value says that two tables differ, not that the difference matters: with many rows every
-# difference is found. So the verdict depends on the size of the difference, and "no shift found" is
-# an answer you can act on: do nothing.
+# An interval above 1/2 says that two tables differ, not that the difference matters: with many rows
+# every difference is found. So the verdict depends on the size of the difference, and "no shift
+# found" is an answer you can act on: do nothing.

@@ -43,12 +43,6 @@ _TEMPORARY = re.compile(r"\.weighbridge-[0-9a-f]{16}(\.\w+)?")
 _UNFINISHED: set[Path] = set()
 
 
-def file_of(table: str | os.PathLike[str]) -> Path:
-    """Return the file that a table is in: of ``FILE::TABLE``, a table of a database, the first."""
-    file, is_in, _ = os.fspath(table).rpartition("::")
-    return Path(file) if is_in and not os.path.exists(table) else Path(table)
-
-
 def check_outputs(
     paths: Iterable[Path],
     *,
@@ -58,7 +52,7 @@ def check_outputs(
     place: str = "out",
 ) -> None:
     """Refuse outputs that cannot be written, that the run reads, or (unless `force`) of others."""
-    inputs = [file_of(path) for path in inputs if file_of(path).exists()]
+    inputs = [path for path in inputs if path.exists()]
     found = [_problem(path, force, inputs, option, place) for path in paths]
     # many files in one folder that cannot be used are one problem
     problems = list(dict.fromkeys(problem for problem in found if problem is not None))
@@ -168,7 +162,7 @@ def check_suffix(path: Path) -> None:
     missing = sys.modules.get("pyarrow", find_spec) is None or find_spec("pyarrow") is None
     if path.suffix == ".parquet" and missing:
         message = "Parquet needs pyarrow, which is not installed."
-        help = f'pip install "weighbridge[parquet]", or {other}'
+        help = f'pip install "weighbridge[cli]", or {other}'
         raise InputError([_usage("WB145", message, help)])
 
 

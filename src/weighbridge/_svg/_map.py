@@ -282,7 +282,7 @@ def candidate_marks(surface: BridgeSurface, to_units: _ToUnits, r: float = 4.5) 
 def filled(surface: BridgeSurface, to_units: _ToUnits) -> str:
     """Return the surface in steps of colour, the best on top."""
     mesh = surface.mesh
-    if mesh is None or mesh.apart is None:
+    if mesh is None:
         return ""
     x, y, apart = mesh.x.tolist(), mesh.y.tolist(), mesh.apart.tolist()
     worst = colour_bar(surface).n - 1

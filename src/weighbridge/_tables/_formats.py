@@ -21,7 +21,7 @@ BLOCK = 1 << 20
 MOST_UNPACKED, MOST_TIMES = 100 << 20, 100
 # A line longer than this is no line of a table.
 LONGEST_LINE = 16 << 20
-TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".duckdb")
+TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
 TEXTS = (".csv", ".tsv", ".txt")
 PARQUET_MARK, GZIP_MARK = b"PAR1", b"\x1f\x8b"
 EXCEL = "an Excel workbook", "save the sheet as CSV (UTF-8)"
@@ -220,7 +220,7 @@ def _check_content(start: bytes, path: str, packed: bool) -> None:
             raise _refused("WB121", f"{name} is {what}, not a table in CSV or Parquet.", remedy)
     if start[8:12] == b"DUCK":
         message = f"{name} is a DuckDB database, which may hold many tables."
-        help = f"name one of them: {name}::TABLE (a wrong name lists them)"
+        help = "write one of them to a file: COPY name TO 'name.parquet'"
         raise _refused("WB121", message, help)
     _check_encoding(start, name, path)
     if _is_binary(start):

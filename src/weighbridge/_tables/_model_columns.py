@@ -15,6 +15,9 @@ from weighbridge._tables._read import Source, no_rows, open_source
 from weighbridge._tables._table import Cells, ColumnReader, Tally, to_frame
 from weighbridge.exceptions import InputError
 
+# A block has at most so many rows and cells: 128 MiB, of which a model makes copies.
+BLOCK_ROWS, BLOCK_CELLS = 50_000, 1 << 24
+
 
 def features_of(data: Any, features: Mapping[str, str]) -> Any:
     """Return the columns that a model takes, typed as they were when it was fitted."""
@@ -101,9 +104,11 @@ class Blocks:
 
 
 def read_blocks(
-    path: str | os.PathLike[str], features: Mapping[str, str], *, rows: int = 50_000
+    path: str | os.PathLike[str], features: Mapping[str, str], *, rows: int | None = None
 ) -> Blocks:
     """Read columns of known kinds block by block; a bad value is told after the last good block."""
+    if rows is None:
+        rows = max(1, min(BLOCK_ROWS, BLOCK_CELLS // max(1, len(features))))
     if rows < 1:
         raise ValueError(f"Got rows={rows}, but a block needs at least one row.")
     name = os.fspath(path)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from weighbridge._files import file_of
 from weighbridge._findings import Problem, shown_file
 from weighbridge._tables._csv import CsvSource
 from weighbridge._tables._formats import PARQUET_MARK, check_packing, open_bytes
-from weighbridge._tables._frames import DuckDBSource, FrameSource, ParquetSource
+from weighbridge._tables._frames import FrameSource
+from weighbridge._tables._parquet import ParquetSource, parquet_files
 from weighbridge._tables._table import Column, ColumnReader, Table, Tally, to_frame
 from weighbridge.exceptions import InputError
 
@@ -23,16 +22,10 @@ Block = list[np.ndarray]
 
 
 def open_source(path: str) -> Source:
-    """Return the source in a file, CSV or Parquet, a folder of Parquet files, or FILE::TABLE."""
-    if os.path.isdir(path):
-        # blocks bring in scikit-learn, for which a wrong file name should not wait
-        from weighbridge.blocks import parquet_files
-
-        files = parquet_files(path)
-        if files:
-            return ParquetSource(path, files)
-    if file_of(path) != Path(path):
-        return DuckDBSource(path)
+    """Return the source in a file, CSV or Parquet, or in a folder of Parquet files."""
+    files = parquet_files(path)
+    if files:
+        return ParquetSource(path, files)
     with open_bytes(path) as (plain, _):
         is_parquet = plain.peek(4)[:4] == PARQUET_MARK
     if is_parquet:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._files import file_of
 from weighbridge._findings import Problem, listed, nearest, shown, shown_file
 from weighbridge.blocks._arrow import (
     OTHER_ROWS,
@@ -34,6 +33,12 @@ from weighbridge.blocks._dask import from_dask, is_dask
 from weighbridge.blocks._local import ArrayRows, LocalRows
 from weighbridge.blocks._rows import Rows, block_size, check_columns
 from weighbridge.exceptions import BlockError, InputError
+
+
+def file_of(table: str | os.PathLike[str]) -> Path:
+    """Return the file that a table is in: of ``FILE::TABLE``, a table of a database, the first."""
+    file, is_in, _ = os.fspath(table).rpartition("::")
+    return Path(file) if is_in and not os.path.exists(table) else Path(table)
 
 
 def from_parquet(paths: Any, columns: Any = None, size: int | None = None) -> ParquetRows:
@@ -357,7 +362,7 @@ def _table_of(path: str) -> BatchRows:
         )
     except ModuleNotFoundError:
         what = f"{shown_file(file)} is a DuckDB file, and no reader for those is installed."
-        problem = Problem("WB124", what, (), 'pip install "weighbridge[duckdb]"', "usage")
+        problem = Problem("WB146", what, (), 'pip install "weighbridge[duckdb]"', "usage")
     except duckdb.Error as error:
         what = f"{shown_file(file)} cannot be read as a DuckDB file ({first_line(error)})."
         problem = Problem("WB123", what, (), "write or copy it again; close it where it is open")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import weighbridge
-from weighbridge._files import RUN_FILES, check_outputs, file_of, sole_writer
+from weighbridge._files import RUN_FILES, check_outputs, sole_writer
 from weighbridge._findings import cli_option, one_line, spent
 from weighbridge.cli import _options as options
 from weighbridge.cli._inputs import check_there, library_warnings, modules_here, size_text
@@ -116,7 +116,6 @@ _FILES = {
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
-@options.memory_option("For the intermediate tables that scikit-learn makes.")
 @options.out_option("weighbridge-out", "DIR", "Folder for the files.")
 @options.force_option
 @options.open_option
@@ -162,12 +161,10 @@ class Job:
         *,
         force: bool,
         jobs: int,
-        working_memory: int | None = None,
         **settings: Any,
     ):
         self.session = session
         self.train, self.deploy, self.out, self.force = train, deploy, out, force
-        self.working_memory = working_memory
         # what may be given more than once, and was not, has its default
         given = {name: value for name, value in settings.items() if value != ()}
         self.settings = {**given, "n_jobs": jobs}
@@ -192,8 +189,6 @@ class Job:
             "outside": session.narration.say_outside,
             "work": self._say_work,
         }
-        from sklearn import config_context
-
         from weighbridge.adaptation import Settings, run
         from weighbridge.search import JournalError
 
@@ -204,7 +199,6 @@ class Job:
         with (
             library_warnings(session),
             modules_here(wanted=any(":" in each for each in self.settings["models"])),
-            config_context(working_memory=self.working_memory),
         ):
             try:
                 self.adaptation = work()
@@ -265,7 +259,7 @@ class Job:
 
     def _journal(self) -> Path:
         """Return the folder in which searches of just this run are kept until it ends."""
-        stats = [file_of(path).stat() for path in (self.train, self.deploy)]
+        stats = [path.stat() for path in (self.train, self.deploy)]
         about = [
             weighbridge.__version__,
             sorted(self.settings.items()),

@@ -11,7 +11,7 @@ import click
 from weighbridge._files import check_outputs, check_suffix, write_whole
 from weighbridge._findings import Finding, Problem, cli_option, listed, one_line, shown, shown_file
 from weighbridge.cli import _options as options
-from weighbridge.cli._inputs import block_rows, check_there, library_warnings, limits, modules_here
+from weighbridge.cli._inputs import check_there, library_warnings, limit_threads, modules_here
 from weighbridge.cli._screen import Session, finding_text, within_columns
 from weighbridge.exceptions import InputError
 
@@ -35,10 +35,6 @@ _EXPLAIN = "weighbridge explain WB301"
     help="A type beyond those of scikit-learn and weighbridge that MODEL may contain.",
 )
 @options.jobs_option
-@options.memory_option(
-    "For blocks of rows that are predicted at once, and for tables that scikit-learn makes in "
-    "between."
-)
 @options.out_option("predictions.csv", "FILE", "The table, .csv or .parquet.")
 @options.force_option
 @options.screen_options
@@ -77,13 +73,12 @@ def _write(
     saved = load_model(model, trust=trust, option=cli_option)
     narration.detail("read", f"model of {len(saved.features)} features")
     names, done, unseen = _names(saved), 0, Unseen(saved.seen)
-    size = block_rows(len(saved.features), settings["working_memory"])
     with (
-        limits(settings),
+        limit_threads(settings["jobs"]),
         write_whole(out) as temporary,
         TableWriter(temporary, names) as table,
     ):
-        blocks = read_blocks(data, saved.features, rows=size)
+        blocks = read_blocks(data, saved.features)
         for block in blocks:
             first, done = done + 1, done + len(block)
             predicted = _predicted(saved, unseen.look(block), trust)

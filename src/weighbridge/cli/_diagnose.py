@@ -12,7 +12,7 @@ import click
 from weighbridge._files import RUN_FILES, check_outputs, check_suffix, write_whole
 from weighbridge._findings import ROLES, cli_option, percent
 from weighbridge.cli import _options as options
-from weighbridge.cli._inputs import check_there, library_warnings, limits, size_text
+from weighbridge.cli._inputs import check_there, library_warnings, limit_threads, size_text
 from weighbridge.cli._screen import Screen, Session, finding_text, within_columns
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ _SHOWN = 8
 @options.confidence_option
 @options.seed_option
 @options.jobs_option
-@options.memory_option("For the intermediate tables that scikit-learn makes.")
 @options.option("--all", "show_all", is_flag=True, group="output", help="Show every feature.")
 @options.option(
     "--report",
@@ -92,7 +91,7 @@ def _compute(
     session.narration.detail("read", size_text(two.tables))
     session.narration.detail("shift", f"ratio ({two.ratio_name}), domain classifier, tests")
     session.narration("shift", 0, 1)
-    with limits(settings), refusals_told(cli_option):
+    with limit_threads(settings["jobs"]), refusals_told(cli_option):
         support = outside_support(two.X, two.X_target, random_state=settings["seed"])
         session.narration.say_outside(support.share)
         diagnosis = Diagnosis(

@@ -1,4 +1,4 @@
-"""Around the work of a command: are its files there, may it write, who speaks, in what memory."""
+"""What every command does around its work: check files, collect warnings, limit threads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from weighbridge._files import file_of
 from weighbridge._findings import Problem, listed, nearest, shown
 from weighbridge.cli._screen import Session
 from weighbridge.exceptions import InputError, WeightWarning
@@ -18,18 +17,12 @@ from weighbridge.exceptions import InputError, WeightWarning
 if TYPE_CHECKING:
     from weighbridge._tables import Table
 
-_TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".duckdb")
-# Rows of a block, unless the working memory has room for fewer.
-MOST_ROWS = 50_000
-# A block takes this part of the working memory: a model makes copies of it.
-_SHARE = 16
-_BYTES = 8
+_TABLES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
 
 
 def check_there(paths: Sequence[Path], usage: str, suffixes: Sequence[str] = _TABLES) -> None:
     """Refuse files that do not exist, all together and before anything heavy is imported."""
-    files = map(file_of, paths)
-    problems = [_missing(path, usage, suffixes) for path in files if not path.exists()]
+    problems = [_missing(path, usage, suffixes) for path in paths if not path.exists()]
     if problems:
         raise InputError(problems)
 
@@ -69,15 +62,11 @@ def library_warnings(session: Session) -> Iterator[None]:
 
 
 @contextmanager
-def limits(settings: dict[str, Any]) -> Iterator[None]:
-    """Keep the libraries underneath to the jobs and the working memory that were asked for."""
-    from sklearn import config_context
+def limit_threads(jobs: int) -> Iterator[None]:
+    """Limit the threads of NumPy and scikit-learn to the number of jobs."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-    with (
-        threadpool_limits(min(settings["jobs"], os.cpu_count() or 1)),
-        config_context(working_memory=settings["working_memory"]),
-    ):
+    with threadpool_limits(min(jobs, os.cpu_count() or 1)):
         yield
 
 
@@ -92,14 +81,6 @@ def modules_here(*, wanted: bool) -> Iterator[None]:
     finally:
         if wanted:
             sys.path.remove(here)
-
-
-def block_rows(n_columns: int, working_memory: int | None = None) -> int:
-    """Return how many rows a block of that many columns has."""
-    if working_memory is None:
-        return MOST_ROWS
-    room = working_memory * 2**20 // (_SHARE * _BYTES * max(1, n_columns))
-    return max(1, min(MOST_ROWS, room))
 
 
 def size_text(tables: tuple[Table, Table]) -> str:

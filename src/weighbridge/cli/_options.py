@@ -13,8 +13,6 @@ import click
 
 from weighbridge.cli._screen import Interrupted, Session
 
-# The least working memory in MiB: blocks of some hundred rows, if there are many columns.
-LEAST_MEMORY = 16
 GROUPS = ("what", "how", "output")
 LARGEST_SEED = 2**32 - 1
 # so that one command line is understood in one way, and help fits a terminal of 80 columns
@@ -44,22 +42,6 @@ class GroupedOption(click.Option):
         # a range behind a default takes the closing bracket with it
         a_range = r"(; |  \[)[^][;]*[<>]=?[^];]*(?=\]|$)\]?$"
         return record[0], re.sub(a_range, lambda found: "]" * (found[1] == "; "), record[1])
-
-
-class Memory(click.ParamType):
-    """An amount of memory, such as 512M or 2G; read as MiB."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> int:
-        """Return whole MiB."""
-        form = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]+)?) ?(?:([KMGT])(?:i?B)?)?", str(value), re.I)
-        if form is None:
-            self.fail(f"{value!r} is not an amount of memory such as 512M or 2G.", param, ctx)
-        found = int(float(form[1]) * 1024.0 ** ("KMGT".index((form[2] or "M").upper()) - 1))
-        if found < LEAST_MEMORY:
-            self.fail(f"{value!r} is less than {LEAST_MEMORY}M, too little to work.", param, ctx)
-        return found
 
 
 def out_path(text: str) -> Path:
@@ -196,16 +178,6 @@ jobs_option = option(
     default=1,
     help="Parallel fits, at most one per core; also caps the threads of the libraries underneath.",
 )
-
-
-def memory_option(use: str) -> Decorator[Any]:
-    """Declare in how much memory the work is done; `use` says what that decides."""
-    return option(
-        "--working-memory",
-        type=Memory(),
-        metavar="SIZE",
-        help=f"Such as 512M or 2G; a plain number is MiB. {use}",
-    )
 
 
 aside_option = option(

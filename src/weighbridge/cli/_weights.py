@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import click
 from weighbridge._files import check_outputs, check_suffix, write_whole
 from weighbridge._findings import Finding, cli_option, escaped, one_line, percent
 from weighbridge.cli import _options as options
-from weighbridge.cli._inputs import block_rows, check_there, library_warnings, limits, size_text
+from weighbridge.cli._inputs import check_there, library_warnings, limit_threads, size_text
 from weighbridge.cli._screen import COLUMNS, Screen, Session, finding_text
 
 if TYPE_CHECKING:
@@ -52,10 +52,6 @@ _NAMES = {1.0: "power, ", 3.0: "relative, "}
 )
 @options.seed_option
 @options.jobs_option
-@options.memory_option(
-    "For blocks of rows that are weighted at once, and for tables that scikit-learn makes in "
-    "between."
-)
 @options.out_option("weights.csv", "FILE", "The table, .csv or .parquet.")
 @options.force_option
 @options.screen_options
@@ -96,9 +92,9 @@ def _compute(
     narration.detail("read", size_text(two.tables))
     narration.detail("shift", f"ratio ({two.ratio_name})")
     narration("shift", 0, 1)
-    with limits(settings), refusals_told(cli_option):
+    with limit_threads(settings["jobs"]), refusals_told(cli_option):
         parts, done = [], 0
-        for part in log_ratio_blocks(two, fitted_ratio(two), train, settings["working_memory"]):
+        for part in log_ratio_blocks(two, fitted_ratio(two), train):
             parts.append(part)
             done += part.size
             narration("shift", done, two.tables[0].rows)
@@ -111,9 +107,7 @@ def _compute(
     return _result(session, two, found, log_ratio, out, settings)
 
 
-def log_ratio_blocks(
-    two: Inputs, ratio: Any, path: Path, working_memory: int | None = None
-) -> Iterator[np.ndarray]:
+def log_ratio_blocks(two: Inputs, ratio: Any, path: Path) -> Iterator[np.ndarray]:
     """Yield the log ratio of all training rows, in blocks where not all are in memory."""
     import numpy as np
 
@@ -121,15 +115,9 @@ def log_ratio_blocks(
 
     table, columns = two.tables[0], list(two.X.columns)
     kinds = {each.name: each.kind for each, _ in two.pair.features}
-    rows = block_rows(len(kinds), working_memory)
     # a column that holds the ratio is no feature
     known = two.ratio_name in kinds and two.ratio_name not in columns
-    blocks: Iterable[Any] = [two.X]
-    if table.sampled < table.rows:
-        blocks = read_blocks(path, kinds, rows=rows)
-    elif working_memory is not None and not known:
-        blocks = (two.X.iloc[start : start + rows] for start in range(0, table.rows, rows))
-    for block in blocks:
+    for block in read_blocks(path, kinds) if table.sampled < table.rows else [two.X]:
         if known and two.ratio_name in block:
             with np.errstate(divide="ignore"):
                 yield np.log(block[two.ratio_name].to_numpy())

@@ -3,21 +3,16 @@
 from weighbridge._findings import Estimate, Finding
 from weighbridge.diagnostics._attribution import FeatureAttribution, attribute_shift
 from weighbridge.diagnostics._balance import BalanceRow, BalanceTable, balance_table, balance_text
-from weighbridge.diagnostics._calibration import Calibration, calibration
 from weighbridge.diagnostics._diagnosis import Diagnosis, diagnose, weighting_name
-from weighbridge.diagnostics._feature_shift import FeatureShift, feature_shift
 from weighbridge.diagnostics._features import Feature, read_features
 from weighbridge.diagnostics._findings import DIFFERENT, TELLS_APART, mostly_shared
 from weighbridge.diagnostics._samples import in_a_sentence, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport, shift_word
-from weighbridge.diagnostics._two_sample import TwoSampleTest, two_sample_test
 from weighbridge.diagnostics._weights import (
     WeightSummary,
     check_weights,
-    design_effect,
     effective_sample_size,
     pareto_k,
-    perplexity,
     summarize_weights,
 )
 from weighbridge.label_shift import label_shift
@@ -36,30 +31,21 @@ from weighbridge.ratios import (
 __all__ = [
     "BalanceRow",
     "BalanceTable",
-    "Calibration",
     "Estimate",
     "FeatureAttribution",
-    "FeatureShift",
     "Finding",
     "OverlapJudgement",
     "ShiftReport",
     "Support",
-    "TwoSampleTest",
     "WeightSummary",
     "attribute_shift",
     "balance_table",
-    "calibration",
-    "design_effect",
     "diagnose",
     "domain_auc",
     "effective_sample_size",
-    "feature_shift",
     "judge_overlap",
     "label_shift",
     "outside_support",
     "pareto_k",
-    "perplexity",
-    "shift_word",
     "summarize_weights",
-    "two_sample_test",
 ]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from weighbridge._findings import UNKNOWN, Record, one_line, percent, signed
-from weighbridge.diagnostics._features import paired_sums
-from weighbridge.diagnostics._sums import FeatureSums, Tally, kind_of_both
-from weighbridge.ratios import FEW_TO_NAME
-from weighbridge.tables import check_count, gap_name
+from weighbridge.diagnostics._features import Feature, features_of
+from weighbridge.diagnostics._moments import exponent_of, mean_on_any_scale, scale_to_one
+from weighbridge.diagnostics._weights import check_weights
+from weighbridge.ratios import FEW_TO_NAME, stacked_table
+from weighbridge.tables import check_count
 
 # Levels beyond the most frequent ones share one row, so that a table does not grow with them; so do
 # those with too few rows in both samples together to be named.
@@ -63,56 +65,73 @@ class BalanceRow:
     variance_ratio_after: float | None
 
 
-# Mean and variance; four of them are those of the source, the target, the weighted source, and the
-# target with its own weights.
-_Moments = tuple[float, float]
-# Name, kind and moments of one row of the table.
-_Compared = tuple[str, str, list[_Moments]]
+# Mean and variance of the source, the target, the weighted source, and the target with its weights.
+_Moments = list[tuple[float, float]]
+_Weights = tuple[np.ndarray | None, np.ndarray | None]
 
 
-def _balance_rows(
-    source: FeatureSums, target: FeatureSums, gap_name: str, denominator: str
-) -> list[BalanceRow]:
-    """Return the rows of one feature from its sums in the two samples."""
-    found, exponent = _values_compared(source, target)
-    if source.plain.missing or target.plain.missing:
-        gaps = [[each.there, each.missing] for each in _sides(source, target)]
-        found.append((gap_name, "missing", _level_moments(gaps)[1]))
-    return [_row(source, each, exponent, denominator) for each in found]
+def _balance_rows(feature: Feature, weights: _Weights, denominator: str) -> Iterator[BalanceRow]:
+    """Yield the rows of one feature: its values, and whether they are missing."""
+    missing = feature.missing()
+    samples = [v[~m] for v, m in zip((feature.source, feature.target), missing, strict=True)]
+    present = [w if w is None else w[~m] for w, m in zip(weights, missing, strict=True)]
+    row = partial(_row, feature.name, is_weighted=weights[0] is not None, denominator=denominator)
+    if feature.levels is not None:
+        counts = _of_sides(partial(_counts, len(feature.levels)), samples, present)
+        labels, counts = _frequent(feature.levels, counts)
+        for label, moments in zip(labels, _level_moments(counts), strict=True):
+            yield row(f"{feature.name}={label}", "level", moments)
+    elif _is_binary(np.concatenate(samples)):
+        counts = _of_sides(partial(_counts, 2), [v.astype(np.intp) for v in samples], present)
+        yield row(feature.name, "binary", _level_moments(counts)[1])
+    else:
+        largest = max(float(np.abs(values).max(initial=0.0)) for values in samples)
+        exponent = exponent_of(largest)
+        moments = _of_sides(partial(mean_on_any_scale, exponent=exponent), samples, present)
+        yield row(feature.name, "number", moments, exponent)
+    if any(m.any() for m in missing):
+        counts = _of_sides(_count_missing, missing, weights)
+        yield row(feature.gap_name, "missing", _level_moments(counts)[1])
 
 
-def _sides(source: FeatureSums, target: FeatureSums) -> list[Tally]:
-    return [source.plain, target.plain, source.own, target.own]
-
-
-def _values_compared(source: FeatureSums, target: FeatureSums) -> tuple[list[_Compared], int]:
-    """Return name, kind and moments of the values that are there, and the exponent of numbers."""
-    name = source.name
-    if kind_of_both(source, target) == "text":
-        labels, shares = _frequent(source, target)
-        named = zip(labels, _level_moments(shares), strict=True)
-        return [(f"{name}={label}", "level", moments) for label, moments in named], 0
-    if _is_binary(source, target):
-        counts = [[each.levels[0], each.levels[1]] for each in _sides(source, target)]
-        return [(name, "binary", _level_moments(counts)[1])], 0
-    exponent = max(source.exponent, target.exponent)
-    sums = (source, target, source, target)
-    moments = [
-        _mean_and_variance(part, side, exponent)
-        for part, side in zip(sums, _sides(source, target), strict=True)
+def _of_sides(
+    function: Callable[..., Any], samples: Sequence[np.ndarray], weights: Sequence[Any]
+) -> list[Any]:
+    """Return the function of both samples, then of both with their weights, if they have any."""
+    unweighted = [function(sample, weights=None) for sample in samples]
+    weighted = [
+        result if w is None else function(sample, weights=w)
+        for result, sample, w in zip(unweighted, samples, weights, strict=True)
     ]
-    return [(name, "number", moments)], exponent
+    return [*unweighted, *weighted]
 
 
-def _row(sums: FeatureSums, compared: _Compared, exponent: int, denominator: str) -> BalanceRow:
-    name, kind, moments = compared
+def _counts(n_levels: int, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    return np.bincount(codes, weights, minlength=n_levels).astype(np.float64)
+
+
+def _count_missing(missing: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Return how many values are present and missing, or their weight."""
+    rows = np.ones(missing.size) if weights is None else weights
+    return np.array([rows[~missing].sum(), rows[missing].sum()])
+
+
+def _row(
+    feature: str,
+    name: str,
+    kind: str,
+    moments: _Moments,
+    exponent: int = 0,
+    *,
+    is_weighted: bool,
+    denominator: str,
+) -> BalanceRow:
     (source, plain), (_, plain_target), (weighted, variance), (target, aim) = moments
     deviation = math.sqrt(plain_target if denominator == "target" else (plain + plain_target) / 2)
-    is_number, is_weighted = kind == "number", sums.weighted is not None
-    exponent *= is_number
+    is_number = kind == "number"
     return BalanceRow(
         name=name,
-        feature=sums.name,
+        feature=feature,
         kind=kind,
         mean_source=math.ldexp(source, exponent),
         mean_target=math.ldexp(target, exponent),
@@ -135,55 +154,36 @@ def _over(value: float, scale: float, equal: float = 0.0) -> float:
     return math.copysign(math.inf, value)
 
 
-def _mean_and_variance(sums: FeatureSums, side: Tally, exponent: int) -> _Moments:
-    """Return mean and unbiased variance over powers of ``2.0**exponent``; NaN without values."""
-    if side.moments.total == 0:
-        return math.nan, math.nan
-    low, high = (math.ldexp(end, -exponent) for end in (sums.low, sums.high))
-    if sums.low == sums.high:  # exactly, whatever the rounding of sums
-        return low, 0.0 if sums.count > 1 else math.nan
-    moments = side.moments.scaled(math.ldexp(1.0, sums.exponent - exponent))
-    # rounding must not take a mean beyond the largest value, which may be the largest double
-    return min(max(moments.mean, low), high), moments.variance
-
-
-def _level_moments(sides: list[list[float]]) -> list[list[_Moments]]:
+def _level_moments(sides: list[np.ndarray]) -> list[_Moments]:
     """Return for each level its shares with ``p (1 - p)``."""
-    shares = []
-    for side in sides:
-        counts = np.array(side, dtype=np.float64)
-        # the sum of the levels, so that the share of a level that is everywhere is 1 exactly
-        total = counts.sum()
-        shares.append(counts / total if total > 0 else np.full(counts.size, math.nan))
-    return [
-        [(float(side[level]), float(side[level] * (1 - side[level]))) for side in shares]
-        for level in range(len(sides[0]))
+    # Divide by the sum of the levels, so that the share of a level that is everywhere is exactly 1.
+    totals = [float(counts.sum()) for counts in sides]
+    shares = [
+        counts / total if total > 0 else np.full(counts.size, math.nan)
+        for counts, total in zip(sides, totals, strict=True)
     ]
+    return [[(float(p), float(p * (1 - p))) for p in level] for level in zip(*shares, strict=True)]
 
 
-def _frequent(source: FeatureSums, target: FeatureSums) -> tuple[list[str], list[list[float]]]:
-    """Pool the rare levels; return what the others are called, and their weights on each side."""
-    plain = [source.plain.levels, target.plain.levels]
-    levels = sorted(set(plain[0]) | set(plain[1]))
-    counts = np.array([sum(part.get(level, 0) for part in plain) for level in levels])
-    kept = np.argsort(-counts, kind="stable")[:MAX_LEVELS]
-    kept = np.sort(kept[counts[kept] >= FEW_TO_NAME])
-    labels = [levels[place] for place in kept]
-    sides = [[side.levels.get(level, 0.0) for level in labels] for side in _sides(source, target)]
-    if kept.size == len(levels):
+def _frequent(levels: Sequence[str], sides: list[np.ndarray]) -> tuple[list[str], list[np.ndarray]]:
+    """Pool the rare levels; return the names of the others, and their counts on each side."""
+    counts = sides[0] + sides[1]
+    frequent = np.argsort(-counts, kind="stable")[:MAX_LEVELS]
+    frequent = np.sort(frequent[counts[frequent] >= FEW_TO_NAME])
+    labels = [levels[index] for index in frequent]
+    if frequent.size == len(levels):
         return labels, sides
-    rare = sorted(set(levels) - set(labels))
-    for side, weights in zip(_sides(source, target), sides, strict=True):
-        weights.append(sum(side.levels.get(level, 0.0) for level in rare))
-    # a level may itself be called so
-    return [*labels, "other" if "other" not in labels else "all other"], sides
+    rare = np.setdiff1d(np.arange(len(levels)), frequent)
+    pooled = [np.append(side[frequent], sum(side[rare].tolist())) for side in sides]
+    # A level may itself be called "other".
+    return [*labels, "other" if "other" not in labels else "all other"], pooled
 
 
-def _is_binary(source: FeatureSums, target: FeatureSums) -> bool:
-    """True for numbers that are 0 or 1, and not all the same."""
-    if min(source.low, target.low) != 0 or max(source.high, target.high) != 1:
-        return False
-    return source.is_binary and target.is_binary
+def _is_binary(values: np.ndarray) -> bool:
+    """Return True for numbers that are 0 or 1, and not all the same."""
+    return bool(values.size and values.min() == 0 and values.max() == 1) and bool(
+        ((values == 0) | (values == 1)).all()
+    )
 
 
 WIDTH = 80
@@ -322,7 +322,9 @@ class BalanceTable(Record):
         dict
             ``denominator`` and ``rows``; None stands for NaN and infinity.
         """
-        rows = [{name: _finite(value) for name, value in vars(row).items()} for row in self.rows]
+        rows = [
+            {name: finite_or_none(value) for name, value in vars(row).items()} for row in self.rows
+        ]
         return {"denominator": self.denominator, "rows": rows}
 
     def __len__(self) -> int:
@@ -347,14 +349,13 @@ def balance_table(
 
     Parameters
     ----------
-    X : array-like, sparse matrix, data frame or rows in blocks, (n_source, n_features)
-        Source rows. Blocks (`weighbridge.blocks.Rows`, dask collections) are read once, and few of
-        them are in memory.
+    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
+        Source rows.
     X_target : same type, of shape (n_target, n_features)
         Target rows; columns of data frames are matched by name.
-    weights : array-like, dask array or Rows of shape (n_source,), optional
+    weights : array-like of shape (n_source,), optional
         Weights of the source rows, on any scale.
-    target_weights : array-like, dask array or Rows of shape (n_target,), optional
+    target_weights : array-like of shape (n_target,), optional
         Weights of the target rows; they count before and after.
     denominator : {"pooled", "target"}, default="pooled"
         Standard deviation: the root of the mean of the two variances, or that of the target.
@@ -374,9 +375,6 @@ def balance_table(
     equal, and infinite if they are not. A feature without a value in one sample has the difference
     NaN.
 
-    All of it comes from sums over the rows, which do not depend on the size of blocks but for
-    rounding. For each text column in blocks one count is kept for each different text.
-
     Examples
     --------
     >>> from weighbridge.diagnostics import balance_table
@@ -387,14 +385,22 @@ def balance_table(
     """
     if denominator not in ("pooled", "target"):
         raise ValueError(f"Got denominator={denominator!r}, but expected 'pooled' or 'target'.")
-    pairs = list(paired_sums(X, X_target, weights, target_weights))
-    labels = [source.name for source, _ in pairs]
-    rows = (
-        _balance_rows(source, target, gap_name(source.name, labels), denominator)
-        for source, target in pairs
+    stacked, codes = stacked_table(X, X_target)
+    both_weights = (
+        _checked(weights, int(np.sum(codes == 0)), "weights"),
+        _checked(target_weights, int(np.sum(codes == 1)), "target_weights"),
     )
-    return BalanceTable(tuple(row for found in rows for row in found), denominator)
+    rows = (
+        row
+        for feature in features_of(stacked, codes)
+        for row in _balance_rows(feature, both_weights, denominator)
+    )
+    return BalanceTable(tuple(rows), denominator)
 
 
-def _finite(value: Any) -> Any:
+def _checked(weights: Any, n_rows: int, name: str) -> np.ndarray | None:
+    return None if weights is None else scale_to_one(check_weights(weights, n_rows, name))
+
+
+def finite_or_none(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value

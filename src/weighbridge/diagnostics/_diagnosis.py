@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from weighbridge._estimators import WeightedEstimator, is_estimated, share_beyond
-from weighbridge._findings import Finding
+from weighbridge._findings import Estimate, Finding
 from weighbridge._folds import one_thread
 from weighbridge.diagnostics._attribution import attributed
 from weighbridge.diagnostics._balance import balance_table
-from weighbridge.diagnostics._calibration import calibration
-from weighbridge.diagnostics._feature_shift import feature_shift
 from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
 from weighbridge.diagnostics._findings import find_all, table_findings
+from weighbridge.diagnostics._moments import mean_and_variance
+from weighbridge.diagnostics._permutation import permutation_p_value
 from weighbridge.diagnostics._samples import RARE_CLASS, Samples, listed, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport
-from weighbridge.diagnostics._two_sample import two_sample_test
 from weighbridge.diagnostics._weights import summarize_weights
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import LabelRatio, Seen, ShiftKind, coded_classes, judge_kind
@@ -79,21 +80,20 @@ class Diagnosis:
     def _look(self, ratio: Any, samples: Samples, random_state: Any) -> None:
         X, X_target, confidence = self.X, self.X_target, self.confidence
         raw = source_log_ratio(ratio, X, self.sample_weight, samples.y)
-        raw_target = to_numpy(ratio.score_samples(X_target)).astype(float)
-        # a ratio in the label says this of features alone
+        raw_target = _checked_log_ratio(ratio, X_target, "target")
+        # A ratio of the label is also scored by the features alone.
         by_features = raw
         if hasattr(ratio, "score_labels"):
-            by_features = to_numpy(ratio.score_samples(X)).astype(float)
+            by_features = _checked_log_ratio(ratio, X, "source")
         self.by_features = by_features - log_mean(raw, self.sample_weight)
         self.log_ratio = mean_one_log_ratio(raw, self.sample_weight)
         self.log_ratio_target = raw_target - log_mean(raw, self.sample_weight)
-        self.calibration = calibration(by_features, raw_target, confidence=confidence)
+        self.mean_ratio = mean_ratio(by_features, confidence)
         notes = self._look_at_labels(samples, random_state)
         self.auc = self.domain.auc(confidence)
         self.attribution = attributed(self.domain)
         self.notes = [*table_findings(samples, self.attribution), *notes]
-        self.features = feature_shift(X, X_target)
-        self.test = two_sample_test(X, X_target, random_state=random_state)
+        self.p_value = permutation_p_value(samples.table, samples.codes, random_state=random_state)
         self.n_target = raw_target.size
         self.full = summarize_weights(self.weights_of(None))
 
@@ -146,20 +146,55 @@ class Diagnosis:
             weighting=weighting_name(weighting),
             auc=self.auc,
             auc_after=after.auc(self.confidence),
-            test=self.test,
+            p_value=self.p_value,
             attribution=self.attribution,
-            features=self.features,
             balance=balance_table(self.X, self.X_target, alone),
             support=self.support,
             full=self.full,
             weights=summarize_weights(used),
-            calibration=self.calibration,
+            mean_ratio=self.mean_ratio,
             label_shift=self.label_shift,
             overlap_judgement=self.overlap,
             findings=(),
         )
         found = find_all(report, estimated=self.estimated, automatic=self.automatic)
         return replace(report, findings=(*self.notes, *found))
+
+
+def _checked_log_ratio(ratio: Any, X: Any, sample: str) -> np.ndarray:
+    """Return the log ratio at the rows of a sample; raise ValueError if it is NaN or infinite."""
+    log_ratio = to_numpy(ratio.score_samples(X)).astype(float)
+    if log_ratio.ndim != 1:
+        raise ValueError(
+            f"Got log ratios of shape {log_ratio.shape} from {type(ratio).__name__}, but expected "
+            f"one number for each {sample} row."
+        )
+    bad = int(np.sum(np.isnan(log_ratio) | (log_ratio == math.inf)))
+    if bad:
+        raise ValueError(
+            f"Got a ratio ({type(ratio).__name__}) that is NaN or infinite at {bad} of "
+            f"{log_ratio.size} {sample} rows; every row needs a finite log ratio, or -inf for a "
+            "ratio of 0."
+        )
+    return log_ratio
+
+
+def mean_ratio(log_ratio: np.ndarray, confidence: float) -> Estimate:
+    """Return the mean of the ratio over source rows, which is 1 for the true ratio.
+
+    The interval is that of a normal mean.
+    """
+    largest = float(log_ratio.max())
+    if largest == -math.inf:
+        return Estimate(0.0, 0.0, 0.0, 0.0)
+    mean, variance = mean_and_variance(np.exp(log_ratio - largest))
+    relative_error = math.sqrt(variance / log_ratio.size) / mean
+    with np.errstate(over="ignore"):
+        value = float(np.exp(largest + math.log(mean)))
+    step = float(ndtri((1 + confidence) / 2)) * relative_error
+    # 0 * inf would be NaN.
+    error, low = (factor * value if factor > 0 else 0.0 for factor in (relative_error, 1 - step))
+    return Estimate(value, error, low, (1 + step) * value)
 
 
 def weighting_name(weighting: Any) -> str:
@@ -244,7 +279,7 @@ def diagnose(
     -----
     Large samples are represented by 20,000 random rows each in the domain classifier and its
     attribution, by 10,000 in the two-sample test; 10,000 target rows look for the nearest source
-    row. Weights, balance and tests of single features take all rows.
+    row. Weights and balance take all rows.
 
     `sample_weight` counts in the effective rows, because a fit gets both weights together.
     Everything else looks at the rows as they are, as the ratio does.

@@ -142,7 +142,7 @@ def _no_shift(report: ShiftReport) -> Finding:
     auc = report.auc
     numbers = (
         f"(AUC {auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]; two-sample test p = "
-        f"{report.test.p_value:.2g})"
+        f"{report.p_value:.2g})"
     )
     if report.too_few:
         return Finding(
@@ -291,7 +291,7 @@ def _of_what_is_left(report: ShiftReport, automatic: bool) -> Iterator[Finding]:
 
 
 def _of_mean_ratio(report: ShiftReport) -> Iterator[Finding]:
-    mean = report.calibration.mean_source
+    mean = report.mean_ratio
     # where rows lie outside, a ratio that is right averages what is left of 1
     outside = max(report.support.share, report.support.unseen_share)
     off = max(mean.value - 1, 1 - outside - mean.value)

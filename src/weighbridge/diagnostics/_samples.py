@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge.blocks import Block, Rows, as_rows
 from weighbridge.ratios import stacked_table, target_like_source
 from weighbridge.tables import (
     FEWEST_ROWS,
     as_labels,
     check_sample_weight,
     is_continuous,
-    is_foreign,
-    read_columns,
     refuse_missing,
     take_rows,
-    to_numpy,
 )
 
 # Whole numbers with more different values than this count something, and are not classes.
@@ -77,43 +72,6 @@ def _rows_of(part: Any, rows: np.ndarray) -> Any:
     if isinstance(part, list | tuple):
         return [part[row] for row in rows]
     return take_rows(sp.csr_array(part) if sp.issparse(part) else part, rows)
-
-
-def vector_rows(vector: Any, name: str) -> Rows:
-    """Return a vector in blocks as rows of one column; refuse a table."""
-    rows = as_rows(vector)
-    if rows.n_columns != 1:
-        raise ValueError(
-            f"Got {name} of shape {rows.shape}, but expected one number for each row: one column."
-        )
-    return rows
-
-
-def stretch_of(part: Any) -> np.ndarray:
-    """Return a stretch of a vector, held in anything, as an array; text stays text."""
-    table = to_numpy(part) if is_foreign(part) else part
-    if not hasattr(table, "columns"):
-        table = np.asarray(table).reshape(-1, 1)
-    return read_columns(table)[0]
-
-
-def in_memory(vector: Any, name: str) -> np.ndarray:
-    """Return a vector in blocks as one array."""
-    rows = vector_rows(vector, name)
-    return np.concatenate([np.empty(0), *rows.map(_of_block)])
-
-
-def sum_of_stretches(vector: Any, function: Callable[[np.ndarray], Any], name: str) -> Any:
-    """Add up what a function returns for the stretches of a vector in blocks."""
-    return vector_rows(vector, name).sum(partial(_apply, function))
-
-
-def _of_block(block: Block) -> np.ndarray:
-    return stretch_of(block.table)
-
-
-def _apply(function: Callable[[np.ndarray], Any], block: Block) -> Any:
-    return function(stretch_of(block.table))
 
 
 def in_a_sentence(name: str) -> str:

@@ -23,11 +23,8 @@ from weighbridge._findings import (
     signed,
 )
 from weighbridge.diagnostics._attribution import FeatureAttribution
-from weighbridge.diagnostics._balance import BalanceTable
-from weighbridge.diagnostics._calibration import Calibration
-from weighbridge.diagnostics._feature_shift import FeatureShift
+from weighbridge.diagnostics._balance import BalanceTable, finite_or_none
 from weighbridge.diagnostics._samples import in_a_sentence
-from weighbridge.diagnostics._two_sample import TwoSampleTest
 from weighbridge.diagnostics._weights import WeightSummary
 from weighbridge.label_shift import ShiftKind
 from weighbridge.ratios import BROKEN, OverlapJudgement, Support
@@ -43,25 +40,7 @@ _NAMED = 0.52
 
 
 def shift_word(auc: Estimate) -> str:
-    """Return one word for the size of a shift, by the AUC of the domain classifier.
-
-    Parameters
-    ----------
-    auc : Estimate
-        From `domain_auc`.
-
-    Returns
-    -------
-    {"none", "slight", "moderate", "strong", "almost complete"}
-        None where the 95 % interval reaches 0.52 (by the standard error, whatever the confidence of
-        the interval given); then by the AUC itself, with limits at 0.60, 0.75 and 0.95.
-
-    Examples
-    --------
-    >>> from weighbridge.diagnostics import Estimate, shift_word
-    >>> shift_word(Estimate.normal(0.79, 0.01)), shift_word(Estimate.normal(0.53, 0.02))
-    ('strong', 'none')
-    """
+    """Return "none" if the 95 % interval of the AUC reaches 0.52, else a word for the AUC."""
     if _usual_interval(auc).low <= NO_SHIFT:
         return "none"
     return next((word for limit, word in _WORDS if auc.value < limit), "almost complete")
@@ -69,11 +48,6 @@ def shift_word(auc: Estimate) -> str:
 
 def _usual_interval(auc: Estimate) -> Estimate:
     """Return the AUC with its 95 % interval: no word depends on a confidence."""
-    if not isinstance(auc, Estimate):
-        raise TypeError(
-            f"Got auc={auc!r}, but expected an Estimate, as domain_auc returns it: without its "
-            "standard error an AUC has no word."
-        )
     return Estimate.normal(auc.value, auc.standard_error, 0.95, (0.0, 1.0))
 
 
@@ -89,20 +63,18 @@ class ShiftReport(Brief, Record):
         The weighting behind `weights`, ``balance`` and ``auc_after``.
     auc, auc_after : Estimate
         AUC of the domain classifier before and after weighting; 1/2 is no difference.
-    test : TwoSampleTest
-        The two-sample test.
+    p_value : float
+        Of a permutation test that both samples come from one distribution; never 0.
     attribution : tuple of FeatureAttribution
         Where the shift is, feature by feature.
-    features : tuple of FeatureShift
-        A test of each feature, corrected for their number.
     balance : BalanceTable
         Means and variances before and after weighting.
     support : Support
         Target rows outside the source sample.
     full, weights : WeightSummary
         Effective rows and tail of the full ratio, and of the weights that are used.
-    calibration : Calibration
-        Identities that a density ratio fulfils.
+    mean_ratio : Estimate
+        Mean of the full ratio over the source rows; 1 for the true ratio.
     label_shift : ShiftKind or None
         Whether class frequencies explain the shift, where labels were given; None also where more
         than a third of the target lies outside the source, which no class frequencies explain.
@@ -130,14 +102,13 @@ class ShiftReport(Brief, Record):
     weighting: str
     auc: Estimate
     auc_after: Estimate
-    test: TwoSampleTest
+    p_value: float
     attribution: tuple[FeatureAttribution, ...]
-    features: tuple[FeatureShift, ...]
     balance: BalanceTable
     support: Support
     full: WeightSummary
     weights: WeightSummary
-    calibration: Calibration
+    mean_ratio: Estimate
     label_shift: ShiftKind | None
     overlap_judgement: OverlapJudgement
     findings: tuple[Finding, ...]
@@ -184,9 +155,8 @@ class ShiftReport(Brief, Record):
                 "word": self.shift,
                 "auc": self.auc.to_dict(),
                 "auc_after": self.auc_after.to_dict(),
-                "test": self.test.to_dict(),
+                "p_value": self.p_value,
                 "attribution": [each.to_dict() for each in self.attribution],
-                "features": [each.to_dict() for each in self.features],
                 "balance": self.balance.to_dict(),
                 "label_shift": None if self.label_shift is None else self.label_shift.to_dict(),
             },
@@ -199,7 +169,9 @@ class ShiftReport(Brief, Record):
                 "outside": self.support.to_dict(),
                 "full": self.full.to_dict(),
                 "used": self.weights.to_dict(),
-                "calibration": self.calibration.to_dict(),
+                "mean_ratio": {
+                    name: finite_or_none(value) for name, value in self.mean_ratio.to_dict().items()
+                },
             },
             "findings": [finding.to_dict() for finding in self.findings],
         }
@@ -219,7 +191,7 @@ class ShiftReport(Brief, Record):
         if self.overlap == BROKEN:
             lines = ["  weights mean nothing here (WB302)"]
         return [
-            f"  AUC {interval_text(self.auc)}   two-sample test p = {self.test.p_value:.2g}",
+            f"  AUC {interval_text(self.auc)}   two-sample test p = {self.p_value:.2g}",
             *lines,
             f"  {percent(self.support.share)} of the deployment rows lie outside the training data",
         ]

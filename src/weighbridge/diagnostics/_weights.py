@@ -10,11 +10,9 @@ import numpy as np
 
 from weighbridge import ratios
 from weighbridge._findings import Record, percent
-from weighbridge.blocks import is_blocks
-from weighbridge.diagnostics._samples import in_memory, sum_of_stretches
-from weighbridge.diagnostics._sums import RowWeights, WeightSums
+from weighbridge.diagnostics._moments import scale_to_one
 from weighbridge.ratios import pareto_threshold
-from weighbridge.tables import as_floats, check_stretch, refuse_all_zero, refuse_bad, to_numpy
+from weighbridge.tables import as_floats, refuse_all_zero, refuse_bad, to_numpy
 
 
 def effective_sample_size(weights: Any) -> float:
@@ -22,8 +20,8 @@ def effective_sample_size(weights: Any) -> float:
 
     Parameters
     ----------
-    weights : array-like, dask array or Rows of shape (n_rows,)
-        Weights >= 0, on any scale. In blocks they are summed up block by block.
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
 
     Returns
     -------
@@ -39,54 +37,7 @@ def effective_sample_size(weights: Any) -> float:
     >>> round(effective_sample_size([1, 1, 1000]), 3)
     1.004
     """
-    return _sums(weights).effective_sample_size
-
-
-def design_effect(weights: Any) -> float:
-    """Number of rows over the effective one, ``n * sum(w**2) / sum(w)**2``.
-
-    Parameters
-    ----------
-    weights : array-like, dask array or Rows of shape (n_rows,)
-        Weights >= 0, on any scale. In blocks they are summed up block by block.
-
-    Returns
-    -------
-    float
-        At least 1: by this factor the weights multiply the variance of a mean.
-
-    Examples
-    --------
-    >>> from weighbridge.diagnostics import design_effect
-    >>> design_effect([0, 1, 2, 3])
-    1.5555555555555556
-    """
-    return _sums(weights).design_effect
-
-
-def perplexity(weights: Any) -> float:
-    """Exponential of the entropy of the shares of the rows: another effective number of rows.
-
-    ``exp(-sum(s * log(s)))`` with ``s = w / sum(w)``. It is never below the effective sample size,
-    and less ruled by the largest weights.
-
-    Parameters
-    ----------
-    weights : array-like, dask array or Rows of shape (n_rows,)
-        Weights >= 0, on any scale. In blocks they are summed up block by block.
-
-    Returns
-    -------
-    float
-        Between 1 and the number of rows.
-
-    Examples
-    --------
-    >>> from weighbridge.diagnostics import perplexity
-    >>> round(perplexity([1, 1, 2]), 6)
-    2.828427
-    """
-    return _sums(weights).perplexity
+    return _effective(scale_to_one(check_weights(weights)))
 
 
 def pareto_k(weights: Any) -> float:
@@ -99,9 +50,8 @@ def pareto_k(weights: Any) -> float:
 
     Parameters
     ----------
-    weights : array-like, dask array or Rows of shape (n_rows,)
-        Weights >= 0, on any scale. Those in blocks are read into memory, one number for each row,
-        since they must be sorted.
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
 
     Returns
     -------
@@ -117,7 +67,7 @@ def pareto_k(weights: Any) -> float:
     >>> round(pareto_k(np.exp(0.3 * x)), 1)  # target Exp(0.7): the tail index is 0.3
     0.3
     """
-    return ratios.pareto_k(RowWeights.of(check_weights(weights)).values)
+    return ratios.pareto_k(scale_to_one(check_weights(weights)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,10 +80,6 @@ class WeightSummary(Record):
         Number of weights.
     ess : float
         Effective sample size.
-    design_effect : float
-        ``n_rows / ess``.
-    perplexity : float
-        Effective number of rows by the entropy of the shares.
     largest_share : float
         Share of the largest weight in the total.
     rows_for_half, rows_for_ninety : int
@@ -150,15 +96,13 @@ class WeightSummary(Record):
     --------
     >>> from weighbridge.diagnostics import summarize_weights
     >>> print(summarize_weights([0, 1, 2, 3]))
-    2.6 effective rows of 4 (design effect 1.56, perplexity 2.7)
+    2.6 effective rows of 4
     largest share 50 %; 1 row carries half, 3 rows carry 90 %
     tail: too few large weights for a tail index
     """
 
     n_rows: int
     ess: float
-    design_effect: float
-    perplexity: float
     largest_share: float
     rows_for_half: int
     rows_for_ninety: int
@@ -168,8 +112,7 @@ class WeightSummary(Record):
 
     def __str__(self) -> str:
         lines = [
-            f"{_count(self.ess)} effective rows of {self.n_rows:,} (design effect "
-            f"{self.design_effect:.3g}, perplexity {_count(self.perplexity)})",
+            f"{_count(self.ess)} effective rows of {self.n_rows:,}",
             f"largest share {percent(self.largest_share)}; {_rows(self.rows_for_half, 'half')}, "
             f"{_rows(self.rows_for_ninety, '90 %')}",
         ]
@@ -187,7 +130,7 @@ def summarize_weights(weights: Any) -> WeightSummary:
 
     Parameters
     ----------
-    weights : array-like, dask array or Rows of shape (n_rows,)
+    weights : array-like of shape (n_rows,)
         As in `pareto_k`.
 
     Returns
@@ -204,17 +147,14 @@ def summarize_weights(weights: Any) -> WeightSummary:
     >>> summary.rows_for_half, summary.rows_for_ninety
     (803, 3060)
     """
-    weights = RowWeights.of(check_weights(weights)).values
+    weights = scale_to_one(check_weights(weights))
     carried = np.cumsum(np.sort(weights)[::-1])
     # by the last sum, which rounding may leave a little off the total
     half, ninety = (int(np.searchsorted(carried, s * carried[-1])) + 1 for s in (0.5, 0.9))
     k, limit = ratios.pareto_k(weights), pareto_threshold(weights.size)
-    sums = WeightSums.of(weights)
     return WeightSummary(
         n_rows=weights.size,
-        ess=sums.effective_sample_size,
-        design_effect=sums.design_effect,
-        perplexity=sums.perplexity,
+        ess=_effective(weights),
         largest_share=float(weights.max() / weights.sum()),
         rows_for_half=half,
         rows_for_ninety=ninety,
@@ -225,9 +165,8 @@ def summarize_weights(weights: Any) -> WeightSummary:
 
 
 def check_weights(weights: Any, n_rows: int | None = None, name: str = "weights") -> np.ndarray:
-    """Return weights as a float array in memory, or refuse anything else."""
-    array = in_memory(weights, name) if is_blocks(weights) else to_numpy(weights)
-    array = as_floats(array, name)
+    """Return weights as a float array; raise if they are anything else."""
+    array = as_floats(to_numpy(weights), name)
     if array.ndim != 1 or array.size == 0 or n_rows not in (None, array.size):
         wanted = "one number for each row" if n_rows is None else f"({n_rows},), one for each row"
         raise ValueError(f"Got {name} of shape {array.shape}, but expected {wanted}.")
@@ -236,18 +175,9 @@ def check_weights(weights: Any, n_rows: int | None = None, name: str = "weights"
     return array
 
 
-def _sums(weights: Any) -> WeightSums:
-    if not is_blocks(weights):
-        return WeightSums.of(check_weights(weights))
-    sums: WeightSums = sum_of_stretches(weights, _stretch_sums, "weights")
-    if sums.n_rows == 0:
-        raise ValueError("Got weights of shape (0,), but expected one number for each row.")
-    refuse_all_zero(sums.total, "weights")
-    return sums
-
-
-def _stretch_sums(stretch: np.ndarray) -> WeightSums:
-    return WeightSums.of(check_stretch(stretch))
+def _effective(weights: np.ndarray) -> float:
+    """Return ``sum(w)**2 / sum(w**2)`` of weights that were scaled."""
+    return float(weights.sum()) ** 2 / float(weights @ weights)
 
 
 def _count(value: float) -> str:

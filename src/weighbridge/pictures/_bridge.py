@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ class Mesh(NamedTuple):
     x, y, loss, apart : ndarray of shape (n_curves, n_steps)
         Along each curve of constant alpha equally many steps of equal length. Losses, and how far
         they are from the best, are interpolated between candidates along the curves, then across
-        them; NaN next to failed ones. ``apart`` is None in a result of an older version.
+        them; NaN next to failed ones.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Mesh(NamedTuple):
     x: np.ndarray
     y: np.ndarray
     loss: np.ndarray
-    apart: np.ndarray | None = None
+    apart: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ class BridgeSurface(Picture):
         The surface between the candidates, where they are a grid.
     loss_name : str
         What the loss is called.
-    apart : ndarray of shape (n_candidates,), optional
-        By how many standard errors each loss exceeds the best one, at most a million: errors of the
-        paired difference where `compute_surface` found them, by default those of the losses.
+    apart : ndarray of shape (n_candidates,)
+        By how many standard errors of the paired difference each loss exceeds the best one, at most
+        a million.
 
     Examples
     --------
@@ -132,11 +132,7 @@ class BridgeSurface(Picture):
     searched: bool
     mesh: Mesh | None
     loss_name: str
-    apart: np.ndarray = field(default_factory=lambda: np.empty(0))
-
-    def __post_init__(self) -> None:
-        if self.apart.size == 0:
-            object.__setattr__(self, "apart", _in_errors(self.loss, self.standard_error))
+    apart: np.ndarray
 
     @property
     def as_good(self) -> np.ndarray:

@@ -205,7 +205,7 @@ def _fill(
     """Fill in the surface of a grid; None where there is none, or too much of it failed."""
     mesh, last = surface.mesh, style["levels"][-1]
     has_corners = len(places) > 2 and min(len(np.unique(axis)) for axis in places.T) > 1
-    if mesh is None or mesh.apart is None or not has_corners:
+    if mesh is None or not has_corners:
         return None
     if is_map:
         within = np.ma.masked_invalid(np.minimum(mesh.apart, last))

@@ -237,8 +237,6 @@ def _summary(numbers: WeightCurves) -> WeightSummary:
     return WeightSummary(
         n_rows=n,
         ess=numbers.worth,
-        design_effect=n / numbers.worth,
-        perplexity=math.nan,
         largest_share=numbers.largest / n,
         rows_for_half=round(numbers.half * n),
         rows_for_ninety=math.ceil(ninety * n),

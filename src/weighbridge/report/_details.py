@@ -56,7 +56,7 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
 
 def details(facts: Facts) -> dict[str, Any]:
     """Return everything that is listed on the page, by the name its template knows it by."""
-    further = _attribution_table(facts), _feature_test_table(facts), _column_table(facts)
+    further = _attribution_table(facts), _column_table(facts)
     return {
         "candidates": _candidate_table(facts) if facts.expect else None,
         "metrics": _metric_table(facts),
@@ -162,19 +162,6 @@ def _attribution_table(facts: Facts) -> DataTable | None:
     keys = ("alone", "fall", "standard_error")
     cells = [[each["name"], *(number(each[key]) for key in keys)] for each in rows or ()]
     return table("Which features tell the files apart", heads, cells) if cells else None
-
-
-def _feature_test_table(facts: Facts) -> DataTable | None:
-    """Return the test of every feature."""
-    rows = [each for each in facts.shift.get("features") or [] if "p_adjusted" in each]
-    digits = {"distance": 3, "p_value": 2, "p_adjusted": 2}
-    cells = [
-        [each["name"], each["test"], *(number(each[key], size) for key, size in digits.items())]
-        for each in rows
-    ]
-    heads = ["feature", "test", "distance", "p", "p corrected"]
-    caption = "A test of each feature, corrected for their number"
-    return table(caption, heads, cells) if cells else None
 
 
 def _column_table(facts: Facts) -> DataTable | None:

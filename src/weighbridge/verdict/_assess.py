@@ -254,7 +254,7 @@ def _shift(diagnosis: Diagnosis, none: Assessed, problem: RiskProblem) -> str:
         return "slight"
     worse = worse_in_deployment(none, _BEYOND_DOUBT)
     matters = worse is not None and worse.low > 0
-    if word == "none" and diagnosis.test.p_value <= _FOUND and matters:
+    if word == "none" and diagnosis.p_value <= _FOUND and matters:
         return "slight"
     return word
 
