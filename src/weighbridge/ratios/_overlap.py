@@ -81,7 +81,7 @@ def pareto_threshold(n: int) -> float:
     return min(1 - 1 / math.log10(n), 0.7) if n > 10 else 0.0
 
 
-def outside_share(at_source: np.ndarray, at_target: np.ndarray, log_far: float) -> float:
+def extreme_share(at_source: np.ndarray, at_target: np.ndarray, log_far: float) -> float:
     """Return the share of target rows whose log ratio exceeds the source's fifth largest by far."""
     # a few rows on the wrong side do not make an overlap
     rank = min(5, max(1, at_source.size // 20))
@@ -255,10 +255,11 @@ def _warn(code: str, message: str) -> None:
     warnings.warn(f"{code} {message}", OverlapWarning, stacklevel=users_line())
 
 
-def warn_if_apart(log_mean_ratio: float) -> None:
-    """Warn when an estimated ratio is almost 0 on the whole source sample."""
-    # scaling it to mean 1 afterwards would hide that the samples have nothing in common
-    if log_mean_ratio < math.log(APART):
+def warn_if_apart(log_mean_ratio: float) -> bool:
+    """Warn if an estimated ratio is almost 0 on the whole source sample; return True if so."""
+    # Scaling it to mean 1 afterwards would hide that the samples have nothing in common.
+    is_apart = log_mean_ratio < math.log(APART)
+    if is_apart:
         _warn(
             CODES[BROKEN],
             f"the estimated ratio averages {math.exp(log_mean_ratio):.1e} on the source "
@@ -267,6 +268,7 @@ def warn_if_apart(log_mean_ratio: float) -> None:
             "ImportanceWeighted model goes outside a pipeline), and whether one feature (an id, a "
             "date) tells them apart.",
         )
+    return is_apart
 
 
 def warn_if_outside(share: float) -> None:

@@ -33,16 +33,29 @@ from weighbridge.tables._columns import (
     to_numpy,
     unmasked,
 )
+from weighbridge.tables._encoder import (
+    MAX_LEVELS,
+    RARE_ROWS,
+    TableEncoder,
+    finite_sparse,
+    numbers_meant,
+    refuse_infinite,
+)
 from weighbridge.tables._row_keys import (
-    RowKeys,
     RowScores,
     as_numbers,
     canonical_order,
     exact_keys,
-    position_keys,
     shuffled,
     shuffled_samples,
     text_as_number,
+)
+from weighbridge.tables._stack_samples import (
+    check_in_memory,
+    check_rows,
+    stack_samples,
+    stacked_table,
+    target_like_source,
 )
 
 # All of these serve the packages above; users pass their tables as they are.
