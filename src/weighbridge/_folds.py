@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import numpy as np
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
@@ -39,3 +40,25 @@ def one_blas_thread() -> Any:
 def thread_pools() -> ThreadpoolController:
     """Return the thread pools of this process; finding them takes milliseconds."""
     return ThreadpoolController()
+
+
+def are_categories(group: np.ndarray, codes: np.ndarray) -> bool:
+    """True where equal rows are no copies: most rows are in both samples, and many times."""
+    has_source, has_target, size = _group_counts(group, codes)
+    both = has_source & has_target
+    return bool(size[both].sum() > max(codes.size / 2, 5 * both.sum()))
+
+
+def in_order_of_appearance(group: np.ndarray) -> np.ndarray:
+    """Number the groups of equal rows anew, in the order in which they first appear."""
+    first = np.unique(group, return_index=True)[1]
+    return np.argsort(np.argsort(first))[group]
+
+
+def _group_counts(
+    group: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each group whether it has source rows, whether target rows, and its size."""
+    size = np.bincount(group)
+    n_target = np.bincount(group, weights=codes)
+    return n_target < size, n_target > 0, size
