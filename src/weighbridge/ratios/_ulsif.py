@@ -2,98 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from weighbridge.ratios._array_encoder import ArrayEncoder
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._kernel import (
-    Eigen,
-    FoldSums,
     bandwidth_grid,
-    beside,
     distinct_rows,
     exponents,
     kernel_blocks,
+    kernel_sums,
     kernels,
-    without_itself,
 )
-from weighbridge.ratios._sample import MOST_FIRST, Sample
-from weighbridge.tables import array_namespace, check_count, check_positive_grid, to_numpy
+from weighbridge.tables import (
+    array_namespace,
+    check_count,
+    check_positive_grid,
+    is_foreign,
+    to_numpy,
+)
 
 RIDGES = np.logspace(-4, 0, 10)
-# The smallest ratio: kernel sums with signed coefficients can fall below 0, a density ratio cannot.
-FLOOR = 1e-3
-# The share of target rows that alone may set the largest ratio.
-COMMON = 0.9
-# Samples up to this size are scored by leaving one out, larger ones by five folds.
-MOST_LEFT_OUT = 1000
+# The smallest ratio. Sums of kernels with signed coefficients can fall below 0.
+MIN_RATIO = 1e-3
+# This share of the target rows can raise the largest ratio above that of the source rows.
+COMMON_SHARE = 0.9
+# Larger samples are scored by five folds instead of leave-one-out.
+MAX_LEAVE_ONE_OUT_ROWS = 1000
+
+# Held-out scores of the candidates, and the equations A theta = b of all rows, by bandwidth.
+Scored = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class ULSIF(TwoSampleRatio):
     """Density ratio by unconstrained least squares importance fitting.
 
-    The ratio is a sum of Gaussian kernels at rows of the target, with coefficients that minimise
-    the squared error under the source, plus a ridge; bandwidth and ridge are chosen by the held-out
-    value of that error. All of it comes from sums over blocks of rows, wherever these live: in
-    memory, in files, on other machines or on a GPU (see `weighbridge.blocks`).
+    The ratio is a sum of Gaussian kernels at rows of the target. Its coefficients minimise the
+    squared error under the source plus a ridge penalty. Bandwidth and ridge minimise the held-out
+    squared error.
 
     Parameters
     ----------
     relative : float in [0, 1), default=0.0
         Estimate the relative ratio ``p_target / (relative p_target + (1 - relative) p_source)``
         (RuLSIF), which is bounded by ``1 / relative``. It is the weight of `Geodesic` at
-        ``lam = 1 - relative, alpha = 3``, estimated directly: use it with the full weighting.
+        ``lam = 1 - relative, alpha = 3``, estimated directly. Use it with the full weighting.
     n_centres : int, default=100
-        Number of kernels, at different target rows drawn at random.
+        Number of kernels, at distinct target rows drawn at random.
     bandwidths : sequence of floats, optional
         Candidates, in units of the standardised columns. Default: ten, from twice the median
         distance to the centres downward by steps of sqrt(2).
     ridges : sequence of floats, optional
         Candidates. Default: ten from 1e-4 to 1.
     iterations : int, default=1
-        Steps of iterated regularisation; more than one removes most of the ridge's bias.
+        Steps of iterated regularisation. More than one removes most of the ridge's bias.
     cv : int or "loo", optional
-        Number of folds for the choice, or leave-one-out in closed form (which needs
-        ``relative=0`` and ``iterations=1``). Default: leave-one-out where that is possible and no
-        sample has more than 1,000 rows, five folds otherwise.
-    choice_rows : int or None, default=100_000
-        Choose on that many rows of each sample, drawn at random, where there are more; then fit to
-        all rows at that bandwidth, with a ridge chosen on all. None chooses on all rows, at the
-        price of all bandwidths for every row.
+        Number of folds for the choice, or leave-one-out in closed form, which needs
+        ``relative=0`` and ``iterations=1``. Default: leave-one-out if that is possible and no
+        sample has more than 1,000 rows, else five folds.
     random_state : int, RandomState instance or None, default=0
         Draws the centres and folds.
 
     Attributes
     ----------
     bandwidth_, ridge_ : float
-        The chosen ones.
-    scores_ : ndarray of shape (n_bandwidths, n_ridges)
-        Held-out scores (smaller is better) by which the bandwidth was chosen.
+        The chosen candidates.
     bandwidths_, ridges_ : ndarray
         The candidates.
+    scores_ : ndarray of shape (n_bandwidths, n_ridges)
+        Held-out scores of the candidates (smaller is better).
     centres_ : array of shape (n_centres, n_encoded)
-        Centres, in standardised columns.
+        Centres of the kernels, in standardised columns.
     coef_ : ndarray of shape (n_centres,)
         Coefficients of the kernels, of either sign.
     largest_ : float
-        Largest ratio that any row gets; see the notes.
+        Upper bound of the ratio; see the notes.
 
     Notes
     -----
-    The ratio is never smaller than 0.001: a sum of kernels with negative coefficients can fall
-    below 0, a density ratio cannot. (Forcing the coefficients themselves to be positive triples the
-    error.) Nor is it larger than at the source rows seen in ``fit`` or, if that is more, than at 90
-    percent of the target rows (of 100,000 of them at most): further out no source row says how
-    rare the source is there, and the sum of kernels can take any value. The weights of the source
-    rows in ``fit`` are not touched by this. A ratio that averages more than 1 over the source is
-    divided by its average; one that averages less is left as it is, so that samples without
-    overlap can be recognised.
+    The ratio is at least 0.001, because a sum of kernels with negative coefficients can fall below
+    0. (Coefficients constrained to be positive triple the error.) It is at most the largest ratio
+    of a source row in ``fit`` or, if that is more, of 90 percent of the target rows. Further out,
+    no source row shows how rare the source is, and the sum of kernels can take any value. A ratio
+    whose mean over the source exceeds 1 is divided by that mean. A smaller mean is left as it is,
+    so that samples without overlap can be recognised.
 
-    Columns are standardised; missing values and categories are handled as described in the guide.
-    Arrays of other libraries (torch, cupy) are worked on where they are.
+    Arrays of other libraries (torch, cupy) are processed on their device.
 
     Examples
     --------
@@ -107,8 +106,6 @@ class ULSIF(TwoSampleRatio):
     array([0.9, 1. , 1.4])
     """
 
-    _other_arrays = True
-
     def __init__(
         self,
         relative: float = 0.0,
@@ -118,7 +115,6 @@ class ULSIF(TwoSampleRatio):
         ridges: Any = None,
         iterations: int = 1,
         cv: Any = None,
-        choice_rows: int | None = 100_000,
         random_state: Any = 0,
     ):
         self.relative = relative
@@ -127,7 +123,6 @@ class ULSIF(TwoSampleRatio):
         self.ridges = ridges
         self.iterations = iterations
         self.cv = cv
-        self.choice_rows = choice_rows
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
@@ -152,142 +147,156 @@ class ULSIF(TwoSampleRatio):
                     f"Got cv={self.cv!r}, but expected a number of folds, 'loo' or None."
                 )
             check_count("cv", self.cv, 2)
-        if self.choice_rows is not None:
-            check_count("choice_rows", self.choice_rows, MOST_LEFT_OUT)
 
     def _has_closed_form(self) -> bool:
         return self.relative == 0 and self.iterations == 1
 
-    @property
-    def _most_rows(self) -> int:  # type: ignore[override]
-        return max(MOST_FIRST, self.choice_rows or 0)
-
-    def _fit_streams(self, source: Sample, target: Sample) -> tuple[Any, Any]:
-        self.centres_, places = distinct_rows(target.first, self.n_centres)
-        self.bandwidths_ = bandwidth_grid(
-            self.bandwidths, source.first, target.first, self.centres_
-        )
+    def _fit_samples(self, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
+        self.centres_, centre_rows = distinct_rows(target, self.n_centres)
+        self.bandwidths_ = bandwidth_grid(self.bandwidths, source, target, self.centres_)
         self.ridges_ = RIDGES if self.ridges is None else np.asarray(self.ridges, dtype=float)
-        largest = max(source.n, target.n)
-        small = self._has_closed_form() and largest <= MOST_LEFT_OUT
-        if self.cv == "loo" or (self.cv is None and small):
-            eigen = self._leave_one_out(source, target, places)
-        else:
-            eigen = self._folds(source, target, places, 5 if self.cv is None else int(self.cv))
-        theta = eigen.coefficients(np.array([self.ridge_]), self.iterations)
-        self.coef_ = to_numpy(theta)[:, 0]
-        return self._bounded(source, target)
-
-    def _bounded(self, source: Sample, target: Sample) -> tuple[np.ndarray, np.ndarray]:
-        """Scale and bound the ratio; return its logarithm at the first rows of both samples."""
-        total, largest = self._sum_and_largest(source)
-        mean = (1 - self.relative) * total / source.n
-        if self.relative > 0:
-            mean += self.relative * self._sum_and_largest(target)[0] / target.n
-        scale = max(mean, 1.0)
-        first = [to_numpy(self._sum_of_kernels(part.first)) for part in (source, target)]
-        largest = max(largest, float(np.quantile(first[1][:MOST_FIRST], COMMON))) / scale
-        self.coef_ = self.coef_ / scale
-        self.largest_ = max(float(largest), FLOOR)
-        if self.relative > 0:
-            self.largest_ = min(self.largest_, 1 / self.relative)
-        at_source, at_target = (np.clip(part / scale, FLOOR, self.largest_) for part in first)
-        return np.log(at_source), np.log(at_target)
-
-    def _sum_and_largest(self, sample: Sample) -> tuple[float, float]:
-        """Return the sum of the ratio over a sample, and its largest value there."""
-        return sample.sum(self._total).pair
-
-    def _total(self, numbers: Any, keys: np.ndarray) -> _Total:
-        xp, values = array_namespace(numbers), self._sum_of_kernels(numbers)
-        return _Total((float(xp.sum(xp.clip(values, FLOOR, None))), float(xp.max(values))))
-
-    def _leave_one_out(self, source: Sample, target: Sample, places: np.ndarray) -> Eigen:
-        """Choose by leaving one out; return the equations at the chosen bandwidth."""
-        for sample in (source, target):
-            if not sample.complete:
-                raise ValueError(
-                    f"Got cv='loo' for a sample of {sample.n:,} rows, all of which it would take "
-                    "at once; use folds, e.g. cv=5."
-                )
-        widest = float(self.bandwidths_[0])
-        exponent = [exponents(part.first, self.centres_, widest) for part in (source, target)]
-        found = []
-        pairs = zip(*(kernels(part, self.bandwidths_) for part in exponent), strict=True)
-        itself = places, np.arange(places.size)
-        for kernel_source, kernel_target in (map(to_numpy, pair) for pair in pairs):
-            kernel_target = kernel_target.copy()
-            kernel_target[itself] += without_itself(kernel_target.sum(axis=0), target.n)
-            found.append(_leave_one_out_scores(kernel_source, kernel_target, self.ridges_))
-        self.scores_ = np.array([scores for _, scores in found])
+        is_small = max(source.shape[0], target.shape[0]) <= MAX_LEAVE_ONE_OUT_ROWS
+        leave_one_out = (
+            is_small and self._has_closed_form() if self.cv is None else self.cv == "loo"
+        )
+        score = self._score_by_leaving_one_out if leave_one_out else self._score_by_folds
+        self.scores_, A, b = score(source, target, centre_rows)
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
         self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
-        return found[j][0]
+        self.coef_ = _solve_ridge(A[j], b[j], self.ridges_[[k]], self.iterations)[:, 0]
+        at_samples = [to_numpy(self._sum_of_kernels(rows)) for rows in (source, target)]
+        scale = self._set_scale(*at_samples)
+        bounds = MIN_RATIO, self.largest_
+        log_ratios = (np.log(np.clip(values / scale, *bounds)) for values in at_samples)
+        at_source, at_target = map(self._plain_log_ratio, log_ratios)
+        return at_source, at_target
 
-    def _folds(self, source: Sample, target: Sample, places: np.ndarray, n_folds: int) -> Eigen:
-        """Choose by held-out folds; return the equations at the chosen bandwidth."""
-        ridges, iterations = self.ridges_, self.iterations
-        most = self.choice_rows
-        few = (source, target) if most is None else (source.head(most), target.head(most))
-        n_folds = min(n_folds, few[0].n, few[1].n)
-        fits = FoldSums(self.centres_, n_folds, float(self.relative), places)
-        equations = fits.equations(few[0], few[1], self.bandwidths_)
-        self.scores_ = np.array([each.scores(ridges, iterations) for each in equations])
-        j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
-        chosen = equations[j]
-        if few != (source, target):
-            (chosen,) = fits.equations(source, target, self.bandwidths_[[j]])
-            k = np.argmin(chosen.scores(ridges, iterations))
-        self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(ridges[k])
-        return chosen.whole()
+    def _set_scale(self, at_source: np.ndarray, at_target: np.ndarray) -> float:
+        """Scale and bound the ratio, given its values; return their divisor."""
+        means = [np.maximum(values, MIN_RATIO).mean() for values in (at_source, at_target)]
+        scale = max((1 - self.relative) * means[0] + self.relative * means[1], 1.0)
+        largest = max(at_source.max(), np.quantile(at_target, COMMON_SHARE)) / scale
+        limit = 1 / self.relative if self.relative > 0 else np.inf
+        self.largest_ = min(max(float(largest), MIN_RATIO), limit)
+        self.coef_ = self.coef_ / scale
+        return scale
+
+    def _score_by_leaving_one_out(self, source: Any, target: Any, centre_rows: Any) -> Scored:
+        widest = float(self.bandwidths_[0])
+        by_sample = (
+            map(to_numpy, kernels(exponents(rows, self.centres_, widest), self.bandwidths_))
+            for rows in (source, target)
+        )
+        scored = [
+            _leave_one_out(at_source, at_target, centre_rows, self.ridges_)
+            for at_source, at_target in zip(*by_sample, strict=True)
+        ]
+        scores, A, b = (np.array(values) for values in zip(*scored, strict=True))
+        return scores, A, b
+
+    def _score_by_folds(self, source: Any, target: Any, centre_rows: Any) -> Scored:
+        n, m = source.shape[0], target.shape[0]
+        n_folds = min(5 if self.cv is None else int(self.cv), n, m)
+        edges, target_edges = (np.arange(n_folds + 1) * size // n_folds for size in (n, m))
+        H, G = self._fold_sums(source, edges, grams=True), np.zeros(n_folds)
+        if self.relative > 0:
+            G = self._fold_sums(target, target_edges, grams=True)
+        h = self._fold_sums(target, target_edges)
+        fold = np.searchsorted(target_edges, centre_rows, side="right") - 1
+        h[fold, :, np.arange(fold.size)] += _without_itself(h.sum(axis=0), m).T
+
+        def equations(H: Any, G: Any, h: Any, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+            return (1 - self.relative) * H / n + self.relative * G / m, h / m
+
+        sums = H, G, h, np.diff(edges), np.diff(target_edges)
+        totals = [values.sum(axis=0) for values in sums]
+        scores = np.zeros((self.bandwidths_.size, self.ridges_.size))
+        for in_fold in zip(*sums, strict=True):
+            rest = (total - values for total, values in zip(totals, in_fold, strict=True))
+            theta = _solve_ridge(*equations(*rest), self.ridges_, self.iterations)
+            A, b = equations(*in_fold)
+            scores += np.sum(theta * (A @ theta / 2 - b[..., None]), axis=1)
+        return scores / n_folds, *equations(*totals)
+
+    def _fold_sums(self, rows: Any, edges: np.ndarray, *, grams: bool = False) -> np.ndarray:
+        """Return sums of the kernel by fold and bandwidth."""
+        folds = [slice(start, stop) for start, stop in pairwise(edges.tolist())]
+        given = self.centres_, self.bandwidths_
+        return np.array([kernel_sums(rows[fold, :], *given, grams=grams) for fold in folds])
 
     def _sum_of_kernels(self, rows: Any) -> Any:
         xp = array_namespace(rows)
-        coef = beside(xp, self.coef_, self.centres_)
+        coef = self.coef_ if xp is np else xp.asarray(self.coef_, device=rows.device)
         blocks = kernel_blocks(rows, self.centres_, [self.bandwidth_])
-        return xp.concat([kernel @ coef for _, kernel in blocks])
+        values = [kernel @ coef for _, kernel in blocks]
+        return xp.concat(values) if values else rows[:, 0]
 
-    def _log_ratio(self, rows: Any) -> Any:
-        xp = array_namespace(rows)
-        return xp.log(xp.clip(self._sum_of_kernels(rows), FLOOR, self.largest_))
+    def _log_ratio(self, numbers: Any) -> Any:
+        xp = array_namespace(numbers)
+        return xp.log(xp.clip(self._sum_of_kernels(numbers), MIN_RATIO, self.largest_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""
         return self._plain_log_ratio(to_numpy(self.score_samples(X))) + self.log_prior_odds_
 
     def _plain_log_ratio(self, log_ratio: np.ndarray) -> np.ndarray:
+        """Return log((1 - a) q / (1 - a q)) for the relative ratio q with a = `relative`."""
         if self.relative == 0:
             return log_ratio
-        # from the relative ratio q back to (1 - a) q / (1 - a q)
-        rest = np.maximum(-np.expm1(log_ratio + np.log(self.relative)), FLOOR)
+        rest = np.maximum(-np.expm1(log_ratio + np.log(self.relative)), MIN_RATIO)
         return log_ratio + np.log1p(-self.relative) - np.log(rest)
 
+    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        if is_foreign(X) and not reset and isinstance(self.encoder_, ArrayEncoder):
+            return X  # The encoder checks them.
+        checked = super()._checked_rows(X, y, reset=reset)
+        return (X, checked[1]) if is_foreign(X) and reset else checked
 
-@dataclass(frozen=True)
-class _Total:
-    """A sum and a largest value."""
+    def _fitted_encoder(self, X: Any, codes: np.ndarray) -> Any:
+        if is_foreign(X):
+            return ArrayEncoder().fit(to_numpy(X), codes)
+        return super()._fitted_encoder(X, codes)
 
-    pair: tuple[float, float]
-
-    def __add__(self, other: _Total) -> _Total:
-        (total, largest), (more, larger) = self.pair, other.pair
-        return _Total((total + more, max(largest, larger)))
+    def _in_blocks(self, X: Any, function: Callable[[Any], Any]) -> Any:
+        return function(X) if is_foreign(X) else super()._in_blocks(X, function)
 
 
-def _leave_one_out_scores(
-    kernel_source: np.ndarray, kernel_target: np.ndarray, ridges: np.ndarray
-) -> tuple[Eigen, np.ndarray]:
-    """Return the equations of one bandwidth, and leave-one-out scores of all ridges."""
-    n, m = kernel_source.shape[0], kernel_target.shape[0]
+def _solve_ridge(A: np.ndarray, b: np.ndarray, ridges: np.ndarray, iterations: int) -> np.ndarray:
+    """Return the solutions of (A + ridge I) theta = b, one column for each ridge.
+
+    Each further iteration solves (A + ridge I) theta' = b + ridge theta for theta'.
+    """
+    values, vectors = np.linalg.eigh(A)
+    values = np.maximum(values, 0.0)[..., None]  # Rounding makes the smallest ones negative.
+    series = sum((ridges / (values + ridges)) ** j for j in range(iterations))
+    return vectors @ (vectors.mT @ b[..., None] / (values + ridges) * series)
+
+
+def _without_itself(sums: np.ndarray, n_target: int) -> np.ndarray:
+    """Return what turns a centre's kernel at its own row, 1, into the mean at other rows."""
+    return (sums - 1) / (n_target - 1) - 1
+
+
+def _leave_one_out(source: Any, target: Any, centre_rows: np.ndarray, ridges: np.ndarray) -> Scored:
+    """Return the leave-one-out score of each ridge, and the equations A theta = b of all rows.
+
+    Row i of the source and row i of the target are left out together. The equations without them
+    differ by a matrix of rank one, and the Sherman-Morrison formula solves them (Kanamori, Hido
+    and Sugiyama, 2009).
+    """
+    n, m = source.shape[0], target.shape[0]
     pairs = min(n, m)
-    eigen = Eigen(kernel_source.T @ kernel_source / n, kernel_target.mean(axis=0))
-    Q, P = kernel_source[:pairs] @ eigen.vectors, kernel_target[:pairs] @ eigen.vectors
-    c = 1 / (eigen.values[:, None] + ridges * (n - 1) / n)
-    gc = eigen.g[:, None] * c
+    target = target.copy()
+    target[centre_rows, np.arange(centre_rows.size)] += _without_itself(target.sum(axis=0), m)
+    A, b = source.T @ source / n, target.mean(axis=0)
+    values, vectors = np.linalg.eigh(A)
+    Q, P = source[:pairs] @ vectors, target[:pairs] @ vectors
+    c = 1 / (np.maximum(values, 0.0)[:, None] + ridges * (n - 1) / n)
+    gc = (b @ vectors)[:, None] * c
     q, hy, hx = (Q * Q) @ c, Q @ gc, P @ gc
     xy, xx = (P * Q) @ c, (P * P) @ c
     left = n - q
     factor = (n - 1) / (n * (m - 1))
     at_source = factor * (m * (hy + q * hy / left) - (xy + q * xy / left))
     at_target = factor * (m * (hx + xy * hy / left) - (xx + xy**2 / left))
-    return eigen, (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0)
+    return (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0), A, b
