@@ -1,7 +1,7 @@
-"""A number in [0, 1) for each row, as good as random and made from what the row holds.
+"""Rows known by what they hold: a canonical order, and values found again by the row itself.
 
-Whoever deals rows into folds, or draws some of them, by such numbers gets the same answer for a
-table in another row order, in other units or in other blocks, and need not have it in memory.
+Folds and samples that start from this order are the same for a table in another row order or in
+other units.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from weighbridge.tables._columns import (
-    array_namespace,
     column_labels,
     distinct_values,
     is_frame,
