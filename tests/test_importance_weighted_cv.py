@@ -39,7 +39,7 @@ from weighbridge.datasets import make_gaussian_shift, make_quadratic
 from weighbridge.diagnostics import effective_sample_size
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.ratios import ClassifierRatio, DensityRatioMixin, GaussianRatio, KnownRatio
-from weighbridge.search import BayesianSearch, GridSearch, OptunaSearch
+from weighbridge.search import BayesianSearch, GridSearch
 from weighbridge.weighting import IWERM
 
 
@@ -296,7 +296,6 @@ def test_attributes(curved):
         (CrossValidation(3), GridSearch(3, 2)),
         (InformationCriterion(), GridSearch(11, 3)),
         (CrossValidation(3, scoring="r2"), GridSearch(3, 2)),
-        (CrossValidation(3), OptunaSearch(5, random_state=0)),
     ],
     ids=str,
 )

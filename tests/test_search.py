@@ -1,7 +1,6 @@
 """Points, results and the loop that all searches share."""
 
 import json
-from functools import partial
 
 import mpmath
 import numpy as np
@@ -18,7 +17,6 @@ from weighbridge.search import (
     Bounds,
     Evaluation,
     GridSearch,
-    OptunaSearch,
     Point,
     SearchResult,
     canonical,
@@ -32,9 +30,8 @@ SEARCHES = [
     GridSearch(lam=4, alpha=2),
     BayesianSearch(n_evaluations=8),
     BayesianSearch(n_evaluations=8, coordinates="plain"),
-    OptunaSearch(n_evaluations=8, random_state=0),
 ]
-IDS = ["grid", "hellinger", "plain", "optuna"]
+IDS = ["grid", "hellinger", "plain"]
 all_searches = pytest.mark.parametrize("search", SEARCHES, ids=IDS)
 
 
@@ -535,7 +532,6 @@ def test_a_failure_without_a_message():
     assert GridSearch()(Disorderly(answer)).failures == [((0, 1), "no losses, no message")]
 
 
-@pytest.mark.parametrize("make", [BayesianSearch, OptunaSearch])
 @pytest.mark.parametrize(
     ("number", "message"),
     [
@@ -545,17 +541,14 @@ def test_a_failure_without_a_message():
         (True, "expected a whole number"),
     ],
 )
-def test_a_budget_that_compares_nothing(make, number, message):
+def test_a_budget_that_compares_nothing(number, message):
     with pytest.raises(ValueError, match=message):
-        make(number)(Bowl())
+        BayesianSearch(number)(Bowl())
 
 
-@pytest.mark.parametrize(
-    "make", [partial(BayesianSearch, tol=0), partial(OptunaSearch, random_state=0)], ids=str
-)
 @pytest.mark.parametrize("number", [2, 3, 4, 5, 7])
-def test_the_budget_is_spent_and_kept(make, number):
-    result = make(number)(Bowl())
+def test_the_budget_is_spent_and_kept(number):
+    result = BayesianSearch(number, tol=0)(Bowl())
     assert points_of(result)[:4] == named_points()[:number]
     assert len(result.points) == number
     assert not result.converged

@@ -165,7 +165,6 @@ def estimator_entries(p: SimpleNamespace) -> Entries:
         c.CrossValidation(3, validation=c.Tempered(), random_state=0),
     ]
     searches = [s.GridSearch(5, 2), s.BayesianSearch(8, random_state=0)]
-    searches += [s.OptunaSearch(8, random_state=0)]
 
     def fit(model: Any, y: Any, **more: Any) -> Any:
         if model.ratio is not known:
