@@ -1,13 +1,10 @@
 """How an answer is formed of candidates: shares on the simplex, finalists, the average model."""
 
-import io
 import pickle
 from copy import deepcopy
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
-import skops.io as skops
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -177,21 +174,6 @@ def test_classifiers_average_chances():
         AverageModel.__new__(AverageModel).models  # noqa: B018
     weights = np.where(label == "up", 1.0, 0.0)
     assert average.score(X, label, weights) == np.mean(average.predict(X[y > 0]) == "up")
-
-
-def test_an_average_saved_before_the_modules_moved_is_read():
-    # files of models name the place where averages used to be
-    X, y = _rows()
-    models = [LogisticRegression(C=c).fit(X, y > 0) for c in (0.01, 10)]
-    average = AverageModel(models, np.array([0.5, 0.5]))
-    new, old = b"weighbridge._estimators.choice", b"weighbridge._average"
-    written = io.BytesIO()
-    with ZipFile(io.BytesIO(skops.dumps(average))) as now, ZipFile(written, "w") as then:
-        assert new in now.read("schema.json")
-        for name in now.namelist():
-            then.writestr(name, now.read(name).replace(new, old))
-    again = skops.loads(written.getvalue(), trusted=["weighbridge._average.AverageModel"])
-    np.testing.assert_array_equal(again.predict_proba(X), average.predict_proba(X))
 
 
 def test_machines_average_clipped_margins():

@@ -33,9 +33,10 @@ from weighbridge.blocks import from_array
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import split_by_projection
-from weighbridge.diagnostics import effective_sample_size, label_shift, two_sample_test
+from weighbridge.diagnostics import effective_sample_size, two_sample_test
 from weighbridge.exceptions import InputError
 from weighbridge.guarantees import d2_from_ratios
+from weighbridge.label_shift import kind_of_shift
 from weighbridge.ratios import (
     KLIEP,
     KMM,
@@ -130,7 +131,7 @@ CLASS_LABELS = {
     "conformal": lambda y: ConformalClassifier(LOGISTIC, KNOWN, random_state=0).fit(X, y),
     "text": lambda y: ImportanceWeighted(LOGISTIC, KNOWN).fit(X, y.astype(str)),
     "domain": lambda y: GaussianRatio().fit(X, y),
-    "label shift": lambda y: label_shift(X, y, X_TARGET),
+    "label shift": lambda y: kind_of_shift(X, y, X_TARGET),
     "diagnose": lambda y: diagnose(KNOWN, X, X_TARGET, y=y),
 }
 

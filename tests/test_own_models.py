@@ -6,7 +6,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from weighbridge import ImportanceWeightedCV, assess
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
-from weighbridge.diagnostics import label_shift, two_sample_test
+from weighbridge.diagnostics import two_sample_test
+from weighbridge.label_shift import kind_of_shift
 from weighbridge.ratios import GaussianRatio
 from weighbridge.target_risk import estimate_risk
 
@@ -61,7 +62,7 @@ def test_probabilities_that_are_none(wrong):
     with pytest.raises(ValueError, match=blamed):
         ConformalClassifier(model, GaussianRatio()).fit(X, CLASSES, X_target=X_TARGET)
     with pytest.raises(ValueError, match=blamed):
-        label_shift(X, CLASSES, X_TARGET, classifier=model)
+        kind_of_shift(X, CLASSES, X_TARGET, classifier=model)
     with pytest.raises(ValueError, match=blamed):
         two_sample_test(X, X_TARGET, classifier=model)
 

@@ -218,7 +218,6 @@ def diagnostic_entries(p: SimpleNamespace) -> Entries:
         "two samples": lambda: d.two_sample_test(*two, n_permutations=19),
         "balance": lambda: d.balance_table(*two, p.weights),
         "calibration": lambda: d.calibration(p.log_ratio, p.log_ratio_target),
-        "label shift": lambda: d.label_shift(p.X, p.c, p.X_target),
         "overlap": lambda: [d.judge_overlap(worth=w, **judge) for w in (2, 8, 30, 200)],
         "diagnose ratio": lambda: wb.diagnose(p.ratio, *two),
         "diagnose model": lambda: wb.diagnose(model, *two, y=p.y),

@@ -142,7 +142,6 @@ _OURS = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "weighbridge._estimators.choice.AverageModel",
-    "weighbridge._average.AverageModel",
 )
 # Bytes that any archive may unpack to, all of it and its schema alone, and how many times its own
 # size a larger one may: real ones pack 7 times, their schemas to about the size of the archive.

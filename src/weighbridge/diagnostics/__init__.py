@@ -20,7 +20,6 @@ from weighbridge.diagnostics._weights import (
     perplexity,
     summarize_weights,
 )
-from weighbridge.label_shift import label_shift
 from weighbridge.ratios import (
     CrossFittedDomain,
     DomainRows,
@@ -55,7 +54,6 @@ __all__ = [
     "effective_sample_size",
     "feature_shift",
     "judge_overlap",
-    "label_shift",
     "outside_support",
     "pareto_k",
     "perplexity",
