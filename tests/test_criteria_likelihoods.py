@@ -28,8 +28,8 @@ from weighbridge.criteria import (
     InformationCriterion,
     LeaveOneOut,
     closed_form_family,
-    has_closed_form,
     information_criterion,
+    is_solved_together,
 )
 from weighbridge.exceptions import WeightWarning
 from weighbridge.search import Point
@@ -478,7 +478,7 @@ def test_expected_value_is_the_expected_loss_on_the_target(name):
 def test_no_other_closed_form_takes_the_new_models(estimator):
     X, y, s = _problem(estimator)
     assert closed_form_family(estimator) is None
-    assert not has_closed_form(estimator, y)
+    assert not is_solved_together(estimator, y)
     with pytest.raises(TypeError, match="the closed form takes"):
         LeaveOneOut().objective(estimator, X, y, s)
 

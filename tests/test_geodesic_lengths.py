@@ -2,7 +2,6 @@
 
 import math
 
-import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -110,15 +109,6 @@ def test_remaining_length_broadcasts():
     assert isinstance(remaining_length(s, 0.5, 1.0), float)
     assert isinstance(excess_length(s, 1.0), float)
     assert excess_length(s, alpha).shape == (3, 1)
-
-
-@pytest.mark.more
-def test_lengths_of_other_array_libraries():
-    s = np.random.default_rng(0).normal(size=40)
-    strict = array_api_strict.asarray(s)
-    weight = array_api_strict.asarray(np.ones(40))
-    assert excess_length(strict, 3.0, weight) == pytest.approx(excess_length(s, 3.0), abs=1e-12)
-    assert remaining_length(strict, 0.5, 3.0) == pytest.approx(remaining_length(s, 0.5, 3.0))
 
 
 def test_lengths_refuse_what_has_none():

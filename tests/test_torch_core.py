@@ -103,7 +103,8 @@ def test_broadcast_inputs_get_gradients_of_their_own_shape_and_type():
     plain = [each.detach() for each in (s, lam, alpha)]
     total = geodesic.log_weight_d_lam(*plain).sum()
     assert float(lam.grad) == pytest.approx(float(total), rel=1e-6)
-    torch.testing.assert_close(alpha.grad, geodesic.log_weight_d_alpha(*plain).sum(1, keepdim=True))
+    total = geodesic.log_weight_d_alpha(*plain).sum(1, keepdims=True)
+    np.testing.assert_allclose(alpha.grad, total)
 
 
 def test_one_gradient_among_plain_numbers_without_a_warning_of_torch():
@@ -145,7 +146,7 @@ def test_a_second_derivative_is_refused_by_torch():
 def test_functions_of_torch_func_and_pickle_take_it():
     s = torch.tensor([-1.0, 0.5], dtype=F64)
     got = torch.func.grad(lambda each: log_weight(each, 0.5, 3.0).sum())(s)
-    torch.testing.assert_close(got, geodesic.log_weight_d_log_ratio(s, 0.5, 3.0))
+    np.testing.assert_array_equal(got, geodesic.log_weight_d_log_ratio(s, 0.5, 3.0))
     assert pickle.loads(pickle.dumps(log_weight)) is log_weight
 
 
@@ -504,7 +505,7 @@ def test_beyond_one_it_is_the_formula():
 
 def test_weights_of_mean_one_beyond():
     got = Beyond(2.0).weights(torch.log(torch.tensor([1.0, 3.0], dtype=F64)))
-    torch.testing.assert_close(got, torch.tensor([0.2, 1.8], dtype=F64))
+    np.testing.assert_allclose(got, [0.2, 1.8])
 
 
 @pytest.mark.parametrize(
@@ -568,7 +569,7 @@ def test_the_running_ratio_is_the_formula():
         found = batch_weights(z[rows], z_target, start=old[rows], **options)
         ratio = 0.7 * old[rows] + 0.3 * found
         old[rows] = ratio / ratio.mean()
-        torch.testing.assert_close(got, Geodesic(0.5, 3).weights(torch.log(old[rows])))
+        np.testing.assert_allclose(got, Geodesic(0.5, 3).weights(torch.log(old[rows])))
     torch.testing.assert_close(dynamic.ratio, old)
     torch.testing.assert_close(dynamic.weight[rows], got)
 

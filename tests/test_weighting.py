@@ -9,7 +9,6 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from weighbridge.geodesic import log_weight
-from weighbridge.tables._columns import to_numpy
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, Geodesic, log_mean, mean_one
 
 log_ratios = arrays(float, st.integers(1, 20), elements=st.floats(-600, 600))
@@ -96,17 +95,11 @@ def test_nan_and_infinite_logarithms_are_refused():
         mean_one([np.inf, 0.0])
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
-def test_other_array_libraries_and_devices(dtype):
+def test_arrays_of_other_libraries_become_numpy_arrays():
     device = strict.Device("device1")
-    values = strict.asarray([0, 1, 2], dtype=getattr(strict, dtype), device=device)
+    values = strict.asarray([0, 1, 2], dtype=strict.float32, device=device)
     own = strict.asarray([1, 1, 0], dtype=strict.float32, device=device)
-    for weights, expected in [
-        (mean_one(values), mean_one([0.0, 1.0, 2.0])),
-        (mean_one(values, own), mean_one([0.0, 1.0, 2.0], [1, 1, 0])),
-    ]:
-        assert weights.device == device
-        np.testing.assert_allclose(to_numpy(weights), expected, rtol=1e-6)
+    np.testing.assert_array_equal(mean_one(values, own), mean_one([0.0, 1.0, 2.0], [1, 1, 0]))
 
 
 def test_all_zero_weights_are_refused():
