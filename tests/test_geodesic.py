@@ -400,27 +400,6 @@ def test_what_is_no_probability_vector_is_refused(bad):
 # --- speed and length --------------------------------------------------------------------------
 
 
-def _normal_sample(order=200):
-    """Gauss-Hermite nodes and weights: N(0, 1) without sampling noise, and log r to N(1, 1)."""
-    x, weight = np.polynomial.hermite_e.hermegauss(order)
-    return x - 0.5, weight / weight.sum()
-
-
-@pytest.mark.parametrize(
-    ("alpha", "length"),
-    [(-1, 0.994983), (0, 0.979303), (1, 1.0), (2, 1.05813), (3, 1.134454)],
-)
-def test_lengths_between_two_normals(alpha, length):
-    s, weight = _normal_sample()
-    assert path_length(s, alpha, sample_weight=weight) == pytest.approx(length, abs=6e-6)
-
-
-def test_alpha_zero_is_the_great_circle():
-    s = np.random.default_rng(0).normal(size=300) * 3
-    overlap = np.exp(s / 2).mean() / math.sqrt(np.exp(s).mean())
-    assert path_length(s, 0.0) == pytest.approx(2 * math.acos(overlap), rel=1e-9)
-
-
 @pytest.mark.parametrize("alpha", [-2.0, 0.0, 1.0, 3.0])
 def test_lengths_of_far_samples(alpha):
     # two rows with ratios e^-250 and 1: the path crosses a quarter of a great circle of radius 2

@@ -110,18 +110,6 @@ def test_normals_have_scalar_curvature_minus_one(alpha, mean, sd):
     assert curvature == pytest.approx(-(1 - alpha**2), rel=1e-12, abs=0)
 
 
-@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (2.0, 0.5), (-7.0, 3.0)])
-def test_squared_lengths_of_the_normal_skewness(mean, sd):
-    # |T|^2 = 14 and |tau|^2 = 18, from the coordinates themselves
-    family = Normal()
-    theta = family.theta(mean, sd)
-    inverse, skewness = np.linalg.inv(family.metric(theta)), family.skewness(theta)
-    tau = np.einsum("abc,bc->a", skewness, inverse)
-    length = np.einsum("abc,ijk,ai,bj,ck->", skewness, skewness, inverse, inverse, inverse)
-    assert length == pytest.approx(14, rel=1e-8)
-    assert tau @ inverse @ tau == pytest.approx(18, rel=1e-8)
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
 def test_multivariate_normals(d, alpha):
@@ -169,8 +157,6 @@ def test_the_simplex_near_a_corner():
     [
         (Gamma(), {"shape": 1.0, "rate": 1.0}, gamma_psi, -0.9126074),
         (Gamma(), {"shape": 2.0, "rate": 7.0}, gamma_psi, -0.9717131),
-        (Gamma(), {"shape": 0.01, "rate": 2.0}, gamma_psi, None),
-        (Gamma(), {"shape": 1000.0, "rate": 2.0}, gamma_psi, None),
         (VonMises(), {"mean": 0.3, "concentration": 1.0}, von_mises_psi, -0.1241865),
         (VonMises(), {"mean": -2.0, "concentration": 5.0}, von_mises_psi, -1.0197161),
         (VonMises(), {"mean": 1.0, "concentration": 0.01}, von_mises_psi, None),
@@ -184,16 +170,6 @@ def test_gamma_and_von_mises(family, usual, psi, printed, alpha):
         assert expected == pytest.approx(printed, abs=1e-7)
     curvature = family.scalar_curvature(theta, alpha)
     assert curvature == pytest.approx((1 - alpha**2) * expected, rel=1e-8, abs=0)
-
-
-def test_gamma_by_polygamma():
-    # the determinant by hand: scal = (psi1 + nu psi2) / (2 (nu psi1 - 1)^2)
-    family = Gamma()
-    for shape in (0.2, 1.0, 2.0, 9.0):
-        trigamma, tetragamma = float(mpmath.psi(1, shape)), float(mpmath.psi(2, shape))
-        expected = (trigamma + shape * tetragamma) / (2 * (shape * trigamma - 1) ** 2)
-        curvature = family.scalar_curvature(family.theta(shape, 3.0), 0)
-        assert curvature == pytest.approx(expected, rel=1e-11)
 
 
 def test_the_uniform_distribution_on_the_circle_is_a_flat_point():

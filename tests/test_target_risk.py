@@ -401,12 +401,6 @@ def test_columns_are_matched_by_name():
     assert one == two
 
 
-def test_an_estimate_shows_itself_as_text():
-    data = make_gaussian_shift(100, 100, random_state=0)
-    risk = estimate_risk(line(), data.X, data.y, data.X_target, ratio=data.ratio)
-    assert repr(risk) == str(risk)
-
-
 def test_counts_have_a_poisson_deviance():
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(500, 2)), rng.normal(0.5, 1, size=(500, 2))

@@ -65,21 +65,6 @@ def test_a_row_that_counts_nothing_has_no_say():
     assert log_mean([0.0, 1000.0], [1, 0]) == 0
 
 
-@pytest.mark.parametrize(
-    ("own", "message"),
-    [
-        ([-1, 1], "negative"),
-        ([np.nan, 1], "NaN"),
-        ([1, 1, 1], "shape"),
-        ([0, 0], "zero"),
-        ([1e308, 1e308], "divide it by its maximum"),
-    ],
-)
-def test_bad_own_weights(own, message):
-    with pytest.raises(ValueError, match=message):
-        IWERM().weights([0.0, 1.0], own)
-
-
 def test_what_is_no_sample():
     for values in ([], 1.0, np.zeros((2, 2))):
         with pytest.raises(ValueError, match="one number for each"):
