@@ -4,7 +4,6 @@ import json
 import math
 import pickle
 import re
-import time
 import warnings
 from fractions import Fraction
 
@@ -885,13 +884,3 @@ def test_columns_of_the_target_are_matched_by_name(convert):
         np.testing.assert_array_equal(model.predict_interval(convert(X)), expected)
     with pytest.raises(ValueError, match=r"other columns than X: missing \['c'\]"):
         model.fit(convert(X), y, X_target=convert(turned.drop(columns="c")))
-
-
-def test_a_hundred_thousand_rows_at_once():
-    # sorted once, looked up for each row: no matrix of rows times calibration rows
-    X, y = _regression(2000, 0)
-    rows = np.random.default_rng(1).normal(size=(100_000, 1))
-    model = ConformalRegressor(LinearRegression(), SHIFT, random_state=0).fit(X, y)
-    started = time.perf_counter()
-    model.predict_interval(rows)
-    assert time.perf_counter() - started < 1  # 0.05 s on a modest computer

@@ -350,17 +350,6 @@ def test_the_interval_is_rounded_to_the_safe_side():
         assert low <= lowest(np.exp(log_ratio) * smooth(x), 0.05)
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5])
-def test_capital_has_mean_one_at_the_mean_and_falls_with_it(p):
-    # all outcomes of 6 draws of a two-point number: what makes the lower limit valid (Markov)
-    mean, outcomes = p * 3 + (1 - p) * 0.2, list(itertools.product([3.0, 0.2], repeat=6))
-    chances = [p ** y.count(3.0) * (1 - p) ** y.count(0.2) for y in outcomes]
-    found = sum(chance * capital(y, mean) for chance, y in zip(chances, outcomes, strict=True))
-    assert found == pytest.approx(1, rel=1e-12)
-    for y in outcomes:
-        assert capital(y, 0.9 * mean) > capital(y, mean)
-
-
 @given(st.lists(st.floats(0, 1), min_size=30, max_size=30), st.sampled_from([None, 60.0]))
 def test_losses_and_what_is_left_of_them_have_mirrored_intervals(losses, ratio_bound):
     _, log_ratio = gaussian(30, 23)
@@ -391,19 +380,6 @@ def test_a_bound_of_the_ratio_narrows_the_interval_of_many_rows(cells):
     near = risk_interval(np.log(ratio), losses, ratio_bound=1.8)
     assert near[0] < risk < near[1]
     assert near[1] - near[0] < 0.2 * (high - low) < 0.005
-
-
-@given(masses, st.data())
-def test_the_worst_bias_is_what_the_minimum_leaves(p, data):
-    # sup_l |E[(r - w) l]| = 1 - E[min(r, w)] for alpha >= -1, as E[w] <= 1: all 0-1 losses
-    q = data.draw(st.lists(st.floats(1e-3, 1.0), min_size=len(p), max_size=len(p)))
-    lam, alpha = data.draw(st.floats(0, 1)), data.draw(st.floats(-1, 20))
-    p, q = np.array(p) / np.sum(p), np.array(q) / np.sum(q)
-    r, w = q / p, np.exp(Geodesic(lam, alpha)(np.log(q / p)))
-    corners = np.array(list(itertools.product([0.0, 1.0], repeat=len(p))))
-    assert p @ w <= 1 + 1e-12
-    worst = np.abs(corners @ (p * (r - w))).max()
-    assert worst == pytest.approx(1 - p @ np.minimum(r, w), abs=1e-12)
 
 
 def test_guarantees_without_losses_by_their_definition():
@@ -461,23 +437,6 @@ def test_limits_that_contradict_each_other_give_no_negative_bound(constant):
     low, high = risk_interval(log_ratio + constant, smooth(x))
     assert 0 <= low <= high <= 1
     assert bernstein_bound(log_ratio + constant, RIWERM(0.5), losses=smooth(x)).value >= 0
-
-
-def test_a_choice_among_hypotheses_needs_the_union():
-    # The sample picks the luckiest of 300 constant hypotheses: independent coin-flip losses, all of
-    # risk 1/2. The bound for one hypothesis fails for the one picked, the bound for 300 holds.
-    n, k, trials = 200, 300, 150
-    failures = {1: 0, k: 0}
-    rng = np.random.default_rng(11)
-    log_ratio = np.zeros(n)
-    for _ in range(trials):
-        losses = (rng.random((k, n)) < 0.5).astype(float)
-        best = losses[losses.mean(axis=1).argmin()]
-        for count in failures:
-            bound = bernstein_bound(log_ratio, ERM(), losses=best, n_hypotheses=count, delta=0.5)
-            failures[count] += 0.5 - best.mean() > bound.value
-    assert failures[1] > 0.5 * trials
-    assert failures[k] <= 0.5 * trials
 
 
 def test_usable_where_the_other_is_vacuous():

@@ -328,44 +328,6 @@ def test_difference_tensor_is_the_difference_of_two_connections(family, theta):
     np.testing.assert_allclose(lowered, -family.skewness(theta), rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize(("family", "theta"), [CASES[0], CASES[2], CASES[3]])
-def test_relative_curvature_is_not_a_tensor(family, theta):
-    # R(X, f Y) Z - f R(X, Y) Z = (X f) K^(a, b)(Y, Z), not 0; here X = Z = d_0, Y = d_1 and
-    # f = theta_0
-    alpha, beta, (x, y) = 3.0, 0.5, np.eye(family.dim)[:2]
-
-    def covariant(which, along, field):
-        """The derivative of a field of vectors along another, as a field."""
-
-        def derivative(point):
-            direction = along(point)
-            turn = np.einsum(
-                "ijk,i,j->k", family.connection(point, which, raised=True), direction, field(point)
-            )
-            return direction @ _slope(field, point) + turn
-
-        return derivative
-
-    def bracket_of(scale, scale_along_x):
-        def first(point):
-            return x
-
-        def second(point):
-            return scale(point) * y
-
-        forth = covariant(alpha, first, covariant(beta, second, first))(theta)
-        back = covariant(beta, second, covariant(alpha, first, first))(theta)
-        return forth - back - covariant(alpha, lambda p: scale_along_x * y, first)(theta)
-
-    plain = bracket_of(lambda point: 1.0, 0.0)
-    components = family.relative_curvature(theta, alpha, beta)[0, 1, 0]
-    np.testing.assert_allclose(plain @ family.metric(theta), components, rtol=1e-5, atol=1e-5)
-    scaled = bracket_of(lambda point: point[0], 1.0)
-    left = family.difference_tensor(theta, alpha, beta)[1, 0]
-    np.testing.assert_allclose(scaled - theta[0] * plain, left, rtol=1e-5, atol=1e-5)
-    assert np.abs(left).max() > 1e-2
-
-
 @each
 def test_raised_connection_lowers_to_the_connection(family, theta):
     raised = family.connection(theta, 0.3, raised=True)

@@ -187,28 +187,6 @@ class PlainNormal(ExponentialFamily):
     _frame, _frame_skewness = Normal._frame, Normal._frame_skewness
 
 
-@pytest.mark.parametrize("alpha", [-3.0, -0.5, 0.0, 0.7, 2.0, 3.0, 5.5])
-def test_geodesics_of_normals_are_parabolas_in_mean_and_variance(alpha):
-    # d^2 variance / d mean^2 = alpha - 1, and mean' = C variance^(1 + alpha): both read off
-    # geodesics that are integrated from the Christoffel symbols in random directions
-    rng = np.random.default_rng(7)
-    for _ in range(3):
-        start = NORMAL.theta(rng.normal(), math.exp(rng.normal() / 2))
-        first = 0.1 * rng.normal(size=2) @ np.linalg.inv(NORMAL._frame(start))
-        theta, rate = _integrated(NORMAL, start, first, alpha, LAM, with_velocity=True)
-        variance = -0.5 / theta[:, 1]
-        mean = theta[:, 0] * variance
-        variance_rate = 2 * variance**2 * rate[:, 1]
-        mean_rate = rate[:, 0] * variance + theta[:, 0] * variance_rate
-        slope = variance_rate / mean_rate
-        np.testing.assert_allclose(
-            slope - slope[0], (alpha - 1) * (mean - mean[0]), rtol=1e-8, atol=1e-9
-        )
-        np.testing.assert_allclose(
-            mean_rate / mean_rate[0], (variance / variance[0]) ** (1 + alpha), rtol=1e-8
-        )
-
-
 def _off_the_parabola(one, two, alpha, lam, theta, speed):
     """Fisher distances of theta to the parabola and to its place there, in many digits."""
     with mpmath.workdps(22):
@@ -445,24 +423,6 @@ def test_parts_of_the_shortest_curve_add_up(pair):
     assert fisher_rao_distance(family, middle, stop) == pytest.approx(0.7 * whole, rel=1e-8)
 
 
-def test_distance_between_vectors_of_independent_normals():
-    # Squares of distances add if the means differ in one coordinate only: x2 -> 2 - x2 leaves such
-    # pairs as they are, hence the shortest curve too. It holds in any linear coordinates.
-    turn = np.array([[2.0, 1.0], [-0.5, 1.5]])
-    one, two = (0.0, 1.0), (1.5, 0.6)
-    three, four = (1.0, 2.0), (1.0, 1.2)
-    ends = [((one[0], three[0]), (one[1], three[1])), ((two[0], four[0]), (two[1], four[1]))]
-    thetas = [
-        PLANE.theta(mean=turn @ mean, covariance=turn @ np.diag(np.square(sd)) @ turn.T)
-        for mean, sd in ends
-    ]
-    parts = [
-        fisher_rao_distance(NORMAL, NORMAL.theta(*a), NORMAL.theta(*b))
-        for a, b in ((one, two), (three, four))
-    ]
-    assert fisher_rao_distance(PLANE, *thetas) == pytest.approx(math.hypot(*parts), rel=1e-8)
-
-
 def test_distance_between_covariances():
     # equal means: sqrt of half the sum of squared log eigenvalues
     one, two = np.array([[1, 0.3], [0.3, 2]]), np.array([[0.5, -0.2], [-0.2, 3]])
@@ -636,24 +596,6 @@ def test_a_mean_that_drowns_the_spread_is_said_so():
         geodesic(*FAR, -1, 0.5)
     with pytest.raises(ArithmeticError, match=r"no digits are left.*shift and scale x"):
         geodesic(PlainNormal(), *FAR[1:], 0, 0.5)
-
-
-def test_bias_at_a_large_mean():
-    # along theta the curve changes the mean: e_1 is (1, 0), of Fisher length sd; the rest is known
-    flat = geometric_bias(*FAR, 0.5, 1)
-    np.testing.assert_allclose(flat.e_1, [1, 0], rtol=1e-12)
-    np.testing.assert_allclose(flat.e_2 / flat.e_2[1], [-2 * (1e8 + 1), 1], rtol=1e-12)
-    near = NORMAL, NORMAL.theta(mean=0, sd=1), NORMAL.theta(mean=1, sd=1)
-    for alpha in (-1, 0, 3):
-        bias = geometric_bias(*FAR, 0.5, alpha)
-        assert bias.curvature == pytest.approx((alpha**2 - 1) / 2, rel=1e-14)
-        if alpha == -1:  # by way of expectations
-            assert "Shift and scale x" in bias.reason
-            continue
-        # with x shifted by 1e8, theta_1 changes by -2e8 theta_2 and theta_2 not at all
-        plain = geometric_bias(*near, 0.5, alpha).e_1
-        np.testing.assert_allclose(bias.e_1[1], plain[1], rtol=1e-7)
-        np.testing.assert_allclose(bias.e_1[0] + 2e8 * bias.e_1[1], plain[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("bad", [[0.5, 1.0], None, "1"])

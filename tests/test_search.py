@@ -163,14 +163,6 @@ def test_expected_improvement_of_a_known_value():
         expected_improvement(0.0, -1.0, 0.0)
 
 
-@given(st.floats(-5, 5), st.floats(0, 5), st.floats(0, 5), st.floats(-5, 5))
-def test_expected_improvement_grows_with_uncertainty(mean, first, second, best):
-    low, high = sorted((first, second))
-    less, more = expected_improvement(mean, [low, high], best)
-    assert 0 <= less <= more * (1 + 1e-10)
-    assert less >= best - mean - 1e-12
-
-
 def test_the_logarithm_orders_where_the_improvement_underflows():
     from weighbridge.search._bayesian import log_expected_improvement
 
@@ -259,13 +251,6 @@ def test_a_difference_is_the_paired_formula(drawn):
     assert found.value == pytest.approx(result.values[0] - result.values[1], rel=1e-9, abs=1e-12)
     assert result.difference(1, 0).value == -found.value
     assert result.difference(0, 0) == (0, 0)
-
-
-def test_the_standard_error_with_equal_weights_is_the_usual_one():
-    losses = np.random.default_rng(0).normal(size=50)
-    result = SearchResult((Evaluation(Point(0, 1), losses),), np.full(50, 7.0))
-    assert result.values[0] == pytest.approx(losses.mean(), rel=1e-12)
-    assert result.standard_errors[0] == pytest.approx(losses.std(ddof=1) / np.sqrt(50), rel=1e-12)
 
 
 def test_the_standard_error_is_that_of_repeated_draws():

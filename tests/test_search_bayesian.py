@@ -12,7 +12,6 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
 
 from test_search import Bowl, points_of
-from weighbridge.datasets import make_cubic, make_quadratic
 from weighbridge.geodesic import log_weight
 from weighbridge.search import (
     BayesianSearch,
@@ -432,47 +431,3 @@ def test_a_valley_off_the_pool_is_found_below_it(coordinates, bounds):
     result = BayesianSearch(30, coordinates=coordinates, tol=0)(objective, bounds)
     assert result.values.min() < 0.3 * least
     assert result.best not in _Chart(bounds, ratios).pool
-
-
-# Regret: squared error of a weighted straight line, 5 folds ---------------------------------------
-
-
-class Line:
-    fingerprint = "line"
-    unit_weights = np.ones(1)
-
-    def __init__(self, make, n, seed):
-        data = make(n, 10, random_state=seed)
-        self.log_ratio = data.log_ratio
-        self.x, self.y = data.X[:, 0], data.y
-        self.importance = np.exp(data.log_ratio - data.log_ratio.max())
-        self.fold = np.arange(n) % 5
-
-    def value(self, point):
-        s = log_weight(self.log_ratio, *point)
-        weight, total = np.exp((s - s.max()) / 2), 0.0
-        for number in range(5):
-            keep = self.fold != number
-            line = np.polyfit(self.x[keep], self.y[keep], 1, w=weight[keep])
-            error = (self.y - np.polyval(line, self.x)) ** 2
-            total += self.importance[~keep] @ error[~keep]
-        return total / self.importance.sum()
-
-    def evaluate(self, points):
-        for point in points:
-            yield Evaluation(point, np.array([self.value(point)]))
-
-    def regret(self, search, bounds):
-        grid = [(a, b) for a in np.linspace(0, 1, 41) for b in np.linspace(*bounds.alpha, 21)]
-        values = [self.value(point) for point in grid]
-        found = search(self, bounds).best_so_far[-1]
-        return (found - min(values)) / np.ptp(values)
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("bounds", [Bounds(), WIDE], ids=str)
-@pytest.mark.filterwarnings("ignore:Polyfit may be poorly conditioned")
-def test_fifteen_evaluations_come_within_the_bar(bounds):
-    # normalised regret of at most .01 on each; benchmarks/search_regret.py has more problems
-    lines = [Line(make, n, 5) for make in (make_quadratic, make_cubic) for n in (100, 300, 800)]
-    assert max(line.regret(BayesianSearch(), bounds) for line in lines) <= 0.01

@@ -517,16 +517,6 @@ def test_the_plain_interval_of_an_estimated_ratio_is_always_flagged():
     assert risk.state == "good"
 
 
-def test_a_generator_is_a_seed():
-    data = make_gaussian_shift(100, 100, random_state=0)
-    arguments = (line(), data.X, data.y, data.X_target)
-    one, two = (
-        estimate_risk(*arguments, ratio=data.ratio, random_state=np.random.default_rng(3))
-        for _ in range(2)
-    )
-    assert one == two
-
-
 @pytest.mark.parametrize("cv", [None, "5", 1, 2.5, True, 1000])
 def test_folds_are_a_number(cv):
     refused("whole number of folds", cv=cv)
