@@ -33,8 +33,8 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks._record import RESULTS, record
 from weighbridge import ImportanceWeighted, assess, fit_ratio
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
-from weighbridge.diagnostics import label_shift
 from weighbridge.exceptions import OverlapWarning
+from weighbridge.label_shift import kind_of_shift
 from weighbridge.target_risk import (
     Question,
     RiskProblem,
@@ -169,9 +169,7 @@ def learners(seed):
 
 
 def _explained(X, y, X_target):
-    ratio = fit_ratio(X, X_target)
-    at_source, at_target = ratio.score_samples(X), ratio.score_samples(X_target)
-    return label_shift(X, y, at_source, X_target=X_target, log_ratio_target=at_target).r_squared
+    return kind_of_shift(X, y, X_target).against
 
 
 PARTS = {

@@ -29,13 +29,13 @@ from weighbridge._findings import argument
 from weighbridge._tables import read_pair
 from weighbridge.adaptation import SavedModel, TableModel
 from weighbridge.adaptation._saved_model import model_bytes, values_seen
-from weighbridge.blocks import from_array
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import split_by_projection
-from weighbridge.diagnostics import effective_sample_size, label_shift
+from weighbridge.diagnostics import effective_sample_size
 from weighbridge.exceptions import InputError
 from weighbridge.guarantees import d2_from_ratios
+from weighbridge.label_shift import kind_of_shift
 from weighbridge.ratios import (
     KLIEP,
     KMM,
@@ -71,10 +71,6 @@ SEARCHED = ImportanceWeightedCV(
 CONFORMAL = ConformalRegressor(TREE, KNOWN, random_state=0)
 
 
-def _blocks(X):
-    return fit_ratio(from_array(X, size=50), from_array(X_TARGET), GaussianRatio())
-
-
 def _losses(X):
     objective = CROSS.objective(TREE, X, Y, _known(GAPS), random_state=0)
     return next(objective.evaluate([canonical((0.5, 1.0), Bounds())])).losses
@@ -95,7 +91,6 @@ TAKES_ROWS = {
     "scorer": lambda X: iw_scorer("r2", KNOWN)(clone(TREE).fit(GAPS, Y), X, Y),
     "objective": _losses,
     "ratio": lambda X: fit_ratio(X, X_TARGET, GaussianRatio()).score_samples(X),
-    "blocks": lambda X: _blocks(X).score_samples(X_TARGET),
     "diagnose": lambda X: diagnose(KNOWN, X, X_TARGET).auc.value,
     "risk": lambda X: _risk(X).value,
 }
@@ -114,7 +109,6 @@ GAPPY_CLASSES = np.ma.masked_array(CLASSES, mask=HIDDEN[:, 0])
 NO_LABEL = "masked values in|missing|NaN"
 LABELS = {
     "weighted": lambda y: ImportanceWeighted(Ridge(), KNOWN).fit(X, y),
-    "blocks": lambda y: ImportanceWeighted(Ridge(), KNOWN).fit(from_array(X, size=50), y),
     "cv": lambda y: clone(SEARCHED).fit(X, y),
     "conformal": lambda y: clone(CONFORMAL).fit(X, y),
     "scorer": lambda y: iw_scorer("r2", KNOWN)(Ridge().fit(X, Y), X, y),
@@ -129,7 +123,7 @@ CLASS_LABELS = {
     "conformal": lambda y: ConformalClassifier(LOGISTIC, KNOWN, random_state=0).fit(X, y),
     "text": lambda y: ImportanceWeighted(LOGISTIC, KNOWN).fit(X, y.astype(str)),
     "domain": lambda y: GaussianRatio().fit(X, y),
-    "label shift": lambda y: label_shift(X, y, X_TARGET),
+    "label shift": lambda y: kind_of_shift(X, y, X_TARGET),
     "diagnose": lambda y: diagnose(KNOWN, X, X_TARGET, y=y),
 }
 

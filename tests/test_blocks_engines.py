@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import Ridge
 
-from weighbridge import ImportanceWeightedCV, fit_ratio
+from weighbridge import fit_ratio
 from weighbridge.blocks import (
     as_rows,
     from_array,
@@ -87,17 +86,6 @@ def test_every_engine_gives_the_fit_in_memory(source, ratio):
     found = fit_ratio(rows, target, ratio).score_samples(rows)
     expected = fit_ratio(from_array(X), from_array(X_TARGET), ratio).score_samples(X)
     np.testing.assert_allclose(np.exp(found), np.exp(expected), atol=CLOSE)
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_the_ridge_surface_of_every_engine_is_that_in_memory(source):
-    model = ImportanceWeightedCV(Ridge(), ULSIF(n_centres=20), random_state=0)
-    rows = source(X)
-    found = model.fit(rows, Y, X_target=source(X_TARGET)).search_result_.values
-    predicted = model.predict(rows)
-    model.fit(from_array(X), Y, X_target=from_array(X_TARGET))
-    np.testing.assert_allclose(found, model.search_result_.values, rtol=CLOSE)
-    np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-8)
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -193,12 +193,6 @@ def test_a_frozen_ratio_keeps_the_whole_target_in_every_fold():
     assert ratio.n_rows_.sum() == 180
 
 
-def test_fit_itself_never_cuts_the_target():
-    data = make_gaussian_shift(90, 90, random_state=0)
-    model = ImportanceWeighted(Ridge()).fit(data.X, data.y, X_target=data.X_target)
-    assert model.ratio_.n_rows_.sum() == 180
-
-
 def test_target_through_a_pipeline_is_transformed_under_routing(data):
     # the wrapper belongs outside; inside, scikit-learn can transform X_target on request
     inside = Pipeline(
@@ -228,14 +222,6 @@ def test_own_weights_through_cross_validation(data):
     for fit in scores["estimator"]:
         assert fit.log_ratio_.size in (133, 134)
     assert np.isfinite(scores["test_score"]).all()
-
-
-@pytest.mark.more
-def test_cross_val_predict_and_parallel_jobs(data):
-    model = ImportanceWeighted(LogisticRegression(), data.frozen)
-    one = cross_val_predict(model, data.X, data.label, cv=3)
-    two = cross_val_predict(model, data.X, data.label, cv=3, n_jobs=2)
-    np.testing.assert_array_equal(one, two)
 
 
 def test_global_state_is_left_alone(data):

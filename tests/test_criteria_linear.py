@@ -305,11 +305,3 @@ def test_a_table_that_is_too_wide_is_refused_before_anything_is_solved(monkeypat
     X, y, s = _regression()
     with pytest.raises(ValueError, match="more than 2 columns"):
         criterion.objective(Ridge(), X, y, s)
-
-
-def test_wide_tables_are_solved_one_candidate_at_a_time(monkeypatch):
-    X, y, s = _regression()
-    objective = LeaveOneOut().objective(Ridge(), X, y, s)
-    assert objective._solver.block > 1
-    monkeypatch.setattr(_linear, "_WIDE", 2)
-    assert objective._solver.block == 1

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.special import polygamma
 from scipy.stats import beta as beta_distribution
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -18,7 +17,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import test_ratio_laws as laws
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
-from weighbridge.blocks import from_array
 from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.search import GridSearch
@@ -86,18 +84,6 @@ def test_order_of_rows_and_names_and_units_of_columns_do_not_matter():
 @parametrize_with_checks([page.ExponentialTilt()])
 def test_scikit_learn_accepts_the_ratio(estimator, check):
     check(estimator)
-
-
-def test_rows_in_blocks_are_refused_in_fit_and_scored_one_by_one():
-    data = make_gaussian_shift(random_state=0)
-    X, X_target = (from_array(rows, 300) for rows in (data.X, data.X_target))
-    with pytest.raises(TypeError, match="needs them in memory"):
-        fit_ratio(X, X_target, page.ExponentialTilt())
-    ratio = FrozenEstimator(fit_ratio(data.X, data.X_target, page.ExponentialTilt()))
-    in_memory, in_blocks = (
-        ImportanceWeighted(LinearRegression(), ratio).fit(rows, data.y) for rows in (data.X, X)
-    )
-    np.testing.assert_allclose(in_blocks.weights_, in_memory.weights_, rtol=1e-12)
 
 
 # --- the weighting -------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from weighbridge.geodesic import (
     log_weight_d_log_ratio,
     path_length,
 )
-from weighbridge.weighting import mean_one
+from weighbridge.tables import to_numpy
 
 EPS = 2.0**-52
 SMALLEST = 5e-324
@@ -400,27 +400,6 @@ def test_what_is_no_probability_vector_is_refused(bad):
 # --- speed and length --------------------------------------------------------------------------
 
 
-def _normal_sample(order=200):
-    """Gauss-Hermite nodes and weights: N(0, 1) without sampling noise, and log r to N(1, 1)."""
-    x, weight = np.polynomial.hermite_e.hermegauss(order)
-    return x - 0.5, weight / weight.sum()
-
-
-@pytest.mark.parametrize(
-    ("alpha", "length"),
-    [(-1, 0.994983), (0, 0.979303), (1, 1.0), (2, 1.05813), (3, 1.134454)],
-)
-def test_lengths_between_two_normals(alpha, length):
-    s, weight = _normal_sample()
-    assert path_length(s, alpha, sample_weight=weight) == pytest.approx(length, abs=6e-6)
-
-
-def test_alpha_zero_is_the_great_circle():
-    s = np.random.default_rng(0).normal(size=300) * 3
-    overlap = np.exp(s / 2).mean() / math.sqrt(np.exp(s).mean())
-    assert path_length(s, 0.0) == pytest.approx(2 * math.acos(overlap), rel=1e-9)
-
-
 @pytest.mark.parametrize("alpha", [-2.0, 0.0, 1.0, 3.0])
 def test_lengths_of_far_samples(alpha):
     # two rows with ratios e^-250 and 1: the path crosses a quarter of a great circle of radius 2
@@ -476,37 +455,21 @@ def test_length_refuses_what_has_none():
         fisher_speed([0.0, -np.inf], 0.5, 1.0)
 
 
-@pytest.mark.more
-def test_every_function_on_another_array_library():
+def test_log_weight_keeps_the_device_of_another_array_library():
     # array_api_strict has nothing but the standard, and refuses NumPy's scalars
-    def strict(*values):
-        return array_api_strict.asarray(list(values))
-
     s, lam, alpha = [-1.0, 0.0, 2.0, 400.0], 0.5, -1.3
-    for function in (
-        log_weight,
-        log_weight_d_log_ratio,
-        log_weight_d_lam,
-        log_weight_d_alpha,
-        fisher_speed,
-    ):
-        got = np.asarray(function(strict(*s), lam, alpha))
-        np.testing.assert_allclose(got, function(s, lam, alpha), rtol=1e-13)
-    assert path_length(strict(*s), alpha) == pytest.approx(path_length(s, alpha))
-    elsewhere = array_api_strict.asarray(s, device=array_api_strict.Device("device1"))
+    device = array_api_strict.Device("device1")
+    elsewhere = array_api_strict.asarray(s, device=device)
+    got = log_weight(elsewhere, lam, alpha)
+    assert got.device == device
+    np.testing.assert_allclose(to_numpy(got), log_weight(s, lam, alpha), rtol=1e-13)
     with pytest.raises(ValueError, match="Got lam=-1"):
         log_weight(0.0, elsewhere, alpha)
-    assert path_length(elsewhere, alpha) == pytest.approx(path_length(s, alpha))
-    p, q = [0.2, 0.8], [0.5, 0.5]
-    for got, expected in [
-        (alpha_divergence(strict(*p), strict(*q), 3.0), alpha_divergence(p, q, 3.0)),
-        (alpha_geodesic(strict(*p), strict(*q), 0.3, 3.0), alpha_geodesic(p, q, 0.3, 3.0)),
-        (log_f_mean(strict(*p), strict(*q), 0.3, 3.0), log_f_mean(p, q, 0.3, 3.0)),
-        (alpha_representation(strict(*p), [1.0, 3.0]), alpha_representation(p, [1.0, 3.0])),
-        (from_alpha_representation(strict(*p), 3.0), from_alpha_representation(p, 3.0)),
-        (log_weight_bounds(strict(0.3), strict(3.0))[1], log_weight_bounds([0.3], 3.0)[1]),
-    ]:
-        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-14)
+    # the other functions return NumPy arrays
+    np.testing.assert_array_equal(
+        log_weight_d_lam(elsewhere, lam, alpha), log_weight_d_lam(s, lam, alpha)
+    )
+    assert path_length(elsewhere, alpha) == path_length(s, alpha)
 
 
 @pytest.mark.parametrize("step", [1e-14, 1e-12, 1e-9, 1e-4])
@@ -536,19 +499,7 @@ def test_torch_gives_the_same_numbers():
     # plain numbers must not pass through torch's default type, float32
     few = [0.1, -1.0, 2.0]
     sample = torch.asarray(few, dtype=torch.float64)
-    for function in (log_weight, log_weight_d_lam, log_weight_d_alpha, fisher_speed):
-        np.testing.assert_allclose(
-            function(sample, 0.3, 2.3).numpy(), function(few, 0.3, 2.3), rtol=1e-14
-        )
-    assert path_length(sample, [0.0, 3.0]) == pytest.approx(path_length(few, [0.0, 3.0]), rel=1e-10)
-    p, q = (torch.asarray(part, dtype=torch.float64) for part in ([0.2, 0.8], [0.5, 0.5]))
-    assert float(alpha_divergence(p, q, 3.0)) == pytest.approx(0.28125, rel=1e-14)
-    assert float(alpha_geodesic(p, q, 0.3, -1.0)[0]) == pytest.approx(0.29, rel=1e-14)
-    assert float(log_f_mean(p, q, 0.3, 1.0)[0]) == pytest.approx(0.29, rel=1e-14)
-    for own in (None, torch.ones(3)):
-        weights = mean_one(sample, own)
-        assert isinstance(weights, torch.Tensor)
-        np.testing.assert_allclose(weights.numpy(), mean_one(few), rtol=1e-14)
+    np.testing.assert_allclose(log_weight(sample, 0.3, 2.3), log_weight(few, 0.3, 2.3), rtol=1e-14)
 
 
 @pytest.mark.slow

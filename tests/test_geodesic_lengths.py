@@ -2,13 +2,12 @@
 
 import math
 
-import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weighbridge.geodesic import fisher_speed, path_length
+from weighbridge.geodesic import path_length
 from weighbridge.geodesic._lengths import excess_length, remaining_length
 
 SHORTEST = 2 * math.acos(math.exp(-1 / 8))  # N(0, 1) -> N(1, 1): BC = exp(-1/8)
@@ -19,10 +18,6 @@ def _densities():
     """N(0, 1) as mass on a fine grid, and log r to N(1, 1) there."""
     x = np.linspace(-14, 14, 2801)
     return x - 0.5, np.exp(-(x**2) / 2)
-
-
-def test_the_great_circle_between_two_normals():
-    assert pytest.approx(0.9793026, abs=5e-8) == SHORTEST
 
 
 @pytest.mark.parametrize("alpha", LENGTHS)
@@ -41,24 +36,6 @@ def test_length_at_alpha_one_is_known_for_every_lam():
     s, weight = _densities()
     lam = np.array([0.0, 0.25, 0.9, 1.0])
     np.testing.assert_allclose(remaining_length(s, lam, 1.0, weight), 1 - lam, atol=1e-9)
-
-
-@pytest.mark.more
-def test_lengths_from_samples_within_three_standard_errors():
-    # The standard error is the spread over 20 independent samples over sqrt(20). A sample's length
-    # is off by a bias of order 1/n as well, about a tenth of that here.
-    rng = np.random.default_rng(0)
-    alpha = np.array(list(LENGTHS))
-    lengths, excess = [], []
-    for _ in range(20):
-        s = rng.normal(size=1_500) - 0.5
-        lengths.append(remaining_length(s, 0.0, alpha))
-        excess.append(excess_length(s, alpha))
-    truth = np.array(list(LENGTHS.values()))
-    for got, want in ((np.array(lengths), truth), (np.array(excess), truth - SHORTEST)):
-        error = got.std(axis=0, ddof=1) / math.sqrt(20)
-        # at alpha = 0 the excess is 0 in every sample, up to rounding
-        assert (np.abs(got.mean(axis=0) - want) <= 3 * error + 1e-9).all()
 
 
 @pytest.mark.more
@@ -91,14 +68,6 @@ def test_excess_of_nearly_equal_samples_keeps_its_digits():
     assert excess_length(1e-4 * np.array([1.0, -1.0, 0.3]), 3.0) <= 1e-11
 
 
-def test_remaining_length_is_the_integral_of_the_speed():
-    s = np.random.default_rng(0).normal(size=40)
-    lam = np.linspace(0.3, 1, 2001)
-    # the trapezoidal rule with 2,000 panels is good to about 1e-7
-    integral = np.trapezoid(fisher_speed(s, lam, 3.0), lam)
-    assert remaining_length(s, 0.3, 3.0) == pytest.approx(integral, rel=1e-6)
-
-
 def test_remaining_length_broadcasts():
     s = np.random.default_rng(0).normal(size=40)
     lam, alpha = np.array([0.8, 0.0, 0.8, 1.0]), np.array([[3.0], [-1.0], [3.0]])
@@ -112,23 +81,8 @@ def test_remaining_length_broadcasts():
     assert excess_length(s, alpha).shape == (3, 1)
 
 
-@pytest.mark.more
-def test_lengths_of_other_array_libraries():
-    s = np.random.default_rng(0).normal(size=40)
-    strict = array_api_strict.asarray(s)
-    weight = array_api_strict.asarray(np.ones(40))
-    assert excess_length(strict, 3.0, weight) == pytest.approx(excess_length(s, 3.0), abs=1e-12)
-    assert remaining_length(strict, 0.5, 3.0) == pytest.approx(remaining_length(s, 0.5, 3.0))
-
-
 def test_lengths_refuse_what_has_none():
     with pytest.raises(ValueError, match=r"lam must lie in \[0, 1\]"):
         remaining_length([0.0, 1.0], 1.5, 1.0)
-    with pytest.raises(ValueError, match="finite number"):
-        remaining_length([0.0, 1.0], 0.5, np.inf)
     with pytest.raises(ValueError, match="empty lam or alpha"):
         remaining_length([0.0, 1.0], [], 1.0)
-    with pytest.raises(ValueError, match="empty alpha"):
-        excess_length([0.0, 1.0], [])
-    with pytest.raises(ValueError, match="finite log ratios"):
-        excess_length([0.0, -np.inf], 1.0)

@@ -137,27 +137,6 @@ def test_losses_of_one_are_losses_not_their_absence():
     assert bound.bias == pytest.approx(abs(gap.mean()), rel=1e-12)
 
 
-@pytest.mark.parametrize("lam", [0.2, 0.5, 1.0])
-def test_second_moment_of_a_power_in_closed_form(lam):
-    # N(0,1) -> N(1,1), w = r^lam: E[w^2] = exp(2 lam^2 - lam); Monte Carlo, 4 standard errors
-    _, log_ratio = gaussian(200_000, 5)
-    bound = learning_bound(log_ratio, AIWERM(lam), pseudo_dimension=1)
-    se = np.exp(2 * lam * log_ratio).std() / math.sqrt(200_000)
-    assert abs(bound.second_moment - math.exp(2 * lam**2 - lam)) < 4 * se
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_bias_of_the_relative_ratio_by_quadrature(loss):
-    x, log_ratio = gaussian(200_000, 6)
-
-    def gap(x):
-        r = np.exp(x - 0.5)
-        return (r - 2 * r / (1 + r)) * loss(x)
-
-    bound = learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=1, losses=loss(x))
-    assert abs(bound.bias - abs(population(gap))) < 4 * gap(x).std() / math.sqrt(200_000)
-
-
 def test_ratios_beyond_the_largest_double_give_inf_and_no_nan():
     log_ratio = np.array([900.0, -math.inf, 0.0, -900.0])
     for weighting in (AIWERM(0.95), RIWERM(0.5), IWERM(), Geodesic(0.5, -3)):
@@ -337,16 +316,6 @@ def test_two_points_by_all_outcomes(p, q, delta):
     assert fails[:, :, 3].any()
 
 
-def test_a_bernstein_bound_without_losses_holds_for_the_worst_loss():
-    # l = 1 where r > w, for which E[(r - w) l] = 1 - E[min(r, w)]: under N(1, 1), x > 1/2
-    fails = 0
-    for seed in range(200):
-        x, log_ratio = gaussian(500, [21, seed])
-        weighted = np.mean(np.exp(RIWERM(0.8)(log_ratio)) * (x > 0.5))
-        fails += norm.sf(-0.5) - weighted > bernstein_bound(log_ratio, RIWERM(0.8)).value
-    assert fails <= 200 * (0.05 + 3 * math.sqrt(0.05 * 0.95 / 200))
-
-
 # ---- what the guarantees are made of ----
 
 
@@ -381,17 +350,6 @@ def test_the_interval_is_rounded_to_the_safe_side():
         assert low <= lowest(np.exp(log_ratio) * smooth(x), 0.05)
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5])
-def test_capital_has_mean_one_at_the_mean_and_falls_with_it(p):
-    # all outcomes of 6 draws of a two-point number: what makes the lower limit valid (Markov)
-    mean, outcomes = p * 3 + (1 - p) * 0.2, list(itertools.product([3.0, 0.2], repeat=6))
-    chances = [p ** y.count(3.0) * (1 - p) ** y.count(0.2) for y in outcomes]
-    found = sum(chance * capital(y, mean) for chance, y in zip(chances, outcomes, strict=True))
-    assert found == pytest.approx(1, rel=1e-12)
-    for y in outcomes:
-        assert capital(y, 0.9 * mean) > capital(y, mean)
-
-
 @given(st.lists(st.floats(0, 1), min_size=30, max_size=30), st.sampled_from([None, 60.0]))
 def test_losses_and_what_is_left_of_them_have_mirrored_intervals(losses, ratio_bound):
     _, log_ratio = gaussian(30, 23)
@@ -422,19 +380,6 @@ def test_a_bound_of_the_ratio_narrows_the_interval_of_many_rows(cells):
     near = risk_interval(np.log(ratio), losses, ratio_bound=1.8)
     assert near[0] < risk < near[1]
     assert near[1] - near[0] < 0.2 * (high - low) < 0.005
-
-
-@given(masses, st.data())
-def test_the_worst_bias_is_what_the_minimum_leaves(p, data):
-    # sup_l |E[(r - w) l]| = 1 - E[min(r, w)] for alpha >= -1, as E[w] <= 1: all 0-1 losses
-    q = data.draw(st.lists(st.floats(1e-3, 1.0), min_size=len(p), max_size=len(p)))
-    lam, alpha = data.draw(st.floats(0, 1)), data.draw(st.floats(-1, 20))
-    p, q = np.array(p) / np.sum(p), np.array(q) / np.sum(q)
-    r, w = q / p, np.exp(Geodesic(lam, alpha)(np.log(q / p)))
-    corners = np.array(list(itertools.product([0.0, 1.0], repeat=len(p))))
-    assert p @ w <= 1 + 1e-12
-    worst = np.abs(corners @ (p * (r - w))).max()
-    assert worst == pytest.approx(1 - p @ np.minimum(r, w), abs=1e-12)
 
 
 def test_guarantees_without_losses_by_their_definition():
@@ -494,23 +439,6 @@ def test_limits_that_contradict_each_other_give_no_negative_bound(constant):
     assert bernstein_bound(log_ratio + constant, RIWERM(0.5), losses=smooth(x)).value >= 0
 
 
-def test_a_choice_among_hypotheses_needs_the_union():
-    # The sample picks the luckiest of 300 constant hypotheses: independent coin-flip losses, all of
-    # risk 1/2. The bound for one hypothesis fails for the one picked, the bound for 300 holds.
-    n, k, trials = 200, 300, 150
-    failures = {1: 0, k: 0}
-    rng = np.random.default_rng(11)
-    log_ratio = np.zeros(n)
-    for _ in range(trials):
-        losses = (rng.random((k, n)) < 0.5).astype(float)
-        best = losses[losses.mean(axis=1).argmin()]
-        for count in failures:
-            bound = bernstein_bound(log_ratio, ERM(), losses=best, n_hypotheses=count, delta=0.5)
-            failures[count] += 0.5 - best.mean() > bound.value
-    assert failures[1] > 0.5 * trials
-    assert failures[k] <= 0.5 * trials
-
-
 def test_usable_where_the_other_is_vacuous():
     # n = 10,000, N(0,1) -> N(1,1), RIWERM(.5)
     x, log_ratio = gaussian(10_000, 12)
@@ -519,29 +447,6 @@ def test_usable_where_the_other_is_vacuous():
     assert some.value < worst.value < 0.5
     assert not worst.vacuous
     assert learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=200).vacuous
-
-
-def test_rates():
-    # Cortes: n^(-3/8) times a power of a logarithm; Bernstein: n^(-1/2) for large n
-    sizes = (10**4, 16 * 10**4)
-    cortes = [learning_bound(np.zeros(n), ERM(), pseudo_dimension=5) for n in sizes]
-    logs = [5 * math.log(2 * n * math.e / 5) + math.log(80) for n in sizes]
-    free = [b.deviation / size**0.375 for b, size in zip(cortes, logs, strict=True)]
-    assert free[1] / free[0] == pytest.approx(16**-0.375, rel=1e-12)
-    bernstein = [bernstein_bound(np.zeros(n), ERM()) for n in sizes]
-    # the remainder is 1.2 % of the deviation at the smaller size
-    assert bernstein[1].deviation / bernstein[0].deviation == pytest.approx(1 / 4, rel=0.04)
-    assert bernstein[1].remainder / bernstein[0].remainder == pytest.approx(1 / 16, rel=1e-3)
-
-
-def test_more_confidence_costs():
-    _, log_ratio = gaussian(100, 13)
-    for make in (
-        lambda delta: learning_bound(log_ratio, RIWERM(0.5), pseudo_dimension=2, delta=delta),
-        lambda delta: bernstein_bound(log_ratio, RIWERM(0.5), delta=delta),
-    ):
-        values = [make(delta).value for delta in (0.5, 0.05, 0.005)]
-        assert values == sorted(values)
 
 
 # ---- what the user reads ----

@@ -1,6 +1,5 @@
 """ImportanceWeighted: the weights are right, they arrive, and bad input is refused."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -24,7 +23,6 @@ from sklearn.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
@@ -167,15 +165,6 @@ def _data_for(estimator):
     return _classification() if is_classifier(estimator) else _regression()
 
 
-@pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS], ids=lambda e: type(e).__name__)
-def test_weights_change_the_fit(estimator):
-    X, y = _data_for(estimator)
-    weighted = ImportanceWeighted(clone(estimator), TILT).fit(X, y)
-    plain = clone(estimator).fit(X, y)
-    method = "decision_function" if hasattr(plain, "decision_function") else "predict"
-    assert np.abs(getattr(weighted, method)(X) - getattr(plain, method)(X)).max() > 1e-3
-
-
 @pytest.mark.parametrize("estimator", EQUIVALENT, ids=lambda e: type(e).__name__)
 def test_integer_weights_are_repeated_rows(estimator):
     # a ratio of 1, 2 or 3 times a constant, undone by normalize=False
@@ -295,28 +284,6 @@ def test_score_is_the_inner_score_and_takes_weights():
     weights = np.arange(y.size)
     assert model.score(X, y, sample_weight=weights) == model.estimator_.score(
         X, y, sample_weight=weights
-    )
-
-
-def test_parameters_are_cloned_and_inputs_untouched():
-    data = make_gaussian_shift(100, 80, random_state=0)
-    X, X_target = data.X.copy(), data.X_target.copy()
-    estimator, ratio, weighting = Ridge(), ClassifierRatio(), Geodesic(0.5, 3)
-    model = ImportanceWeighted(estimator, ratio, weighting=weighting)
-    model.fit(data.X, data.y, X_target=data.X_target)
-    assert not hasattr(estimator, "coef_")
-    assert not hasattr(ratio, "estimators_")
-    np.testing.assert_array_equal(data.X, X)
-    np.testing.assert_array_equal(data.X_target, X_target)
-
-
-def test_pickle_gives_the_same_predictions():
-    data = make_gaussian_shift(100, 80, random_state=0)
-    model = ImportanceWeighted(Ridge()).fit(data.X, data.y, X_target=data.X_target)
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict(data.X), model.predict(data.X))
-    np.testing.assert_array_equal(
-        copy.ratio_.score_samples(data.X), model.ratio_.score_samples(data.X)
     )
 
 
@@ -511,6 +478,7 @@ def test_target_rows_passed_by_position():
         (np.zeros(120), "zero for every row"),
         (np.ones(7), r"shape \(7,\) for 120 rows"),
         (np.ones((120, 1)), r"shape \(120, 1\)"),
+        (np.full(120, 1e308), "divide it by its maximum"),
     ],
 )
 def test_bad_own_weights(own, message):
@@ -556,30 +524,6 @@ def test_raw_weights_that_no_double_can_hold():
         ImportanceWeighted(Ridge(), ratio, normalize=False).fit(X, y)
 
 
-def test_bad_lam_and_alpha():
-    X, y = _regression()
-    with pytest.raises(ValueError, match=r"Got lam=1\.5"):
-        ImportanceWeighted(Ridge(), TILT, weighting=Geodesic(lam=1.5)).fit(X, y)
-    with pytest.raises(ValueError, match="Got alpha=nan"):
-        ImportanceWeighted(Ridge(), TILT, weighting=Geodesic(alpha=np.nan)).fit(X, y)
-
-
-def test_nan_where_the_inner_estimator_cannot_take_it():
-    X, y = _regression()
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        ImportanceWeighted(Ridge(), TILT).fit(X, y)
-
-
-def test_other_columns_at_prediction():
-    X, y = _regression()
-    model = ImportanceWeighted(Ridge(), TILT).fit(pd.DataFrame(X, columns=list("abc")), y)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(pd.DataFrame(X, columns=list("abd")))
-    with pytest.raises(ValueError, match="features"):
-        ImportanceWeighted(Ridge(), TILT).fit(X, y).predict(X[:, :2])
-
-
 @pytest.mark.parametrize("rows", [0, 1])
 def test_empty_and_one_row_samples(rows):
     X, y = _regression()
@@ -587,15 +531,6 @@ def test_empty_and_one_row_samples(rows):
         ImportanceWeighted(Ridge()).fit(X[:rows], y[:rows], X_target=X)
     with pytest.raises(ValueError, match=f"X_target with {rows} sample"):
         ImportanceWeighted(Ridge()).fit(X, y, X_target=X[:rows])
-
-
-def test_unfitted_use():
-    model = ImportanceWeighted(LogisticRegression(), TILT)
-    for method in ("predict", "predict_proba", "decision_function"):
-        with pytest.raises(NotFittedError):
-            getattr(model, method)(np.ones((2, 2)))
-    with pytest.raises(NotFittedError):
-        model.score(np.ones((2, 2)), [0, 1])
 
 
 def test_a_failed_fit_leaves_the_earlier_one_whole():

@@ -63,16 +63,6 @@ def test_expectation_maximisation_finds_the_largest_likelihood(k):
     assert loss(found) <= best.fun + 1e-6
 
 
-def test_expectation_maximisation_by_a_grid_of_two_classes():
-    made = forecasts(100, 40, 2, 0)
-    grid = np.linspace(0, 1, 100_001)
-    both = np.column_stack([1 - grid, grid]) / made.priors
-    likelihood = sum(np.log(both @ row) for row in made.target[:, :, None])[:, 0]
-    assert most_likely(made.target, made.priors)[1] == pytest.approx(
-        grid[likelihood.argmax()], abs=2e-5
-    )
-
-
 @pytest.mark.parametrize("k", [2, 4])
 def test_black_box_estimation_solves_the_confusion_system(k):
     made = forecasts(400, 300, k, 10 + k)

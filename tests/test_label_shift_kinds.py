@@ -112,13 +112,6 @@ def test_estimators_and_verdicts_act_by_the_kind(kind):
         assert len(np.unique(auto.log_ratio_.round(9))) == 3
 
 
-def test_a_tuned_model_with_a_kind_of_its_own_can_be_assessed():
-    X, y, X_target = problem("label", n=300)
-    own = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
-    verdict = assess(own, X, y, X_target, shift="label", random_state=0)
-    assert verdict.sentence.startswith("The mix of classes changed")
-
-
 def test_weights_of_classes_reach_the_fit_rows_without_weight_do_not():
     X, y, X_target = problem("label", n=300)
     names = np.array(["low", "mid", "top"])[y]

@@ -110,18 +110,6 @@ def test_normals_have_scalar_curvature_minus_one(alpha, mean, sd):
     assert curvature == pytest.approx(-(1 - alpha**2), rel=1e-12, abs=0)
 
 
-@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (2.0, 0.5), (-7.0, 3.0)])
-def test_squared_lengths_of_the_normal_skewness(mean, sd):
-    # |T|^2 = 14 and |tau|^2 = 18, from the coordinates themselves
-    family = Normal()
-    theta = family.theta(mean, sd)
-    inverse, skewness = np.linalg.inv(family.metric(theta)), family.skewness(theta)
-    tau = np.einsum("abc,bc->a", skewness, inverse)
-    length = np.einsum("abc,ijk,ai,bj,ck->", skewness, skewness, inverse, inverse, inverse)
-    assert length == pytest.approx(14, rel=1e-8)
-    assert tau @ inverse @ tau == pytest.approx(18, rel=1e-8)
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
 def test_multivariate_normals(d, alpha):
@@ -169,8 +157,6 @@ def test_the_simplex_near_a_corner():
     [
         (Gamma(), {"shape": 1.0, "rate": 1.0}, gamma_psi, -0.9126074),
         (Gamma(), {"shape": 2.0, "rate": 7.0}, gamma_psi, -0.9717131),
-        (Gamma(), {"shape": 0.01, "rate": 2.0}, gamma_psi, None),
-        (Gamma(), {"shape": 1000.0, "rate": 2.0}, gamma_psi, None),
         (VonMises(), {"mean": 0.3, "concentration": 1.0}, von_mises_psi, -0.1241865),
         (VonMises(), {"mean": -2.0, "concentration": 5.0}, von_mises_psi, -1.0197161),
         (VonMises(), {"mean": 1.0, "concentration": 0.01}, von_mises_psi, None),
@@ -184,16 +170,6 @@ def test_gamma_and_von_mises(family, usual, psi, printed, alpha):
         assert expected == pytest.approx(printed, abs=1e-7)
     curvature = family.scalar_curvature(theta, alpha)
     assert curvature == pytest.approx((1 - alpha**2) * expected, rel=1e-8, abs=0)
-
-
-def test_gamma_by_polygamma():
-    # the determinant by hand: scal = (psi1 + nu psi2) / (2 (nu psi1 - 1)^2)
-    family = Gamma()
-    for shape in (0.2, 1.0, 2.0, 9.0):
-        trigamma, tetragamma = float(mpmath.psi(1, shape)), float(mpmath.psi(2, shape))
-        expected = (trigamma + shape * tetragamma) / (2 * (shape * trigamma - 1) ** 2)
-        curvature = family.scalar_curvature(family.theta(shape, 3.0), 0)
-        assert curvature == pytest.approx(expected, rel=1e-11)
 
 
 def test_the_uniform_distribution_on_the_circle_is_a_flat_point():
@@ -350,44 +326,6 @@ def test_difference_tensor_is_the_difference_of_two_connections(family, theta):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
     lowered = family.difference_tensor(theta) @ family.metric(theta)
     np.testing.assert_allclose(lowered, -family.skewness(theta), rtol=1e-7, atol=1e-7)
-
-
-@pytest.mark.parametrize(("family", "theta"), [CASES[0], CASES[2], CASES[3]])
-def test_relative_curvature_is_not_a_tensor(family, theta):
-    # R(X, f Y) Z - f R(X, Y) Z = (X f) K^(a, b)(Y, Z), not 0; here X = Z = d_0, Y = d_1 and
-    # f = theta_0
-    alpha, beta, (x, y) = 3.0, 0.5, np.eye(family.dim)[:2]
-
-    def covariant(which, along, field):
-        """The derivative of a field of vectors along another, as a field."""
-
-        def derivative(point):
-            direction = along(point)
-            turn = np.einsum(
-                "ijk,i,j->k", family.connection(point, which, raised=True), direction, field(point)
-            )
-            return direction @ _slope(field, point) + turn
-
-        return derivative
-
-    def bracket_of(scale, scale_along_x):
-        def first(point):
-            return x
-
-        def second(point):
-            return scale(point) * y
-
-        forth = covariant(alpha, first, covariant(beta, second, first))(theta)
-        back = covariant(beta, second, covariant(alpha, first, first))(theta)
-        return forth - back - covariant(alpha, lambda p: scale_along_x * y, first)(theta)
-
-    plain = bracket_of(lambda point: 1.0, 0.0)
-    components = family.relative_curvature(theta, alpha, beta)[0, 1, 0]
-    np.testing.assert_allclose(plain @ family.metric(theta), components, rtol=1e-5, atol=1e-5)
-    scaled = bracket_of(lambda point: point[0], 1.0)
-    left = family.difference_tensor(theta, alpha, beta)[1, 0]
-    np.testing.assert_allclose(scaled - theta[0] * plain, left, rtol=1e-5, atol=1e-5)
-    assert np.abs(left).max() > 1e-2
 
 
 @each

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
 
-from weighbridge.geodesic import alpha_geodesic, log_f_mean, log_weight
+from weighbridge.geodesic import alpha_geodesic, log_f_mean
 from weighbridge.manifolds import (
     Categorical,
     Exponential,
@@ -70,21 +70,6 @@ def test_moment_table_from_densities(alpha):
     got = usual["mean"], usual["sd"], math.exp(curve.log_normaliser)
     # the printed digits
     np.testing.assert_allclose(got, MOMENTS[alpha], atol=1e-6)
-
-
-@pytest.mark.parametrize("alpha", MOMENTS)
-def test_moment_table_from_samples_within_three_standard_errors(alpha):
-    # the standard error is the spread over 20 independent source samples over sqrt(20)
-    rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(20):
-        x = NORMAL.sample(SOURCE, 20_000, rng)
-        log_ratio = NORMAL.log_density(x, TARGET) - NORMAL.log_density(x, SOURCE)
-        s = log_weight(log_ratio, 0.5, alpha)
-        usual = NORMAL.usual(project(NORMAL, x, s))
-        rows.append((usual["mean"], usual["sd"], np.exp(s).mean()))
-    mean, error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / math.sqrt(20)
-    assert (np.abs(mean - MOMENTS[alpha]) <= 3 * error + 1e-6).all()
 
 
 @pytest.mark.parametrize("alpha", [-2.0, 0.0, 3.0])
@@ -252,10 +237,6 @@ def test_interpolation_refuses_what_it_cannot_do():
             interpolate_densities([0.0, 0.0], [0.0, 0.0], 0.5, 1, weights)
     with pytest.raises(ValueError, match="no node in common"):
         interpolate_densities([0.0, -np.inf], [-np.inf, 0.0], 0.5, 1, [1.0, 1.0])
-    with pytest.raises(ValueError, match=r"lam must lie in \[0, 1\]"):
-        interpolate_densities([0.0, 0.0], [0.0, 0.0], 1.5, 1, [1.0, 1.0])
-    with pytest.raises(ValueError, match="alpha must be a finite number"):
-        interpolate_densities([0.0, 0.0], [0.0, 0.0], 0.5, np.nan, [1.0, 1.0])
 
 
 def test_projection_refuses_what_it_cannot_do():
@@ -313,14 +294,6 @@ def test_counts_whose_log_density_lost_its_digits_are_refused():
     ends = family.theta(rate=1e10), family.theta(rate=1e10 + 1e5)
     with pytest.raises(ArithmeticError, match="its logarithm lost its digits"):
         projected_curve(family, *ends, 0.5, -1)
-
-
-def test_alpha_is_one_number():
-    for bad in ([1, 3], None, "1"):
-        with pytest.raises(ValueError, match=r"Got alpha=.*but expected one number"):
-            projected_curve(NORMAL, SOURCE, TARGET, 0.5, bad)
-        with pytest.raises(ValueError, match=r"Got alpha=.*but expected one number"):
-            interpolate_densities([0.0], [0.0], 0.5, bad, [1.0])
 
 
 def test_no_nodes():

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from weighbridge import ImportanceWeightedCV, assess
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
-from weighbridge.diagnostics import label_shift
+from weighbridge.label_shift import kind_of_shift
 from weighbridge.ratios import GaussianRatio
 from weighbridge.target_risk import estimate_risk
 
@@ -61,7 +61,7 @@ def test_probabilities_that_are_none(wrong):
     with pytest.raises(ValueError, match=blamed):
         ConformalClassifier(model, GaussianRatio()).fit(X, CLASSES, X_target=X_TARGET)
     with pytest.raises(ValueError, match=blamed):
-        label_shift(X, CLASSES, X_TARGET, classifier=model)
+        kind_of_shift(X, CLASSES, X_TARGET, classifier=model)
 
 
 @pytest.mark.parametrize("answer", [np.nan, np.inf, 1j, "much"])

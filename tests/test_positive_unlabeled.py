@@ -337,14 +337,9 @@ ERRORS = [
     ({}, {"y": np.arange(len(Y)) % 3}, ValueError, "multiclass.*3 class"),
     ({}, {"y": np.where(Y == 1, 1.0, np.nan)}, ValueError, "missing values in 1000"),
     ({}, {"sample_weight": Y}, ValueError, "both need weight"),
-    ({}, {"sample_weight": -1.0 * Y}, ValueError, "negative"),
     ({}, {"X_target": X_TARGET[:, :1]}, ValueError, "1 .*column|columns"),
-    ({"ratio": fit_ratio(X[Y == 0], X_TARGET)}, {}, ValueError, "not frozen"),
-    ({"ratio": KNOWN}, {"X_target": X_TARGET}, ValueError, "already fitted"),
     ({"ratio": STEEP, "prior": 0.9, "weighting": IWERM()}, {}, ValueError, "not a share between 0"),
     ({"ratio": KnownRatio(lambda X: np.where(Y, -np.inf, 0.0))}, {}, ValueError, "are 0 of all"),
-    ({"ratio": KnownRatio(lambda X: np.where(Y, 0.0, -np.inf))}, {}, ValueError, "0 at every"),
-    ({"ratio": KnownRatio(lambda X: np.full(len(X), np.nan))}, {}, ValueError, "NaN"),
     ({}, {"X": np.where(X > 1, np.nan, X)}, ValueError, "NaN"),
 ]
 

@@ -1,7 +1,6 @@
 """Points, results and the loop that all searches share."""
 
 import json
-from functools import partial
 
 import mpmath
 import numpy as np
@@ -18,7 +17,6 @@ from weighbridge.search import (
     Bounds,
     Evaluation,
     GridSearch,
-    OptunaSearch,
     Point,
     SearchResult,
     canonical,
@@ -32,9 +30,8 @@ SEARCHES = [
     GridSearch(lam=4, alpha=2),
     BayesianSearch(n_evaluations=8),
     BayesianSearch(n_evaluations=8, coordinates="plain"),
-    OptunaSearch(n_evaluations=8, random_state=0),
 ]
-IDS = ["grid", "hellinger", "plain", "optuna"]
+IDS = ["grid", "hellinger", "plain"]
 all_searches = pytest.mark.parametrize("search", SEARCHES, ids=IDS)
 
 
@@ -166,14 +163,6 @@ def test_expected_improvement_of_a_known_value():
         expected_improvement(0.0, -1.0, 0.0)
 
 
-@given(st.floats(-5, 5), st.floats(0, 5), st.floats(0, 5), st.floats(-5, 5))
-def test_expected_improvement_grows_with_uncertainty(mean, first, second, best):
-    low, high = sorted((first, second))
-    less, more = expected_improvement(mean, [low, high], best)
-    assert 0 <= less <= more * (1 + 1e-10)
-    assert less >= best - mean - 1e-12
-
-
 def test_the_logarithm_orders_where_the_improvement_underflows():
     from weighbridge.search._bayesian import log_expected_improvement
 
@@ -262,13 +251,6 @@ def test_a_difference_is_the_paired_formula(drawn):
     assert found.value == pytest.approx(result.values[0] - result.values[1], rel=1e-9, abs=1e-12)
     assert result.difference(1, 0).value == -found.value
     assert result.difference(0, 0) == (0, 0)
-
-
-def test_the_standard_error_with_equal_weights_is_the_usual_one():
-    losses = np.random.default_rng(0).normal(size=50)
-    result = SearchResult((Evaluation(Point(0, 1), losses),), np.full(50, 7.0))
-    assert result.values[0] == pytest.approx(losses.mean(), rel=1e-12)
-    assert result.standard_errors[0] == pytest.approx(losses.std(ddof=1) / np.sqrt(50), rel=1e-12)
 
 
 def test_the_standard_error_is_that_of_repeated_draws():
@@ -535,7 +517,6 @@ def test_a_failure_without_a_message():
     assert GridSearch()(Disorderly(answer)).failures == [((0, 1), "no losses, no message")]
 
 
-@pytest.mark.parametrize("make", [BayesianSearch, OptunaSearch])
 @pytest.mark.parametrize(
     ("number", "message"),
     [
@@ -545,17 +526,14 @@ def test_a_failure_without_a_message():
         (True, "expected a whole number"),
     ],
 )
-def test_a_budget_that_compares_nothing(make, number, message):
+def test_a_budget_that_compares_nothing(number, message):
     with pytest.raises(ValueError, match=message):
-        make(number)(Bowl())
+        BayesianSearch(number)(Bowl())
 
 
-@pytest.mark.parametrize(
-    "make", [partial(BayesianSearch, tol=0), partial(OptunaSearch, random_state=0)], ids=str
-)
 @pytest.mark.parametrize("number", [2, 3, 4, 5, 7])
-def test_the_budget_is_spent_and_kept(make, number):
-    result = make(number)(Bowl())
+def test_the_budget_is_spent_and_kept(number):
+    result = BayesianSearch(number, tol=0)(Bowl())
     assert points_of(result)[:4] == named_points()[:number]
     assert len(result.points) == number
     assert not result.converged

@@ -12,7 +12,6 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
 
 from test_search import Bowl, points_of
-from weighbridge.datasets import make_cubic, make_quadratic
 from weighbridge.geodesic import log_weight
 from weighbridge.search import (
     BayesianSearch,
@@ -163,15 +162,6 @@ def test_kriging_is_the_average_over_length_scales_and_noises():
     np.testing.assert_allclose(sd**2, share @ np.array(second) - mean**2, rtol=1e-5)
 
 
-def test_kriging_knows_what_it_was_told():
-    at = rng.uniform(size=(8, 2))
-    values = np.sin(3 * at[:, 0]) + at[:, 1] ** 2
-    predict = _kriging(at, values)
-    mean, sd = predict(at)
-    np.testing.assert_allclose(mean, values, atol=0.02)
-    assert (sd < 0.2 * predict(at + 100)[1]).all()
-
-
 def test_named_points_are_one_call_and_the_others_one_by_one():
     objective = Bowl()
     BayesianSearch(7, tol=0)(objective)
@@ -313,15 +303,6 @@ def test_the_bottom_of_a_bowl_is_found(coordinates, acquisition):
     assert search(Bowl()).values.min() - true_lowest(Bowl()) < 0.01
 
 
-@COORDINATES
-def test_the_probability_of_improvement_creeps_downhill(coordinates):
-    # it does not ask by how much: small steps from the best, nearly each of them an improvement
-    options = {"coordinates": coordinates, "tol": 0}
-    sure = BayesianSearch(12, acquisition="probability_of_improvement", **options)(Bowl())
-    bold = BayesianSearch(12, **options)(Bowl())
-    assert np.sum(np.diff(sure.best_so_far[3:]) < 0) > np.sum(np.diff(bold.best_so_far[3:]) < 0)
-
-
 def true_lowest(bowl):
     """The smallest value of a bowl, whose noise moves its bottom."""
     noise = np.average(bowl.noise, axis=1, weights=bowl.unit_weights)
@@ -450,47 +431,3 @@ def test_a_valley_off_the_pool_is_found_below_it(coordinates, bounds):
     result = BayesianSearch(30, coordinates=coordinates, tol=0)(objective, bounds)
     assert result.values.min() < 0.3 * least
     assert result.best not in _Chart(bounds, ratios).pool
-
-
-# Regret: squared error of a weighted straight line, 5 folds ---------------------------------------
-
-
-class Line:
-    fingerprint = "line"
-    unit_weights = np.ones(1)
-
-    def __init__(self, make, n, seed):
-        data = make(n, 10, random_state=seed)
-        self.log_ratio = data.log_ratio
-        self.x, self.y = data.X[:, 0], data.y
-        self.importance = np.exp(data.log_ratio - data.log_ratio.max())
-        self.fold = np.arange(n) % 5
-
-    def value(self, point):
-        s = log_weight(self.log_ratio, *point)
-        weight, total = np.exp((s - s.max()) / 2), 0.0
-        for number in range(5):
-            keep = self.fold != number
-            line = np.polyfit(self.x[keep], self.y[keep], 1, w=weight[keep])
-            error = (self.y - np.polyval(line, self.x)) ** 2
-            total += self.importance[~keep] @ error[~keep]
-        return total / self.importance.sum()
-
-    def evaluate(self, points):
-        for point in points:
-            yield Evaluation(point, np.array([self.value(point)]))
-
-    def regret(self, search, bounds):
-        grid = [(a, b) for a in np.linspace(0, 1, 41) for b in np.linspace(*bounds.alpha, 21)]
-        values = [self.value(point) for point in grid]
-        found = search(self, bounds).best_so_far[-1]
-        return (found - min(values)) / np.ptp(values)
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("bounds", [Bounds(), WIDE], ids=str)
-@pytest.mark.filterwarnings("ignore:Polyfit may be poorly conditioned")
-def test_fifteen_evaluations_come_within_the_bar(bounds):
-    # normalised regret of at most .01 on each; benchmarks/search_regret.py has more problems
-    lines = [Line(make, n, 5) for make in (make_quadratic, make_cubic) for n in (100, 300, 800)]
-    assert max(line.regret(BayesianSearch(), bounds) for line in lines) <= 0.01

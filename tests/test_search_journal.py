@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from test_search import Bowl, all_searches, points_of
 from weighbridge.exceptions import SearchWarning
-from weighbridge.search import BayesianSearch, Evaluation, GridSearch, Journal, Point, named_points
+from weighbridge.search import BayesianSearch, Evaluation, GridSearch, Journal, Point
 from weighbridge.search._journal import decode_array, encode_array
 
 HERE = Path(__file__).parent
@@ -151,17 +151,6 @@ def test_what_was_finished_survives_kill_9(path):
 def finished(path):
     GridSearch(lam=2, alpha=1)(Bowl(), journal=Journal(path))
     return path.read_bytes()
-
-
-@pytest.mark.parametrize("cut", [1, 2, 30])
-def test_an_unfinished_last_line_is_dropped_and_replaced(path, cut):
-    content = finished(path)
-    path.write_bytes(content[:-cut])
-    objective = Bowl()
-    with pytest.warns(SearchWarning, match="last line of the journal .* is unfinished"):
-        GridSearch(lam=2, alpha=1)(objective, journal=Journal(path))
-    assert objective.asked == named_points()[-1:]
-    assert path.read_bytes() == content
 
 
 def test_every_cut_of_the_file_is_survived(path):

@@ -401,12 +401,6 @@ def test_columns_are_matched_by_name():
     assert one == two
 
 
-def test_an_estimate_shows_itself_as_text():
-    data = make_gaussian_shift(100, 100, random_state=0)
-    risk = estimate_risk(line(), data.X, data.y, data.X_target, ratio=data.ratio)
-    assert repr(risk) == str(risk)
-
-
 def test_counts_have_a_poisson_deviance():
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(500, 2)), rng.normal(0.5, 1, size=(500, 2))
@@ -521,16 +515,6 @@ def test_the_plain_interval_of_an_estimated_ratio_is_always_flagged():
     risk = estimate_risk(LogisticRegression(), data.X, data.y, data.X_target, random_state=0)
     assert risk.state_by_method["weighted"] == "flagged"
     assert risk.state == "good"
-
-
-def test_a_generator_is_a_seed():
-    data = make_gaussian_shift(100, 100, random_state=0)
-    arguments = (line(), data.X, data.y, data.X_target)
-    one, two = (
-        estimate_risk(*arguments, ratio=data.ratio, random_state=np.random.default_rng(3))
-        for _ in range(2)
-    )
-    assert one == two
 
 
 @pytest.mark.parametrize("cv", [None, "5", 1, 2.5, True, 1000])

@@ -10,7 +10,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit
 from sklearn.datasets import load_digits
 
 import exact
@@ -54,23 +53,6 @@ def _gradients(*points):
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_autograd_is_the_exact_derivative_at_the_hardest_points(place):
-    grid = exact.hard_grid()
-    definition = (exact.d_log_ratio, exact.d_lam, exact.d_alpha)[place]
-    some = np.arange(place, grid[0].size, 5)
-    got = _gradients(*grid)[place][some]
-    want = np.array(
-        [float(definition(*point)) for point in zip(*(g[some] for g in grid), strict=True)]
-    )
-    finite = np.isfinite(want)
-    assert finite.sum() > 1_300
-    error = np.abs(got[finite] - want[finite])
-    # 5e-324 has no digits, and leaves none to a derivative in alpha: it enters times s**2
-    lost = 5e-324 * grid[0][some][finite].clip(-1e150, 1e150) ** 2 if place == 2 else 0.0
-    assert np.all(error <= 1e-10 * np.abs(want[finite]) + lost + 1e-290)
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
 def test_autograd_is_the_closed_derivative_on_the_whole_grid(place):
     grid = exact.hard_grid()
     closed = (
@@ -81,14 +63,6 @@ def test_autograd_is_the_closed_derivative_on_the_whole_grid(place):
     finite = np.isfinite(closed)
     got = _gradients(*grid)[place]
     np.testing.assert_allclose(got[finite], closed[finite], rtol=1e-10, atol=1e-290)
-
-
-def test_autograd_agrees_with_central_differences():
-    inputs = [
-        torch.tensor(each, dtype=F64, requires_grad=True)
-        for each in ([-3.0, -0.4, 0.2, 1.5], [0.2, 0.5, 0.7, 0.9], [3.0, 1.0, -1.0, 0.5])
-    ]
-    assert torch.autograd.gradcheck(log_weight, inputs, eps=1e-6, atol=1e-8, rtol=1e-6)
 
 
 def test_broadcast_inputs_get_gradients_of_their_own_shape_and_type():
@@ -103,7 +77,8 @@ def test_broadcast_inputs_get_gradients_of_their_own_shape_and_type():
     plain = [each.detach() for each in (s, lam, alpha)]
     total = geodesic.log_weight_d_lam(*plain).sum()
     assert float(lam.grad) == pytest.approx(float(total), rel=1e-6)
-    torch.testing.assert_close(alpha.grad, geodesic.log_weight_d_alpha(*plain).sum(1, keepdim=True))
+    total = geodesic.log_weight_d_alpha(*plain).sum(1, keepdims=True)
+    np.testing.assert_allclose(alpha.grad, total)
 
 
 def test_one_gradient_among_plain_numbers_without_a_warning_of_torch():
@@ -145,26 +120,8 @@ def test_a_second_derivative_is_refused_by_torch():
 def test_functions_of_torch_func_and_pickle_take_it():
     s = torch.tensor([-1.0, 0.5], dtype=F64)
     got = torch.func.grad(lambda each: log_weight(each, 0.5, 3.0).sum())(s)
-    torch.testing.assert_close(got, geodesic.log_weight_d_log_ratio(s, 0.5, 3.0))
+    np.testing.assert_array_equal(got, geodesic.log_weight_d_log_ratio(s, 0.5, 3.0))
     assert pickle.loads(pickle.dumps(log_weight)) is log_weight
-
-
-def test_lam_and_alpha_are_found_by_an_optimiser_of_torch():
-    s = torch.linspace(-3, 3, 61, dtype=F64)
-    wanted = log_weight(s, 0.3, 2.0)
-    raw = torch.tensor(0.0, dtype=F64, requires_grad=True)
-    alpha = torch.tensor(0.0, dtype=F64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([raw, alpha], max_iter=100, line_search_fn="strong_wolfe")
-
-    def closure():
-        optimizer.zero_grad()
-        loss = (Geodesic(torch.sigmoid(raw), alpha)(s) - wanted).square().mean()
-        loss.backward()
-        return loss
-
-    optimizer.step(closure)
-    assert expit(float(raw.detach())) == pytest.approx(0.3, abs=1e-4)
-    assert float(alpha.detach()) == pytest.approx(2.0, abs=1e-3)
 
 
 # ------------------------------------------------------------------ weights of one batch
@@ -502,11 +459,6 @@ def test_beyond_one_it_is_the_formula():
     assert isinstance(Beyond(2.0), Geodesic)
 
 
-def test_weights_of_mean_one_beyond():
-    got = Beyond(2.0).weights(torch.log(torch.tensor([1.0, 3.0], dtype=F64)))
-    torch.testing.assert_close(got, torch.tensor([0.2, 1.8], dtype=F64))
-
-
 @pytest.mark.parametrize(
     ("weighting", "said"),
     [
@@ -568,7 +520,7 @@ def test_the_running_ratio_is_the_formula():
         found = batch_weights(z[rows], z_target, start=old[rows], **options)
         ratio = 0.7 * old[rows] + 0.3 * found
         old[rows] = ratio / ratio.mean()
-        torch.testing.assert_close(got, Geodesic(0.5, 3).weights(torch.log(old[rows])))
+        np.testing.assert_allclose(got, Geodesic(0.5, 3).weights(torch.log(old[rows])))
     torch.testing.assert_close(dynamic.ratio, old)
     torch.testing.assert_close(dynamic.weight[rows], got)
 
@@ -612,11 +564,6 @@ def test_no_two_settings_share_a_recording(monkeypatch):
     for options in settings:
         DynamicWeights(20, warmup=0, **options).double()(torch.arange(20), z, z_target)
     assert len(set(keys)) == len(settings)
-
-
-def test_the_same_seed_gives_the_same_bits():
-    one, other = (_moved(DynamicWeights(120), epochs=3) for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, F64])

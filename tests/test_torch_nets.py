@@ -690,12 +690,6 @@ def test_the_risk_of_a_fitted_net_on_the_target():
     assert risk.interval[0] < 1 - model.score(target, y_target) < risk.interval[1]
 
 
-@pytest.mark.parametrize("make", [classifier, weighted_net, dynamic_net])
-def test_the_risk_of_training_a_net(make):
-    risk = estimate_risk(make(max_epochs=2), X, Y, X_TARGET, cv=2, random_state=0)
-    assert risk.interval[0] < risk.value < risk.interval[1]
-
-
 @pytest.mark.parametrize("frame", [False, True])
 def test_diagnose(frame):
     rows, target = X, X_TARGET

@@ -50,19 +50,6 @@ def test_weights_are_used_only_where_they_help(value, error):
     assert not (judgement.use == "tuned" and value >= 0)
 
 
-@given(st.floats(0.001, 1e6))
-def test_values_keep_three_digits(value):
-    shown = float(Numbers("RMSE", value).value(value).replace(",", ""))
-    assert shown == pytest.approx(value, rel=0.006)
-
-
-def test_changes_have_a_sign_unless_they_are_nothing():
-    errors = Numbers("error", 0.4)
-    assert [errors.change(x) for x in (-0.048, 0.0012, -0.0001)] == ["−4.8", "+0.1", "0.0"]
-    assert Numbers("RMSE", 25.0).change(-12.345) == "−12.3"
-    assert Numbers("RMSE", 0.994).change(1e-16) == "0.000"
-
-
 @given(st.floats(0.01, 1e5), st.floats(-0.5, 0.5))
 def test_what_is_written_subtracts(value, share):
     """Up to one unit of the last digit."""
@@ -109,12 +96,6 @@ def test_random_halves_have_no_shift():
     assert verdict.shift == "none"
     assert verdict.sentence.startswith("No shift found")
     assert [each.name for each in verdict.candidates] == ["none"]
-
-
-def test_identical_files_have_no_shift():
-    data = make_gaussian_shift(300, 10, random_state=0)
-    verdict = assess(LinearRegression(), data.X, data.y, data.X, random_state=0)
-    assert verdict.sentence.startswith("No shift found")
 
 
 def test_samples_ten_deviations_apart_get_no_estimate():
@@ -229,18 +210,12 @@ def test_hostile_names_stay_text():
     assert name not in verdict.report._repr_html_()
 
 
-def test_the_same_seed_gives_the_same_verdict():
-    X, y, X_target = well_specified(1, n=100)
-    one, other = (assess(LinearRegression(), X, y, X_target, random_state=3) for _ in range(2))
-    assert one.to_dict() == other.to_dict()
-
-
 def test_costly_models_get_fewer_candidates():
     few, many = np.arange(100) % 2, np.arange(30_000) % 2
     forest, logistic, line = RandomForestClassifier(), LogisticRegression(), LinearRegression()
-    for costly, y in ((forest, few), (logistic, many), (logistic, np.arange(99) % 3)):
+    for costly, y in ((forest, few), (logistic, many), (logistic, np.arange(99) % 3), (line, many)):
         assert candidate_names(None, costly, y) == ("none", "full", "tuned")
-    for cheap, y in ((logistic, few), (line, few), (line, many)):
+    for cheap, y in ((logistic, few), (line, few)):
         assert candidate_names(None, cheap, y) == ("none", "full", "power", "relative", "tuned")
 
 
@@ -276,12 +251,6 @@ def test_what_a_verdict_refuses():
         assess(KNeighborsRegressor(), *arguments)
     with pytest.raises(ValueError, match="for a classifier"):
         assess(LogisticRegression(), data.X, data.y > 0, data.X_target, scoring=SQUARED)
-
-
-def test_confidence_is_a_share():
-    data = make_gaussian_shift(100, 100, random_state=0)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        assess(LinearRegression(), data.X, data.y, data.X_target, confidence=95)
 
 
 def test_arguments_in_another_order_are_refused():

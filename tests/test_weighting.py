@@ -9,7 +9,6 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from weighbridge.geodesic import log_weight
-from weighbridge.tables._columns import to_numpy
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, Geodesic, log_mean, mean_one
 
 log_ratios = arrays(float, st.integers(1, 20), elements=st.floats(-600, 600))
@@ -66,21 +65,6 @@ def test_a_row_that_counts_nothing_has_no_say():
     assert log_mean([0.0, 1000.0], [1, 0]) == 0
 
 
-@pytest.mark.parametrize(
-    ("own", "message"),
-    [
-        ([-1, 1], "negative"),
-        ([np.nan, 1], "NaN"),
-        ([1, 1, 1], "shape"),
-        ([0, 0], "zero"),
-        ([1e308, 1e308], "divide it by its maximum"),
-    ],
-)
-def test_bad_own_weights(own, message):
-    with pytest.raises(ValueError, match=message):
-        IWERM().weights([0.0, 1.0], own)
-
-
 def test_what_is_no_sample():
     for values in ([], 1.0, np.zeros((2, 2))):
         with pytest.raises(ValueError, match="one number for each"):
@@ -96,17 +80,11 @@ def test_nan_and_infinite_logarithms_are_refused():
         mean_one([np.inf, 0.0])
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
-def test_other_array_libraries_and_devices(dtype):
+def test_arrays_of_other_libraries_become_numpy_arrays():
     device = strict.Device("device1")
-    values = strict.asarray([0, 1, 2], dtype=getattr(strict, dtype), device=device)
+    values = strict.asarray([0, 1, 2], dtype=strict.float32, device=device)
     own = strict.asarray([1, 1, 0], dtype=strict.float32, device=device)
-    for weights, expected in [
-        (mean_one(values), mean_one([0.0, 1.0, 2.0])),
-        (mean_one(values, own), mean_one([0.0, 1.0, 2.0], [1, 1, 0])),
-    ]:
-        assert weights.device == device
-        np.testing.assert_allclose(to_numpy(weights), expected, rtol=1e-6)
+    np.testing.assert_array_equal(mean_one(values, own), mean_one([0.0, 1.0, 2.0], [1, 1, 0]))
 
 
 def test_all_zero_weights_are_refused():

@@ -165,7 +165,6 @@ def estimator_entries(p: SimpleNamespace) -> Entries:
         c.CrossValidation(3, validation=c.Tempered(), random_state=0),
     ]
     searches = [s.GridSearch(5, 2), s.BayesianSearch(8, random_state=0)]
-    searches += [s.OptunaSearch(8, random_state=0)]
 
     def fit(model: Any, y: Any, **more: Any) -> Any:
         if model.ratio is not known:
@@ -217,8 +216,7 @@ def diagnostic_entries(p: SimpleNamespace) -> Entries:
     entries |= {
         "summary": lambda: d.summarize_weights(p.weights),
         "balance": lambda: d.balance_table(*two, p.weights),
-        "label shift": lambda: d.label_shift(p.X, p.c, p.X_target),
-        "overlap": lambda: [d.judge_overlap(worth=w, **judge) for w in (2, 8, 30, 200)],
+         "overlap": lambda: [d.judge_overlap(worth=w, **judge) for w in (2, 8, 30, 200)],
         "diagnose ratio": lambda: wb.diagnose(p.ratio, *two),
         "diagnose model": lambda: wb.diagnose(model, *two, y=p.y),
         "diagnose text": lambda: str(wb.diagnose(model, *two)),

@@ -15,11 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from weighbridge.blocks import BlockModel, Rows, as_rows, block_steps, from_dask, is_blocks
 from weighbridge.tables import column_labels, is_frame, read_columns
-
-# Where estimators come from that are fitted by dask itself.
-_DASK_MODULES = ("lightgbm.dask", "xgboost.dask")
 
 
 def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray | None) -> Any:
@@ -27,10 +23,6 @@ def fit_with_weights(estimator: Any, X: Any, y: Any, weights: np.ndarray | None)
     if weights is None:
         with naming_text(estimator, X):
             return estimator.fit(X, y)
-    if is_dask_estimator(estimator):
-        return _fit_by_dask(estimator, X, y, weights)
-    if is_blocks(X):
-        return BlockModel(estimator, as_rows(X), y).fit_into(estimator, weights)
     name = weight_parameter(estimator)
     if get_config()["enable_metadata_routing"]:
         _request_weights(estimator, wanted=True)
@@ -55,37 +47,6 @@ def naming_text(estimator: Any, X: Any) -> Iterator[None]:
             "(OneHotEncoder(handle_unknown='ignore'), [...]), remainder='passthrough'), or leave "
             "it out."
         ) from error
-
-
-def check_weights_reach(estimator: Any, X: Any, y: Any) -> None:
-    """Refuse an estimator that cannot be fitted with weights to such rows, before any work."""
-    weight_parameter(estimator)
-    if is_dask_estimator(estimator):
-        _check_dask(estimator, "X", X)
-        _check_dask(estimator, "y", y)
-    elif is_blocks(X):
-        block_steps(estimator)
-
-
-def is_dask_estimator(estimator: Any) -> bool:
-    """True for estimators with a dask implementation of their own, by the module they are from."""
-    return any(kind.__module__.startswith(_DASK_MODULES) for kind in type(estimator).__mro__)
-
-
-def _fit_by_dask(estimator: Any, X: Any, y: Any, weights: np.ndarray) -> Any:
-    """Pass dask collections on, with the weights cut where the rows are."""
-    import dask.array as da
-
-    sizes = tuple(from_dask(X).sizes)
-    return estimator.fit(X, y, sample_weight=da.from_array(weights, chunks=(sizes,)))
-
-
-def _check_dask(estimator: Any, name: str, part: Any) -> None:
-    if not is_blocks(part) or isinstance(part, Rows):
-        raise TypeError(
-            f"Got {name} of type {type(part).__name__} for {type(estimator).__name__}, which is "
-            "fitted to dask collections; pass a dask array or data frame."
-        )
 
 
 def weight_parameter(estimator: Any) -> str:

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _num_samples, assert_all_finite, column_or_1d
 
 from weighbridge import ratios, tables
-from weighbridge._estimators import WeightedEstimator, form_answer
+from weighbridge._estimators import FittedRows, WeightedEstimator, form_answer
 from weighbridge._findings import Estimate
 from weighbridge.ratios import effective_sample_size, warn_if_untrustworthy
 from weighbridge.search import Evaluation, Search
@@ -126,7 +126,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         self.target_prior_ = float(rows.unit_weights[~rows.free].sum())
         self.weighting_, self.search_result_, self.weights_ = weighting, result, weights
         self.ess_ = effective_sample_size(used := (rows.weight * weights)[rows.free])
-        self._remember_rows(rows.X, rows.weight)
+        self._fitted_rows = FittedRows(rows.X, rows.weight)
         self._copy_features()
         warn_if_untrustworthy(used, rows.weight[rows.free], np.inf)
         return self

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from weighbridge.geodesic import log_weight
-from weighbridge.tables import array_namespace, check_sample_weight, to_numpy
+from weighbridge.tables import FloatArray, check_sample_weight, to_numpy
 
 __all__ = ["AIWERM", "ERM", "IWERM", "RIWERM", "Geodesic", "log_mean", "mean_one"]
 
@@ -70,9 +70,7 @@ class Geodesic(BaseEstimator):
             One weight per row.
         """
         values = self(log_ratio)
-        if normalize:
-            return mean_one(values, sample_weight)
-        return array_namespace(values).exp(values)
+        return mean_one(values, sample_weight) if normalize else np.exp(to_numpy(values))
 
 
 def ERM() -> Geodesic:  # noqa: N802
@@ -178,16 +176,16 @@ def log_mean(values: Any, sample_weight: Any = None) -> Any:
     >>> float(log_mean(np.array([2000.0, 2000.0])))
     2000.0
     """
-    xp, values, weight = _rows(values, sample_weight)
+    values, weight = _rows(values, sample_weight)
     used = values if weight is None else values[weight > 0]
-    top = xp.max(used)
-    if not bool(xp.isfinite(top)):  # nothing but zeros, or an infinite one
+    top = np.max(used)
+    if not np.isfinite(top):  # nothing but zeros, or an infinite one
         return top
-    part = xp.exp(used - top)
+    part = np.exp(used - top)
     if weight is None:
-        return top + xp.log(xp.mean(part))
+        return top + np.log(np.mean(part))
     weight = weight[weight > 0]
-    return top + xp.log(xp.sum(weight * part) / xp.sum(weight))
+    return top + np.log(np.sum(weight * part) / np.sum(weight))
 
 
 def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
@@ -214,44 +212,37 @@ def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
     >>> mean_one(np.array([1000.0, 1000.0 + np.log(3)])).round(12)
     array([0.5, 1.5])
     """
-    xp, values, weight = _rows(log_weight, sample_weight)
+    values, weight = _rows(log_weight, sample_weight)
     scale = log_mean(values, sample_weight)
-    if bool(scale == xp.inf):
+    if scale == np.inf:
         raise ValueError(
             "Got a weight of +inf (in logarithms), which no scale brings to mean 1; correct the "
             "ratio of that row, or leave the row out."
         )
-    if not bool(scale > -xp.inf):
+    if not scale > -np.inf:
         raise ValueError(
             "Got weights that are 0 in every row: no source row lies where the target is. Check "
             "the ratio; if it is right, these samples cannot be adapted to each other."
         )
     if weight is None:
-        return xp.exp(values - scale)
+        return np.exp(values - scale)
     # a row that counts nothing has no weight, whatever its ratio
-    out = xp.zeros_like(values)
-    out[weight > 0] = xp.exp(values[weight > 0] - scale)
+    out = np.zeros_like(values)
+    out[weight > 0] = np.exp(values[weight > 0] - scale)
     return out
 
 
-def _rows(values: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def _rows(values: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | None]:
     """Check logarithms and sample weights, one of each per row."""
-    xp = array_namespace(values)
-    values = np.asarray(values, dtype=float) if xp is np else xp.asarray(values)
-    if not xp.isdtype(values.dtype, "real floating"):
-        values = xp.astype(values, xp.float64)
-    if values.ndim != 1 or values.shape[0] == 0:
+    values = np.asarray(to_numpy(values), dtype=float)
+    if values.ndim != 1 or values.size == 0:
         raise ValueError(
-            f"Got values of shape {tuple(values.shape)}, but expected one number for each of one "
-            "or more rows."
+            f"Got values of shape {values.shape}, but expected one number for each of one or more "
+            "rows."
         )
-    weight: Any = None
-    used = values
+    weight = None
     if sample_weight is not None:
-        weight = check_sample_weight(to_numpy(sample_weight), values.shape[0])
-        if xp is not np:
-            weight = xp.asarray(weight, device=values.device, dtype=values.dtype)
-        used = values[weight > 0]
-    if bool(xp.any(xp.isnan(used))):
+        weight = check_sample_weight(to_numpy(sample_weight), values.size)
+    if np.isnan(values if weight is None else values[weight > 0]).any():
         raise ValueError("Got NaN among the logarithms; every row that counts needs a number.")
-    return xp, values, weight
+    return values, weight

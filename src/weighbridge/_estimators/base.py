@@ -16,8 +16,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge._pass_weights import is_dask_estimator
-from weighbridge.blocks import as_rows, is_blocks, predict_by_blocks
 from weighbridge.ratios import (
     AutoRatio,
     KnownRatio,
@@ -30,12 +28,10 @@ from weighbridge.tables import (
     as_numbers,
     column_labels,
     exact_keys,
-    is_foreign,
     is_frame,
     numbers_as_text,
     read_columns,
     take_rows,
-    to_numpy,
     unmasked,
 )
 
@@ -142,8 +138,6 @@ def _in_order(X: Any, labels: list[Any] | None) -> Any:
 
 def _keys(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return a key of each row as it is, and one of it as float32."""
-    if is_foreign(X):
-        X = to_numpy(X)
     with np.errstate(over="ignore"):  # beyond float32 all numbers are one
         if sp.issparse(X):
             return exact_keys(X, None), exact_keys(X.astype(np.float32), None)
@@ -153,6 +147,11 @@ def _keys(X: Any) -> tuple[np.ndarray, np.ndarray]:
             for column in columns
         ]
         return exact_keys(X, as_numbers(columns)), exact_keys(X, as_numbers(coarse))
+
+
+def tables_in_memory(X: Any, X_target: Any) -> tuple[Any, Any]:
+    """Return source and target rows with NaN for masked values: the only check of tables in fit."""
+    return unmasked(X), unmasked(X_target)
 
 
 def refuse_text(model: Any, X: Any, ratio: Any) -> None:
@@ -196,7 +195,7 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
     # Whether one label a row is all that is taken, whatever the inner estimator takes.
     _single_output: ClassVar[bool] = False
 
-    # What changed, for members without such a parameter, and in models saved before it was one.
+    # What changed, for members without such a parameter.
     shift: str = "covariate"
 
     # Fits that others have made to the same rows, while several estimators are compared.
@@ -260,17 +259,8 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
             elif hasattr(self, name):
                 delattr(self, name)
 
-    def _remember_rows(self, X: Any, sample_weight: np.ndarray | None) -> None:
-        """Keep keys of the rows; those in blocks are too many to be remembered."""
-        if is_blocks(X):
-            self.__dict__.pop("_fitted_rows", None)
-        else:
-            self._fitted_rows = FittedRows(X, sample_weight)
-
     def _delegate(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
-        if is_blocks(X) and not is_dask_estimator(self.estimator_):
-            return predict_by_blocks(self.estimator_, as_rows(X), method)
         return getattr(self.estimator_, method)(unmasked(X))
 
     @available_if(_estimator_has("predict"))
@@ -280,12 +270,12 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Any rows, including rows in blocks.
+            Any rows.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            The predictions; a dask array for dask rows.
+            The predictions.
         """
         return self._delegate("predict", X)
 
@@ -334,11 +324,6 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
             Accuracy, R squared, or whatever else the inner estimator scores by.
         """
         check_is_fitted(self)
-        if is_blocks(X) and not is_dask_estimator(self.estimator_):
-            raise TypeError(
-                "Got rows in blocks, which cannot be scored; compare y with predict(rows), using a "
-                "metric from sklearn.metrics."
-            )
         X, y = unmasked(X), unmasked(y, "y")
         if sample_weight is None:
             return self.estimator_.score(X, y)

@@ -18,7 +18,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._pass_weights import fit_with_weights, naming_text
-from weighbridge.blocks import BlockModel, as_rows, is_blocks
 from weighbridge.criteria import (
     ROW_LOSSES,
     CandidateObjective,
@@ -114,19 +113,14 @@ def _stack(
     chosen = finalists(result, none)
     evaluations = [result.evaluations[index] for index in chosen]
     place = chosen.index(none)
-    errors = objective.held_out(evaluations)
-    if errors is not None:  # rows in blocks: sums instead of predictions
-        shares = _without_small(simplex_minimum(errors.costs))
-        before, gain = errors.gain(place, shares)
-    else:
-        predictions = objective.predictions(evaluations)
-        rows, held = objective.rows, objective.held_rows
-        truth, weights = rows.codes[held], rows.unit_weights[held]
-        shares = _without_small(stack_shares(predictions, truth, weights))
-        without = loss.loss(truth, predictions[place])
-        together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
-        before = weighted_mean(without, weights).value
-        gain = weighted_mean(without - together, weights)
+    predictions = objective.predictions(evaluations)
+    rows, held = objective.rows, objective.held_rows
+    truth, weights = rows.codes[held], rows.unit_weights[held]
+    shares = _without_small(stack_shares(predictions, truth, weights))
+    without = loss.loss(truth, predictions[place])
+    together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
+    before = weighted_mean(without, weights).value
+    gain = weighted_mean(without - together, weights)
     kept = shares > 0
     indices = [index for index, keep in zip(chosen, kept, strict=True) if keep]
     return _Proposal(indices, shares[kept], before, gain)
@@ -288,7 +282,7 @@ class SharedFits:
         if key not in self._models:
             # a member of another class may do more in its fit than its steps
             plain = type(estimator) is Pipeline and len(estimator.steps) > 1
-            if plain and fixed_steps(estimator) is not None and not is_blocks(X):
+            if plain and fixed_steps(estimator) is not None:
                 self._models[key] = self._fit_last(estimator, X, y, weights)
             else:
                 self._models[key] = fit_with_weights(clone(estimator), X, y, weights)
@@ -306,20 +300,6 @@ class SharedFits:
         model = clone(pipeline)
         model.steps = [*transformers.steps, (pipeline.steps[-1][0], last)]
         return model
-
-    def unweighted(self, estimator: Any, X: Any, y: Any, sample_weight: FloatArray | None) -> Any:
-        """Return a copy fitted with the rows' own weights; in memory without any if all are 1."""
-        ones = is_blocks(X) and sample_weight is None
-        return self.model(estimator, X, y, np.ones(y.size) if ones else sample_weight)
-
-    def average(
-        self, estimator: Any, X: Any, y: Any, weights: list[FloatArray | None], shares: FloatArray
-    ) -> Any:
-        """Return the average of copies that are fitted with each of the weights, or none."""
-        if is_blocks(X):  # all by one pass
-            rows = [np.ones(y.size) if row is None else row for row in weights]
-            return average_model(list(BlockModel(estimator, as_rows(X), y).fits(rows)), shares)
-        return average_model([self.model(estimator, X, y, row) for row in weights], shares)
 
     def objective(
         self,

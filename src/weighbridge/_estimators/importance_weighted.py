@@ -8,9 +8,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._estimators.base import WeightedEstimator, is_estimated, refuse_text
-from weighbridge._pass_weights import check_weights_reach, fit_with_weights, is_dask_estimator
-from weighbridge.blocks import as_rows, in_memory, is_blocks
+from weighbridge._estimators.base import (
+    FittedRows,
+    WeightedEstimator,
+    is_estimated,
+    refuse_text,
+    tables_in_memory,
+)
+from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.ratios import (
     AutoRatio,
@@ -78,12 +83,6 @@ class ImportanceWeighted(WeightedEstimator):
     when the two samples have the same number of rows.
     A `weighbridge.exceptions.OverlapWarning` says when the weights cannot be trusted.
 
-    Rows in blocks (`weighbridge.blocks`, dask collections) are read block by block; labels, ratios
-    and weights are in memory, one number per row each. On such rows LinearRegression and Ridge are
-    fitted by sums, alone or after StandardScaler, MinMaxScaler, MaxAbsScaler, PolynomialFeatures or
-    frozen transformers in a pipeline. Estimators of ``lightgbm.dask`` and ``xgboost.dask`` get the
-    dask collections and a dask array of weights. Rows in blocks are not remembered by the model.
-
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
@@ -130,9 +129,9 @@ class ImportanceWeighted(WeightedEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Source rows, which may be in blocks (see Notes).
+            Source rows.
         y : array-like of shape (n_samples,)
-            Labels of the source rows; for rows in blocks, also a dask array or rows of one column.
+            Labels of the source rows.
         sample_weight : array-like of shape (n_samples,), optional
             Your weights for the source rows. They multiply the importance weights, and 0 leaves a
             row out; the ratio itself compares the two samples as they are.
@@ -144,14 +143,13 @@ class ImportanceWeighted(WeightedEstimator):
         ImportanceWeighted
             The fitted object.
         """
-        estimator = _unfitted(self.estimator)
-        X, y = unmasked(X), unmasked(y, "y")
-        check_weights_reach(estimator, X, y)  # fail before the work, not after it
+        X, X_target = tables_in_memory(X, X_target)
+        estimator, y = clone(self.estimator), unmasked(y, "y")
+        weight_parameter(estimator)  # Fails before the work if there is none.
         weighting = weighting_or_default(self.weighting)
-        rows = as_rows(X) if is_blocks(X) else X
-        sample_weight = check_sample_weight(in_memory(sample_weight), _num_samples(rows))
-        ratio = self._fitted_ratio(rows, X_target, y)
-        log_ratio = source_log_ratio(ratio, rows, sample_weight, y)
+        sample_weight = check_sample_weight(sample_weight, _num_samples(X))
+        ratio = self._fitted_ratio(X, X_target, y)
+        log_ratio = source_log_ratio(ratio, X, sample_weight, y)
         log_scale = log_mean(log_ratio, sample_weight)
         if self.normalize:
             log_ratio = mean_one_log_ratio(log_ratio, sample_weight)
@@ -170,22 +168,13 @@ class ImportanceWeighted(WeightedEstimator):
 
         self.estimator_, self.ratio_ = estimator, ratio
         self.log_ratio_, self.weights_, self.ess_ = log_ratio, weights, ess
-        self._remember_rows(X, sample_weight)
+        self._fitted_rows = FittedRows(X, sample_weight)
         self._copy_features()
         # a ratio that was fitted here has said so itself
         if X_target is None and is_estimated(ratio) and log_cap > 0:
             warn_if_apart(log_scale)
         warn_if_untrustworthy(delivered, sample_weight, log_cap)
         return self
-
-
-def _unfitted(estimator: Any) -> Any:
-    """Return a clone; a connection to a cluster is shared, for it cannot be copied."""
-    if not is_dask_estimator(estimator):
-        return clone(estimator)
-    params = estimator.get_params(deep=False)
-    shared = {"client": params.pop("client")} if "client" in params else {}
-    return clone(type(estimator)(**params)).set_params(**shared)
 
 
 def _log_cap(weighting: Any) -> float:

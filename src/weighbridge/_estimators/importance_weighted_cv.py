@@ -17,18 +17,22 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from weighbridge._estimators.base import WeightedEstimator, refuse_text, share_beyond
-from weighbridge._estimators.choice import SharedFits, check_answer, form_answer
+from weighbridge._estimators.base import (
+    FittedRows,
+    WeightedEstimator,
+    refuse_text,
+    share_beyond,
+    tables_in_memory,
+)
+from weighbridge._estimators.choice import SharedFits, average_model, check_answer, form_answer
 from weighbridge._findings import SearchProgress, users_line
-from weighbridge._pass_weights import check_weights_reach, is_dask_estimator
-from weighbridge.blocks import as_rows, in_memory, is_blocks
+from weighbridge._pass_weights import weight_parameter
 from weighbridge.criteria import (
-    MANY_ROWS,
     CandidateObjective,
     CrossValidation,
     FoldObjective,
     LeaveOneOut,
-    has_closed_form,
+    is_solved_together,
 )
 from weighbridge.exceptions import SearchWarning
 from weighbridge.label_shift import ratio_by_kind
@@ -168,12 +172,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     before remembers how many target rows had a far larger ratio than nearly all source rows; a
     known one has no such count, so `weighbridge.diagnose` may see more.
 
-    Rows in blocks (`weighbridge.blocks`, dask collections) are read a few times, block by block;
-    labels, ratios and weights are in memory, one number per row each. On such rows LinearRegression
-    and Ridge are tuned by `CrossValidation` from moments and fitted by sums, alone or after
-    StandardScaler, MinMaxScaler, MaxAbsScaler, PolynomialFeatures or frozen transformers in a
-    pipeline. Rows in blocks are not remembered by the model.
-
     It holds rows out, so scikit-learn's ``check_estimator`` needs ``expected_failed_checks``; the
     guide to `weighbridge.ImportanceWeighted` lists them with the reasons.
 
@@ -207,7 +205,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     25
     """
 
-    on_interrupt = "raise"  # in models saved before it was a parameter
     _single_output = True
 
     def __init__(
@@ -261,17 +258,15 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         ImportanceWeightedCV
             The fitted object.
         """
-        _refuse_dask(self.estimator)
-        X, y = unmasked(X), unmasked(y, "y")
-        y, sample_weight = _labels(in_memory(y), self), in_memory(sample_weight)
-        X = as_rows(X) if is_blocks(X) else X
+        X, X_target = tables_in_memory(X, X_target)
+        y = _labels(unmasked(y, "y"), self)
         check_parts(self.criterion, self.search)
         bounds = Bounds(self.lam_bounds, self.alpha_bounds)
         check_answer(self.answer, bounds.lam)
         self._check_journal()
         fold_seed, estimator_seed = _seeds(self.random_state)
         estimator = seeded(clone(self.estimator), estimator_seed)
-        check_weights_reach(estimator, X, y)  # fail before the work, not after it
+        weight_parameter(estimator)  # Fails before the work if there is none.
         sample_weight = check_sample_weight(sample_weight, _num_samples(X))
         by_kind = ratio_by_kind(self, X, X_target, y)
         ratio = by_kind.ratio if by_kind else self._fitted_ratio(X, X_target, y)
@@ -282,7 +277,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         choice = _choice(ratio, log_ratio, sample_weight, outside)
         # what the estimator refuses, whatever the weights, it refuses here in its own words
         shared = self._shared or SharedFits()
-        unweighted = shared.unweighted(estimator, X, y, sample_weight)
+        unweighted = shared.model(estimator, X, y, sample_weight)
         refuse_text(unweighted, X, ratio)
         make = partial(self._objective, estimator, X, y, log_ratio, sample_weight, fold_seed)
         # the default criterion is the same for others of this kind
@@ -308,7 +303,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         weighted = [each.lam > 0 for each in weightings]
         # where there are none, it is the very fit without any
         used = [row if by else sample_weight for by, row in zip(weighted, delivered, strict=True)]
-        model = shared.average(estimator, X, y, used, answer.shares)
+        models = [shared.model(estimator, X, y, row) for row in used]
+        model = average_model(models, answer.shares)
         overlap = _overlap(ratio, outside, log_ratio, sample_weight, n_parameters)
 
         self.ratio_, self.log_ratio_, self.overlap_ = ratio, log_ratio, overlap.word
@@ -316,7 +312,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self.estimator_, self.search_result_ = model, result
         self.mixture_ = list(zip(weightings, answer.shares.tolist(), strict=True))
         self.reason_ = answer.reason
-        self._remember_rows(X, sample_weight)
+        self._fitted_rows = FittedRows(X, sample_weight)
         largest = int(np.argmax(answer.shares))
         self.best_weighting_, self.weights_ = weightings[largest], weights[largest]
         self.ess_ = effective_sample_size(delivered[largest])
@@ -331,8 +327,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         options = {"n_jobs": self.n_jobs, "random_state": seed}
         if self.criterion is not None:
             return self.criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
-        few = (y.size if sample_weight is None else np.count_nonzero(sample_weight)) < MANY_ROWS
-        if few and not is_blocks(X) and has_closed_form(estimator, y):
+        if is_solved_together(estimator, y, sample_weight):
             closed = LeaveOneOut()
             closed._most_columns = MOST_COLUMNS
             with suppress(ValueError):  # a wide table, or as many columns as rows
@@ -386,17 +381,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
                 f"Got journal={str(self.journal)!r} in a folder that does not exist; create it, or "
                 "name a file elsewhere."
             )
-
-
-def _refuse_dask(estimator: Any) -> None:
-    """Refuse an estimator of dask: every candidate would be a fit by all workers."""
-    if is_dask_estimator(estimator):
-        local = type(estimator).__name__.removeprefix("Dask")
-        raise TypeError(
-            f"Got {type(estimator).__name__}, which cannot be searched over; choose the weighting "
-            f"on a sample with its local twin {local}, then fit with ImportanceWeighted(estimator, "
-            "weighting=search.best_weighting_)."
-        )
 
 
 def check_parts(criterion: Any, search: Any) -> None:
@@ -488,8 +472,6 @@ def _overlap(
 
 
 def _n_columns(X: Any) -> int:
-    if is_blocks(X):
-        return int(X.n_columns)
     shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     return int(shape[1]) if len(shape) > 1 else 1
 

@@ -4,18 +4,16 @@ All are lower-is-better and give one loss for each row or fold, so that two weig
 compared in pairs with a standard error.
 """
 
-from weighbridge.criteria._binned_objective import MANY_ROWS
 from weighbridge.criteria._criterion import CandidateObjective, Criterion, Scores, Tempered
 from weighbridge.criteria._fold_objective import FoldObjective
 from weighbridge.criteria._folds import CrossValidation, HoldOut
 from weighbridge.criteria._information_criterion import InformationCriterion, information_criterion
 from weighbridge.criteria._leave_one_out import LeaveOneOut
 from weighbridge.criteria._linear_design import (
-    Normal,
     closed_form_family,
     coded_texts,
     fixed_steps,
-    has_closed_form,
+    is_solved_together,
 )
 from weighbridge.criteria._rows import (
     ROW_LOSSES,

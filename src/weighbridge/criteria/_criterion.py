@@ -21,7 +21,6 @@ from weighbridge.tables import FloatArray
 from weighbridge.weighting import mean_one
 
 if TYPE_CHECKING:
-    from weighbridge.criteria._binned_moments import HeldOutErrors
     from weighbridge.criteria._rows import RowLoss, SourceRows
 
 
@@ -175,11 +174,6 @@ class CandidateObjective(ABC):
                 "not a mean over rows, for an information criterion, and after a failure."
             )
         return np.stack([np.asarray(each) for each in kept])
-
-    def held_out(self, evaluations: Sequence[Evaluation]) -> HeldOutErrors | None:
-        """Held-out errors of evaluated candidates as sums; None where there are `predictions`."""
-        del evaluations
-        return None
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         """Score candidates in the order given, lazily, none of them twice."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -354,7 +353,8 @@ def fit_fold(
     if fold.error is not None:
         return FoldResult(error=fold.error)
     begun = time.perf_counter()
-    with alone() if is_worker() else nullcontext():
+    # The caller limits the threads of its own process.
+    with _one_thread() if parent_process() is not None else nullcontext():
         try:
             prediction, score = _fit_fold(estimator, fold, weights, metric, classes)
         except Exception as error:  # noqa: BLE001 - any estimator may fail in any way
@@ -363,22 +363,8 @@ def fit_fold(
     return FoldResult(prediction, score, seconds=time.perf_counter() - begun)
 
 
-def is_worker() -> bool:
-    """Return whether this runs for another process: in one of joblib's, or in a task of dask's."""
-    if parent_process() is not None:
-        return True
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
-    try:
-        distributed.get_worker()
-    except ValueError:  # dask's word for "not in a task"
-        return False
-    return True
-
-
 @contextmanager
-def alone() -> Iterator[None]:
+def _one_thread() -> Iterator[None]:
     """Work in one thread, whatever the estimator's own number of jobs is."""
     with one_blas_thread(), parallel_config(backend="sequential"):
         yield

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
-from sklearn.utils import check_random_state
 
-from weighbridge.blocks import ON_BLOCKS, block_steps, is_blocks
-from weighbridge.criteria._binned_objective import BinnedModel, BinnedObjective, fold_numbers
-from weighbridge.criteria._criterion import CandidateObjective, Criterion
+from weighbridge.criteria._criterion import Criterion
 from weighbridge.criteria._fold_objective import FoldObjective, Split
-from weighbridge.criteria._linear_design import Normal, closed_form_family
 from weighbridge.criteria._rows import SourceRows, default_scoring, source_rows
-from weighbridge.tables import is_foreign
 
 
 class FoldCriterion(Criterion):
@@ -44,69 +37,13 @@ class FoldCriterion(Criterion):
         *,
         n_jobs: int | None = None,
         random_state: Any = None,
-    ) -> CandidateObjective:
-        """Deal the folds; see `Criterion.objective`."""
+    ) -> FoldObjective:
+        """Split the rows into folds; see `Criterion.objective`."""
         scoring = default_scoring(estimator) if self.scoring is None else self.scoring
         seed = random_state if self.random_state is None else self.random_state
-        if is_blocks(X) or (is_foreign(X) and _works_on_blocks(estimator)):
-            self._check_blocks(estimator, scoring)
-            rows = source_rows(
-                estimator, X, y, log_ratio, sample_weight, self.validation, on_blocks=True
-            )
-            return self._on_blocks(estimator, rows, seed)
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
         splits = self._splits(estimator, rows, seed)
-        fold = fold_numbers(splits, rows.y.size)
-        model = BinnedModel.of_table(estimator, rows, fold, scoring)
-        if model is not None and fold is not None:
-            return BinnedObjective(model, rows, fold, identity=[splits, estimator, self])
         return FoldObjective(estimator, rows, splits, scoring, n_jobs=n_jobs, identity=[self])
-
-    def _on_blocks(self, estimator: Any, rows: SourceRows, seed: Any) -> CandidateObjective:
-        fold = self._fold_numbers(estimator, rows, seed)
-        if fold is None:
-            raise TypeError(
-                f"Got {self!r} and rows in blocks, where each row is held out once; use "
-                "criteria.CrossValidation() with a number of folds."
-            )
-        model = BinnedModel.of_blocks(estimator, rows, int(fold.max()) + 1)
-        return BinnedObjective(model, rows, fold, identity=[fold, estimator, self])
-
-    def _fold_numbers(
-        self, estimator: Any, rows: SourceRows, seed: Any
-    ) -> npt.NDArray[np.int32] | None:
-        """Deal rows by their numbers alone; as `KFold` does, without a list of rows a fold."""
-        n, cv = rows.y.size, getattr(self, "cv", None)
-        if not isinstance(cv, Integral) or not 2 <= int(cv) <= n:
-            return fold_numbers(self._splits(estimator, replace(rows, X=rows.y), seed), n)
-        order = np.arange(n)
-        check_random_state(seed).shuffle(order)
-        sizes = np.full(int(cv), n // int(cv))
-        sizes[: n % int(cv)] += 1
-        fold = np.empty(n, dtype=np.int32)
-        fold[order] = np.repeat(np.arange(int(cv), dtype=np.int32), sizes)
-        return fold
-
-    def _check_blocks(self, estimator: Any, scoring: Any) -> None:
-        """Refuse what does not work on blocks, before the rows are read."""
-        if not isinstance(closed_form_family(block_steps(estimator)[-1]), Normal):
-            raise TypeError(
-                f"Got {estimator!r} and rows in blocks, where candidates are scored for "
-                f"{ON_BLOCKS} without positive=True."
-            )
-        if scoring != "neg_mean_squared_error":
-            raise TypeError(
-                f"Got scoring={scoring!r} and rows in blocks, where the loss is the squared error; "
-                "leave scoring out, or use rows in memory (rows.sample(n))."
-            )
-
-
-def _works_on_blocks(estimator: Any) -> bool:
-    try:
-        block_steps(estimator)
-    except TypeError:
-        return False
-    return True
 
 
 class CrossValidation(FoldCriterion):
@@ -138,9 +75,7 @@ class CrossValidation(FoldCriterion):
     Metrics that are means over rows (squared, absolute and Poisson errors, log loss, Brier score,
     accuracy) give one loss for each row; any other gives one for each fold.
     A row that is held out several times, by repeated folds, is one unit with the average loss.
-    Support vector machines and kernel ridge share one kernel matrix, histogram boosting its bins,
-    and from 20,000 rows on linear and ridge regression are scored from moments of the rows in one
-    pass. There, transformers of a pipeline that ignore the labels are fitted once, on all rows.
+    Support vector machines and kernel ridge share one kernel matrix, histogram boosting its bins.
 
     Examples
     --------
@@ -167,34 +102,31 @@ class CrossValidation(FoldCriterion):
         self.random_state = random_state
 
     def _splits(self, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
-        return _dealt(self.cv, estimator, rows, seed)
-
-
-def _dealt(cv: Any, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
-    """Split the rows; the same folds for all candidates."""
-    n = rows.y.size
-    if isinstance(cv, Integral):
-        if not 2 <= int(cv) <= n:
-            raise ValueError(
-                f"Got cv={cv} for {n} source rows; there must be at least 2 folds, and at most "
-                "as many as rows."
-            )
-        kind = StratifiedKFold if is_classifier(estimator) else KFold
-        cv = kind(int(cv), shuffle=True, random_state=seed)
-    given = cv is not None and not hasattr(cv, "split")
-    cv = check_cv(cv, rows.y, classifier=is_classifier(estimator))
-    with warnings.catch_warnings():
-        # a class with fewer rows than folds: the folds without it give it probability 0
-        warnings.filterwarnings("ignore", message="The least populated class", module="sklearn")
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in cv.split(rows.X, rows.y)]
-    if not given or rows.kept is None:
-        return splits
-    # row numbers of the caller, who has not left out any
-    kept = rows.kept
-    return [
-        (np.flatnonzero(np.isin(kept, train)), np.flatnonzero(np.isin(kept, test)))
-        for train, test in splits
-    ]
+        n, cv = rows.y.size, self.cv
+        if isinstance(cv, Integral):
+            if not 2 <= int(cv) <= n:
+                raise ValueError(
+                    f"Got cv={cv} for {n} source rows; there must be at least 2 folds, and at most "
+                    "as many as rows."
+                )
+            kind = StratifiedKFold if is_classifier(estimator) else KFold
+            cv = kind(int(cv), shuffle=True, random_state=seed)
+        given = cv is not None and not hasattr(cv, "split")
+        cv = check_cv(cv, rows.y, classifier=is_classifier(estimator))
+        with warnings.catch_warnings():
+            # a class with fewer rows than folds: the folds without it give it probability 0
+            warnings.filterwarnings("ignore", message="The least populated class", module="sklearn")
+            splits = [
+                (np.asarray(train), np.asarray(test)) for train, test in cv.split(rows.X, rows.y)
+            ]
+        if not given or rows.kept is None:
+            return splits
+        # row numbers of the caller, who has not left out any
+        kept = rows.kept
+        return [
+            (np.flatnonzero(np.isin(kept, train)), np.flatnonzero(np.isin(kept, test)))
+            for train, test in splits
+        ]
 
 
 class HoldOut(FoldCriterion):

@@ -28,7 +28,6 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from weighbridge.blocks import column_scale
 from weighbridge.tables import FloatArray
 
 # exp overflows beyond; a Newton step that lands there is halved
@@ -111,6 +110,8 @@ _FIXED_FEATURES = (
     SplineTransformer,
     KBinsDiscretizer,
 )
+# Folds and a few candidates are cheaper for so many rows.
+MANY_ROWS = 20_000
 # A sparse table of more columns stays sparse.
 _MOST_SPARSE = 1_000
 CLOSED_FORMS = (
@@ -118,6 +119,15 @@ CLOSED_FORMS = (
     "PoissonRegressor, or a pipeline that ends in one after scalers, encoders and other "
     "transformers that ignore the labels"
 )
+
+
+def column_scale(features: FloatArray, is_centred: bool) -> FloatArray:
+    """Return standard deviations of the columns, or root mean squares; 1 for those without any."""
+    size = np.sqrt(np.square(features).mean(axis=0))
+    scale = np.asarray(features.std(axis=0) if is_centred else size)
+    # The standard deviation of a constant column is rounding.
+    scale[~(scale > 1e-14 * size)] = 1.0
+    return scale
 
 
 @dataclass(frozen=True)
@@ -184,12 +194,13 @@ def closed_form_family(estimator: Any) -> Family | None:
         return None
 
 
-def has_closed_form(estimator: Any, y: Any) -> bool:
-    """True where all candidates can be solved together for these labels."""
+def is_solved_together(estimator: Any, y: Any, sample_weight: FloatArray | None = None) -> bool:
+    """Return True if a closed form for all candidates costs less than folds and a few of them."""
     family = closed_form_family(estimator)
-    if isinstance(family, Logistic):
-        return bool(np.unique(np.asarray(y)).size == 2)
-    return family is not None
+    n_rows = len(y) if sample_weight is None else np.count_nonzero(sample_weight)
+    if family is None or n_rows >= MANY_ROWS:
+        return False
+    return not isinstance(family, Logistic) or np.unique(np.asarray(y)).size == 2
 
 
 def fixed_steps(estimator: Any) -> list[Any] | None:

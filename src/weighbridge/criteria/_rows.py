@@ -10,7 +10,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import issparse
 from scipy.special import xlogy
 from sklearn.base import is_classifier
@@ -19,18 +18,12 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._pass_weights import answer_of
-from weighbridge.blocks import ON_BLOCKS, Block, Rows, as_rows, in_memory, is_blocks
 from weighbridge.ratios import mean_one_log_ratio, source_log_weight, weighting_or_default
 from weighbridge.tables import (
     FloatArray,
-    as_numbers,
     check_sample_weight,
-    exact_keys,
-    is_foreign,
     is_frame,
-    read_columns,
     take_rows,
-    to_numpy,
     unmasked,
 )
 from weighbridge.weighting import RIWERM, mean_one
@@ -64,25 +57,10 @@ class SourceRows:
         """Return what a fit gets: importance weights times the rows' own."""
         return weights if self.sample_weight is None else weights * self.sample_weight
 
-    @property
-    def on_blocks(self) -> bool:
-        """Whether the table comes in blocks; the vectors are in memory."""
-        return isinstance(self.X, Rows)
-
-    def beside(self, vector: npt.NDArray[Any], missing: float = 0.0) -> npt.NDArray[Any]:
-        """Return a vector with an entry for each row of the table, also those that do not count."""
-        if self.kept is None or not self.on_blocks:
-            return vector
-        out = np.full(self.X.n_rows, missing, dtype=vector.dtype)
-        out[self.kept] = vector
-        return out
-
     def fingerprint(self, *others: Any) -> str:
         """Name the rows, and what else a value depends on, by their content."""
         X = self.X
-        if self.on_blocks:
-            X = [X.shape, X.sum(_content)]
-        elif issparse(X):  # as numbers: a sparse matrix also remembers what was asked of it
+        if issparse(X):  # As numbers: a sparse matrix also caches what was computed from it.
             X = [X.data, X.indices, X.indptr, X.shape]
         try:
             return str(
@@ -98,26 +76,10 @@ class SourceRows:
 
 
 def source_rows(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    log_ratio: Any,
-    sample_weight: Any,
-    validation: Any,
-    *,
-    on_blocks: bool = False,
+    estimator: Any, X: Any, y: Any, log_ratio: Any, sample_weight: Any, validation: Any
 ) -> SourceRows:
     """Check the rows and leave out those whose own weight is 0."""
-    if on_blocks:
-        X = as_rows(X)
-        y, log_ratio, sample_weight = (in_memory(part) for part in (y, log_ratio, sample_weight))
-    elif is_blocks(X):
-        raise TypeError(
-            "Got rows in blocks, which this criterion cannot read; on blocks there is "
-            f"criteria.CrossValidation() for {ON_BLOCKS}. Use others in memory, on rows.sample(n)."
-        )
-    else:
-        X = np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0]
+    X = np.asarray(X) if isinstance(X, list | tuple) else indexable(X)[0]
     X, y = unmasked(X), unmasked(y, "y")
     n = _num_samples(X)
     if n < 2:
@@ -142,21 +104,13 @@ def source_rows(
     kept = None
     if sample_weight is not None and not sample_weight.all():
         kept = np.flatnonzero(sample_weight > 0)
-        X = X if on_blocks else table_rows(X, kept)
-        y, log_ratio, sample_weight = y[kept], log_ratio[kept], sample_weight[kept]
+        X, y = table_rows(X, kept), y[kept]
+        log_ratio, sample_weight = log_ratio[kept], sample_weight[kept]
     log_ratio = mean_one_log_ratio(log_ratio, sample_weight)
     weighting = weighting_or_default(RIWERM(0.9) if validation is None else validation)
     weights = mean_one(source_log_weight(weighting, log_ratio, sample_weight), sample_weight)
     classes = _classes(estimator, y)
     return SourceRows(X, y, log_ratio, sample_weight, weights, classes, kept)
-
-
-def _content(block: Block) -> npt.NDArray[np.uint64]:
-    """Return a sum of keys of the rows, the same wherever blocks end; whole numbers wrap around."""
-    table = to_numpy(block.table) if is_foreign(block.table) else block.table
-    keys = exact_keys(table, as_numbers(read_columns(table)))
-    places = np.arange(block.start, block.start + keys.size, dtype=np.uint64)
-    return np.asarray([(keys * (2 * places + 1)).sum(dtype=np.uint64)])
 
 
 def table_rows(X: Any, numbers: np.ndarray) -> Any:

@@ -15,7 +15,6 @@ from weighbridge.diagnostics._weights import (
     pareto_k,
     summarize_weights,
 )
-from weighbridge.label_shift import label_shift
 from weighbridge.ratios import (
     CrossFittedDomain,
     DomainRows,
@@ -44,7 +43,6 @@ __all__ = [
     "domain_auc",
     "effective_sample_size",
     "judge_overlap",
-    "label_shift",
     "outside_support",
     "pareto_k",
     "summarize_weights",

@@ -1,9 +1,9 @@
 """The weight family w^(lam, alpha) and its geometry: arrays in, arrays out.
 
-Every function takes log ratios and gives log weights, in float64, for NumPy arrays and for the
-arrays of any library that follows the array API standard (torch, cupy, ...). `lam` and `alpha`
-broadcast, so that a grid of candidates is one call. `log_weight` of tensors is differentiable by
-torch in all three arguments.
+Every function takes log ratios, in float64. `lam` and `alpha` broadcast, so that a grid of
+candidates is one call. `log_weight` keeps the arrays of any library that follows the array API
+standard (torch, cupy, ...), and torch can differentiate it in all three arguments. The other
+functions return NumPy arrays.
 """
 
 from weighbridge.geodesic._derivatives import (

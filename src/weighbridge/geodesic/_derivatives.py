@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.geodesic._log_weight import FAR, NEAR, elementwise, exponent, half_gap, overwrite
+from weighbridge.geodesic._log_weight import (
+    FAR,
+    NAMES,
+    NEAR,
+    as_float64,
+    elementwise,
+    exponent,
+    half_gap,
+    overwrite,
+)
 from weighbridge.geodesic._log_weight import log_weight as _without_gradient
 
 
@@ -30,9 +39,9 @@ _LONG = 30.0
 @functools.wraps(_without_gradient, assigned=("__doc__",))
 def log_weight(log_ratio: Any, lam: Any, alpha: Any) -> Any:
     inputs = (log_ratio, lam, alpha)
-    # who has a tensor has imported torch; nothing here does
-    if any(getattr(each, "requires_grad", False) is True for each in inputs):
-        return _with_gradient(sys.modules["torch"]).apply(*inputs)
+    wanted = tuple(getattr(value, "requires_grad", False) is True for value in inputs)
+    if any(wanted):  # Such a value is a tensor, so torch is imported.
+        return _with_gradient(sys.modules["torch"]).apply(wanted, *inputs)[0]
     return _without_gradient(*inputs)
 
 
@@ -42,37 +51,40 @@ def _with_gradient(torch: Any) -> Any:
 
     class LogWeight(torch.autograd.Function):
         @staticmethod
-        def forward(*inputs: Any) -> Any:
-            return _without_gradient(*map(_detached, inputs))
+        def forward(wanted: tuple[bool, ...], *inputs: Any) -> Any:
+            plain = [value.detach() if hasattr(value, "detach") else value for value in inputs]
+            result = _without_gradient(*plain)
+            arrays = [as_float64(value, name) for value, name in zip(plain, NAMES, strict=True)]
+            slopes = [
+                torch.as_tensor(derivative(*arrays), device=result.device)
+                for derivative, is_wanted in zip(_DERIVATIVES, wanted, strict=True)
+                if is_wanted
+            ]
+            return result, *slopes
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            tensors = [each if isinstance(each, torch.Tensor) else None for each in inputs]
-            ctx.save_for_backward(*tensors)
-            ctx.numbers = [None if hasattr(each, "detach") else each for each in inputs]
+            ctx.mark_non_differentiable(*output[1:])
+            ctx.save_for_backward(*output[1:])
+            ctx.likes = [
+                (value.shape, value.dtype) if is_wanted else None
+                for value, is_wanted in zip(inputs[1:], inputs[0], strict=True)
+            ]
 
         @staticmethod
         @torch.autograd.function.once_differentiable
-        def backward(ctx: Any, slope: Any) -> tuple[Any, ...]:
-            pairs = zip(ctx.saved_tensors, ctx.numbers, strict=True)
-            inputs = [number if tensor is None else tensor for tensor, number in pairs]
-            wide = [_detached(each) for each in inputs]
-            wide = [each.double() if hasattr(each, "double") else each for each in wide]
-            found: list[Any] = [None, None, None]
-            for place, derivative in enumerate(_DERIVATIVES):
-                if ctx.needs_input_grad[place]:
-                    part = slope.double() * derivative(*wide)
-                    # a weight of 0 has no slope in its logarithm, steep as that may be
-                    part = torch.where(slope == 0, 0.0, part)
-                    own = inputs[place]
-                    found[place] = part.sum_to_size(own.shape).to(own.dtype)
+        def backward(ctx: Any, gradient: Any, *_: Any) -> tuple[Any, ...]:
+            slopes, found = iter(ctx.saved_tensors), [None]
+            for like in ctx.likes:
+                part = None
+                if like is not None:
+                    part = gradient.double() * next(slopes)
+                    # A weight of 0 has no slope in its logarithm, steep as that may be.
+                    part = torch.where(gradient == 0, 0.0, part).sum_to_size(like[0]).to(like[1])
+                found.append(part)
             return tuple(found)
 
     return LogWeight
-
-
-def _detached(value: Any) -> Any:
-    return value.detach() if hasattr(value, "detach") else value
 
 
 def log_weight_d_log_ratio(log_ratio: Any, lam: Any, alpha: Any) -> Any:
@@ -153,77 +165,75 @@ def log_weight_d_alpha(log_ratio: Any, lam: Any, alpha: Any) -> Any:
 _DERIVATIVES = (log_weight_d_log_ratio, log_weight_d_lam, log_weight_d_alpha)
 
 
-def share(xp: Any, t: Any, lam: Any) -> Any:
+def share(t: Any, lam: Any) -> Any:
     """Return ``p = sigmoid(t + logit(lam))`` without forming the logit."""
-    part = lam * xp.exp(t)
+    part = lam * np.exp(t)
     out = part / ((1 - lam) + part)
-    out = overwrite(xp, out, t > 0, lambda xp, t, lam: lam / (lam + (1 - lam) * xp.exp(-t)), t, lam)
-    out = overwrite(xp, out, t > FAR, _far_share, t, lam)
-    out = overwrite(xp, out, lam == 0, lambda xp, t: xp.zeros_like(t), t)
-    return overwrite(xp, out, lam == 1, lambda xp, t: xp.ones_like(t), t)
+    out = overwrite(out, t > 0, lambda t, lam: lam / (lam + (1 - lam) * np.exp(-t)), t, lam)
+    out = overwrite(out, t > FAR, _far_share, t, lam)
+    out = overwrite(out, lam == 0, np.zeros_like, t)
+    return overwrite(out, lam == 1, np.ones_like, t)
 
 
-def _far_share(xp: Any, t: Any, lam: Any) -> Any:
+def _far_share(t: Any, lam: Any) -> Any:
     part = lam * math.exp(_SHIFT)
-    return part / (part + (1 - lam) * xp.exp(_SHIFT - t))
+    return part / (part + (1 - lam) * np.exp(_SHIFT - t))
 
 
-def _d_log_ratio(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
+def _d_log_ratio(s: Any, lam: Any, alpha: Any, work: Any) -> Any:
     k, _ = half_gap(alpha)
-    return share(xp, exponent(xp, k, s), lam)
+    return share(exponent(np, k, s), lam)
 
 
-def _d_lam(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
+def _d_lam(s: Any, lam: Any, alpha: Any, work: Any) -> Any:
     k, _ = half_gap(alpha)
-    t = exponent(xp, k, s)
-    out = xp.expm1(t) / ((1 - lam) + lam * xp.exp(t)) / k
-    out = overwrite(xp, out, t > 0, _d_lam_above, t, lam, k)
-    out = overwrite(xp, out, t > FAR, _d_lam_far, t, lam, k)
-    return overwrite(
-        xp, out, xp.abs(t) < NEAR, lambda xp, s, t, lam: s * (1 + (0.5 - lam) * t), s, t, lam
-    )
+    t = exponent(np, k, s)
+    out = np.expm1(t) / ((1 - lam) + lam * np.exp(t)) / k
+    out = overwrite(out, t > 0, _d_lam_above, t, lam, k)
+    out = overwrite(out, t > FAR, _d_lam_far, t, lam, k)
+    return overwrite(out, np.abs(t) < NEAR, lambda s, t, lam: s * (1 + (0.5 - lam) * t), s, t, lam)
 
 
-def _d_lam_above(xp: Any, t: Any, lam: Any, k: Any) -> Any:
-    return -xp.expm1(-t) / ((1 - lam) * xp.exp(-t) + lam) / k
+def _d_lam_above(t: Any, lam: Any, k: Any) -> Any:
+    return -np.expm1(-t) / ((1 - lam) * np.exp(-t) + lam) / k
 
 
-def _d_lam_far(xp: Any, t: Any, lam: Any, k: Any) -> Any:
+def _d_lam_far(t: Any, lam: Any, k: Any) -> Any:
     scale = math.exp(_SHIFT)
-    return (scale / k) / ((1 - lam) * xp.exp(_SHIFT - t) + lam * scale)
+    return (scale / k) / ((1 - lam) * np.exp(_SHIFT - t) + lam * scale)
 
 
-def _d_alpha(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
+def _d_alpha(s: Any, lam: Any, alpha: Any, work: Any) -> Any:
     k, _ = half_gap(alpha)
-    t = exponent(xp, k, s)
+    t = exponent(np, k, s)
     # p*s - log w is the same at (1 - lam, -s); with lam <= 1/2 nothing cancels
-    small = xp.where(lam > 0.5, 1 - lam, lam)
-    turned = xp.where(lam > 0.5, -t, t)
-    p = share(xp, turned, small)
-    u = turned + xp.log(small)
-    growth = small * xp.expm1(turned)
-    growth = overwrite(xp, growth, turned > FAR, lambda xp, u, lam: xp.exp(u) - lam, u, small)
-    out = _product(xp, p, turned) - xp.log1p(growth)
-    out = overwrite(xp, out, (turned > _LONG) & (u > 0), _long_gap, turned, small)
+    small = np.where(lam > 0.5, 1 - lam, lam)
+    turned = np.where(lam > 0.5, -t, t)
+    p = share(turned, small)
+    u = turned + np.log(small)
+    growth = small * np.expm1(turned)
+    growth = overwrite(growth, turned > FAR, lambda u, lam: np.exp(u) - lam, u, small)
+    out = _product(p, turned) - np.log1p(growth)
+    out = overwrite(out, (turned > _LONG) & (u > 0), _long_gap, turned, small)
     out = -out / k / k / 2
-    out = overwrite(xp, out, xp.abs(t) < 1, _short_d_alpha, s, turned, small)
-    return overwrite(xp, out, small == 0, lambda xp, s: xp.zeros_like(s), s)
+    out = overwrite(out, np.abs(t) < 1, _short_d_alpha, s, turned, small)
+    return overwrite(out, small == 0, np.zeros_like, s)
 
 
-def _product(xp: Any, p: Any, t: Any) -> Any:
-    return overwrite(xp, p * t, p == 0, lambda xp, p: xp.zeros_like(p), p)
+def _product(p: Any, t: Any) -> Any:
+    return overwrite(p * t, p == 0, np.zeros_like, p)
 
 
-def _long_gap(xp: Any, t: Any, lam: Any) -> Any:
-    log_lam = xp.log(lam)
-    rest = (1 - lam) * xp.exp(-(t + log_lam))
-    return -log_lam - xp.log1p(rest) - _product(xp, rest / (1 + rest), t)
+def _long_gap(t: Any, lam: Any) -> Any:
+    log_lam = np.log(lam)
+    rest = (1 - lam) * np.exp(-(t + log_lam))
+    return -log_lam - np.log1p(rest) - _product(rest / (1 + rest), t)
 
 
-def _short_d_alpha(xp: Any, s: Any, t: Any, lam: Any) -> Any:
+def _short_d_alpha(s: Any, t: Any, lam: Any) -> Any:
     # p*t - K(t) is the integral of u p(u)(1 - p(u)) from 0 to t: a sum of positive terms
-    total = xp.zeros_like(t)
+    total = np.zeros_like(t)
     for node, weight in _LEGENDRE:
-        p = share(xp, node * t, lam)
+        p = share(node * t, lam)
         total = total + (node * weight) * p * (1 - p)
     return -(s * total) * s / 2

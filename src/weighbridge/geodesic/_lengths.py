@@ -9,8 +9,13 @@ from scipy.integrate import quad_vec
 from scipy.special import expit, logit
 
 from weighbridge.geodesic._derivatives import log_weight_d_lam
-from weighbridge.geodesic._log_weight import as_float64, check_alpha, check_lam, log_weight
-from weighbridge.tables import array_namespace, device_of, to_numpy
+from weighbridge.geodesic._log_weight import (
+    FloatArray,
+    as_float64,
+    check_alpha,
+    check_lam,
+    log_weight,
+)
 
 # Beyond this many units of logit(lam) past the last row's own scale the curve has come to rest.
 _MARGIN = 40.0
@@ -45,16 +50,10 @@ def fisher_speed(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = None
     >>> float(fisher_speed(np.log([0.5, 1.5]), lam=0.0, alpha=-1))  # sd of the ratio
     0.5
     """
-    xp = array_namespace(log_ratio, lam, alpha)
-    device = device_of(xp, log_ratio, lam, alpha)
-    lam, alpha = (
-        as_float64(xp, value, device, name) for value, name in ((lam, "lam"), (alpha, "alpha"))
-    )
-    lam, alpha = lam[..., None], alpha[..., None]
-    s = as_float64(xp, log_ratio, device, "log_ratio")
-    _check_sample(xp, s)
-    log_base = _log_base(xp, s, sample_weight, device)
-    return _speed(xp, log_base + log_weight(s, lam, alpha), log_weight_d_lam(s, lam, alpha))
+    lam, alpha = as_float64(lam, "lam")[..., None], as_float64(alpha, "alpha")[..., None]
+    s = _checked_sample(log_ratio)
+    log_base = _log_base(s, sample_weight)
+    return _speed(log_base + log_weight(s, lam, alpha), log_weight_d_lam(s, lam, alpha))
 
 
 def path_length(
@@ -87,20 +86,17 @@ def path_length(
     >>> path_length(s, alpha=np.array([-1.0, 0.0, 1.0, 3.0])).round(4)
     array([0.7066, 0.7024, 0.7073, 0.7413])
     """
-    xp = array_namespace(log_ratio)
-    device = device_of(xp, log_ratio)
-    s = as_float64(xp, log_ratio, device, "log_ratio")
-    alpha = np.asarray(to_numpy(alpha), dtype=float)
+    alpha = as_float64(alpha, "alpha")
     if alpha.size == 0:
         raise ValueError("Got an empty alpha; lengths need at least one curve.")
-    check_alpha(np, alpha)
-    check_lam(np, np.asarray([start, stop], dtype=float))
+    check_alpha(alpha)
+    check_lam(np.asarray([start, stop], dtype=float))
     if start > stop:
         raise ValueError(f"Got start={start} above stop={stop}; swap them.")
-    _check_sample(xp, s)
-    log_base = _log_base(xp, s, sample_weight, device)
-    curves = xp.asarray(alpha, device=device)[..., None]
-    largest = float(np.max(np.abs((1 - alpha) / 2))) * float(xp.max(xp.abs(s)))
+    s = _checked_sample(log_ratio)
+    log_base = _log_base(s, sample_weight)
+    curves = alpha[..., None]
+    largest = float(np.max(np.abs((1 - alpha) / 2))) * float(np.abs(s).max())
     if largest > _LARGEST:
         raise ValueError(
             f"Got log ratios and alpha with |log_ratio * (1 - alpha) / 2| up to {largest:.3g}; "
@@ -116,7 +112,7 @@ def path_length(
         lam, ends = float(expit(-abs(tau))), (-s, log_base + s) if turn else (s, log_base)
         # d/dtau = lam (1 - lam) d/dlam, taken before the square: d/dlam alone may be 1e260
         rate = log_weight_d_lam(ends[0], lam, curves) * lam * float(expit(abs(tau)))
-        return to_numpy(_speed(xp, ends[1] + log_weight(ends[0], lam, curves), rate))
+        return _speed(ends[1] + log_weight(ends[0], lam, curves), rate)
 
     points = [0.0] if low < 0 < high else None
     length, error = quad_vec(
@@ -130,39 +126,41 @@ def path_length(
     return length if alpha.ndim else float(length)
 
 
-def _check_sample(xp: Any, s: Any) -> None:
-    if s.ndim != 1 or s.shape[0] == 0:
+def _checked_sample(log_ratio: Any) -> FloatArray:
+    """Return the log ratios of one or more rows; raise ValueError unless all are finite."""
+    s = as_float64(log_ratio, "log_ratio")
+    if s.ndim != 1 or s.size == 0:
         raise ValueError(
-            f"Got log_ratio of shape {tuple(s.shape)}, but expected one number for each of one or "
+            f"Got log_ratio of shape {s.shape}, but expected one number for each of one or "
             "more rows."
         )
-    if not bool(xp.all(xp.isfinite(s))):
+    if not np.isfinite(s).all():
         raise ValueError(
             "Got log_ratio with NaN or infinite values; speeds and lengths need finite log ratios. "
             "Leave out the rows whose ratio is 0."
         )
+    return s
 
 
-def _log_base(xp: Any, log_ratio: Any, sample_weight: Any, device: Any) -> Any:
+def _log_base(log_ratio: FloatArray, sample_weight: Any) -> Any:
     if sample_weight is None:
         return 0.0
-    weight = as_float64(xp, sample_weight, device, "sample_weight")
-    bad = tuple(weight.shape) != tuple(log_ratio.shape)
-    bad = bad or bool(xp.any(~((weight >= 0) & xp.isfinite(weight))))
-    if bad or not bool(xp.any(weight > 0)):
+    weight = as_float64(sample_weight, "sample_weight")
+    is_usable = weight.shape == log_ratio.shape and ((weight >= 0) & np.isfinite(weight)).all()
+    if not is_usable or not weight.any():
         raise ValueError(
-            f"Got sample_weight of shape {tuple(weight.shape)} for log_ratio of shape "
-            f"{tuple(log_ratio.shape)}; it must hold one number >= 0 for each row, not all 0."
+            f"Got sample_weight of shape {weight.shape} for log_ratio of shape "
+            f"{log_ratio.shape}; it must hold one number >= 0 for each row, not all 0."
         )
     with np.errstate(divide="ignore"):
-        return xp.log(weight)
+        return np.log(weight)
 
 
-def _speed(xp: Any, log_density: Any, derivative: Any) -> Any:
-    mass = xp.exp(log_density - xp.max(log_density, axis=-1, keepdims=True))
-    mass = mass / xp.sum(mass, axis=-1, keepdims=True)
-    mean = xp.sum(mass * derivative, axis=-1, keepdims=True)
-    return xp.sqrt(xp.sum(mass * (derivative - mean) ** 2, axis=-1))
+def _speed(log_density: FloatArray, derivative: FloatArray) -> FloatArray:
+    mass = np.exp(log_density - np.max(log_density, axis=-1, keepdims=True))
+    mass = mass / np.sum(mass, axis=-1, keepdims=True)
+    mean = np.sum(mass * derivative, axis=-1, keepdims=True)
+    return np.asarray(np.sqrt(np.sum(mass * (derivative - mean) ** 2, axis=-1)))[()]
 
 
 def excess_length(log_ratio: Any, alpha: Any, sample_weight: Any = None) -> Any:
@@ -219,9 +217,9 @@ def remaining_length(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = 
     >>> remaining_length(s, lam=[0.0, 0.5, 1.0], alpha=1.0).round(4)
     array([0.7073, 0.3198, 0.    ])
     """
-    lam, alpha = (np.asarray(to_numpy(value), dtype=float) for value in (lam, alpha))
-    check_lam(np, lam)
-    check_alpha(np, alpha)
+    lam, alpha = as_float64(lam, "lam"), as_float64(alpha, "alpha")
+    check_lam(lam)
+    check_alpha(alpha)
     shape = np.broadcast_shapes(lam.shape, alpha.shape)
     if 0 in shape:
         raise ValueError("Got an empty lam or alpha; lengths need at least one of each.")
@@ -240,14 +238,12 @@ def remaining_length(log_ratio: Any, lam: Any, alpha: Any, sample_weight: Any = 
 
 def _great_circle(log_ratio: Any, sample_weight: Any) -> float:
     """Return ``2 arccos BC``, by the chord: the arc cosine loses half the digits of a short arc."""
-    xp = array_namespace(log_ratio)
-    device = device_of(xp, log_ratio)
-    s = as_float64(xp, log_ratio, device, "log_ratio")
-    weight = 1.0 if sample_weight is None else as_float64(xp, sample_weight, device, "weight")
-    source = weight * xp.ones_like(s)
+    s = as_float64(log_ratio, "log_ratio")
+    weight = 1.0 if sample_weight is None else as_float64(sample_weight, "sample_weight")
+    source = weight * np.ones_like(s)
     # a row of weight 0 counts for nothing, however large its ratio
-    top = xp.max(xp.where(source > 0, s, -xp.inf))
-    target = source * xp.exp(xp.where(source > 0, s - top, -xp.inf))
-    source, target = source / xp.sum(source), target / xp.sum(target)
-    chord = xp.sqrt(xp.sum((xp.sqrt(source) - xp.sqrt(target)) ** 2))
+    top = np.max(np.where(source > 0, s, -np.inf))
+    target = source * np.exp(np.where(source > 0, s - top, -np.inf))
+    source, target = source / np.sum(source), target / np.sum(target)
+    chord = np.sqrt(np.sum((np.sqrt(source) - np.sqrt(target)) ** 2))
     return 4 * float(np.arcsin(float(chord) / 2))

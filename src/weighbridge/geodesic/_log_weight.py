@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from weighbridge.tables import array_namespace, device_of, to_numpy
 
@@ -15,21 +16,19 @@ BLOCK = 32_768
 # Arrays of a block's size that a kernel may overwrite under NumPy; the first is its result.
 WORK = 7
 
-Kernel = Callable[[Any, Any, Any, Any, Any], Any]
+NAMES = ("log_ratio", "lam", "alpha")
+
+FloatArray = npt.NDArray[np.float64]
+Kernel = Callable[[Any, Any, Any, Any], Any]
 
 
-def as_float64(xp: Any, value: Any, device: Any, name: str) -> Any:
-    """Return `value` as a float64 array of the namespace `xp`."""
+def as_float64(value: Any, name: str) -> FloatArray:
+    """Return numbers, or an array of any library, as a NumPy array of float64."""
     try:
-        if xp is np:
-            array = np.asarray(value)
-            if array.dtype.kind == "c" or value is None:
-                raise TypeError("neither float nor integer")
-            return np.asarray(array, dtype=np.float64)
-        if hasattr(value, "dtype"):
-            return xp.astype(xp.asarray(value, device=device), xp.float64)
-        # a plain number must not pass through the library's default type, often float32
-        return xp.asarray(value, dtype=xp.float64, device=device)
+        array = to_numpy(value)
+        if array.dtype.kind == "c" or value is None:
+            raise TypeError("neither float nor integer")
+        return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"Got {name} of type {type(value).__name__} that is not real numbers ({error}); "
@@ -37,37 +36,37 @@ def as_float64(xp: Any, value: Any, device: Any, name: str) -> Any:
         ) from None
 
 
-def check_lam(xp: Any, lam: Any) -> None:
-    """Refuse a lam outside [0, 1]."""
+def check_lam(lam: FloatArray) -> None:
+    """Raise ValueError unless every lam lies in [0, 1]."""
     bad = ~((lam >= 0) & (lam <= 1))
-    if bool(xp.any(bad)):
+    if bad.any():
         raise ValueError(
-            f"Got lam={_first(lam, bad)}, but lam must lie in [0, 1]: "
+            f"Got lam={lam[bad].flat[0]}, but lam must lie in [0, 1]: "
             "0 ignores the ratio (ERM), 1 uses it in full (IWERM)."
         )
 
 
-def check_alpha(xp: Any, alpha: Any) -> None:
-    """Refuse an alpha that is NaN or infinite."""
-    bad = ~xp.isfinite(alpha)
-    if bool(xp.any(bad)):
+def check_alpha(alpha: FloatArray) -> None:
+    """Raise ValueError unless every alpha is finite."""
+    bad = ~np.isfinite(alpha)
+    if bad.any():
         raise ValueError(
-            f"Got alpha={_first(alpha, bad)}, but alpha must be a finite number, e.g. 1 (AIWERM) "
+            f"Got alpha={alpha[bad].flat[0]}, but alpha must be a finite number, e.g. 1 (AIWERM) "
             "or 3 (RIWERM); a large finite alpha comes as close as you like to the limit min(1, r)."
         )
 
 
-def _check_log_ratio(xp: Any, s: Any, lam: Any, alpha: Any) -> None:
-    if bool(xp.all(xp.isfinite(s))):
+def _check_log_ratio(s: FloatArray, lam: FloatArray, alpha: FloatArray) -> None:
+    if np.isfinite(s).all():
         return
-    count = int(xp.count_nonzero(xp.isnan(s)))
+    count = int(np.isnan(s).sum())
     if count:
         raise ValueError(
-            f"Got log_ratio with NaN in {count} of {math.prod(s.shape)} places; every row needs a "
+            f"Got log_ratio with NaN in {count} of {s.size} places; every row needs a "
             "number (-inf stands for a ratio of 0). Look at the ratio that produced it."
         )
-    unbounded = (s == xp.inf) & ((alpha <= 1) | (lam == 1))
-    if bool(xp.any(unbounded)):
+    unbounded = (s == np.inf) & ((alpha <= 1) | (lam == 1))
+    if unbounded.any():
         raise ValueError(
             "Got log_ratio = +inf where the weight has no upper bound (alpha <= 1 or lam = 1): a "
             "source row lies where the source density is 0. Correct the densities, drop the row, "
@@ -75,35 +74,24 @@ def _check_log_ratio(xp: Any, s: Any, lam: Any, alpha: Any) -> None:
         )
 
 
-def _first(values: Any, mask: Any) -> float:
-    return float(to_numpy(values[mask] if values.ndim else values).ravel()[0])
-
-
 def elementwise(kernel: Kernel, log_ratio: Any, lam: Any, alpha: Any) -> Any:
-    """Apply `kernel(xp, s, lam, alpha)` with broadcasting, in float64, block by block."""
-    inputs = (log_ratio, lam, alpha)
-    xp = array_namespace(*inputs)
-    device = device_of(xp, *inputs)
-    names = ("log_ratio", "lam", "alpha")
-    s, lam, alpha = (
-        as_float64(xp, value, device, name) for value, name in zip(inputs, names, strict=True)
-    )
-    check_lam(xp, lam)
-    check_alpha(xp, alpha)
-    dtype = _result_dtype(xp, inputs)
+    """Apply ``kernel(s, lam, alpha, work)`` of NumPy with broadcasting, in float64, by blocks."""
+    arrays = [value for value in (log_ratio, lam, alpha) if _is_array(value)]
+    s, lam, alpha = map(as_float64, (log_ratio, lam, alpha), NAMES)
+    check_lam(lam)
+    check_alpha(alpha)
     with np.errstate(all="ignore"):  # branches are evaluated outside their domain, then replaced
-        if xp is np:
-            return _in_blocks(kernel, s, lam, alpha, dtype)
-        s, lam, alpha = xp.broadcast_arrays(s, lam, alpha)
-        _check_log_ratio(xp, s, lam, alpha)
-        return xp.astype(kernel(xp, s, lam, alpha, [None] * WORK), dtype)
+        return _in_blocks(kernel, s, lam, alpha, _result_dtype(np, map(to_numpy, arrays)))
 
 
-def _result_dtype(xp: Any, inputs: tuple[Any, ...]) -> Any:
-    """float32 when every array among the inputs is float32, else float64."""
-    dtypes = [value.dtype for value in inputs if hasattr(value, "dtype") and hasattr(value, "ndim")]
-    narrow = dtypes and all(dtype == xp.float32 for dtype in dtypes)
-    return xp.float32 if narrow else xp.float64
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "dtype") and hasattr(value, "ndim")
+
+
+def _result_dtype(xp: Any, arrays: Iterable[Any]) -> Any:
+    """Return float32 if there are arrays and all of them are float32, else float64."""
+    is_narrow = [array.dtype == xp.float32 for array in arrays]
+    return xp.float32 if is_narrow and all(is_narrow) else xp.float64
 
 
 def _in_blocks(kernel: Kernel, s: Any, lam: Any, alpha: Any, dtype: Any) -> Any:
@@ -125,9 +113,9 @@ def _in_blocks(kernel: Kernel, s: Any, lam: Any, alpha: Any, dtype: Any) -> Any:
             one_lam = block_lam[0] if block_lam.strides == (0,) else block_lam
             one_alpha = block_alpha[0] if block_alpha.strides == (0,) else block_alpha
             if not checked and not np.isfinite(block).all():
-                _check_log_ratio(np, s, lam, alpha)
+                _check_log_ratio(s, lam, alpha)
                 checked = True
-            value = kernel(np, block, one_lam, one_alpha, [result, *work[:, : block.size]])
+            value = kernel(block, one_lam, one_alpha, [result, *work[:, : block.size]])
             if value is not result:
                 result[...] = value
     return out if out.ndim else out[()]
@@ -138,16 +126,21 @@ def into(out: Any, function: Callable[..., Any], *args: Any) -> Any:
     return function(*args) if out is None else function(*args, out=out)
 
 
-def overwrite(xp: Any, out: Any, mask: Any, function: Callable[..., Any], *args: Any) -> Any:
-    """Replace `out` by `function(xp, *args)` where `mask` holds."""
-    if xp is not np:
-        return xp.where(mask, function(xp, *args), out)
+def overwrite(out: Any, mask: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """Replace `out`, of NumPy, by ``function(*args)`` where `mask` holds."""
     if np.ndim(mask) == 0:
-        return function(np, *args) if mask else out
+        return function(*args) if mask else out
     rows = np.flatnonzero(mask)
     if rows.size:
-        out[rows] = function(np, *(arg.take(rows) if np.ndim(arg) else arg for arg in args))
+        out[rows] = function(*(arg.take(rows) if np.ndim(arg) else arg for arg in args))
     return out
+
+
+def _overwrite(xp: Any, out: Any, mask: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """Replace `out`, of any library, by ``function(xp, *args)`` where `mask` holds."""
+    if xp is np:
+        return overwrite(out, mask, partial(function, np), *args)
+    return xp.where(mask, function(xp, *args), out)
 
 
 # Below NEAR the two-term series in t is exact to rounding; above FAR exp(t) is near overflow.
@@ -204,7 +197,35 @@ def log_weight(log_ratio: Any, lam: Any, alpha: Any) -> Any:
     >>> log_weight([-2000.0, 0.0, 2000.0], lam=0.5, alpha=3)  # bounded by log 2 at the top
     array([-1.99930685e+03,  0.00000000e+00,  6.93147181e-01])
     """
-    return elementwise(_log_weight, log_ratio, lam, alpha)
+    xp = array_namespace(log_ratio, lam, alpha)
+    if xp is np:
+        return elementwise(partial(_log_weight, np), log_ratio, lam, alpha)
+    return _of_other_arrays(xp, (log_ratio, lam, alpha))
+
+
+def _of_other_arrays(xp: Any, inputs: tuple[Any, Any, Any]) -> Any:
+    """Return the log weight of arrays of another library, in this library and on their device."""
+    device = device_of(xp, *inputs)
+    s, lam, alpha = (_moved(xp, device, *pair) for pair in zip(inputs, NAMES, strict=True))
+    check_lam(to_numpy(lam))
+    check_alpha(to_numpy(alpha))
+    s, lam, alpha = xp.broadcast_arrays(s, lam, alpha)
+    if not bool(xp.all(xp.isfinite(s))):
+        _check_log_ratio(to_numpy(s), to_numpy(lam), to_numpy(alpha))
+    with np.errstate(all="ignore"):  # as in `elementwise`
+        result = _log_weight(xp, s, lam, alpha, [None] * WORK)
+    return xp.astype(result, _result_dtype(xp, filter(_is_array, inputs)))
+
+
+def _moved(xp: Any, device: Any, value: Any, name: str) -> Any:
+    """Return `value` as a float64 array of the namespace `xp`."""
+    if not hasattr(value, "dtype"):
+        # a plain number must not pass through the library's default type, often float32
+        return xp.asarray(as_float64(value, name).tolist(), dtype=xp.float64, device=device)
+    try:
+        return xp.astype(xp.asarray(value, device=device), xp.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"Got {name} that is not real numbers ({error}).") from None
 
 
 def log_weight_bounds(lam: Any, alpha: Any) -> tuple[Any, Any]:
@@ -231,22 +252,15 @@ def log_weight_bounds(lam: Any, alpha: Any) -> tuple[Any, Any]:
     >>> np.exp(low), np.exp(high)
     (array([0., 0., 0.]), array([inf,  4.,  2.]))
     """
-    xp = array_namespace(lam, alpha)
-    device = device_of(xp, lam, alpha)
-    lam, alpha = (
-        as_float64(xp, value, device, name) for value, name in ((lam, "lam"), (alpha, "alpha"))
-    )
-    check_lam(xp, lam)
-    check_alpha(xp, alpha)
-    lam, alpha = xp.broadcast_arrays(lam, alpha)
+    lam, alpha = as_float64(lam, "lam"), as_float64(alpha, "alpha")
+    check_lam(lam)
+    check_alpha(alpha)
     with np.errstate(all="ignore"):
-        edge = xp.log1p(-lam) / ((1 - alpha) / 2)
-    low = xp.where(alpha < 1, edge, -xp.inf)
-    high = xp.where(alpha > 1, edge, xp.inf)
-    zero = xp.zeros_like(edge)
+        edge = np.log1p(-lam) / ((1 - alpha) / 2)
+    low = np.where(alpha < 1, edge, -np.inf)
+    high = np.where(alpha > 1, edge, np.inf)
     # lam = 0 is the constant weight 1, lam = 1 the unbounded ratio itself
-    low, high = xp.where(lam == 0, zero, low), xp.where(lam == 0, zero, high)
-    return low, high
+    return np.where(lam == 0, 0.0, low), np.where(lam == 0, 0.0, high)
 
 
 def half_gap(alpha: Any) -> tuple[Any, Any]:
@@ -260,7 +274,7 @@ def half_gap(alpha: Any) -> tuple[Any, Any]:
 def exponent(xp: Any, k: Any, s: Any, out: Any = None) -> Any:
     """Return ``t = k * s``, 0 where ``k`` is 0 even if ``s`` is infinite."""
     t = into(out, xp.multiply, k, s)
-    return overwrite(xp, t, k == 0, lambda xp, t: xp.zeros_like(t), t)
+    return _overwrite(xp, t, k == 0, lambda xp, t: xp.zeros_like(t), t)
 
 
 def _exponent_error(xp: Any, k: Any, k_error: Any, s: Any, work: Any) -> Any:
@@ -303,8 +317,8 @@ def _log_weight(xp: Any, s: Any, lam: Any, alpha: Any, work: Any) -> Any:
     out = _replace_branches(xp, out, s, t, v, lam, k, work[3])
     if one_lam:
         return out
-    out = overwrite(xp, out, lam == 0, lambda xp, s: xp.zeros_like(s), s)
-    return overwrite(xp, out, lam == 1, lambda xp, s: s, s)
+    out = _overwrite(xp, out, lam == 0, lambda xp, s: xp.zeros_like(s), s)
+    return _overwrite(xp, out, lam == 1, lambda xp, s: s, s)
 
 
 def _replace_branches(
@@ -312,11 +326,11 @@ def _replace_branches(
 ) -> Any:
     """Overwrite the rows where ``log1p(v) / k`` is not accurate."""
     if xp is not np or np.min(lam) < TINY:
-        out = overwrite(xp, out, xp.abs(v) < TINY, _subnormal, t, lam, k)
+        out = _overwrite(xp, out, xp.abs(v) < TINY, _subnormal, t, lam, k)
     if xp is not np or np.max(lam) >= 0.5:
-        out = overwrite(xp, out, v <= -0.5, _deep, t, lam, k)
-    out = overwrite(xp, out, t > FAR, _far, s, t, lam, k)
-    return overwrite(xp, out, into(spare, xp.abs, t) < NEAR, _near, s, t, lam)
+        out = _overwrite(xp, out, v <= -0.5, _deep, t, lam, k)
+    out = _overwrite(xp, out, t > FAR, _far, s, t, lam, k)
+    return _overwrite(xp, out, into(spare, xp.abs, t) < NEAR, _near, s, t, lam)
 
 
 def _subnormal(xp: Any, t: Any, lam: Any, k: Any) -> Any:

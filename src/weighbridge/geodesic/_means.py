@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 
 from weighbridge.geodesic._derivatives import unit_legendre
-from weighbridge.geodesic._log_weight import as_float64, check_alpha, check_lam, log_weight
-from weighbridge.tables import array_namespace, device_of
+from weighbridge.geodesic._log_weight import (
+    FloatArray,
+    as_float64,
+    check_alpha,
+    check_lam,
+    log_weight,
+)
 
 _LEGENDRE = unit_legendre(12)
 
@@ -38,21 +43,21 @@ def log_f_mean(log_a: Any, log_b: Any, lam: Any, alpha: Any) -> Any:
     >>> np.exp(log_f_mean(np.log(2), np.log(8), lam=0.5, alpha=[-1, 0, 1, 3])).round(4)
     array([5. , 4.5, 4. , 3.2])
     """
-    xp, (log_a, log_b, lam, alpha) = _arrays(log_a=log_a, log_b=log_b, lam=lam, alpha=alpha)
-    check_lam(xp, lam)
-    check_alpha(xp, alpha)
-    _check_logarithms(xp, log_a, "log_a")
-    _check_logarithms(xp, log_b, "log_b")
-    log_a, log_b, lam, alpha = xp.broadcast_arrays(log_a, log_b, lam, alpha)
+    log_a, log_b, lam, alpha = _arrays(log_a=log_a, log_b=log_b, lam=lam, alpha=alpha)
+    check_lam(lam)
+    check_alpha(alpha)
+    _check_logarithms(log_a, "log_a")
+    _check_logarithms(log_b, "log_b")
+    log_a, log_b, lam, alpha = np.broadcast_arrays(log_a, log_b, lam, alpha)
     k = (1 - alpha) / 2
-    vanishing = log_a == -xp.inf
+    vanishing = log_a == -np.inf
     with np.errstate(all="ignore"):
-        gap = xp.where(vanishing, xp.zeros_like(log_a), log_b - log_a)
+        gap = np.where(vanishing, np.zeros_like(log_a), log_b - log_a)
         # a = 0 leaves lam**(1/k) b where powers are positive, and 0 where one of them is infinite
-        only_b = xp.where(k > 0, log_b + xp.log(lam) / k, -xp.inf)
-        only_b = xp.where(lam == 1, log_b, only_b)
-        mean = log_a + xp.asarray(log_weight(gap, lam, alpha))
-    return _plain(xp, xp.where(vanishing, only_b, mean))
+        only_b = np.where(k > 0, log_b + np.log(lam) / k, -np.inf)
+        only_b = np.where(lam == 1, log_b, only_b)
+        mean = log_a + log_weight(gap, lam, alpha)
+    return np.where(vanishing, only_b, mean)[()]
 
 
 def alpha_representation(log_m: Any, alpha: Any) -> Any:
@@ -80,18 +85,18 @@ def alpha_representation(log_m: Any, alpha: Any) -> Any:
     >>> alpha_representation(np.log(4.0), alpha=[-1, 0, 1, 3]).round(4)
     array([4.    , 2.    , 1.3863, 0.25  ])
     """
-    xp, (log_m, alpha) = _arrays(log_m=log_m, alpha=alpha)
-    check_alpha(xp, alpha)
-    _check_logarithms(xp, log_m, "log_m")
-    log_m, alpha = xp.broadcast_arrays(log_m, alpha)
+    log_m, alpha = _arrays(log_m=log_m, alpha=alpha)
+    check_alpha(alpha)
+    _check_logarithms(log_m, "log_m")
+    log_m, alpha = np.broadcast_arrays(log_m, alpha)
     with np.errstate(all="ignore"):
-        value = xp.where(alpha == 1, log_m, xp.exp((1 - alpha) / 2 * log_m))
-    if bool(xp.any((log_m > -xp.inf) & (alpha != 1) & ((value == 0) | (value == xp.inf)))):
+        value = np.where(alpha == 1, log_m, np.exp((1 - alpha) / 2 * log_m))
+    if np.any((log_m > -np.inf) & (alpha != 1) & ((value == 0) | (value == np.inf))):
         raise ValueError(
             "Got log_m and alpha for which m ** ((1 - alpha)/2) leaves the range of double "
             "precision; add a constant to log_m, or use an alpha nearer to 1."
         )
-    return _plain(xp, value)
+    return value[()]
 
 
 def from_alpha_representation(value: Any, alpha: Any) -> Any:
@@ -113,18 +118,18 @@ def from_alpha_representation(value: Any, alpha: Any) -> Any:
     >>> from_alpha_representation([4.0, 2.0, 1.3863, 0.25], alpha=[-1, 0, 1, 3]).round(4)
     array([1.3863, 1.3863, 1.3863, 1.3863])
     """
-    xp, (value, alpha) = _arrays(value=value, alpha=alpha)
-    check_alpha(xp, alpha)
-    value, alpha = xp.broadcast_arrays(value, alpha)
-    k = xp.where(alpha == 1, xp.ones_like(alpha), (1 - alpha) / 2)
+    value, alpha = _arrays(value=value, alpha=alpha)
+    check_alpha(alpha)
+    value, alpha = np.broadcast_arrays(value, alpha)
+    k = np.where(alpha == 1, np.ones_like(alpha), (1 - alpha) / 2)
     with np.errstate(all="ignore"):
-        log_m = xp.where(alpha == 1, value, xp.log(value) / k)
-    if bool(xp.any(xp.isnan(log_m) | (log_m == xp.inf))):
+        log_m = np.where(alpha == 1, value, np.log(value) / k)
+    if np.any(np.isnan(log_m) | (log_m == np.inf)):
         raise ValueError(
             "Got a value that represents no finite number m >= 0; it must be a number >= 0, inf "
             "only for alpha > 1 and 0 only for alpha < 1, and at alpha = 1 any but +inf."
         )
-    return _plain(xp, log_m)
+    return log_m[()]
 
 
 def alpha_geodesic(p: Any, q: Any, lam: Any, alpha: Any) -> Any:
@@ -152,20 +157,20 @@ def alpha_geodesic(p: Any, q: Any, lam: Any, alpha: Any) -> Any:
            [0.5, 0.5],
            [0.1, 0.9]])
     """
-    xp, (p, q, lam, alpha) = _arrays(p=p, q=q, lam=lam, alpha=alpha)
-    _check_probabilities(xp, p, "p")
-    _check_probabilities(xp, q, "q")
+    p, q, lam, alpha = _arrays(p=p, q=q, lam=lam, alpha=alpha)
+    _check_probabilities(p, "p")
+    _check_probabilities(q, "q")
     with np.errstate(divide="ignore"):
-        log_p, log_q = xp.log(p), xp.log(q)
-    log_mean = xp.asarray(log_f_mean(log_p, log_q, lam[..., None], alpha[..., None]))
-    top = xp.max(log_mean, axis=-1, keepdims=True)
-    if bool(xp.any(top == -xp.inf)):
+        log_p, log_q = np.log(p), np.log(q)
+    log_mean = log_f_mean(log_p, log_q, lam[..., None], alpha[..., None])
+    top = np.max(log_mean, axis=-1, keepdims=True)
+    if np.any(top == -np.inf):
         raise ValueError(
             "Got p and q with no cell in common, and alpha >= 1: the curve between them is 0 "
             "everywhere. Use alpha < 1."
         )
-    mean = xp.exp(log_mean - top)
-    return mean / xp.sum(mean, axis=-1, keepdims=True)
+    mean = np.exp(log_mean - top)
+    return mean / np.sum(mean, axis=-1, keepdims=True)
 
 
 def alpha_divergence(p: Any, q: Any, alpha: Any) -> Any:
@@ -193,64 +198,57 @@ def alpha_divergence(p: Any, q: Any, alpha: Any) -> Any:
     >>> alpha_divergence([0.5, 0.5], [0.9, 0.1], alpha=[-1, 0, 1]).round(6)
     array([0.510826, 0.422291, 0.368064])
     """
-    xp, (p, q, alpha) = _arrays(p=p, q=q, alpha=alpha)
-    _check_probabilities(xp, p, "p")
-    _check_probabilities(xp, q, "q")
-    check_alpha(xp, alpha)
-    p, q, alpha = xp.broadcast_arrays(p, q, alpha[..., None])
+    p, q, alpha = _arrays(p=p, q=q, alpha=alpha)
+    _check_probabilities(p, "p")
+    _check_probabilities(q, "q")
+    check_alpha(alpha)
+    p, q, alpha = np.broadcast_arrays(p, q, alpha[..., None])
     # D_alpha[p : q] = D_-alpha[q : p]: turn it so that the exponent k of the ratio is at most 1/2
     turn = alpha < 0
-    p, q = xp.where(turn, q, p), xp.where(turn, p, q)
-    k = (1 - xp.abs(alpha)) / 2
+    p, q = np.where(turn, q, p), np.where(turn, p, q)
+    k = (1 - np.abs(alpha)) / 2
     with np.errstate(all="ignore"):
-        terms = _divergence_terms(xp, p, q, k)
-    return _plain(xp, xp.sum(terms, axis=-1))
+        terms = _divergence_terms(p, q, k)
+    return np.sum(terms, axis=-1)
 
 
-def _divergence_terms(xp: Any, p: Any, q: Any, k: Any) -> Any:
+def _divergence_terms(p: Any, q: Any, k: Any) -> Any:
     """Return ``(k p + (1 - k) q - p**k q**(1 - k)) / (k (1 - k))``, each term >= 0."""
     step = (p - q) / q
     # for p near q the difference of two logarithms would cancel
-    ell = xp.where(xp.abs(step) <= 0.5, xp.log1p(step), xp.log(p) - xp.log(q))
-    growth = xp.where(k == 0, ell, xp.expm1(k * ell) / k)
-    direct = (p - q - xp.where(q == 0, xp.zeros_like(q), q * growth)) / (1 - k)
+    ell = np.where(np.abs(step) <= 0.5, np.log1p(step), np.log(p) - np.log(q))
+    growth = np.where(k == 0, ell, np.expm1(k * ell) / k)
+    direct = (p - q - np.where(q == 0, np.zeros_like(q), q * growth)) / (1 - k)
     # for p near q the three terms cancel; their integral form is a sum of positive terms
-    close = (xp.abs(ell) <= 1) & (xp.abs(k * ell) <= 1)
-    safe = xp.where(close, ell, xp.zeros_like(ell))
-    total = xp.zeros_like(ell)
+    close = (np.abs(ell) <= 1) & (np.abs(k * ell) <= 1)
+    safe = np.where(close, ell, np.zeros_like(ell))
+    total = np.zeros_like(ell)
     for node, weight in _LEGENDRE:
         u = node * safe
-        total = total + weight * xp.exp(k * u) * xp.expm1((1 - k) * u)
-    return xp.where(close, q * safe * total / (1 - k), direct)
+        total = total + weight * np.exp(k * u) * np.expm1((1 - k) * u)
+    return np.where(close, q * safe * total / (1 - k), direct)
 
 
-def _check_logarithms(xp: Any, value: Any, name: str) -> None:
-    if bool(xp.any(xp.isnan(value) | (value == xp.inf))):
+def _check_logarithms(value: Any, name: str) -> None:
+    if np.any(np.isnan(value) | (value == np.inf)):
         raise ValueError(
             f"Got {name} with NaN or +inf; it must hold logarithms of finite numbers (-inf for 0)."
         )
 
 
-def _check_probabilities(xp: Any, p: Any, name: str) -> None:
-    if p.ndim == 0 or bool(xp.any(~(p >= 0) | (p == xp.inf))):
+def _check_probabilities(p: Any, name: str) -> None:
+    if p.ndim == 0 or np.any(~(p >= 0) | (p == np.inf)):
         raise ValueError(
             f"Got {name} that is not a vector of probabilities; every entry must be a finite "
             "number >= 0."
         )
-    total = xp.sum(p, axis=-1)
-    off = float(xp.max(xp.abs(total - 1)))
+    total = np.sum(p, axis=-1)
+    off = float(np.max(np.abs(total - 1)))
     if off > 1e-6:
         raise ValueError(
             f"Got {name} that sums to 1 only up to {off:.3g}; divide it by its sum first."
         )
 
 
-def _arrays(**values: Any) -> tuple[Any, list[Any]]:
-    xp = array_namespace(*values.values())
-    device = device_of(xp, *values.values())
-    return xp, [as_float64(xp, value, device, name) for name, value in values.items()]
-
-
-def _plain(xp: Any, array: Any) -> Any:
-    """A NumPy scalar instead of a NumPy array without axes."""
-    return array[()] if xp is np else array
+def _arrays(**values: Any) -> list[FloatArray]:
+    return [as_float64(value, name) for name, value in values.items()]

@@ -14,7 +14,6 @@ from weighbridge.label_shift._kinds import (
     fit_by_kind,
     judge_kind,
     kind_of_shift,
-    label_shift,
     ratio_by_kind,
 )
 from weighbridge.label_shift._ratio import LabelRatio, PriorCorrected, class_frequencies
@@ -27,5 +26,4 @@ __all__ = [
     "ShiftKind",
     "class_frequencies",
     "kind_of_shift",
-    "label_shift",
 ]

@@ -14,7 +14,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._findings import Record
-from weighbridge.blocks import is_blocks
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import BINS, LabelRatio
@@ -158,10 +157,6 @@ def kind_of_shift(
     return judge_kind(label_ratio, ratio, X, X_target, domain)
 
 
-# What it was called when it only looked for label shift.
-label_shift = kind_of_shift
-
-
 def check_shift(shift: Any) -> None:
     """Refuse a kind of shift that does not exist."""
     if shift not in (COVARIATE, LABEL, AUTO):
@@ -219,11 +214,11 @@ def fit_by_kind(
 def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:
     """Fit the ratio of a model for the kind of shift it is told or finds; None if by features."""
     check_shift(model.shift)
-    free = is_default(model.ratio) and X_target is not None and not is_blocks(X)
+    free = is_default(model.ratio) and X_target is not None
     if model.shift == LABEL and not free:
         raise ValueError(
-            "Got shift='label', which needs X_target, rows in memory, and no other ratio; for "
-            "another ratio in the label pass ratio=LabelRatio(...) and leave shift out."
+            "Got shift='label', which needs X_target and no other ratio; for another ratio in the "
+            "label pass ratio=LabelRatio(...) and leave shift out."
         )
     if free and (model.shift == LABEL or (model.shift == AUTO and is_classifier(model.estimator))):
         numbers = not is_classifier(model.estimator)

@@ -350,7 +350,7 @@ class AlphaGeodesic:
 
 def _checked(lam: Any) -> np.ndarray:
     lam = np.asarray(lam, dtype=float)
-    check_lam(np, lam)
+    check_lam(lam)
     return lam
 
 

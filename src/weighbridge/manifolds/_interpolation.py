@@ -111,7 +111,7 @@ def interpolate_densities(
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
     lam = np.asarray(lam, dtype=float)
-    check_lam(np, lam)
+    check_lam(lam)
     return _interpolate(log_p, log_q, lam, one_alpha(alpha), log_weights)
 
 
@@ -211,7 +211,7 @@ def projected_curve(
     """
     start, stop = family.check(start), family.check(stop)
     lam, alpha = np.asarray(lam, dtype=float), one_alpha(alpha)
-    check_lam(np, lam)
+    check_lam(lam)
     coarse, _ = _project_at(family, start, stop, lam, alpha, 0)
     for level in range(1, _LEVELS):
         fine, masses = _project_at(family, start, stop, lam, alpha, level)

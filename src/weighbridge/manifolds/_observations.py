@@ -34,14 +34,14 @@ def real_line(x: Any) -> np.ndarray:
 def one_alpha(alpha: Any) -> float:
     """One finite alpha."""
     number = one_number(alpha, "alpha")
-    check_alpha(np, np.asarray(number))
+    check_alpha(np.asarray(number))
     return number
 
 
 def one_lam(lam: Any) -> float:
     """One lam in [0, 1]."""
     number = one_number(lam, "lam")
-    check_lam(np, np.asarray(number))
+    check_lam(np.asarray(number))
     return number
 
 

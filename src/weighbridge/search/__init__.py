@@ -12,7 +12,6 @@ from weighbridge.search._bayesian import (
     probability_of_improvement,
 )
 from weighbridge.search._journal import Journal, JournalError
-from weighbridge.search._optuna import OptunaSearch
 from weighbridge.search._point import (
     ROUNDING,
     Bounds,
@@ -35,7 +34,6 @@ __all__ = [
     "GridSearch",
     "Journal",
     "Objective",
-    "OptunaSearch",
     "Point",
     "Search",
     "SearchResult",

@@ -114,7 +114,7 @@ class Journal:
             if os.fstat(file.fileno()).st_size != self._size:
                 raise RuntimeError(
                     f"The journal {self.path} was changed by someone else during the search. Give "
-                    "every search its own file; to share a search among processes use OptunaSearch."
+                    "every search its own file."
                 )
             file.seek(self._end)
             file.truncate()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from math import isfinite, nan
 from numbers import Integral
@@ -28,9 +28,9 @@ from weighbridge.search._point import (
 )
 from weighbridge.search._result import SearchResult, weighted_mean
 
-# A batch of points, or of evaluations that someone else has made already; what is sent back is
-# all evaluations so far, and what is returned at the end is whether no more are worth their cost.
-Proposals: TypeAlias = Generator[Sequence[Point | Evaluation], list[Evaluation], bool]
+# Yields batches of points and is sent all evaluations so far. Returns True if no further evaluation
+# is worth its cost.
+Proposals: TypeAlias = Generator[Sequence[Point], list[Evaluation], bool]
 Progress: TypeAlias = Callable[[Evaluation, int, int, float], object]
 
 
@@ -84,9 +84,7 @@ def _evaluations(
     with closing(proposals):
         batch = next(proposals, None)
         while batch is not None:
-            known |= {each.point: each for each in batch if isinstance(each, Evaluation)}
-            points = [each.point if isinstance(each, Evaluation) else each for each in batch]
-            new = [point for point in dict.fromkeys(points) if point not in done]
+            new = [point for point in dict.fromkeys(batch) if point not in done]
             missing = [point for point in new if point not in known]
             with closing(_fresh(objective, missing, units)) as fresh:
                 for point in new:
@@ -179,8 +177,8 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
     --------
     All searches are called with an objective and bounds:
 
-    >>> from weighbridge.search import BayesianSearch, GridSearch, OptunaSearch, Search
-    >>> all(issubclass(each, Search) for each in (BayesianSearch, GridSearch, OptunaSearch))
+    >>> from weighbridge.search import BayesianSearch, GridSearch, Search
+    >>> all(issubclass(search, Search) for search in (BayesianSearch, GridSearch))
     True
     """
 
@@ -196,18 +194,13 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         """Minimise the objective; after Ctrl-C raise, or with "best" return what was found."""
         if on_interrupt not in ("raise", "best"):
             raise ValueError(f"Got on_interrupt={on_interrupt!r}, but expected 'raise' or 'best'.")
-        with self._surroundings():
-            proposals, planned = self._plan(objective, bounds)
-            best = on_interrupt == "best"
-            return run(objective, proposals, planned, journal=journal, progress=progress, best=best)
+        proposals, planned = self._plan(objective, bounds)
+        best = on_interrupt == "best"
+        return run(objective, proposals, planned, journal=journal, progress=progress, best=best)
 
     @abstractmethod
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
         """Return what is proposed, and how many evaluations that will be at most."""
-
-    def _surroundings(self) -> AbstractContextManager[object]:
-        """Return what must be set up around the whole search."""
-        return nullcontext()
 
 
 def check_budget(n_evaluations: Any) -> int:

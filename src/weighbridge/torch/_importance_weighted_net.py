@@ -19,7 +19,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from torch import nn
 
-from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, WeightedEstimator
+from weighbridge._estimators import (
+    FittedRows,
+    ImportanceWeighted,
+    ImportanceWeightedCV,
+    WeightedEstimator,
+)
 from weighbridge.criteria import CrossValidation
 from weighbridge.exceptions import OverlapWarning, WeightWarning
 from weighbridge.ratios import (
@@ -239,7 +244,7 @@ class ImportanceWeightedNet(WeightedEstimator):
         else:
             found = _kept_on_losses(dynamic, data)
         _check_feature_names(net, X, reset=True)
-        self._remember_rows(_table(X, data.X), data.sample_weight)
+        self._fitted_rows = FittedRows(_table(X, data.X), data.sample_weight)
         self.__dict__.update(found, estimator_=net, dynamic_=dynamic, trained_rows_=data.train)
         self._copy_features()
         for finding in () if dynamic is None else dynamic.findings():

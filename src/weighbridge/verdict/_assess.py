@@ -22,7 +22,7 @@ from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, ch
 from weighbridge._findings import Stage, Stages, told_progress
 from weighbridge._folds import one_thread
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
-from weighbridge.criteria import MANY_ROWS, CrossValidation, fixed_steps, has_closed_form
+from weighbridge.criteria import CrossValidation, fixed_steps, is_solved_together
 from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, LABEL
@@ -172,7 +172,9 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
             each.names = tuple(name for name in each.names if name not in ("power", "relative"))
         each.candidates = make_candidates(each.estimator, each.names, question.n_jobs, problem.seed)
         each.finals = problem.fit_finals(each.candidates[:1], stage.step)
-        if told_progress(question.progress).wants_news and not _is_together(each, problem):
+        if told_progress(question.progress).wants_news and not is_solved_together(
+            each.base, problem.rows.y
+        ):
             each.seconds = _seconds_of_a_fit(each.base, problem)
     work = _workload(models, problem)
     if work is not None:
@@ -307,12 +309,6 @@ def _workload(models: dict[str, _Model], problem: RiskProblem) -> Workload | Non
         n_fits += count
         seconds += count * each.seconds
     return Workload(tuple(names), n_fits, seconds, problem.n_folds) if names else None
-
-
-def _is_together(model: _Model, problem: RiskProblem) -> bool:
-    """True where all weightings of a model are solved together, in no time to speak of."""
-    y = problem.rows.y
-    return has_closed_form(model.base, y) and y.size < MANY_ROWS
 
 
 def _seconds_of_a_fit(base: Any, problem: RiskProblem) -> float:

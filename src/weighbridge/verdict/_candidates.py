@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from weighbridge._estimators import (
     MOST_COLUMNS,
@@ -16,7 +15,7 @@ from weighbridge._estimators import (
     ImportanceWeightedCV,
     WeightedEstimator,
 )
-from weighbridge.criteria import MANY_ROWS, Normal, closed_form_family, has_closed_form
+from weighbridge.criteria import is_solved_together
 from weighbridge.target_risk import Assessed, base_of
 
 # shown as: literature name
@@ -53,10 +52,7 @@ def candidate_names(names: Any, estimator: Any, y: Any) -> tuple[str, ...]:
     """Check the names; by default all five where candidates are cheap, else three."""
     own = weighted_name(estimator)
     if names is None:
-        base = base_of(estimator)
-        # many rows of a logistic model are searched fit by fit, those of a line in one pass
-        cheap = has_closed_form(base, y) and (y.size < MANY_ROWS or not is_classifier(base))
-        found = CHEAP if cheap else COSTLY
+        found = CHEAP if is_solved_together(base_of(estimator), y) else COSTLY
         return tuple(own if name == "tuned" else name for name in found)
     found = () if isinstance(names, str) else tuple(names)
     known = [*CHEAP[:-1], own]
@@ -123,5 +119,4 @@ def _is_quick(candidate: ImportanceWeightedCV, n_parameters: int, y: np.ndarray)
     """True where all weightings are solved together, and over before anyone interrupts them."""
     base = candidate.estimator
     usual = candidate.criterion is None and candidate.search is None
-    together = y.size < MANY_ROWS or isinstance(closed_form_family(base), Normal)
-    return usual and has_closed_form(base, y) and together and n_parameters <= MOST_COLUMNS
+    return usual and is_solved_together(base, y) and n_parameters <= MOST_COLUMNS
