@@ -8,13 +8,13 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import ndtr
 
+from weighbridge._domain import CrossFittedDomain, DomainRows
 from weighbridge.diagnostics._attribution import (
     FeatureAttribution,
     _columns_of_features,
     attribute_shift,
     attributed,
 )
-from weighbridge.ratios._domain import CrossFittedDomain, DomainRows
 
 
 def test_a_shift_in_one_of_five_independent_columns_is_all_in_that_column():

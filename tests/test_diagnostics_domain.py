@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import ndtr
 
-from weighbridge.ratios._domain import (
-    CrossFittedDomain,
-    DomainRows,
-    binned,
-    domain_auc,
-    fold_auc,
-)
+from weighbridge._domain import CrossFittedDomain, DomainRows, binned, domain_auc, fold_auc
 
 
 def brute_force_auc(scores, codes, weights, tests):

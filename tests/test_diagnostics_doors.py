@@ -11,7 +11,7 @@ from weighbridge import diagnose
 from weighbridge.diagnostics import (
     balance_table,
     domain_auc,
-     outside_support,
+    outside_support,
 )
 from weighbridge.label_shift import kind_of_shift
 from weighbridge.ratios import KnownRatio

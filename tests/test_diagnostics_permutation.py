@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 
 from weighbridge.diagnostics import _permutation
 from weighbridge.diagnostics._permutation import permutation_p_value
-from weighbridge.ratios import stacked_table
+from weighbridge.tables import stacked_table
 
 
 def p_value(X, X_target, **options):

@@ -35,10 +35,10 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge import Geodesic
+from weighbridge._folds import assign_folds
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import ClassifierRatio, KnownRatio, fit_ratio
-from weighbridge.ratios._cross_fit import deal
 from weighbridge.tables._row_keys import RowScores
 
 # --- KnownRatio --------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def test_large_whole_numbers_are_told_apart():
     assert scores.known.size == 400
 
 
-def test_slices_behind_a_matrix_product_keep_their_held_out_scores():
+def test_slices_behind_a_matrix_product_keep_theirheld_out_scores():
     # a PCA gives a row other last bits in another batch; its score must stay the held-out one
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(403, 50)), rng.normal(size=(300, 50))
@@ -438,7 +438,7 @@ def test_every_training_fold_has_both_samples_and_every_row_is_held_out_once(sou
     codes = np.repeat([0, 1], [len(source), len(target)])
     group = np.unique(source + target, return_inverse=True)[1]
     try:
-        folds = deal(group, codes, 5)
+        folds = assign_folds(group, codes, 5)
     except ValueError:
         assert min(len(set(source)), len(set(target))) == 1
         return
@@ -450,7 +450,7 @@ def test_every_training_fold_has_both_samples_and_every_row_is_held_out_once(sou
 
 def test_folds_are_stratified_by_sample():
     codes = np.repeat([0, 1], [400, 100])
-    for train, test in deal(np.arange(500), codes, 5):
+    for train, test in assign_folds(np.arange(500), codes, 5):
         assert codes[train].sum() == 80
         assert codes[test].sum() == 20
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from weighbridge.ratios._encoder import TableEncoder
+from weighbridge.tables import TableEncoder
 from weighbridge.tables._columns import column_labels, distinct_values, read_columns, take_rows
 from weighbridge.tables._row_keys import canonical_order
 

@@ -216,7 +216,7 @@ def diagnostic_entries(p: SimpleNamespace) -> Entries:
     entries |= {
         "summary": lambda: d.summarize_weights(p.weights),
         "balance": lambda: d.balance_table(*two, p.weights),
-         "overlap": lambda: [d.judge_overlap(worth=w, **judge) for w in (2, 8, 30, 200)],
+        "overlap": lambda: [d.judge_overlap(worth=w, **judge) for w in (2, 8, 30, 200)],
         "diagnose ratio": lambda: wb.diagnose(p.ratio, *two),
         "diagnose model": lambda: wb.diagnose(model, *two, y=p.y),
         "diagnose text": lambda: str(wb.diagnose(model, *two)),

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _num_samples, assert_all_finite, column_or_1d
 
 from weighbridge import ratios, tables
+from weighbridge._domain import CrossFittedDomain, DomainRows
 from weighbridge._estimators import FittedRows, WeightedEstimator, form_answer
 from weighbridge._findings import Estimate
 from weighbridge.ratios import effective_sample_size, warn_if_untrustworthy
@@ -241,10 +242,8 @@ class _Rows:
     def class_prior(self) -> tuple[float, float, float]:
         """Return the share of positives among the unlabelled rows, and the ends of its interval."""
         used = [np.flatnonzero((self.codes == code) & (self.weight > 0)) for code in (0, 1)]
-        rows = ratios.DomainRows(
-            *(tables.take_rows(self.X, p) for p in used), random_state=self.seed
-        )
-        score, mass = ratios.CrossFittedDomain(rows).log_odds, self.weight[np.concatenate(used)]
+        rows = DomainRows(*(tables.take_rows(self.X, p) for p in used), random_state=self.seed)
+        score, mass = CrossFittedDomain(rows).log_odds, self.weight[np.concatenate(used)]
         found, half = [], np.arange(score.size) % 2
         for k in (0, 1):
             parts = [[(half == h) & (rows.codes == c) for c in (1, 0)] for h in (k, 1 - k)]

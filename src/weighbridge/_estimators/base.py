@@ -16,20 +16,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from weighbridge.ratios import (
-    AutoRatio,
-    KnownRatio,
-    check_ratio,
-    fit_ratio,
-    is_fitted,
-    numbers_meant,
-)
+from weighbridge.ratios import AutoRatio, KnownRatio, check_ratio, fit_ratio, is_fitted
 from weighbridge.tables import (
     as_numbers,
     column_labels,
     exact_keys,
     is_frame,
     numbers_as_text,
+    numbers_meant,
     read_columns,
     take_rows,
     unmasked,
@@ -350,7 +344,7 @@ def is_estimated(ratio: Any) -> bool:
 
 def share_beyond(ratio: Any) -> float | None:
     """Return the share of target rows with a far larger ratio than nearly all source rows."""
-    return getattr(innermost(ratio), "_outside", None)
+    return getattr(innermost(ratio), "extreme_share_", None)
 
 
 def innermost(ratio: Any) -> Any:

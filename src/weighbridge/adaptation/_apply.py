@@ -56,8 +56,8 @@ class TableWeights:
         column = features_of(table, {self.label: kind})[self.label]
         if column.isna().any():
             raise ValueError(
-                f"{int(column.isna().sum())} of {len(column)} rows have no {self.label!r}, on which "
-                "their weight depends, because the class frequencies changed. Leave these rows out."
+                f"{int(column.isna().sum())} of {len(column)} rows have no {self.label!r}, which "
+                "their weight depends on, because class prevalences changed. Leave these rows out."
             )
         return column.to_numpy().astype(np.int64 if is_number else str)
 
@@ -66,7 +66,11 @@ def table_weights(result: Any) -> TableWeights:
     """Return the weights of the candidate in use as a function of a data frame."""
     used = result.verdict.candidate(result.verdict.use)
     mixture = used.mixture or ((used.lam, 1.0 if used.alpha is None else used.alpha, 1.0),)
-    sample_weight, is_column = result.pair.weight, result.ratio in result.pair.X.columns
+    is_column = result.ratio in result.pair.X.columns
+
+    def log_mean_weight(lam: float, alpha: float) -> float:
+        return float(log_mean(Geodesic(lam, alpha)(result.log_ratio), result.pair.weight))
+
     return TableWeights(
         ratio=result.verdict._diagnosis.ratio,
         kinds=dict(result.kinds),
@@ -75,8 +79,7 @@ def table_weights(result: Any) -> TableWeights:
         classes=np.unique(result.pair.y) if result.task == "classification" else None,
         log_scale=result.log_scale,
         mixture=tuple(
-            (lam, alpha, share, float(log_mean(Geodesic(lam, alpha)(result.log_ratio), sample_weight)))
-            for lam, alpha, share in mixture
+            (lam, alpha, share, log_mean_weight(lam, alpha)) for lam, alpha, share in mixture
         ),
     )
 
@@ -96,7 +99,5 @@ def add_column(table: Any, name: str, function: Callable[[Any], np.ndarray]) -> 
     values = np.asarray(function(table))
     column = nw.new_series(name, values.tolist(), backend=frame.implementation)
     if hasattr(table, "index"):
-        column = nw.from_native(
-            nw.to_native(column).set_axis(table.index), series_only=True
-        )
+        column = nw.from_native(nw.to_native(column).set_axis(table.index), series_only=True)
     return frame.with_columns(column).to_native()

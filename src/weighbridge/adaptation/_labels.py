@@ -19,8 +19,8 @@ from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
 from weighbridge.diagnostics import domain_auc
 from weighbridge.exceptions import InputError
-from weighbridge.ratios import BROKEN, covered_rows, target_like_source
-from weighbridge.tables import FEWEST_ROWS, canonical_order, take_rows
+from weighbridge.ratios import BROKEN, covered_rows
+from weighbridge.tables import FEWEST_ROWS, canonical_order, take_rows, target_like_source
 from weighbridge.target_risk import (
     NAMES,
     Relation,

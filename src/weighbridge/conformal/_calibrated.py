@@ -34,10 +34,16 @@ from weighbridge.ratios import (
     is_fitted,
     mean_one_log_ratio,
     source_log_ratio,
-    target_like_source,
     warn_if_apart,
 )
-from weighbridge.tables import check_sample_weight, one_number, refuse_missing, to_numpy, unmasked
+from weighbridge.tables import (
+    check_sample_weight,
+    one_number,
+    refuse_missing,
+    target_like_source,
+    to_numpy,
+    unmasked,
+)
 from weighbridge.weighting import log_mean
 
 # Sums of weights and products with a decimal coverage are right up to their last bits: a share that

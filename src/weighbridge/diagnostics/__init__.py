@@ -1,5 +1,6 @@
 """Whether there is shift, where, and whether weights can carry it."""
 
+from weighbridge._domain import CrossFittedDomain, DomainRows, check_confidence, domain_auc
 from weighbridge._findings import Estimate, Finding
 from weighbridge.diagnostics._attribution import FeatureAttribution, attribute_shift
 from weighbridge.diagnostics._balance import BalanceRow, BalanceTable, balance_table, balance_text
@@ -15,16 +16,7 @@ from weighbridge.diagnostics._weights import (
     pareto_k,
     summarize_weights,
 )
-from weighbridge.ratios import (
-    CrossFittedDomain,
-    DomainRows,
-    OverlapJudgement,
-    Support,
-    check_confidence,
-    domain_auc,
-    judge_overlap,
-    outside_support,
-)
+from weighbridge.ratios import OverlapJudgement, Support, judge_overlap, outside_support
 
 # Public names; the others serve the packages above.
 __all__ = [

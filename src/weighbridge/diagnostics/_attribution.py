@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._findings import Record
-from weighbridge._folds import one_thread
-from weighbridge.diagnostics._features import table_columns
-from weighbridge.ratios import (
+from weighbridge._domain import (
     CrossFittedDomain,
     DomainModel,
     DomainRows,
     FoldAuc,
-    TableEncoder,
     binned,
     fold_auc,
     mean_log_odds,
     standard_error,
 )
-from weighbridge.tables import check_count, distinct_values
+from weighbridge._findings import Record
+from weighbridge._folds import one_thread
+from weighbridge.diagnostics._features import table_columns
+from weighbridge.tables import TableEncoder, check_count, distinct_values
 
 Array = np.ndarray[Any, Any]
 

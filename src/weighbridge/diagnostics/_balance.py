@@ -14,8 +14,8 @@ from weighbridge._findings import UNKNOWN, Record, one_line, percent, signed
 from weighbridge.diagnostics._features import Feature, features_of
 from weighbridge.diagnostics._moments import exponent_of, mean_on_any_scale, scale_to_one
 from weighbridge.diagnostics._weights import check_weights
-from weighbridge.ratios import FEW_TO_NAME, stacked_table
-from weighbridge.tables import check_count
+from weighbridge.ratios import FEW_TO_NAME
+from weighbridge.tables import check_count, stacked_table
 
 # Levels beyond the most frequent ones share one row, so that a table does not grow with them; so do
 # those with too few rows in both samples together to be named.

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from weighbridge._domain import CrossFittedDomain, DomainRows, check_confidence
 from weighbridge._estimators import WeightedEstimator, is_estimated, share_beyond
 from weighbridge._findings import Estimate, Finding
 from weighbridge._folds import one_thread
@@ -30,10 +31,7 @@ from weighbridge.label_shift import LabelRatio, Seen, ShiftKind, coded_classes, 
 from weighbridge.ratios import (
     OUTSIDE,
     AutoRatio,
-    CrossFittedDomain,
-    DomainRows,
     OverlapJudgement,
-    check_confidence,
     check_ratio,
     count_parameters,
     fit_ratio,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge.ratios import stacked_table
-from weighbridge.tables import column_labels, gap_name, read_columns
+from weighbridge.tables import column_labels, gap_name, read_columns, stacked_table
 
 
 @dataclass(frozen=True)

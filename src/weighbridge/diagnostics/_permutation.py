@@ -16,8 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from weighbridge.ratios import TableEncoder
-from weighbridge.tables import RowScores, canonical_order, take_rows
+from weighbridge.tables import RowScores, TableEncoder, canonical_order, take_rows
 
 Array = np.ndarray[Any, Any]
 

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from weighbridge.ratios import stacked_table, target_like_source
 from weighbridge.tables import (
     FEWEST_ROWS,
     as_labels,
     check_sample_weight,
     is_continuous,
     refuse_missing,
+    stacked_table,
     take_rows,
+    target_like_source,
 )
 
 # Whole numbers with more different values than this count something, and are not classes.

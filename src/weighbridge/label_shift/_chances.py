@@ -17,21 +17,17 @@ from sklearn.utils import check_random_state
 
 from weighbridge._folds import one_thread
 from weighbridge._pass_weights import answer_of
-from weighbridge.ratios import (
-    MAX_TREE_COLUMNS,
-    QuadraticFeatures,
-    TableEncoder,
-    small_trees,
-    stacked_table,
-    target_like_source,
-)
+from weighbridge.ratios import MAX_TREE_COLUMNS, QuadraticFeatures, small_trees
 from weighbridge.tables import (
     FloatArray,
+    TableEncoder,
     as_labels,
     check_count,
     is_continuous,
     refuse_missing,
+    stacked_table,
     take_rows,
+    target_like_source,
 )
 
 # Products of more columns than this are too many coefficients for the rows there usually are.

@@ -13,14 +13,13 @@ from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _num_samples
 
+from weighbridge._domain import CrossFittedDomain, DomainRows
 from weighbridge._findings import Record
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import BINS, LabelRatio
 from weighbridge.ratios import (
     OUTSIDE,
-    CrossFittedDomain,
-    DomainRows,
     Support,
     fit_ratio,
     is_default,
@@ -235,8 +234,8 @@ def judge_kind(
     implied, tilted = _along_classes(chances, codes, rows.folds, label_ratio._chances.priors)
     rivals = {"linear": domain.linear, "trees": domain.trees, "both": domain.log_odds}
     rivals["score"] = tilted
-    if hasattr(ratio, "_held_out_scores"):
-        at = [ratio._held_out_scores(part) for part in (X, X_target)]
+    if hasattr(ratio, "held_out_scores"):
+        at = [ratio.held_out_scores(part) for part in (X, X_target)]
         rivals["ratio"] = np.concatenate(at)[rows.places]
     losses = {name: _log_losses(each, codes) for name, each in rivals.items()}
     rival = min(losses, key=lambda name: float(losses[name].mean()))

@@ -16,7 +16,8 @@ from weighbridge.pictures import (
     compute_reliability,
 )
 from weighbridge.plotting._display import BAND, DEPLOYMENT, GREY, TRAINING, WEIGHTED, Display
-from weighbridge.ratios import check_ratio, fit_ratio, is_fitted, target_like_source
+from weighbridge.ratios import check_ratio, fit_ratio, is_fitted
+from weighbridge.tables import target_like_source
 
 
 class OverlapDisplay(Display):

@@ -12,6 +12,8 @@ from weighbridge.ratios._cross_fit import (
     MAX_TREE_COLUMNS,
     MIN_TREE_ROWS,
     SEPARABLE_AUC,
+    log_prior_odds,
+    row_log_losses,
     small_trees,
 )
 from weighbridge.ratios._fit_ratio import RATIOS, check_ratio, fit_ratio, is_default, is_fitted

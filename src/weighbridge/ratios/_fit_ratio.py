@@ -54,7 +54,7 @@ def fit_ratio(
     max_rows : int or None, default=100_000
         A sample with more rows is represented by that many of them, drawn at random without
         replacement. None takes all rows of tables in memory.
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, numpy Generator or None, default=0
         Draws these rows.
 
     Returns
@@ -142,7 +142,7 @@ def is_default(ratio: Any) -> bool:
 
 
 def is_fitted(ratio: Any) -> bool:
-    """Return True for a ratio that needs no target sample any more (fitted and frozen, or known)."""
+    """Return True for a ratio that needs no target sample: a fitted, frozen or known one."""
     if ratio is None or isinstance(ratio, str):
         return False
     if isinstance(ratio, Pipeline):  # scikit-learn looks at the last step only.

@@ -143,7 +143,7 @@ def can_be_squared(X: Any) -> bool:
 def fit_logistic_path(
     X: Any, codes: np.ndarray, centre: np.ndarray | None = None
 ) -> list[LinearLogOdds]:
-    """Return a logistic regression for each penalty, on rows that are centred or have a `centre`."""
+    """Return a logistic regression for each penalty, on rows with a centre or centred ones."""
     fitted = []
     coef = np.zeros(X.shape[1] + 1)  # The intercept is last.
     for C in PENALTIES:

@@ -207,7 +207,7 @@ def _squares(rows: Any) -> Array:
     return np.asarray(squares.sum(axis=1), dtype=float).ravel()
 
 
-def _log_beyond(distance: Any, spread: Any) -> Any:
+def _in_spreads(distance: Any, spread: Any) -> Any:
     """Return distances in spreads, large ones as logarithms."""
     return LINEAR_SPREADS * np.arcsinh(distance / (LINEAR_SPREADS * spread))
 
@@ -281,10 +281,13 @@ class _Coordinates:
             return
         centre, spread = _centre_and_spread(rows[at])
         if known.size >= 2 * OUTERMOST_ROWS:
-            spread = max(spread, (known[-OUTERMOST_ROWS] - known[OUTERMOST_ROWS - 1]) / RANGE_SPREADS)
+            inner_range = known[-OUTERMOST_ROWS] - known[OUTERMOST_ROWS - 1]
+            spread = max(spread, inner_range / RANGE_SPREADS)
         spread = max(spread, 1e-300)  # If both are constant, any difference is large.
-        source, rows = (_log_beyond(np.nan_to_num(part - centre), spread) for part in (source, rows))
-        known = _log_beyond(known - centre, spread)
+        source, rows = (
+            _in_spreads(np.nan_to_num(part - centre), spread) for part in (source, rows)
+        )
+        known = _in_spreads(known - centre, spread)
         above = np.searchsorted(known, rows[at])
         below, above = (known[np.clip(above - k, 0, known.size - 1)] for k in (1, 0))
         gap = np.minimum(np.abs(rows[at] - below), np.abs(rows[at] - above))
@@ -299,7 +302,7 @@ class _Coordinates:
         spread = np.maximum(spread, abs(source).max(axis=0).toarray().ravel() / RANGE_SPREADS)
         self.n_varying = int(np.count_nonzero(spread))
         for part in (source, rows):
-            part.data = _log_beyond(part.data, spread[part.indices])
+            part.data = _in_spreads(part.data, spread[part.indices])
         low, high = (find(axis=0).toarray().ravel() for find in (source.min, source.max))
         value, column = rows.data, rows.indices
         gap = np.maximum(np.maximum(value - high[column], low[column] - value), 0)
@@ -313,7 +316,7 @@ def _centre_and_spread(numbers: Array) -> tuple[float, float]:
     low, centre, high = np.percentile(numbers, [25, 50, 75])
     spread = (high - low) / 1.349 or float(np.std(numbers)) * (numbers.min() < numbers.max())
     for _ in range(20 if spread else 0):
-        size = float(np.sqrt(np.mean(_log_beyond(numbers - centre, spread) ** 2)))
+        size = float(np.sqrt(np.mean(_in_spreads(numbers - centre, spread) ** 2)))
         if size <= 1 + 1e-9:
             break
         spread *= size

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from weighbridge.engines import count_rows, is_engine_table, sample
 from weighbridge.tables._checks import check_count
@@ -33,11 +32,11 @@ def draw_rows(
             )
         drawn = sample(table, max_rows, random_state=random_state)
         return (drawn, None), len(drawn) if len(drawn) < max_rows else count_rows(table)
-    shape = np.shape(table) if isinstance(table, list | tuple) else getattr(table, "shape", ())
-    n_rows = int(shape[0]) if len(shape) else 0
+    nested = isinstance(table, list | tuple)
+    n_rows = len(table) if nested else next(iter(getattr(table, "shape", ())), 0)
     if max_rows is None or n_rows <= max_rows:
         return (table, y), n_rows
-    rng = check_random_state(random_state)
-    rows = np.sort(rng.permutation(n_rows)[:max_rows])
-    table = np.asarray(table) if isinstance(table, list | tuple) else table
+    rng = np.random.default_rng(random_state)
+    rows = np.sort(rng.choice(n_rows, max_rows, replace=False))
+    table = np.asarray(table) if nested else table
     return (take_rows(table, rows), None if y is None else take_rows(np.asarray(y), rows)), n_rows

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from weighbridge._folds import row_blocks
 from weighbridge.criteria import RowLoss
-from weighbridge.ratios import Quadratic, QuadraticRows, TableEncoder, stack_samples
-from weighbridge.tables import FloatArray, take_rows
+from weighbridge.ratios import Quadratic, QuadraticRows
+from weighbridge.tables import FloatArray, TableEncoder, stack_samples, take_rows
 
 # Squares and products need so many rows for each; wider tables are projected to so many columns.
 _ROWS_PER_FEATURE = 5
@@ -75,7 +75,7 @@ class Features:
             if self.quadratic is None:
                 phi[:, 1:] = some
             else:
-                self.quadratic.transform(some, out=phi[:, 1:])
+                phi[:, 1:] = self.quadratic.transform(some)
             yield block, phi
 
     def times(self, X: Any, coefficients: FloatArray) -> FloatArray:

@@ -48,9 +48,15 @@ from weighbridge.ratios import (
     outside_support,
     pareto_k,
     source_log_ratio,
-    target_like_source,
 )
-from weighbridge.tables import FEWEST_ROWS, FloatArray, check_sample_weight, to_numpy, unmasked
+from weighbridge.tables import (
+    FEWEST_ROWS,
+    FloatArray,
+    check_sample_weight,
+    target_like_source,
+    to_numpy,
+    unmasked,
+)
 from weighbridge.target_risk._held_out import HeldOut, Step, fit_finals
 from weighbridge.target_risk._influence import BRIDGED, LabelInfluence, Losses, RatioInfluence
 from weighbridge.target_risk._labels import Features, PlausibleLabels, Smoothed, smooth

@@ -15,8 +15,7 @@ from sklearn.metrics import get_scorer
 from weighbridge.criteria import ROW_LOSSES, RowLoss
 from weighbridge.diagnostics import check_confidence
 from weighbridge.label_shift import AUTO, check_shift
-from weighbridge.ratios import refuse_no_table
-from weighbridge.tables import refuse_missing, to_numpy
+from weighbridge.tables import check_in_memory, refuse_missing, to_numpy
 
 # Scorers by what people call the number behind them.
 NAMES = {
@@ -183,7 +182,7 @@ def check_arguments(estimator: Any, y: Any) -> None:
             "LogisticRegression()."
         )
     if y is not None:
-        refuse_no_table("y", y)
+        check_in_memory("y", y)
     labels = to_numpy(y)
     if labels.ndim != 1 and not (labels.ndim == 2 and labels.shape[1] == 1):
         raise ValueError(
