@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 from scipy.stats import norm
 
+from weighbridge._support import _far
 from weighbridge.diagnostics import Support, outside_support
-from weighbridge.ratios._support import _far
 
 
 def normal(seed, n, d, shift=0.0):

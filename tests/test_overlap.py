@@ -11,20 +11,19 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
+from weighbridge.blocks import from_array
 
 from weighbridge import ImportanceWeightedCV, assess, diagnose, fit_ratio
-from weighbridge.blocks import from_array
+from weighbridge._estimators.guard import Choice, warn_of_choice
+from weighbridge._pass_weights import count_parameters
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import (
     CODES,
-    Choice,
     OverlapJudgement,
-    count_parameters,
     effective_sample_size,
     judge_weights,
     pareto_k,
     pareto_threshold,
-    warn_of_choice,
 )
 from weighbridge.weighting import AIWERM, mean_one
 

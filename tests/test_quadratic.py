@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from weighbridge.ratios._logistic import PENALTIES, LogisticPath, Quadratic, QuadraticRows
+from weighbridge.ratios._logistic import PENALTIES, LogisticPath
+from weighbridge.tables import Quadratic, QuadraticRows
 
 BOTH = pytest.mark.parametrize("products", [True, False])
 

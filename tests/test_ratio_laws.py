@@ -12,9 +12,9 @@ import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
+from weighbridge.blocks import from_array
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, adapt, assess, fit_ratio
-from weighbridge.blocks import from_array
 from weighbridge.datasets import make_gaussian_shift
 from weighbridge.diagnostics import diagnose
 from weighbridge.exceptions import OverlapWarning, WeightWarning

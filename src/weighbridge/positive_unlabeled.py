@@ -24,7 +24,14 @@ from weighbridge._estimators import FittedRows, WeightedEstimator, form_answer
 from weighbridge._findings import Estimate
 from weighbridge.ratios import effective_sample_size, warn_if_untrustworthy
 from weighbridge.search import Evaluation, Search
-from weighbridge.weighting import RIWERM, Geodesic, log_mean
+from weighbridge.weighting import (
+    RIWERM,
+    Geodesic,
+    log_mean,
+    mean_one_log_ratio,
+    source_log_weight,
+    weighting_or_default,
+)
 
 __all__ = ["PositiveUnlabeled"]
 
@@ -111,7 +118,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         self._check_parameters()
         weighting = search = RIWERM(0.5) if self.weighting is None else self.weighting
         if not isinstance(search, Search):
-            weighting, search = ratios.weighting_or_default(weighting), None
+            weighting, search = weighting_or_default(weighting), None
         rows, result = _Rows(self, X, y, sample_weight), None
         if self.ratio is not None or X_target is not None:
             unlabelled = tables.take_rows(rows.X, np.flatnonzero(rows.free))
@@ -226,10 +233,10 @@ class _Rows:
     def use(self, ratio: Any) -> None:
         """Take a ratio, scaled to mean 1 on the unlabelled rows."""
         found, self.ratio = ratios.source_log_ratio(ratio, self.X, self.weight), ratio
-        self.log_ratio = ratios.mean_one_log_ratio(found, self.weight * self.free)
+        self.log_ratio = mean_one_log_ratio(found, self.weight * self.free)
 
     def weights(self, weighting: Any) -> np.ndarray:
-        found = ratios.source_log_weight(weighting, self.log_ratio, self.weight)
+        found = source_log_weight(weighting, self.log_ratio, self.weight)
         return np.exp(found - log_mean(found[self.free], self.weight[self.free]))
 
     def masses(self, weighting: Any) -> np.ndarray:

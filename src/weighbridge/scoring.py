@@ -9,17 +9,14 @@ from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators import ImportanceWeighted
-from weighbridge.ratios import (
-    check_ratio,
-    fit_ratio,
-    is_fitted,
+from weighbridge.ratios import check_ratio, fit_ratio, is_fitted, source_log_ratio
+from weighbridge.tables import check_sample_weight, unmasked
+from weighbridge.weighting import (
+    mean_one,
     mean_one_log_ratio,
-    source_log_ratio,
     source_log_weight,
     weighting_or_default,
 )
-from weighbridge.tables import check_sample_weight, unmasked
-from weighbridge.weighting import mean_one
 
 __all__ = ["ImportanceWeightedScorer", "for_target", "iw_scorer"]
 

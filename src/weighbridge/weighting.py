@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from weighbridge.geodesic import log_weight
 from weighbridge.tables import FloatArray, check_sample_weight, to_numpy
@@ -246,3 +246,62 @@ def _rows(values: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | Non
     if np.isnan(values if weight is None else values[weight > 0]).any():
         raise ValueError("Got NaN among the logarithms; every row that counts needs a number.")
     return values, weight
+
+
+def mean_one_log_ratio(log_ratio: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Scale the ratio to mean 1 on the source sample, which is what lam and alpha are about."""
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
+    infinite = np.isposinf(used).sum()
+    if infinite:
+        raise ValueError(
+            f"Got a ratio that is infinite at {infinite} source rows: they lie where the source "
+            "density is 0, and no scale gives such a ratio a mean of 1. Correct the densities, "
+            "leave the rows out (sample_weight 0), or use normalize=False with alpha > 1, which "
+            "bounds every weight."
+        )
+    log_scale = log_mean(log_ratio, sample_weight)
+    if log_scale == -np.inf:
+        raise ValueError(
+            "Got a ratio that is 0 at every source row: no source row lies where the target is. "
+            "These samples cannot be adapted to each other."
+        )
+    return log_ratio - log_scale
+
+
+def source_log_weight(
+    weighting: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None
+) -> np.ndarray:
+    """Return the log weights of the rows that count; rows whose sample_weight is 0 get weight 0."""
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
+    found = np.asarray(weighting(used), dtype=float)
+    if found.shape != used.shape:
+        raise ValueError(
+            f"Got log weights of shape {found.shape} for {used.size} log ratios from the weighting "
+            f"{type(weighting).__name__}; it must return one number for each row."
+        )
+    if sample_weight is None:
+        return found
+    log_weight = np.full(log_ratio.size, -np.inf)
+    log_weight[sample_weight > 0] = found
+    return log_weight
+
+
+def weighting_or_default(weighting: Any) -> Any:
+    """Return a copy of a weighting, the full ratio for None; refuse anything else."""
+    if weighting is None:
+        return Geodesic()
+    usable = callable(weighting) and hasattr(weighting, "get_params")
+    if isinstance(weighting, type) or not usable:
+        raise TypeError(
+            f"Got weighting={weighting!r}, but expected a Geodesic or one of its names, e.g. "
+            "weighbridge.weighting.RIWERM(0.8), or your own object with get_params (a "
+            "sklearn.base.BaseEstimator) that turns log ratios into log weights when called."
+        )
+    if isinstance(weighting, Geodesic) and np.ndim(weighting.lam) + np.ndim(weighting.alpha):
+        raise TypeError(
+            f"Got weighting={weighting!r}, but expected one number each for lam and alpha."
+        )
+    weighting = clone(weighting)
+    if not isinstance(weighting, Geodesic):
+        source_log_weight(weighting, np.linspace(-1.0, 1.0, 5), None)  # fail before the work
+    return weighting

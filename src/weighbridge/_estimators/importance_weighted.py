@@ -20,15 +20,19 @@ from weighbridge.geodesic import log_weight_bounds
 from weighbridge.ratios import (
     AutoRatio,
     effective_sample_size,
-    mean_one_log_ratio,
     source_log_ratio,
-    source_log_weight,
     warn_if_apart,
     warn_if_untrustworthy,
-    weighting_or_default,
 )
 from weighbridge.tables import check_sample_weight, unmasked
-from weighbridge.weighting import Geodesic, log_mean, mean_one
+from weighbridge.weighting import (
+    Geodesic,
+    log_mean,
+    mean_one,
+    mean_one_log_ratio,
+    source_log_weight,
+    weighting_or_default,
+)
 
 
 class ImportanceWeighted(WeightedEstimator):

@@ -25,8 +25,10 @@ from weighbridge._estimators.base import (
     tables_in_memory,
 )
 from weighbridge._estimators.choice import SharedFits, average_model, check_answer, form_answer
+from weighbridge._estimators.guard import MIN_ROWS_PER_PARAMETER, Choice, warn_of_choice
 from weighbridge._findings import SearchProgress, users_line
-from weighbridge._pass_weights import weight_parameter
+from weighbridge._pass_weights import count_parameters, weight_parameter
+from weighbridge._support import share_outside
 from weighbridge.criteria import (
     CandidateObjective,
     CrossValidation,
@@ -37,17 +39,10 @@ from weighbridge.criteria import (
 from weighbridge.exceptions import SearchWarning
 from weighbridge.label_shift import ratio_by_kind
 from weighbridge.ratios import (
-    FEWEST_PER_PARAMETER,
-    Choice,
     OverlapJudgement,
-    count_parameters,
     effective_sample_size,
     judge_weights,
-    mean_one_log_ratio,
-    share_outside,
     source_log_ratio,
-    source_log_weight,
-    warn_of_choice,
 )
 from weighbridge.search import (
     Bounds,
@@ -59,7 +54,7 @@ from weighbridge.search import (
     canonical,
 )
 from weighbridge.tables import check_sample_weight, unmasked
-from weighbridge.weighting import Geodesic, mean_one
+from weighbridge.weighting import Geodesic, mean_one, mean_one_log_ratio, source_log_weight
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -285,8 +280,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         objective = kept.objective(estimator, log_ratio, fold_seed, make)
         if isinstance(objective, FoldObjective):
             objective.check_metric(unweighted)
-        settled = choice is Choice.SETTLED or _is_constant(log_ratio, sample_weight)
-        if settled and self.answer != "argmin":
+        unweighted_only = choice is Choice.UNWEIGHTED or _is_constant(log_ratio, sample_weight)
+        if unweighted_only and self.answer != "argmin":
             none = canonical((0.0, 1.0), bounds)
             result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
         else:
@@ -449,7 +444,7 @@ def _with_rows(
         weights = _weights(Geodesic(*each.point), log_ratio, sample_weight)
         return effective_sample_size(weights if sample_weight is None else sample_weight * weights)
 
-    fewest = FEWEST_PER_PARAMETER * n_parameters
+    fewest = MIN_ROWS_PER_PARAMETER * n_parameters
     kept = [each for each in result.evaluations if each.point.lam == 0 or n_rows(each) >= fewest]
     return replace(result, evaluations=tuple(kept))
 

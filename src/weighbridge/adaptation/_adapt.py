@@ -49,10 +49,10 @@ from weighbridge.adaptation._labels import (
 from weighbridge.exceptions import InputError
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL
 from weighbridge.pictures import compute_pictures
-from weighbridge.ratios import ENOUGH, mean_one_log_ratio, source_log_ratio, source_log_weight
+from weighbridge.ratios import ENOUGH, source_log_ratio
 from weighbridge.target_risk import Question, base_of
 from weighbridge.verdict import Verdict, assess_models
-from weighbridge.weighting import Geodesic, mean_one
+from weighbridge.weighting import Geodesic, mean_one, mean_one_log_ratio, source_log_weight
 
 # name: scorer of scikit-learn
 METRICS = {

@@ -82,8 +82,7 @@ def _compute(
     from weighbridge._tables import write_weights
     from weighbridge.adaptation import refusals_told
     from weighbridge.cli._two_tables import fitted_ratio, read_two
-    from weighbridge.ratios import mean_one_log_ratio
-    from weighbridge.weighting import Geodesic
+    from weighbridge.weighting import Geodesic, mean_one_log_ratio
 
     narration = session.narration
     narration.count("shift", "rows")

@@ -32,7 +32,6 @@ from weighbridge.ratios import (
     effective_sample_size,
     is_default,
     is_fitted,
-    mean_one_log_ratio,
     source_log_ratio,
     warn_if_apart,
 )
@@ -44,7 +43,7 @@ from weighbridge.tables import (
     to_numpy,
     unmasked,
 )
-from weighbridge.weighting import log_mean
+from weighbridge.weighting import log_mean, mean_one_log_ratio
 
 # Sums of weights and products with a decimal coverage are right up to their last bits: a share that
 # misses the coverage by less than this reaches it.

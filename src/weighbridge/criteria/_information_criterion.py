@@ -26,9 +26,9 @@ from weighbridge.criteria._linear_design import (
 )
 from weighbridge.criteria._rows import SourceRows, source_rows
 from weighbridge.exceptions import WeightWarning
-from weighbridge.ratios import effective_sample_size, mean_one_log_ratio
+from weighbridge.ratios import effective_sample_size
 from weighbridge.tables import FloatArray, check_sample_weight
-from weighbridge.weighting import IWERM, mean_one
+from weighbridge.weighting import IWERM, mean_one, mean_one_log_ratio
 
 _TAKEN = (
     "LinearRegression, Ridge, LogisticRegression without an l1 penalty (of more than two classes "

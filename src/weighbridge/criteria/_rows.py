@@ -18,7 +18,6 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._pass_weights import answer_of
-from weighbridge.ratios import mean_one_log_ratio, source_log_weight, weighting_or_default
 from weighbridge.tables import (
     FloatArray,
     check_sample_weight,
@@ -26,7 +25,13 @@ from weighbridge.tables import (
     take_rows,
     unmasked,
 )
-from weighbridge.weighting import RIWERM, mean_one
+from weighbridge.weighting import (
+    RIWERM,
+    mean_one,
+    mean_one_log_ratio,
+    source_log_weight,
+    weighting_or_default,
+)
 
 
 @dataclass(frozen=True)

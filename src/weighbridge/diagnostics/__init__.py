@@ -2,6 +2,7 @@
 
 from weighbridge._domain import CrossFittedDomain, DomainRows, check_confidence, domain_auc
 from weighbridge._findings import Estimate, Finding
+from weighbridge._support import Support, outside_support
 from weighbridge.diagnostics._attribution import FeatureAttribution, attribute_shift
 from weighbridge.diagnostics._balance import BalanceRow, BalanceTable, balance_table, balance_text
 from weighbridge.diagnostics._diagnosis import Diagnosis, diagnose, weighting_name
@@ -16,7 +17,7 @@ from weighbridge.diagnostics._weights import (
     pareto_k,
     summarize_weights,
 )
-from weighbridge.ratios import OverlapJudgement, Support, judge_overlap, outside_support
+from weighbridge.ratios import OverlapJudgement, judge_overlap
 
 # Public names; the others serve the packages above.
 __all__ = [

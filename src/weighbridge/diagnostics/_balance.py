@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings import UNKNOWN, Record, one_line, percent, signed
+from weighbridge._support import FEW_TO_NAME
 from weighbridge.diagnostics._features import Feature, features_of
 from weighbridge.diagnostics._moments import exponent_of, mean_on_any_scale, scale_to_one
 from weighbridge.diagnostics._weights import check_weights
-from weighbridge.ratios import FEW_TO_NAME
 from weighbridge.tables import check_count, stacked_table
 
 # Levels beyond the most frequent ones share one row, so that a table does not grow with them; so do

@@ -17,6 +17,8 @@ from weighbridge._domain import CrossFittedDomain, DomainRows, check_confidence
 from weighbridge._estimators import WeightedEstimator, is_estimated, share_beyond
 from weighbridge._findings import Estimate, Finding
 from weighbridge._folds import one_thread
+from weighbridge._pass_weights import count_parameters
+from weighbridge._support import outside_support
 from weighbridge.diagnostics._attribution import attributed
 from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
@@ -33,17 +35,19 @@ from weighbridge.ratios import (
     AutoRatio,
     OverlapJudgement,
     check_ratio,
-    count_parameters,
     fit_ratio,
     is_fitted,
     judge_weights,
-    mean_one_log_ratio,
-    outside_support,
     source_log_ratio,
-    source_log_weight,
 )
 from weighbridge.tables import column_labels, is_frame, to_numpy
-from weighbridge.weighting import Geodesic, log_mean, mean_one
+from weighbridge.weighting import (
+    Geodesic,
+    log_mean,
+    mean_one,
+    mean_one_log_ratio,
+    source_log_weight,
+)
 
 
 class Diagnosis:

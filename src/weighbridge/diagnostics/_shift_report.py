@@ -22,12 +22,13 @@ from weighbridge._findings import (
     shift_evidence,
     signed,
 )
+from weighbridge._support import Support
 from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._balance import BalanceTable, finite_or_none
 from weighbridge.diagnostics._samples import in_a_sentence
 from weighbridge.diagnostics._weights import WeightSummary
 from weighbridge.label_shift import ShiftKind
-from weighbridge.ratios import BROKEN, OverlapJudgement, Support
+from weighbridge.ratios import BROKEN, OverlapJudgement
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
 # is no shift worth mentioning.

@@ -17,9 +17,10 @@ from sklearn.utils import check_random_state
 
 from weighbridge._folds import one_thread
 from weighbridge._pass_weights import answer_of
-from weighbridge.ratios import MAX_TREE_COLUMNS, QuadraticFeatures, small_trees
+from weighbridge.ratios import MAX_TREE_COLUMNS, small_trees
 from weighbridge.tables import (
     FloatArray,
+    QuadraticFeatures,
     TableEncoder,
     as_labels,
     check_count,

@@ -15,12 +15,12 @@ from sklearn.utils.validation import _num_samples
 
 from weighbridge._domain import CrossFittedDomain, DomainRows
 from weighbridge._findings import Record
+from weighbridge._support import Support
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import BINS, LabelRatio
 from weighbridge.ratios import (
     OUTSIDE,
-    Support,
     fit_ratio,
     is_default,
     is_fitted,

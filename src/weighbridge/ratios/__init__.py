@@ -21,19 +21,17 @@ from weighbridge.ratios._gaussian import GaussianRatio
 from weighbridge.ratios._kliep import KLIEP
 from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
-from weighbridge.ratios._logistic import Quadratic, QuadraticFeatures, QuadraticRows
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._overlap import (
     BROKEN,
     CODES,
     ENOUGH,
-    FEWEST_PER_PARAMETER,
+    FEW_ROWS,
+    NEARLY_ALL,
     OUTSIDE,
     SOME_OUTSIDE,
     THIN,
-    Choice,
     OverlapJudgement,
-    count_parameters,
     effective_sample_size,
     judge_overlap,
     judge_weights,
@@ -41,21 +39,10 @@ from weighbridge.ratios._overlap import (
     pareto_threshold,
     warn_if_apart,
     warn_if_untrustworthy,
-    warn_of_choice,
 )
 from weighbridge.ratios._source_weights import (
     ScoredRatio,
-    mean_one_log_ratio,
     source_log_ratio,
-    source_log_weight,
-    weighting_or_default,
-)
-from weighbridge.ratios._support import (
-    FEW_TO_NAME,
-    Support,
-    covered_rows,
-    outside_support,
-    share_outside,
 )
 from weighbridge.ratios._ulsif import ULSIF
 

@@ -30,10 +30,10 @@ from weighbridge.ratios._cross_fit import (
     small_trees,
 )
 from weighbridge.ratios._kernel import bandwidth_grid
-from weighbridge.ratios._logistic import QuadraticFeatures, can_be_squared, fit_logistic_path
+from weighbridge.ratios._logistic import fit_logistic_path
 from weighbridge.ratios._overlap import effective_sample_size
 from weighbridge.ratios._ulsif import ULSIF
-from weighbridge.tables import TableEncoder, take_rows
+from weighbridge.tables import QuadraticFeatures, TableEncoder, can_be_squared, take_rows
 
 # The score is that of the ratio r / (a r + 1 - a), which no row can take beyond 1 / a.
 RELATIVE = 0.05

@@ -26,8 +26,10 @@ from weighbridge.ratios._cross_fit import (
     min_probability,
     refuse_class_weight,
 )
-from weighbridge.ratios._logistic import MAX_PRODUCTS, QuadraticFeatures, fit_logistic_path
+from weighbridge.ratios._logistic import fit_logistic_path
 from weighbridge.tables import (
+    MAX_PRODUCTS,
+    QuadraticFeatures,
     RowScores,
     TableEncoder,
     finite_sparse,

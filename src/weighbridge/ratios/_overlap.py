@@ -1,12 +1,10 @@
-"""Is there enough overlap? One judgement, its limits and numbers, and the warnings about it."""
+"""The one judgement of overlap: its limits, its numbers, and the warnings about it."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -14,32 +12,31 @@ from weighbridge._findings import Record, percent, users_line
 from weighbridge.exceptions import OverlapWarning
 
 ENOUGH, THIN, BROKEN = "enough", "thin", "broken"
+# If overlap is enough, rows outside may still change the choice of a weighting.
+CODES = {ENOUGH: "WB304", THIN: "WB301", BROKEN: "WB302"}
 
-# Share of the target rows outside the source from which on overlap is broken, and thin: nothing at
-# all is known about the losses of those outside. A third is outside after a shift of about 3.2
-# standard deviations in the only column, of 3.8 in one of five, of 4.6 in one of twenty.
+# Share of the target rows outside the source from which on overlap is broken, and thin: nothing is
+# known about the losses of those outside. A third is outside after a shift of about 3.2 standard
+# deviations in the only column, of 3.8 in one of five, of 4.6 in one of twenty.
 OUTSIDE = 1 / 3
 MANY_OUTSIDE = 0.1
-# Fewer effective rows than this carry nothing at all; the toy problem of the paper, whose lines
-# weighting improves every time, has 15 to 45. A sample may be told apart and yet be covered, as a
-# week of a log by the week before: up to this share outside only weights are useless.
+# A smaller effective sample size supports nothing; the toy problem of the paper, which weighting
+# improves every time, has 15 to 45. Samples may be distinguished and yet be covered, as a week of
+# a log by the week before: up to this share outside, only weights are useless.
 BROKEN_ROWS = 10
 SOME_OUTSIDE = 0.05
-# Effective rows that the full ratio should have for each parameter of the model.
+# Effective sample size that the full ratio should have for each parameter of the model.
 ROWS_PER_PARAMETER = 10
-# Largest tail index at which a weighted mean still means something; with fewer rows than these it
-# is drawn to one half, whatever it is.
-LARGEST_TAIL_INDEX = 0.7
-FEW_FOR_TAIL = 100
-
-# Where so many target rows have a far larger ratio than nearly all source rows, few of which then
-# decide, `ImportanceWeightedCV` wants more of a gain, and so many effective rows a parameter. By
-# the choosing half of the natural suite and the selection benchmark, both the same with nearly
-# every task left out. Where nobody knows how many lie outside, nearly all beyond settle it.
-GUARDED_BEYOND = OUTSIDE
-FEWEST_PER_PARAMETER = 2
+# Largest tail index at which a weighted mean is meaningful; with fewer rows it is close to 1/2.
+MAX_TAIL_INDEX = 0.7
+MIN_ROWS_FOR_TAIL = 100
+# If so many target rows have an extreme ratio, weights of mean 1 look even because the ratio is
+# close to 0 at every source row.
 NEARLY_ALL = 0.98
+# Weights with a smaller effective sample size let a few rows decide the fit.
 FEW_ROWS = 20
+# An estimated ratio averages 1 over the source sample; a smaller mean shows separate samples.
+MIN_MEAN_RATIO = 0.1
 
 
 def effective_sample_size(weights: np.ndarray) -> float:
@@ -50,7 +47,11 @@ def effective_sample_size(weights: np.ndarray) -> float:
 
 
 def pareto_k(weights: np.ndarray) -> float:
-    """Shape of the generalised Pareto distribution that fits the largest weights, or NaN."""
+    """Shape of the generalised Pareto distribution of the largest weights, or NaN.
+
+    The posterior mean of Zhang and Stephens (2009), drawn to 1/2 by ten rows (Vehtari et al.,
+    2024).
+    """
     weights = np.sort(np.asarray(weights, dtype=float))
     tail = min(math.ceil(min(weights.size / 5, 3 * math.sqrt(weights.size))), weights.size - 1)
     if tail < 5:
@@ -59,13 +60,7 @@ def pareto_k(weights: np.ndarray) -> float:
     excess = excess[excess > 0]
     if excess.size < 5:
         return math.nan
-    k = _zhang_stephens(excess / excess[-1])
-    return (excess.size * k + 10 * 0.5) / (excess.size + 10)
-
-
-def _zhang_stephens(excess: np.ndarray) -> float:
-    """Posterior mean of the shape, for sorted exceedances whose largest is 1."""
-    n = excess.size
+    n, excess = excess.size, excess / excess[-1]
     m = 30 + int(math.sqrt(n))
     quartile = excess[int(n / 4 + 0.5) - 1]
     grid = 1 + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * quartile)
@@ -73,7 +68,8 @@ def _zhang_stephens(excess: np.ndarray) -> float:
     profile = n * (np.log(-grid / shape) - shape - 1)
     posterior = np.exp(profile - profile.max())
     theta = (posterior * grid).sum() / posterior.sum()
-    return float(np.log1p(-theta * excess).mean())
+    k = float(np.log1p(-theta * excess).mean())
+    return (n * k + 10 * 0.5) / (n + 10)
 
 
 def pareto_threshold(n: int) -> float:
@@ -81,12 +77,12 @@ def pareto_threshold(n: int) -> float:
     return min(1 - 1 / math.log10(n), 0.7) if n > 10 else 0.0
 
 
-def extreme_share(at_source: np.ndarray, at_target: np.ndarray, log_far: float) -> float:
-    """Return the share of target rows whose log ratio exceeds the source's fifth largest by far."""
-    # a few rows on the wrong side do not make an overlap
+def extreme_share(at_source: np.ndarray, at_target: np.ndarray, log_factor: float) -> float:
+    """Return the share of target rows whose log ratio exceeds the source's fifth largest."""
+    # A few source rows on the wrong side do not make an overlap.
     rank = min(5, max(1, at_source.size // 20))
     largest = np.partition(at_source, -rank)[-rank]
-    return float((at_target > largest + log_far).mean())
+    return float((at_target > largest + log_factor).mean())
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,11 +94,11 @@ class OverlapJudgement(Record):
     word : {"enough", "thin", "broken"}
         The judgement.
     reason : str
-        Why, in a few words; empty where overlap is enough.
+        Why, in a few words; empty if overlap is enough.
     can_weight : bool, default=True
         Whether enough rows are left for weights to be worth trying.
     goes_beyond : bool, default=False
-        Whether so many target rows lie outside the source that forecasts there may be off.
+        Whether so many target rows lie outside the source that predicted losses may be off.
 
     Examples
     --------
@@ -113,7 +109,6 @@ class OverlapJudgement(Record):
 
     word: str
     reason: str = ""
-    # these follow from the numbers
     can_weight: bool = field(default=True, repr=False)
     goes_beyond: bool = field(default=False, repr=False)
 
@@ -131,9 +126,9 @@ def judge_overlap(
     n_rows : int
         Number of source rows.
     worth : float
-        Effective number of rows under the full ratio.
+        Effective sample size of the source under the full ratio.
     tail_index : float
-        Pareto k-hat of the full ratio; NaN where there is none.
+        Pareto k-hat of the full ratio, or NaN.
     outside : float
         Share of the target rows that lie outside the source sample.
     n_parameters : int, default=1
@@ -142,11 +137,11 @@ def judge_overlap(
     Returns
     -------
     OverlapJudgement
-        Broken: more than a third of the target rows lie outside, or more than 5 % where the full
-        ratio has fewer than 10 effective rows (or than half of the rows, if there are fewer than
-        20). Thin: fewer than 10 effective rows for each parameter (half of the rows is always
+        Broken: more than a third of the target rows lie outside, or more than 5 % if the full
+        ratio has an effective sample size below 10 (or half of the rows, if there are fewer than
+        20). Thin: an effective sample size below 10 for each parameter (half of the rows is always
         enough), more than a tenth of the target rows outside, or a tail index above 0.7 with 100
-        rows or more; with fewer the index says nothing. Otherwise enough.
+        rows or more. Otherwise enough.
 
     Examples
     --------
@@ -158,29 +153,26 @@ def judge_overlap(
         raise ValueError(f"Got worth={worth!r}, but expected a number of rows, 0 or more.")
     if not 0 <= outside <= 1:
         raise ValueError(f"Got outside={outside!r}, but expected a share between 0 and 1.")
-    beyond = f"{percent(outside)} of the deployment rows lie outside the training data"
+    rows_outside = f"{percent(outside)} of the deployment rows lie outside the training data"
     if outside > OUTSIDE:
-        return OverlapJudgement(BROKEN, beyond, can_weight=False)
+        return OverlapJudgement(BROKEN, rows_outside, can_weight=False)
     if worth < min(BROKEN_ROWS, n_rows / 2):
         word = BROKEN if outside > SOME_OUTSIDE else THIN
         rows = f"{worth:.0f} effective row{'s' * (round(worth) != 1)}"
         reason = f"the full ratio has {rows} of {n_rows:,}"
         return OverlapJudgement(word, reason, can_weight=False)
-    wanted = min(ROWS_PER_PARAMETER * n_parameters, n_rows / 2)
-    if worth < wanted:
-        return OverlapJudgement(
-            THIN, f"the full ratio has {worth:.0f} effective rows for {n_parameters} parameters"
-        )
+    if worth < min(ROWS_PER_PARAMETER * n_parameters, n_rows / 2):
+        reason = f"the full ratio has {worth:.0f} effective rows for {n_parameters} parameters"
+        return OverlapJudgement(THIN, reason)
     if outside > MANY_OUTSIDE:
-        return OverlapJudgement(THIN, beyond)
-    if has_heavy_tail(n_rows, tail_index):
+        return OverlapJudgement(THIN, rows_outside)
+    if _has_heavy_tail(n_rows, tail_index):
         return OverlapJudgement(THIN, f"the weights have a heavy tail, index {tail_index:.2f}")
     return OverlapJudgement(ENOUGH, goes_beyond=outside > SOME_OUTSIDE)
 
 
-def has_heavy_tail(n_rows: int, tail_index: float) -> bool:
-    """True where the tail of the weights leaves a weighted mean without meaning."""
-    return n_rows >= FEW_FOR_TAIL and tail_index > LARGEST_TAIL_INDEX
+def _has_heavy_tail(n_rows: int, tail_index: float) -> bool:
+    return n_rows >= MIN_ROWS_FOR_TAIL and tail_index > MAX_TAIL_INDEX
 
 
 def judge_weights(
@@ -190,65 +182,26 @@ def judge_weights(
     sample_weight: np.ndarray | None = None,
     beyond: float | None = None,
 ) -> OverlapJudgement:
-    """Judge by the weights of the full ratio, times `sample_weight`, at the rows that count."""
-    # row weights of the user may be uneven without any lack of overlap
+    """Judge by the weights of the full ratio, times `sample_weight`, at the rows that count.
+
+    `beyond` is the share of target rows with an extreme ratio. Both shares may be unknown.
+    """
+    # The user's weights may be uneven without any lack of overlap.
     n_rows = weights.size if sample_weight is None else round(effective_sample_size(sample_weight))
-    # a power of 2 is exact, and squares neither over- nor underflow
+    # Scaling by a power of 2 is exact, and squares neither over- nor underflow.
     weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
-    judged = judge_overlap(
+    judgement = judge_overlap(
         n_rows=n_rows,
         worth=effective_sample_size(weights),
         tail_index=pareto_k(weights),
-        # where nothing is known, few effective rows are not excused, and nothing else changes
+        # If the share is unknown, few effective rows are not excused, and nothing else changes.
         outside=MANY_OUTSIDE if outside is None else outside,
         n_parameters=n_parameters,
     )
-    if beyond is not None and beyond > NEARLY_ALL and judged.can_weight:
-        # weights scaled to mean 1 look even where the ratio is next to nothing at every source row
+    if beyond is not None and beyond > NEARLY_ALL and judgement.can_weight:
         rows = f"{percent(beyond)} of the deployment rows have a far larger ratio than nearly all"
-        judged = OverlapJudgement(THIN, f"{rows} training rows", can_weight=False)
-    return replace(judged, goes_beyond=judged.goes_beyond and outside is not None)
-
-
-def count_parameters(estimator: Any, n_columns: int) -> int:
-    """Count the coefficients of a fitted linear model; of any other, one for each column."""
-    # an average of models that cannot be one again keeps them
-    one = estimator.models[0] if hasattr(estimator, "models") else estimator
-    last = one.steps[-1][1] if hasattr(one, "steps") else one
-    coefficients = getattr(last, "coef_", None)
-    return (n_columns if coefficients is None else int(np.size(coefficients))) + 1
-
-
-class Choice(Enum):
-    """How freely a weighting is chosen: by its loss, only for a large gain, or not at all."""
-
-    FREE = "free"
-    GUARDED = "guarded"
-    SETTLED = "settled"
-
-    @classmethod
-    def of(
-        cls,
-        outside: float | None,
-        beyond: float | None,
-        weights: np.ndarray,
-        sample_weight: np.ndarray,
-    ) -> Choice:
-        """Return how freely to choose, by target rows outside, or beyond in ratio, else by rows."""
-        if outside is not None and outside > OUTSIDE:
-            return cls.SETTLED
-        if outside is None and beyond is not None and beyond > NEARLY_ALL:
-            return cls.SETTLED
-        if beyond is not None:
-            return cls.GUARDED if beyond > GUARDED_BEYOND else cls.FREE
-        ess, total = effective_sample_size(weights), effective_sample_size(sample_weight)
-        return cls.GUARDED if ess < min(FEW_ROWS, total / 2) else cls.FREE
-
-
-# Where overlap is enough, rows outside may still change the choice of a weighting.
-CODES = {ENOUGH: "WB304", THIN: "WB301", BROKEN: "WB302"}
-# The mean of an estimated ratio over the source sample; 1 if all is well.
-APART = 0.1
+        judgement = OverlapJudgement(THIN, f"{rows} training rows", can_weight=False)
+    return replace(judgement, goes_beyond=judgement.goes_beyond and outside is not None)
 
 
 def _warn(code: str, message: str) -> None:
@@ -258,7 +211,7 @@ def _warn(code: str, message: str) -> None:
 def warn_if_apart(log_mean_ratio: float) -> bool:
     """Warn if an estimated ratio is almost 0 on the whole source sample; return True if so."""
     # Scaling it to mean 1 afterwards would hide that the samples have nothing in common.
-    is_apart = log_mean_ratio < math.log(APART)
+    is_apart = log_mean_ratio < math.log(MIN_MEAN_RATIO)
     if is_apart:
         _warn(
             CODES[BROKEN],
@@ -272,7 +225,7 @@ def warn_if_apart(log_mean_ratio: float) -> bool:
 
 
 def warn_if_outside(share: float) -> None:
-    """Warn when many target rows have a far larger ratio than next to all source rows."""
+    """Warn if many target rows have a far larger ratio than all but a few source rows."""
     if share > OUTSIDE:
         _warn(
             CODES[BROKEN],
@@ -286,11 +239,10 @@ def warn_if_outside(share: float) -> None:
 def warn_if_untrustworthy(
     weights: np.ndarray, sample_weight: np.ndarray | None, log_cap: float
 ) -> None:
-    """Warn when few rows carry the weights, or a weight without a useful cap has a heavy tail."""
-    # sample weights are among them, and may be uneven without any lack of overlap
+    """Warn if few rows decide the fit, or if weights without a useful cap have a heavy tail."""
     ess = effective_sample_size(weights)
-    before = weights.size if sample_weight is None else effective_sample_size(sample_weight)
-    if ess < min(FEW_ROWS, before / 2):
+    unweighted = weights.size if sample_weight is None else effective_sample_size(sample_weight)
+    if ess < min(FEW_ROWS, unweighted / 2):
         _warn(
             "WB303",
             f"the weights have {ess:.1f} effective rows of {weights.size:,}, and the largest "
@@ -301,49 +253,17 @@ def warn_if_untrustworthy(
             "scale.",
         )
         return
-    # A cap below n/20 guarantees 20 effective rows; where the weights are nearly even their tail
-    # does not matter.
-    capped = log_cap <= math.log(weights.size / FEW_ROWS)
-    if capped or ess > 0.7 * before:
+    # A cap below n/20 guarantees an effective sample size of 20; the tail of weights that are
+    # nearly even does not matter.
+    is_capped = log_cap <= math.log(weights.size / FEW_ROWS)
+    if is_capped or ess > 0.7 * unweighted:
         return
     k = pareto_k(weights)
-    if has_heavy_tail(weights.size, k):
+    if _has_heavy_tail(weights.size, k):
         _warn(
             CODES[THIN],
             f"the weights have a heavy tail (Pareto k-hat {k:.2f}, reliable below "
-            f"{LARGEST_TAIL_INDEX:.2f}; {ess:.1f} effective rows of {weights.size:,}): another "
+            f"{MAX_TAIL_INDEX:.2f}; {ess:.1f} effective rows of {weights.size:,}): another "
             "sample would give a very different fit. Use alpha > 1, which caps every weight, a "
             "smaller lam, or more source rows where the target lies.",
         )
-
-
-def warn_of_choice(
-    overlap: OverlapJudgement, choice: Choice, answer: str, *, weighted: bool
-) -> None:
-    """Say that overlap is broken, or that it has changed the choice of a weighting, and how."""
-    if choice is Choice.FREE and overlap.word != BROKEN:
-        return
-    wrong = "much of the target lies where there are hardly any source rows"
-    if choice is Choice.FREE:
-        wrong = f"overlap is broken: {overlap.reason}"
-    _warn(
-        CODES[overlap.word],
-        f"{wrong}. {_consequence(choice, answer, weighted=weighted)} Look for a feature "
-        "that tells the samples apart (an id, a date), or label rows of the target.",
-    )
-
-
-def _consequence(choice: Choice, answer: str, *, weighted: bool) -> str:
-    if answer == "argmin":
-        return "The weighting with the smallest loss rests on very few of them."
-    if choice is Choice.FREE:
-        return "The weighting was chosen by held-out losses, which rest on few rows there."
-    if weighted:
-        return (
-            "A weighting was chosen nevertheless, because it gains more than two standard errors "
-            "on the source rows that are nearest to the target; it rests on very few of them."
-        )
-    return (
-        "The model is fitted without weights: where samples hardly overlap, weights do more "
-        "harm than good, and no held-out loss can tell (answer='argmin' overrides this)."
-    )

@@ -42,6 +42,13 @@ from weighbridge.tables._encoder import (
     numbers_meant,
     refuse_infinite,
 )
+from weighbridge.tables._quadratic import (
+    MAX_PRODUCTS,
+    Quadratic,
+    QuadraticFeatures,
+    QuadraticRows,
+    can_be_squared,
+)
 from weighbridge.tables._row_keys import (
     RowScores,
     as_numbers,

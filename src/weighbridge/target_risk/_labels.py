@@ -11,8 +11,14 @@ import scipy.sparse as sp
 
 from weighbridge._folds import row_blocks
 from weighbridge.criteria import RowLoss
-from weighbridge.ratios import Quadratic, QuadraticRows
-from weighbridge.tables import FloatArray, TableEncoder, stack_samples, take_rows
+from weighbridge.tables import (
+    FloatArray,
+    Quadratic,
+    QuadraticRows,
+    TableEncoder,
+    stack_samples,
+    take_rows,
+)
 
 # Squares and products need so many rows for each; wider tables are projected to so many columns.
 _ROWS_PER_FEATURE = 5

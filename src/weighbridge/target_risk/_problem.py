@@ -32,20 +32,18 @@ from weighbridge._estimators import (
     share_beyond,
 )
 from weighbridge._files import write_whole
+from weighbridge._support import Support, covered_rows, outside_support
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
 from weighbridge.ratios import (
     OverlapJudgement,
-    Support,
     check_ratio,
-    covered_rows,
     effective_sample_size,
     fit_ratio,
     is_default,
     is_fitted,
     judge_weights,
-    outside_support,
     pareto_k,
     source_log_ratio,
 )

@@ -34,14 +34,12 @@ from weighbridge.ratios import (
     fit_ratio,
     is_fitted,
     source_log_ratio,
-    source_log_weight,
-    weighting_or_default,
 )
 from weighbridge.tables import check_sample_weight
 from weighbridge.torch._batch import find_layer, watched
 from weighbridge.torch._dynamic import Beyond, DynamicWeights
 from weighbridge.torch._net import Told, WeightedNet, WeightedNetClassifier, as_rows, column
-from weighbridge.weighting import Geodesic
+from weighbridge.weighting import Geodesic, source_log_weight, weighting_or_default
 
 # Share of the rows that is kept apart from training, and the fewest that a ratio is estimated on.
 HOLD_OUT = 0.2

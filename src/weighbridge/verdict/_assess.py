@@ -21,18 +21,13 @@ from sklearn.utils.validation import _num_samples
 from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, check_answer
 from weighbridge._findings import Stage, Stages, told_progress
 from weighbridge._folds import one_thread
-from weighbridge._pass_weights import fit_with_weights, weight_parameter
+from weighbridge._pass_weights import count_parameters, fit_with_weights, weight_parameter
+from weighbridge._support import outside_support
 from weighbridge.criteria import CrossValidation, fixed_steps, is_solved_together
 from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, LABEL
-from weighbridge.ratios import (
-    BROKEN,
-    OUTSIDE,
-    count_parameters,
-    outside_support,
-    weighting_or_default,
-)
+from weighbridge.ratios import BROKEN, OUTSIDE
 from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
     Assessed,
@@ -47,6 +42,7 @@ from weighbridge.target_risk import (
 from weighbridge.verdict._candidates import Journals, candidate_names, make_candidates
 from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
 from weighbridge.verdict._verdict import Verdict
+from weighbridge.weighting import weighting_or_default
 
 # Steps of the first stage, about as long as one fit of a quick model each: until the support is
 # known, the ratio, the kind of shift, and all else that is no fit.
