@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from weighbridge.ratios import AutoRatio, KnownRatio, check_ratio, fit_ratio, is_fitted
 from weighbridge.tables import (
     as_numbers,
+    check_in_memory,
     column_labels,
     exact_keys,
     is_frame,
@@ -144,7 +145,10 @@ def _keys(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tables_in_memory(X: Any, X_target: Any) -> tuple[Any, Any]:
-    """Return source and target rows with NaN for masked values: the only check of tables in fit."""
+    """Return source and target rows with NaN for masked values; refuse tables of an engine."""
+    for name, rows in (("X", X), ("X_target", X_target)):
+        if rows is not None:
+            check_in_memory(name, rows)
     return unmasked(X), unmasked(X_target)
 
 

@@ -27,16 +27,18 @@ def read_pair(
     deploy: Any,
     *,
     option: Option,
-    max_rows: tuple[int | None, int | None] = (None, None),
+    max_rows: int | None = None,
     seed: int = 0,
     **roles: Any,
 ) -> tuple[Table, Table, Pair]:
     """Read two tables and match them, see `check_pair`; all that is wrong comes out together."""
     problems: list[Problem] = []
     tables: list[Table] = []
-    for data, name, most in ((train, "train", max_rows[0]), (deploy, "deploy", max_rows[1])):
+    # Labelled deployment rows are never sampled away.
+    for data, name, label in ((train, "train", None), (deploy, "deploy", roles.get("label"))):
         try:
-            tables.append(read_table(data, name, max_rows=most, seed=seed))
+            table = read_table(data, name, max_rows=max_rows, seed=seed, label=label)
+            tables.append(table)
         except InputError as error:
             problems += error.problems
             if data is deploy and tables:

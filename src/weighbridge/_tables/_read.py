@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,14 @@ from weighbridge._tables._formats import PARQUET_MARK, check_packing, open_bytes
 from weighbridge._tables._frames import FrameSource
 from weighbridge._tables._parquet import ParquetSource, parquet_files
 from weighbridge._tables._table import Column, ColumnReader, Table, Tally, to_frame
+from weighbridge.engines import is_engine_table, sample_with_labels
 from weighbridge.exceptions import InputError
+from weighbridge.tables import MAX_ROWS
 
 # Where a table comes from: its names, its rows in blocks, and where each of them is.
 Source = CsvSource | FrameSource | ParquetSource
+# Labelled deployment rows are rare, so this many are kept beside a sample.
+MAX_LABELLED_ROWS = 10_000
 # Positions, drawn numbers and then columns of some rows.
 Block = list[np.ndarray]
 
@@ -35,20 +40,34 @@ def open_source(path: str) -> Source:
 
 
 def read_table(
-    data: Any, name: str = "table", *, max_rows: int | None = None, seed: int = 0
+    data: Any,
+    name: str = "table",
+    *,
+    max_rows: int | None = None,
+    seed: int = 0,
+    label: str | None = None,
 ) -> Table:
-    """Read a file, of which `max_rows` keeps a random sample, or a data frame, called `name`."""
-    if not isinstance(data, str | os.PathLike):
-        return _collect(FrameSource(data, name), name, None, 0)
-    path = os.fspath(data)
-    return _collect(open_source(path), path, max_rows, seed)
+    """Read a file, a data frame called `name`, or a table of an engine.
+
+    If it has more than `max_rows` rows, a random sample of them is kept, and beside it up to
+    10,000 rows that have a value in the column `label`.
+    """
+    if isinstance(data, str | os.PathLike):
+        path = os.fspath(data)
+        return _collect(open_source(path), path, max_rows, seed, label)
+    if not is_engine_table(data):
+        return _collect(FrameSource(data, name), name, max_rows, seed, label)
+    frame, n_rows = sample_with_labels(data, max_rows or MAX_ROWS, label, MAX_LABELLED_ROWS, seed)
+    return replace(_collect(FrameSource(frame, name), name, None, seed, None), rows=n_rows)
 
 
-def _collect(source: Source, name: str, max_rows: int | None, seed: int) -> Table:
-    pool, tallies, late = _read_all(source, [], max_rows, seed)
+def _collect(
+    source: Source, name: str, max_rows: int | None, seed: int, label: str | None
+) -> Table:
+    pool, tallies, late = _read_all(source, [], max_rows, seed, label)
     if late:
-        # columns that looked like numbers until some later block: read again, now as text
-        pool, tallies, _ = _read_all(source, late, max_rows, seed)
+        # Columns that looked like numbers until some later block are read again as text.
+        pool, tallies, _ = _read_all(source, late, max_rows, seed, label)
     if not pool.rows:
         raise InputError([no_rows(name, "check the export; at least 20 rows are needed")])
     positions, arrays = pool.finish()
@@ -79,10 +98,11 @@ def no_rows(name: str, remedy: str) -> Problem:
 
 
 def _read_all(
-    source: Source, as_text: list[int], max_rows: int | None, seed: int
+    source: Source, as_text: list[int], max_rows: int | None, seed: int, label: str | None
 ) -> tuple[RowPool, list[Tally], list[int]]:
     """Read all rows; also return the columns that turned out to be text too late."""
-    pool, every = RowPool(max_rows, seed), range(len(source.names))
+    every = range(len(source.names))
+    pool = RowPool(max_rows, seed, source.names.index(label) if label in source.names else None)
     readers = [ColumnReader(source.typed, i in as_text) for i in every]
     for block in source.blocks(every, as_text):
         pool.add([r.read(cells, pool.rows) for r, cells in zip(readers, block, strict=True)])
@@ -91,11 +111,18 @@ def _read_all(
 
 
 class RowPool:
-    """Rows of columns, collected block by block: all, or a simple random sample of `max_rows`."""
+    """Rows of columns, collected block by block: all, or a simple random sample of `max_rows`.
 
-    def __init__(self, max_rows: int | None, seed: int):
+    Rows that have a value in the column `label` are kept beside the sample, up to 10,000.
+    """
+
+    def __init__(self, max_rows: int | None, seed: int, label: int | None = None):
         self.rows = 0
         self._max_rows = max_rows
+        self._labelled = (
+            None if label is None or max_rows is None else RowPool(MAX_LABELLED_ROWS, seed)
+        )
+        self._label = label
         # every row draws a number, and the rows with the smallest stay, whatever the blocks
         self._rng = np.random.default_rng(seed)
         self._bound = np.inf
@@ -112,16 +139,28 @@ class RowPool:
             self._blocks.append([positions, positions, *columns])
             return
         drawn = self._rng.random(n)
-        kept = drawn < self._bound
-        self._blocks.append([each[kept] for each in (positions, drawn, *columns)])
+        if self._labelled is not None and self._label is not None:
+            labels = columns[self._label].tolist()
+            has_label = np.array([value is not None and value == value for value in labels])
+            self._labelled._take([each[has_label] for each in (positions, drawn, *columns)])
+        self._take([positions, drawn, *columns])
+
+    def _take(self, block: Block) -> None:
+        """Keep the rows of a block whose drawn numbers are small enough."""
+        kept = block[1] < self._bound
+        n = kept.size
+        self._blocks.append([column[kept] for column in block])
         self._held += int(kept.sum())
-        if self._held > 2 * self._max_rows + n:
+        if self._max_rows is not None and self._held > 2 * self._max_rows + n:
             self._prune(self._max_rows)
 
     def finish(self) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the positions of the rows held, in order, and their columns."""
         if self._max_rows is not None:
             self._prune(self._max_rows)
+        if self._labelled is not None and self._labelled._blocks:
+            self._labelled._prune(MAX_LABELLED_ROWS)
+            self._blocks = _with_others(self._blocks[0], self._labelled._blocks[0])
         positions, _, *columns = _joined(self._blocks)
         self._blocks = []
         return positions, columns
@@ -134,6 +173,14 @@ class RowPool:
             block = [each[drawn < self._bound] for each in block]
         self._blocks = [block]
         self._held = block[1].size
+
+
+def _with_others(block: Block, others: Block) -> list[Block]:
+    """Return both blocks in one, without duplicates, in the order of the table."""
+    new = ~np.isin(others[0], block[0])
+    both = _joined([block, [column[new] for column in others]])
+    order = np.argsort(both[0], kind="stable")
+    return [[column[order] for column in both]]
 
 
 def _joined(blocks: list[Block]) -> Block:

@@ -50,9 +50,16 @@ from weighbridge.exceptions import InputError
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import ENOUGH, source_log_ratio
+from weighbridge.tables import MAX_ROWS
 from weighbridge.target_risk import Question, base_of
 from weighbridge.verdict import Verdict, assess_models
-from weighbridge.weighting import Geodesic, mean_one, mean_one_log_ratio, source_log_weight
+from weighbridge.weighting import (
+    Geodesic,
+    log_mean,
+    mean_one,
+    mean_one_log_ratio,
+    source_log_weight,
+)
 
 # name: scorer of scikit-learn
 METRICS = {
@@ -99,6 +106,7 @@ class Settings:
     labels: Any = None
     shift: str = "auto"
     pool: bool = False
+    max_rows: int | None = MAX_ROWS
 
     @property
     def n_parallel(self) -> int:
@@ -156,6 +164,7 @@ def adapt(
     n_jobs: int = 1,
     labels: Any = None,
     pool: bool = False,
+    max_rows: int | None = MAX_ROWS,
     journal: Any = None,
     progress: Progress | bool | None = None,
 ) -> Adaptation:
@@ -163,9 +172,10 @@ def adapt(
 
     Parameters
     ----------
-    train : data frame or path
-        Rows with labels; a data frame, or a CSV or Parquet file.
-    deploy : data frame or path
+    train : data frame, path, or table of an engine
+        Rows with labels; a data frame, a CSV or Parquet file, a folder of Parquet files, or a
+        table that `weighbridge.engines.sample` takes.
+    deploy : same
         Rows from where the model will be used. Labels there, of all rows or of a random sample of
         them, are set aside, and used only for the actual error at the end.
     label : str
@@ -211,6 +221,9 @@ def adapt(
         Let labelled deployment rows join the training rows of the final model, each counting as 1,
         3, 10 or 30 of them, where that makes it clearly better on labelled rows left out. All
         other figures are of the model without them; ``result.pooled`` says what was done.
+    max_rows : int or None, default=100_000
+        A table with more rows is represented by that many of them, drawn at random; deployment rows
+        with labels are kept beside them, up to 10,000. `Adaptation.weigh` covers the other rows.
     journal : path, optional
         Folder that keeps finished fits of a search, and a ratio that took longer than five
         seconds, so that a run that was stopped can go on.
@@ -261,6 +274,7 @@ def adapt(
         n_jobs=n_jobs,
         labels=os.fspath(labels) if isinstance(labels, os.PathLike) else labels,
         pool=pool,
+        max_rows=max_rows,
     )
     told = shown_progress(progress)
     try:
@@ -335,7 +349,7 @@ class _Asked(NamedTuple):
 def _read(train: Any, deploy: Any, settings: Settings, option: Option) -> _Asked:
     """Read both tables and refuse what cannot be done, before any work."""
     settings.check(option)
-    names = ("label", "weight", "drop", "keep", "task", "seed", "ratio")
+    names = ("label", "weight", "drop", "keep", "task", "seed", "ratio", "max_rows")
     roles = {name: getattr(settings, name) for name in names}
     inputs = read_inputs(train, deploy, option=option, **roles)
     task = str(inputs.pair.task)
@@ -363,7 +377,7 @@ def _adaptation(
     """Put together what was found."""
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
-    weights, log_ratio, parts = _weights(verdict, diagnosis.ratio, inputs)
+    weights, log_ratio, log_scale, parts = _weights(verdict, diagnosis.ratio, inputs)
     rows = asked.labels.rows
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
@@ -375,6 +389,7 @@ def _adaptation(
         others={name: each for name, each in verdicts.items() if each is not verdict},
         weights=weights,
         log_ratio=log_ratio,
+        log_scale=log_scale,
         parts=parts,
         actual=None,
         metrics=metrics_dict(verdict, some, asked.labels, asked.metrics),
@@ -452,11 +467,12 @@ def _find_metrics(
 
 def _weights(
     verdict: Any, ratio: Any, inputs: Inputs
-) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Return the weight of each training row, mean 1, its log ratio, and its weights by part."""
+) -> tuple[np.ndarray, np.ndarray, float, list[np.ndarray]]:
+    """Return the weights of mean 1, log ratios, the log of their scale, and weights by part."""
     sample_weight, y = inputs.pair.weight, inputs.pair.y
     raw = source_log_ratio(ratio, inputs.X, sample_weight, y)
     log_ratio = mean_one_log_ratio(raw, sample_weight)
+    log_scale = float(log_mean(raw, sample_weight))
     used = verdict.candidate(verdict.use)
     mixture = used.mixture or ((used.lam, 1.0 if used.alpha is None else used.alpha, 1.0),)
     parts = [
@@ -465,4 +481,4 @@ def _weights(
     ]
     shares = [share for *_, share in mixture]
     weights = np.average(parts, axis=0, weights=shares)
-    return weights, log_ratio, parts if len(parts) > 1 else []
+    return weights, log_ratio, log_scale, parts if len(parts) > 1 else []

@@ -20,6 +20,7 @@ from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._files import RUN_FILES, SCHEMA, check_outputs, is_ours, write_whole
 from weighbridge._findings import Brief, Finding, Option, argument
 from weighbridge._tables import Pair, Table, TableWriter, write_weights
+from weighbridge.adaptation._apply import add_column, table_weights
 from weighbridge.adaptation._saved_model import (
     SavedModel,
     TableModel,
@@ -95,12 +96,14 @@ class Adaptation(Brief):
     others : dict of str to Verdict
         Verdicts of further models, by name.
     weights : ndarray of shape (n_train,)
-        Weight of each training row in the model that is used, mean 1; all 1 where that is the
-        unweighted one. Of a model that averages several fits, their mean by share, for tools that
-        take one weight; `parts` has those of each fit. Row weights you give multiply them in the
+        Weight of each training row that was learned from, mean 1; all 1 if the unweighted model is
+        used. `weigh` computes those of any other rows. Of a model that averages several fits, their
+        mean by share; `parts` has those of each fit. Row weights you give multiply them in the
         fit, and the mean is taken under those.
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
+    log_scale : float
+        The logarithm of that scale.
     parts : list of ndarray of shape (n_train,)
         The weights that each fit was made with, where the model averages several; their shares are
         in the ``mixture`` of the candidate. Empty where there is one fit.
@@ -146,6 +149,7 @@ class Adaptation(Brief):
     others: dict[str, Verdict]
     weights: np.ndarray
     log_ratio: np.ndarray
+    log_scale: float
     parts: list[np.ndarray]
     actual: dict[str, Actual] | None
     metrics: list[dict[str, Any]]
@@ -179,6 +183,52 @@ class Adaptation(Brief):
         pipelines, which predicts the same; machines without probabilities cannot be averaged so.
         """
         return plain_model(self.verdict.model)
+
+    def weigh(self, table: Any, name: str = "weight") -> Any:
+        """Return the same kind of table with the weight of every row.
+
+        Parameters
+        ----------
+        table : data frame or table of an engine
+            With the features, and the label if class prevalences changed.
+        name : str, default="weight"
+            Name of the new column.
+
+        Returns
+        -------
+        table
+            Of the same kind; see `weighbridge.engines.with_column` for tables of an engine. Weights
+            are on the scale of `weights`, which have mean 1 over the rows learned from.
+
+        Examples
+        --------
+        >>> from weighbridge import adapt
+        >>> from weighbridge.datasets import make_clinic
+        >>> data = make_clinic(1000, 500, random_state=0)
+        >>> train = data.X.assign(readmitted=data.y)
+        >>> result = adapt(train, data.X_target, label="readmitted")
+        >>> weighted = result.weigh(train)
+        >>> bool(abs(weighted["weight"] - result.weights).max() < 1e-9)
+        True
+        """
+        return add_column(table, name, table_weights(self))
+
+    def predict(self, table: Any, name: str = "prediction") -> Any:
+        """Return the same kind of table with the prediction of the model to use for every row.
+
+        Parameters
+        ----------
+        table : data frame or table of an engine
+            With the features.
+        name : str, default="prediction"
+            Name of the new column.
+
+        Returns
+        -------
+        table
+            Of the same kind; see `weighbridge.engines.with_column` for tables of an engine.
+        """
+        return add_column(table, name, self.model.predict)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -38,10 +38,8 @@ from weighbridge.diagnostics import TELLS_APART, mostly_shared
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import RATIOS, KnownRatio, check_ratio
 from weighbridge.search import AllFailedError, JournalError
-from weighbridge.tables import check_sample_weight
+from weighbridge.tables import FEWEST_ROWS, MAX_ROWS, check_count, check_sample_weight
 
-# Deployment rows beyond this are represented by that many of them, drawn at random, and it is said.
-_MOST_DEPLOYMENT_ROWS = 200_000
 _LARGEST = 1e38  # trees keep numbers in single precision
 
 
@@ -64,11 +62,12 @@ def read_inputs(
     *,
     ratio: Any,
     option: Option,
-    max_train: int | None = None,
+    max_rows: int | None = MAX_ROWS,
     **settings: Any,
 ) -> Inputs:
     """Read both tables, match their columns, find the ratio, and refuse keys and shared rows."""
-    max_rows = (max_train, _MOST_DEPLOYMENT_ROWS)
+    if max_rows is not None:
+        check_count("max_rows", max_rows, FEWEST_ROWS)
     here, there, pair = read_pair(train, deploy, option=option, max_rows=max_rows, **settings)
     n, m = len(pair.X), len(pair.X_target)
     # rows are known by their number, in both tables together; a copy has like columns in one array
@@ -88,7 +87,8 @@ def _sample_note(table: Table) -> Iterator[Finding]:
             "note",
             f"{table.sampled:,} of the {table.rows:,} rows of {shown_file(table.name)}, drawn at "
             "random, represent all of them.",
-            "More would hardly change what is shown; weights and predictions are for every row.",
+            "More would hardly change what is shown. Weights are those of these rows; "
+            "result.weigh(table) or weighbridge weights computes those of all rows.",
         )
 
 

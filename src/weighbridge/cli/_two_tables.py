@@ -27,16 +27,13 @@ def fitted_ratio(two: Inputs) -> Any:
     return two.ratio if is_fitted(two.ratio) else fit_ratio(two.X, two.X_target, two.ratio)
 
 
-def read_two(
-    train: Path, deploy: Path, asked: dict[str, Any], *, max_train: int | None = None
-) -> Inputs:
-    """Read both files, match their columns, find the ratio; `max_train` rows stand for more."""
+def read_two(train: Path, deploy: Path, asked: dict[str, Any]) -> Inputs:
+    """Read both files, match their columns, and find the ratio."""
     return read_inputs(
         train,
         deploy,
         ratio=asked["ratio"],
         option=cli_option,
-        max_train=max_train,
         seed=asked["seed"],
         aside=asked["label"],
         drop=asked["drop"],

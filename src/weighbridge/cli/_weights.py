@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from weighbridge.adaptation import Inputs
     from weighbridge.diagnostics import OverlapJudgement
 
-# A training file with more rows is fitted by so many of them, and weighted in full.
-MOST_TRAINING_ROWS = 200_000
 EXAMPLE = "weighbridge weights train.csv deploy.csv --out weights.csv"
 # Ends of the bars at the terminal; the last bar has no end.
 _EDGES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -87,7 +85,7 @@ def _compute(
     narration = session.narration
     narration.count("shift", "rows")
     narration("read", 0, 1)
-    two = read_two(train, deploy, settings, max_train=MOST_TRAINING_ROWS)
+    two = read_two(train, deploy, settings)
     narration.detail("read", size_text(two.tables))
     narration.detail("shift", f"ratio ({two.ratio_name})")
     narration("shift", 0, 1)

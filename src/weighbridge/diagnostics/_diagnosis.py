@@ -40,7 +40,7 @@ from weighbridge.ratios import (
     judge_weights,
     source_log_ratio,
 )
-from weighbridge.tables import column_labels, is_frame, to_numpy
+from weighbridge.tables import MAX_ROWS, column_labels, draw_rows, is_frame, to_numpy
 from weighbridge.weighting import (
     Geodesic,
     log_mean,
@@ -246,6 +246,7 @@ def diagnose(
     y: Any = None,
     sample_weight: Any = None,
     confidence: float = 0.95,
+    max_rows: int | None = MAX_ROWS,
     random_state: Any = 0,
 ) -> ShiftReport:
     """Say whether two samples differ, where, and whether weights can make up for it.
@@ -257,8 +258,9 @@ def diagnose(
     ----------
     model_or_ratio : fitted ImportanceWeighted or ImportanceWeightedCV, or density ratio
         A model is diagnosed with its own weights, a ratio (fitted here if need be) in full.
-    X : array-like, sparse matrix or data frame of shape (n_source, n_features)
-        Source rows; each sample needs 20 or more.
+    X : array-like, sparse matrix, data frame or table of an engine, (n_source, n_features)
+        Source rows; each sample needs 20 or more. `weighbridge.engines.sample` says which tables
+        of engines are taken.
     X_target : same type, of shape (n_target, n_features)
         Target rows; columns of data frames are matched by name.
     y : array-like of shape (n_source,), optional
@@ -269,6 +271,9 @@ def diagnose(
         are left out first; see the notes.
     confidence : float, default=0.95
         Of the intervals; the words always go by 95 %.
+    max_rows : int or None, default=100_000
+        A sample with more rows is represented by that many of them, drawn at random, which is a
+        finding. None takes all rows of tables in memory.
     random_state : int, RandomState instance or None, default=0
         Draws rows of large samples, deals folds, shuffles.
 
@@ -299,11 +304,16 @@ def diagnose(
     """
     check_confidence(confidence)
     notes: list[Finding] = []
-    if X_target is None:
+    alone = X_target is None
+    if alone:
         _refuse_model(model_or_ratio)
-        X, X_target, notes = _shared_columns(model_or_ratio, X)
-        model_or_ratio = None
+        model_or_ratio, X, X_target = None, model_or_ratio, X
     _check_model_or_ratio(model_or_ratio)
+    X, (y, sample_weight), n_source = draw_rows(X, max_rows, random_state, "X", y, sample_weight)
+    X_target, _, n_target = draw_rows(X_target, max_rows, random_state, "X_target")
+    if alone:
+        X, X_target, notes = _shared_columns(X, X_target)
+    notes += _draw_notes(X=(X, n_source), X_target=(X_target, n_target))
     samples = read_samples(X, X_target, y, sample_weight)
     _refuse_infinite(samples.table, samples.codes)
     ratio, weighting, n_parameters = _parts(model_or_ratio, samples)
@@ -316,6 +326,24 @@ def diagnose(
     )
     report = diagnosis.report(weighting)
     return replace(report, findings=(*notes, *report.findings))
+
+
+def _draw_notes(**samples: tuple[Any, int]) -> list[Finding]:
+    """Return a note for each sample of which only some rows were drawn."""
+    sizes = {
+        name: (rows.shape[0] if hasattr(rows, "shape") else len(rows), n_rows)
+        for name, (rows, n_rows) in samples.items()
+    }
+    return [
+        Finding(
+            "WB139",
+            "note",
+            f"{n_drawn:,} of the {n_rows:,} rows of {name}, drawn at random, represent all.",
+            "More would hardly change what is shown; max_rows=None takes all rows in memory.",
+        )
+        for name, (n_drawn, n_rows) in sizes.items()
+        if n_drawn < n_rows
+    ]
 
 
 def _shared_columns(X: Any, X_target: Any) -> tuple[Any, Any, list[Finding]]:

@@ -16,7 +16,14 @@ from weighbridge.ratios._cross_fit import (
     row_log_losses,
     small_trees,
 )
-from weighbridge.ratios._fit_ratio import RATIOS, check_ratio, fit_ratio, is_default, is_fitted
+from weighbridge.ratios._fit_ratio import (
+    RATIOS,
+    check_ratio,
+    fit_ratio,
+    is_default,
+    is_fitted,
+    source_log_ratio,
+)
 from weighbridge.ratios._gaussian import GaussianRatio
 from weighbridge.ratios._kliep import KLIEP
 from weighbridge.ratios._kmm import KMM
@@ -39,10 +46,6 @@ from weighbridge.ratios._overlap import (
     pareto_threshold,
     warn_if_apart,
     warn_if_untrustworthy,
-)
-from weighbridge.ratios._source_weights import (
-    ScoredRatio,
-    source_log_ratio,
 )
 from weighbridge.ratios._ulsif import ULSIF
 

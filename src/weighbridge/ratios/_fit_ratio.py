@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._findings import nearest
 from weighbridge.ratios._auto import AutoRatio
-from weighbridge.tables import MAX_ROWS, draw_rows, stack_samples
+from weighbridge.tables import MAX_ROWS, draw_rows, stack_samples, to_numpy
 
 # Ratios by the names that the command line and ``ratio=`` take.
 RATIOS = {
@@ -87,8 +87,8 @@ def fit_ratio(
             f"Got a {type(ratio).__name__} and no labels; a ratio in the label needs those of the "
             "source rows: y=..."
         )
-    (X, y), n_source = draw_rows(X, max_rows, random_state, "X", y if by_label else None)
-    (X_target, _), n_target = draw_rows(X_target, max_rows, random_state, "X_target")
+    X, (y,), n_source = draw_rows(X, max_rows, random_state, "X", y if by_label else None)
+    X_target, _, n_target = draw_rows(X_target, max_rows, random_state, "X_target")
     if by_label:
         ratio.fit(X, y, X_target)
         used = len(y), len(X_target)
@@ -152,3 +152,25 @@ def is_fitted(ratio: Any) -> bool:
     except NotFittedError:
         return False
     return True
+
+
+def source_log_ratio(
+    ratio: Any, X: Any, sample_weight: np.ndarray | None, y: Any = None
+) -> np.ndarray:
+    """Return the log ratio at the rows of `X`; rows whose sample_weight is 0 may have any value."""
+    if hasattr(ratio, "score_labels"):
+        if y is None:
+            raise ValueError(
+                f"Got a {type(ratio).__name__}, a ratio in the label, where no labels are at hand; "
+                "use a ratio in the features here."
+            )
+        return np.asarray(ratio.score_labels(y))
+    log_ratio = to_numpy(ratio.score_samples(X)).astype(float)
+    used = log_ratio if sample_weight is None else log_ratio[sample_weight > 0]
+    missing = np.isnan(used).sum()
+    if missing:
+        raise ValueError(
+            f"Got a ratio ({type(ratio).__name__}) that is NaN at {missing} of {used.size} source "
+            "rows; look for NaN in X or in the densities there."
+        )
+    return log_ratio

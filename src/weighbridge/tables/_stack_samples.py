@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from weighbridge.engines import is_engine_table
 from weighbridge.tables._columns import (
     DAY,
     array_namespace,
@@ -76,6 +77,11 @@ def check_in_memory(name: str, sample: Any) -> None:
     """Raise TypeError unless a sample is a table in memory."""
     if sample is None:
         raise TypeError(f"Got {name}=None; a density ratio needs rows of both samples.")
+    if is_engine_table(sample):
+        raise TypeError(
+            f"Got {name} of type {type(sample).__name__}, a table of an engine, but expected rows "
+            "in memory; draw some: weighbridge.engines.sample(table, 100_000)."
+        )
     if isinstance(sample, str | PathLike):
         raise TypeError(f"Got {name}={sample!r}, a path; read the table first.")
 

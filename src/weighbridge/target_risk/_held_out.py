@@ -14,7 +14,6 @@ from sklearn.frozen import FrozenEstimator
 
 from weighbridge._estimators import ImportanceWeightedCV, SharedFits, WeightedEstimator
 from weighbridge.criteria import closed_form_family, coded_texts, fixed_steps, table_rows
-from weighbridge.ratios import ScoredRatio
 from weighbridge.tables import FloatArray
 
 if TYPE_CHECKING:
@@ -232,3 +231,16 @@ def _put_together(
             at_source[problem.fold == k] = part[name][0]
         found[name] = HeldOut(at_source, [part[name][1] for part in parts], of_final)
     return found
+
+
+class ScoredRatio(FrozenEstimator):  # type: ignore[misc, unused-ignore]
+    """A fitted ratio whose values at one table are known."""
+
+    def __init__(self, estimator: Any, table: Any, log_ratio: np.ndarray):
+        super().__init__(estimator)
+        self.table = table
+        self.log_ratio = log_ratio
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log ratio at the rows of `X`."""
+        return self.log_ratio if X is self.table else self.estimator.score_samples(X)
