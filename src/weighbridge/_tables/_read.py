@@ -102,7 +102,11 @@ def _read_all(
 ) -> tuple[RowPool, list[Tally], list[int]]:
     """Read all rows; also return the columns that turned out to be text too late."""
     every = range(len(source.names))
-    pool = RowPool(max_rows, seed, source.names.index(label) if label in source.names else None)
+    pool = RowPool(
+        max_rows,
+        seed,
+        source.names.index(label) if label is not None and label in source.names else None,
+    )
     readers = [ColumnReader(source.typed, i in as_text) for i in every]
     for block in source.blocks(every, as_text):
         pool.add([r.read(cells, pool.rows) for r, cells in zip(readers, block, strict=True)])

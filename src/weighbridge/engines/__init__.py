@@ -29,6 +29,7 @@ ENGINES = {
     "polars.LazyFrame": "_arrow",
     "pyarrow.Dataset": "_arrow",
     "pyarrow.RecordBatchReader": "_arrow",
+    "pyarrow.Table": "_arrow",
     "pyspark.DataFrame": "_spark",
     "ray.Dataset": "_ray",
 }
@@ -42,13 +43,13 @@ def sample(
     Parameters
     ----------
     table : path, Arrow data, or table of dask, DuckDB, Ibis, polars, Ray or Spark
-        A path leads to a Parquet file or a folder of them. Arrow data are a dataset, a table or a
-        record batch reader. A table of polars is a LazyFrame (polars 1.34 or newer).
+        A path leads to a Parquet file or to a folder of them. Arrow data are a dataset, a table,
+        or a record batch reader, which is closed when it has been read. polars has to be lazy.
     rows : int
         Number of rows. A table that has fewer is returned as a whole.
     random_state : int, Generator or None
-        Seed. It determines the rows if the table has the same rows in the same order and, for
-        dask, Ray and Spark, in the same partitions. Ibis ignores it.
+        Seed. It determines the rows if the table has the same rows in the same order, and for
+        dask, Ray and Spark in the same partitions. Ibis has no seed.
 
     Returns
     -------
@@ -64,17 +65,39 @@ def sample(
     """
     if rows < 1 or rows != int(rows):
         raise ValueError(f"Got rows={rows!r}, but expected a positive integer.")
-    engine, table = _engine(table)
-    rng = np.random.default_rng(random_state)
-    with naming_failures("The table could not be sampled"):
-        if hasattr(engine, "draw"):
-            draw, n = partial(engine.draw, table), engine.count_rows(table)
-            frame = exact_sample(draw, n, int(rows), rng)
-        else:
-            frame = engine.sample(table, int(rows), rng)
+    frame, _ = sample_and_count(table, int(rows), random_state)
     if len(frame) == 0:
         raise ValueError("The table has no rows. Check its query, or whether it was read before.")
     return frame
+
+
+def sample_and_count(table: Any, rows: int, random_state: Any) -> tuple[pd.DataFrame, int]:
+    """Return a sample, which may be empty, and the number of rows of the table."""
+    engine, table = _engine(table)
+    rng = np.random.default_rng(random_state)
+    with naming_failures("The table could not be sampled"):
+        if not hasattr(engine, "draw"):
+            return engine.sample(table, rows, rng)
+        n_rows = int(engine.count_rows(table))
+        return exact_sample(partial(engine.draw, table), n_rows, rows, rng), n_rows
+
+
+def sample_with_labels(
+    table: Any, rows: int, label: str | None, max_labelled: int, random_state: Any
+) -> tuple[pd.DataFrame, int]:
+    """Return a sample in which rows with a label are not rare, and the number of all rows.
+
+    Up to `max_labelled` rows with a label take the place of those in the sample. A record batch
+    reader can be read only once, so its sample stays as it is.
+    """
+    frame, n_rows = sample_and_count(table, rows, random_state)
+    is_whole = len(frame) == n_rows or label not in frame or hasattr(table, "read_next_batch")
+    if is_whole or frame[label].notna().sum() >= max_labelled:
+        return frame, n_rows
+    engine, table = _engine(table)
+    labelled, _ = sample_and_count(engine.with_value(table, label), max_labelled, random_state)
+    unlabelled = frame[frame[label].isna()]
+    return import_module("pandas").concat([unlabelled, labelled], ignore_index=True), n_rows
 
 
 def with_column(table: Any, name: str, function: Callable[[pd.DataFrame], ArrayLike]) -> Any:
@@ -127,23 +150,28 @@ def is_engine_table(table: Any) -> bool:
     if isinstance(table, str | os.PathLike):
         path = Path(table)
         return path.suffix == ".parquet" or (os.path.isdir(path) and any(path.rglob("*.parquet")))
-    return _module_name(table) is not None
+    return any(key in ENGINES and key != "pyarrow.Table" for key in _class_names(table))
 
 
-def _module_name(table: Any) -> str | None:
-    """Return the module for the class of a table, without an import of its engine."""
-    names = [f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(table).__mro__]
-    return next((ENGINES[name] for name in names if name in ENGINES), None)
+def _class_names(table: Any) -> list[str]:
+    """Return the package and name of each class of a table, so that no engine is imported."""
+    return [f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(table).__mro__]
 
 
 def _engine(table: Any) -> tuple[Any, Any]:
     """Return the module of an engine, and the table; a path becomes an Arrow dataset."""
+    is_path = isinstance(table, str | os.PathLike)
+    keys = ["pyarrow.Dataset"] if is_path else _class_names(table)
+    names = [ENGINES[key] for key in keys if key in ENGINES]
+    if not names:
+        raise TypeError(
+            f"Got a table of type {keys[0]}, but expected a path to Parquet files, Arrow data, or "
+            "a table of dask, DuckDB, Ibis, polars, Ray or Spark."
+        )
     try:
-        arrow = import_module("weighbridge.engines._arrow")
+        engine = import_module(f"weighbridge.engines.{names[0]}")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f'Large tables need the package {error.name}: pip install "weighbridge[cli]"'
         ) from None
-    if name := _module_name(table):
-        return import_module(f"weighbridge.engines.{name}"), table
-    return arrow, arrow.as_stream(table)
+    return engine, engine.open_parquet(Path(table)) if is_path else table

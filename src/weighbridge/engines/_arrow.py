@@ -29,16 +29,32 @@ def count_rows(table: Any) -> int:
     return table.count_rows() if isinstance(table, ds.Dataset) else len(table)
 
 
-def sample(table: Any, rows: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Give each row a random key, and return the rows with the smallest keys."""
+def with_value(table: Any, name: str) -> Any:
+    """Return the rows that have a value in a column."""
+    if hasattr(table, "collect_schema"):  # polars
+        import polars as pl
+
+        return table.filter(pl.col(name).is_not_null())
+    if hasattr(table, "to_pyarrow_batches"):  # Ibis
+        return table.filter(table[name].notnull())
+    if isinstance(table, ds.Dataset | pa.Table):
+        return table.filter(~ds.field(name).is_null(nan_is_null=True))
+    quoted = name.replace('"', '""')
+    return table.filter(f'"{quoted}" IS NOT NULL')  # DuckDB
+
+
+def sample(table: Any, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, int]:
+    """Give each row a random key; return the rows with the smallest keys, and how many came."""
     if hasattr(table, "to_pyarrow_batches"):  # The backend of Ibis may be remote, so it draws.
 
         def draw(fraction: float, _: int) -> pd.DataFrame:
             return to_frame((table if fraction == 1 else table.sample(fraction)).to_pyarrow())
 
-        return exact_sample(draw, count_rows(table), rows, rng)
-    chosen, keys, bound = [], np.empty(0), 1.0
+        n_rows = count_rows(table)
+        return exact_sample(draw, n_rows, rows, rng), n_rows
+    chosen, keys, bound, n_rows = [], np.empty(0), 1.0, 0
     for _, batch in _batches(table):
+        n_rows += batch.num_rows
         new_keys = rng.random(batch.num_rows)
         candidates = np.flatnonzero(new_keys < bound)
         chosen.append(batch.take(pa.array(candidates)))
@@ -47,7 +63,8 @@ def sample(table: Any, rows: int, rng: np.random.Generator) -> pd.DataFrame:
             smallest = np.sort(np.argpartition(keys, rows)[:rows])
             keys, bound = keys[smallest], keys[smallest].max()
             chosen = pa.Table.from_batches(chosen).take(smallest).combine_chunks().to_batches()
-    return to_frame(pa.Table.from_batches(chosen).take(np.sort(np.argsort(keys)[:rows])))
+    smallest = np.sort(np.argsort(keys)[:rows])
+    return to_frame(pa.Table.from_batches(chosen).take(smallest)), n_rows
 
 
 def with_column(table: Any, column: NewColumn) -> pa.RecordBatchReader:

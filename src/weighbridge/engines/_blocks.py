@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    Block = pa.Table | pa.RecordBatch
+
 # Rows from which dask, Ray and Spark derive the type of a new column.
 HEAD_ROWS = 100
 
@@ -30,8 +32,8 @@ class NewColumn:
     function: Callable[[pd.DataFrame], ArrayLike]
     type: pa.DataType | None = None
 
-    def append_to(self, block: pa.Table, place: str) -> pa.Table:
-        """Return a table or record batch with the column."""
+    def append_to(self, block: Block, place: str) -> Block:
+        """Return an Arrow table or record batch with the column."""
         return block.append_column(self.name, self.values(to_frame(block), place))
 
     def values(self, frame: pd.DataFrame, place: str) -> pa.Array:
@@ -57,8 +59,8 @@ class NewColumn:
             return array.cast(self.type)
 
 
-def to_frame(block: pa.Table) -> pd.DataFrame:
-    """Return a table or record batch as a data frame with new row labels."""
+def to_frame(block: Block) -> pd.DataFrame:
+    """Return an Arrow table or record batch as a data frame with new row labels."""
     # pandas stores row labels as columns, and its metadata would turn them into labels again.
     names = [name for name in block.schema.names if not name.startswith("__index_level_")]
     return block.select(names).to_pandas(ignore_metadata=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import Any
 
 import dask
 import dask.dataframe as dd
@@ -14,6 +15,10 @@ from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, naming_failures
 from weighbridge.exceptions import BlockError
 
 count_rows = len
+
+
+def with_value(table: Any, name: str) -> Any:
+    return table.dropna(subset=[name])
 
 
 def draw(table: dd.DataFrame, fraction: float, seed: int) -> pd.DataFrame:

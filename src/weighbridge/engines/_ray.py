@@ -1,5 +1,7 @@
 """Datasets of Ray."""
 
+from typing import Any
+
 import pandas as pd
 import pyarrow as pa
 from ray.data import Dataset
@@ -11,6 +13,10 @@ from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, naming_failures, t
 
 def count_rows(table: Dataset) -> int:
     return table.count()
+
+
+def with_value(table: Any, name: str) -> Any:
+    return table.map_batches(lambda rows: rows.dropna(subset=[name]), batch_format="pandas")
 
 
 def draw(table: Dataset, fraction: float, seed: int) -> pd.DataFrame:

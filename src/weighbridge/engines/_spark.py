@@ -20,6 +20,10 @@ def count_rows(table: DataFrame) -> int:
     return table.count()
 
 
+def with_value(table: Any, name: str) -> Any:
+    return table.dropna(subset=[name])
+
+
 def draw(table: DataFrame, fraction: float, seed: int) -> pd.DataFrame:
     table = table if fraction == 1 else table.sample(fraction=fraction, seed=seed)
     with naming_failures("Spark could not compute the table"):
