@@ -22,8 +22,10 @@ MAX_OUTLIER_SHARE = 0.01
 class GaussianRatio(TwoSampleRatio):
     """Density ratio of two normal distributions, fitted to the two samples.
 
-    Means and covariances are those of the standardised columns. Each covariance is shrunk towards
-    a multiple of the identity by the amount of Ledoit and Wolf.
+    Each covariance is shrunk towards a multiple of the identity by the amount of Ledoit and Wolf.
+    Outliers are left out, with a warning. They are a few rows (1% at most, or one) that lie more
+    than ten standard deviations out, by quartiles, and make up more than half of a column's
+    variance.
 
     Parameters
     ----------
@@ -37,20 +39,10 @@ class GaussianRatio(TwoSampleRatio):
     shrinkage_ : ndarray of shape (2,)
         How far each covariance was moved towards the identity, from 0 to 1.
 
-    Notes
-    -----
-    Densities are computed in log space on the principal axes of the samples. Wide tables need no
-    matrix of n_features x n_features.
-
-    Outliers are left out, with a warning. They are a few rows (1% at most, or one) that lie more
-    than ten standard deviations out, by quartiles, and make up more than half of a column's
-    variance.
-
     Examples
     --------
     >>> import numpy as np
-    >>> from weighbridge import fit_ratio
-    >>> from weighbridge.ratios import GaussianRatio
+    >>> from weighbridge.ratios import GaussianRatio, fit_ratio
     >>> rng = np.random.default_rng(0)
     >>> X, X_target = rng.normal(0, 1, (2000, 1)), rng.normal(1, 1, (1000, 1))
     >>> ratio = fit_ratio(X, X_target, GaussianRatio(shared=True))
@@ -68,9 +60,19 @@ class GaussianRatio(TwoSampleRatio):
             raise ValueError(f"Got shared={self.shared!r}, but expected True or False.")
 
     def _fit_samples(self, source: np.ndarray, target: np.ndarray) -> None:
-        samples = self._without_outliers([source, target])
-        self.means_ = np.array([rows.mean(axis=0) for rows in samples])
-        centred = [rows - mean for rows, mean in zip(samples, self.means_, strict=True)]
+        samples = source, target
+        limits = [_outlier_limits(rows) for rows in samples]
+        self.low_, self.high_ = np.max(limits, axis=0)[0], np.min(limits, axis=0)[1]
+        inside = [rows[_is_inside(rows, *ends)] for rows, ends in zip(samples, limits, strict=True)]
+        self.n_outliers_ = sum(map(len, samples)) - sum(map(len, inside))
+        self.means_ = np.array([rows.mean(axis=0) for rows in inside])
+        self.scale_: Any = 1.0
+        if self.n_outliers_:  # They made the columns too narrow.
+            variance = (inside[0].var(axis=0) + inside[1].var(axis=0)) / 2
+            variance += np.square(self.means_[0] - self.means_[1]) / 4
+            self.scale_ = 1 / np.sqrt(np.where(variance > 0, variance, 1.0))
+        pairs = zip(inside, self.means_, strict=True)
+        centred = [(rows - mean) * self.scale_ for rows, mean in pairs]
         if self.shared:
             # Both samples have the same weight, whatever their sizes.
             n = sum(map(len, centred))
@@ -80,24 +82,9 @@ class GaussianRatio(TwoSampleRatio):
             self.normals_ = [_Normal(rows) for rows in centred]
         self.shrinkage_ = np.array([normal.shrinkage for normal in self.normals_])
 
-    def _without_outliers(self, samples: list[np.ndarray]) -> list[np.ndarray]:
-        """Drop outliers, and scale the columns anew if there are any."""
-        limits = [_outlier_limits(rows) for rows in samples]
-        self.low_, self.high_ = np.max(limits, axis=0)[0], np.min(limits, axis=0)[1]
-        inside = [rows[_is_inside(rows, *ends)] for rows, ends in zip(samples, limits, strict=True)]
-        self.n_outliers_ = sum(map(len, samples)) - sum(map(len, inside))
-        self.scale_: Any = 1.0
-        if not self.n_outliers_:
-            return samples
-        source, target = inside
-        variance = (source.var(axis=0) + target.var(axis=0)) / 2
-        variance += np.square(source.mean(axis=0) - target.mean(axis=0)) / 4
-        self.scale_ = 1 / np.sqrt(np.where(variance > 0, variance, 1.0))
-        return [rows * self.scale_ for rows in inside]
-
     def _log_ratio(self, numbers: np.ndarray) -> np.ndarray:
         source, target = (
-            normal.log_density(numbers * self.scale_ - mean)
+            normal.log_density((numbers - mean) * self.scale_)
             for normal, mean in zip(self.normals_, self.means_, strict=True)
         )
         log_ratio = target - source
@@ -144,21 +131,21 @@ class _Normal:
         n, d = centred.shape
         is_wide = d > n
         gram = (centred @ centred.T if is_wide else centred.T @ centred) / n
+        variances, self.axes = np.linalg.eigh(gram)
         # The covariance S has the shrinkage error(S) / |S - m I|^2 (Ledoit and Wolf, 2004).
         fourth = float(np.mean(np.einsum("ij,ij->i", centred, centred) ** 2))
-        square = float(np.einsum("ij,ij->", gram, gram))
-        distance = square - float(np.trace(gram)) ** 2 / d
+        square = float(variances @ variances)
+        distance = square - float(variances.sum()) ** 2 / d
         error = max(fourth - square, 0.0) / n
         self.shrinkage = min(error / distance, 1.0) if distance > 0 else 0.0
-        variances, self.axes = np.linalg.eigh(gram)
         if is_wide:
             is_positive = variances > 1e-12 * max(variances[-1], 1e-300)
             variances, left = variances[is_positive], self.axes[:, is_positive]
             self.axes = centred.T @ (left / np.sqrt(variances * n))
         self.rest = max(self.shrinkage * float(variances.sum()) / d, MIN_VARIANCE)
         self.variances = np.maximum((1 - self.shrinkage) * variances, 0.0) + self.rest
-        self.log_norm = float(np.log(self.variances).sum())
-        self.log_norm += (d - self.variances.size) * np.log(self.rest)
+        n_other = d - self.variances.size
+        self.log_norm = float(np.log(self.variances).sum() + n_other * np.log(self.rest))
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """Return the log density up to the constant that all normal distributions share."""

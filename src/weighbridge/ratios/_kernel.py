@@ -52,20 +52,16 @@ def kernels(exponent: Any, bandwidths: Any) -> Iterator[Any]:
     """
     xp, bandwidths = array_namespace(exponent), np.asarray(bandwidths, dtype=float)
     octaves = 2 * np.log2(bandwidths[:-1] / bandwidths[1:])
-    is_power = np.abs(octaves - np.rint(octaves)) < 1e-12
-    kernel = _exp(xp, exponent, out=exponent if is_power.all() else None)
+    if np.any(np.abs(octaves - np.rint(octaves)) > 1e-12):
+        ratios = bandwidths[0] / bandwidths
+        yield from (xp.exp(exponent * float(ratio) ** 2) for ratio in ratios)
+        return
+    kernel = np.exp(exponent, out=exponent) if xp is np else xp.exp(exponent)
     yield kernel
-    for octave, exact, bandwidth in zip(octaves, is_power, bandwidths[1:], strict=True):
-        if exact:
-            for _ in range(round(octave)):
-                kernel *= kernel
-        else:
-            kernel = _exp(xp, exponent * float(bandwidths[0] / bandwidth) ** 2, out=kernel)
+    for octave in octaves:
+        for _ in range(round(octave)):
+            kernel *= kernel
         yield kernel
-
-
-def _exp(xp: Any, exponent: Any, out: Any) -> Any:
-    return np.exp(exponent, out=out) if xp is np else xp.exp(exponent)
 
 
 def kernel_blocks(rows: Any, centres: Any, bandwidths: Any) -> Iterator[tuple[int, Any]]:
@@ -89,7 +85,7 @@ def kernel_sums(rows: Any, centres: Any, bandwidths: Any, *, grams: bool = False
 
 def gaussian_kernel(rows: Any, centres: Any, bandwidth: float) -> np.ndarray:
     """Return exp(-|x - c|^2 / (2 bandwidth^2)) for rows x and centres c."""
-    return np.asarray(next(kernels(exponents(rows, centres, bandwidth), [bandwidth])))
+    return np.exp(exponents(rows, centres, bandwidth))
 
 
 def typical_distance(rows: Any, centres: Any) -> float:

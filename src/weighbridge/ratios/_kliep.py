@@ -29,14 +29,15 @@ CANDIDATE_TOLERANCE = 1e-3
 MIN_MEAN_KERNEL = 1e-200
 # A ratio of 0 has no logarithm.
 MIN_RATIO = 1e-300
+STEP_SIZES = 0.5 ** np.arange(34)
 
 
 class KLIEP(TwoSampleRatio):
     """Density ratio by the Kullback-Leibler importance estimation procedure.
 
-    The ratio is a sum of Gaussian kernels at target rows. Its coefficients are >= 0 and maximise
-    the mean log ratio over the target, with a mean ratio of 1 over the source. The bandwidth
-    maximises the mean log ratio of held-out target rows, which are never among the centres.
+    The ratio is a sum of Gaussian kernels at target rows. Its coefficients maximise the mean log
+    ratio over the target, with a mean ratio of 1 over the source. The bandwidth maximises the mean
+    log ratio of held-out target rows, which are never among the centres.
 
     Parameters
     ----------
@@ -51,14 +52,11 @@ class KLIEP(TwoSampleRatio):
 
     Attributes
     ----------
-    bandwidth_ : float
-        The chosen bandwidth.
-    bandwidths_, scores_ : ndarray of shape (n_bandwidths,)
-        The candidates and their held-out mean log ratio (larger is better).
-    centres_ : ndarray of shape (n_centres, n_encoded)
-        Centres, in standardised columns.
-    coef_ : ndarray of shape (n_centres,)
-        Coefficients of the kernels.
+    bandwidth_, bandwidths_, centres_, coef_
+        As in `ULSIF`. The coefficients are >= 0. Bandwidths with a kernel that no source row is
+        near are left out.
+    scores_ : ndarray of shape (n_bandwidths,)
+        Held-out mean log ratio of the candidates (larger is better); NaN if there is only one.
     n_iter_ : int
         Newton steps of the final fit.
     gap_ : float
@@ -67,8 +65,7 @@ class KLIEP(TwoSampleRatio):
     Examples
     --------
     >>> import numpy as np
-    >>> from weighbridge import fit_ratio
-    >>> from weighbridge.ratios import KLIEP
+    >>> from weighbridge.ratios import KLIEP, fit_ratio
     >>> rng = np.random.default_rng(0)
     >>> X, X_target = rng.normal(0, 1, (2000, 1)), rng.normal(0.5, 1, (1000, 1))
     >>> ratio = fit_ratio(X, X_target, KLIEP())
@@ -114,10 +111,9 @@ class KLIEP(TwoSampleRatio):
                 "the samples have nothing in common there. Check units and columns, or pass wider "
                 "bandwidths."
             )
-        self.scores_ = np.where(usable, np.nan, -np.inf)
-        if usable.sum() > 1:
-            self._score_bandwidths(target, centre_rows, means, usable)
-        best = int(np.argmax(self.scores_))  # This is the usable bandwidth if there is only one.
+        self.bandwidths_, means = self.bandwidths_[usable], means[usable]
+        self.scores_ = self._scores(target, centre_rows, means)
+        best = int(np.argmax(self.scores_))
         self.bandwidth_ = float(self.bandwidths_[best])
         kernels = gaussian_kernel(target, self.centres_, self.bandwidth_) / means[best]
         mixture, self.gap_, self.n_iter_ = _maximise(kernels, self.tol, self.max_iter)
@@ -130,28 +126,29 @@ class KLIEP(TwoSampleRatio):
                 stacklevel=users_line(),
             )
 
-    def _score_bandwidths(
-        self, target: Any, centre_rows: np.ndarray, means: np.ndarray, usable: np.ndarray
-    ) -> None:
+    def _scores(self, target: Any, centre_rows: np.ndarray, means: np.ndarray) -> np.ndarray:
         """Score each bandwidth by target rows that are left out, as rows and as centres."""
-        n_folds = min(int(self.cv), target.shape[0], self.centres_.shape[0])
+        if self.bandwidths_.size == 1:
+            return np.array([np.nan])
+        n_folds = min(int(self.cv), centre_rows.size)
         if n_folds < 2:  # All target rows are equal, and a narrower kernel is nearer to them.
-            self.scores_[usable] = -self.bandwidths_[usable]
-            return
+            return -self.bandwidths_
         group = in_order_of_appearance(RowScores(target).group)
-        # Each value of categories is in all folds, and all centres are used.
-        is_categorical = 5 * (group.max() + 1) < group.size
-        fold_of_row = (np.arange(group.size) if is_categorical else group) % n_folds
-        fold_of_centre = fold_of_row[centre_rows] if not is_categorical else -np.ones(len(means[0]))
-        for j in np.flatnonzero(usable):
-            kernels = gaussian_kernel(target, self.centres_, self.bandwidths_[j]) / means[j]
-            held_out = 0.0
+        fold_of_row = group % n_folds
+        fold_of_centre = fold_of_row[centre_rows]
+        if 5 * (group.max() + 1) < group.size:
+            # Each value of categories is in all folds, and all centres are used.
+            fold_of_row = np.arange(group.size) % n_folds
+            fold_of_centre = np.full(centre_rows.size, -1)
+        scores = np.zeros(self.bandwidths_.size)
+        for j, bandwidth in enumerate(self.bandwidths_):
+            kernels = gaussian_kernel(target, self.centres_, bandwidth) / means[j]
             for fold in range(n_folds):
+                is_held_out = fold_of_row == fold
                 others = kernels.compress(fold_of_centre != fold, axis=1)
-                rest = others[fold_of_row != fold]
-                mixture, _, _ = _maximise(rest, CANDIDATE_TOLERANCE, self.max_iter)
-                held_out += _log_ratio(others[fold_of_row == fold], mixture).sum()
-            self.scores_[j] = held_out / group.size
+                mixture, _, _ = _maximise(others[~is_held_out], CANDIDATE_TOLERANCE, self.max_iter)
+                scores[j] += np.log(_mixture_ratio(others[is_held_out], mixture)).sum()
+        return scores / group.size
 
     def _log_ratio(self, numbers: Any) -> np.ndarray:
         active = self.coef_ > 0
@@ -160,44 +157,35 @@ class KLIEP(TwoSampleRatio):
         return logsumexp(exponent, axis=1, b=self.coef_[active])
 
 
-def _log_ratio(kernels: np.ndarray, mixture: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(kernels @ mixture, MIN_RATIO))
-
-
-def _derivatives(kernels: np.ndarray, mixture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradient and the negative Hessian of the mean log ratio."""
-    shares = kernels / np.maximum(kernels @ mixture, MIN_RATIO)[:, None]
-    return shares.mean(axis=0), shares.T @ shares / len(shares)
+def _mixture_ratio(kernels: np.ndarray, mixture: np.ndarray) -> np.ndarray:
+    return np.maximum(kernels @ mixture, MIN_RATIO)
 
 
 def _maximise(kernels: np.ndarray, tol: float, max_iter: int) -> tuple[np.ndarray, float, int]:
-    """Maximise the mean log ratio over mixtures; return these, the duality gap and the steps."""
-    n_centres = kernels.shape[1]
+    """Maximise the mean log ratio over mixtures; return these, the duality gap and the steps.
+
+    A Newton step maximises the quadratic model of the mean log ratio minus the sum, over >= 0.
+    """
+    n_target, n_centres = kernels.shape
     mixture = np.full(n_centres, 1 / n_centres)
-    value = _log_ratio(kernels, mixture).mean()
-    for step in range(max_iter):
-        gradient, hessian = _derivatives(kernels, mixture)
+    for step in range(max_iter + 1):
+        ratio = _mixture_ratio(kernels, mixture)
+        shares = kernels / ratio[:, None]
+        gradient, value = shares.mean(axis=0), np.log(ratio).mean()
         gap = float(gradient.max() - 1)
-        if gap <= tol:
-            return mixture, gap, step
-        direction = _newton_point(gradient, hessian) - mixture
-        rise = float((gradient - 1) @ direction)
-        size, improved = 1.0, False
-        while size > 1e-10 and not improved:
+        if gap <= tol or step == max_iter:
+            break
+        hessian = shares.T @ shares / n_target
+        root = cholesky(hessian + 1e-10 * np.trace(hessian) / n_centres * np.eye(n_centres))
+        constant = solve_triangular(root, 2 * gradient - 1, trans="T")
+        direction = nnls(root, constant, maxiter=1000)[0] - mixture
+        rise = max(float((gradient - 1) @ direction), 0.0)
+        for size in STEP_SIZES:
             trial = np.maximum(mixture + size * direction, 0.0)
             trial /= trial.sum()
-            trial_value = _log_ratio(kernels, trial).mean()
-            improved = trial_value >= value + 1e-4 * size * max(rise, 0.0)
-            size /= 2
-        if not improved:
+            if np.log(_mixture_ratio(kernels, trial)).mean() >= value + 1e-4 * size * rise:
+                mixture = trial
+                break
+        else:
             break  # Rounding hides any further rise.
-        mixture, value = trial, trial_value
-    gap = float(_derivatives(kernels, mixture)[0].max() - 1)
-    return mixture, gap, step + 1
-
-
-def _newton_point(gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """Maximise the quadratic model of the mean log ratio minus the sum, over weights >= 0."""
-    damped = hessian + 1e-10 * np.trace(hessian) / len(hessian) * np.eye(len(hessian))
-    root = cholesky(damped)
-    return nnls(root, solve_triangular(root, 2 * gradient - 1, trans="T"), maxiter=1000)[0]
+    return mixture, gap, step

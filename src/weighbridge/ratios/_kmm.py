@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,14 @@ from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from weighbridge._findings import users_line
-from weighbridge._folds import row_blocks
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios._base import TwoSampleRatio
-from weighbridge.ratios._kernel import distinct_rows, gaussian_kernel, typical_distance
+from weighbridge.ratios._kernel import (
+    distinct_rows,
+    gaussian_kernel,
+    kernel_blocks,
+    typical_distance,
+)
 from weighbridge.tables import check_count, check_positive
 
 MIN_WEIGHT = 1e-3
@@ -42,8 +47,7 @@ class KMM(TwoSampleRatio):
         The kernel is expanded in its values at this many rows, half of them of each sample. With as
         many distinct rows or fewer this is exact. No row is left out.
     tol : float, default=1e-3
-        The solver, an accelerated projected gradient, stops if no weight is further from its
-        optimum than about this.
+        Stop if no weight is further from its optimum than about this.
     max_iter : int, default=20000
         Largest number of steps. More would be needed if there is a `ConvergenceWarning`.
     random_state : int, RandomState instance or None, default=0
@@ -51,18 +55,15 @@ class KMM(TwoSampleRatio):
 
     Attributes
     ----------
-    bandwidth_ : float
-        The bandwidth used.
-    n_iter_ : int
-        Steps of the solver.
+    bandwidth_, n_iter_ : float, int
+        The bandwidth used, and the steps of the solver.
     reached_ : float
         Share of the target's feature mean that the weighted source reaches; 1 is a perfect match.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from weighbridge import fit_ratio
-    >>> from weighbridge.ratios import KMM
+    >>> from weighbridge.ratios import KMM, fit_ratio
     >>> rng = np.random.default_rng(0)
     >>> X, X_target = rng.normal(0, 1, (500, 1)), rng.normal(0.5, 1, (300, 1))
     >>> weights = np.exp(fit_ratio(X, X_target, KMM()).score_samples(X))
@@ -104,10 +105,18 @@ class KMM(TwoSampleRatio):
         check_count("max_iter", self.max_iter, 1)
 
     def _fit_samples(self, source: Any, target: Any) -> None:
-        self._expand(source, target)
-        self.largest_ = float(self.bound)
-        mean_target = self._features(target).mean(axis=0)
-        Z = self._features(source)
+        landmarks = [distinct_rows(rows, self.n_features // 2)[0] for rows in (source, target)]
+        self.landmarks_ = np.unique(np.vstack(landmarks), axis=0)
+        self.bandwidth_ = self.bandwidth or sum(
+            typical_distance(rows, landmarks[1]) / 2 for rows in (source, target)
+        )
+        # The features are the kernels at the landmarks, whitened.
+        kernel = gaussian_kernel(self.landmarks_, self.landmarks_, self.bandwidth_)
+        values, vectors = np.linalg.eigh(kernel)
+        is_positive = values > 1e-10 * values[-1]
+        self.whiten_ = vectors[:, is_positive] / np.sqrt(values[is_positive])
+        Z, Z_target = (np.vstack(list(self._features(rows))) for rows in (source, target))
+        mean_target = Z_target.mean(axis=0)
         weights = self._solve(Z, mean_target)
         # By the optimality conditions, a weight is the clipped value of a function of x.
         residual = mean_target - weights @ Z / len(Z)
@@ -116,23 +125,9 @@ class KMM(TwoSampleRatio):
         distance = np.linalg.norm(residual) / (np.linalg.norm(mean_target) or 1.0)
         self.reached_ = 1 - float(distance)
 
-    def _expand(self, source: Any, target: Any) -> None:
-        """Choose the rows whose kernels span the features, and whiten these kernels."""
-        landmarks = [distinct_rows(rows, self.n_features // 2)[0] for rows in (source, target)]
-        self.landmarks_ = np.unique(np.vstack(landmarks), axis=0)
-        self.bandwidth_ = self.bandwidth or sum(
-            typical_distance(rows, landmarks[1]) / 2 for rows in (source, target)
-        )
-        kernel = gaussian_kernel(self.landmarks_, self.landmarks_, self.bandwidth_)
-        values, vectors = np.linalg.eigh(kernel)
-        is_positive = values > 1e-10 * values[-1]
-        self.whiten_ = vectors[:, is_positive] / np.sqrt(values[is_positive])
-
-    def _features(self, rows: Any) -> np.ndarray:
-        Z = np.empty((rows.shape[0], self.whiten_.shape[1]))
-        for block in row_blocks(rows.shape[0], self.whiten_.shape[0], cached=True):
-            Z[block] = gaussian_kernel(rows[block], self.landmarks_, self.bandwidth_) @ self.whiten_
-        return Z
+    def _features(self, rows: Any) -> Iterator[np.ndarray]:
+        for _, kernel in kernel_blocks(rows, self.landmarks_, [self.bandwidth_]):
+            yield kernel @ self.whiten_
 
     def _solve(self, Z: np.ndarray, mean_target: np.ndarray) -> np.ndarray:
         """Minimise |Z'w / n - m|^2 / 2 + ridge |w|^2 / (2 n) over the weights within bounds.
@@ -146,7 +141,8 @@ class KMM(TwoSampleRatio):
         for iteration in range(1, self.max_iter + 1):
             self.n_iter_ = iteration
             gradient = Z @ (momentum @ Z / n - mean_target) + self.ridge * momentum
-            previous, weights = weights, self._project(momentum - step * gradient)
+            trial = momentum - step * gradient
+            previous, weights = weights, self._clip(trial + self._shift(trial))
             moved = weights - momentum
             # Scaled to a step along the flattest direction, whose curvature is the ridge alone.
             error = float(np.abs(moved).max() / (step * self.ridge))
@@ -167,27 +163,26 @@ class KMM(TwoSampleRatio):
             )
         return weights
 
-    def _project(self, values: np.ndarray) -> np.ndarray:
-        """Return the nearest weights within the bounds of weights and of their mean."""
-        return np.clip(values + self._shift(values), MIN_WEIGHT, self.bound)
-
     def _shift(self, values: np.ndarray) -> float:
         """Return the number that, added to all values, brings their clipped mean into bounds."""
 
-        def mean_with(shift: float) -> float:
-            return float(np.clip(values + shift, MIN_WEIGHT, self.bound).mean())
+        def excess(shift: float) -> float:
+            return float(self._clip(values + shift).mean()) - goal
 
-        mean, slack = mean_with(0.0), self.mean_tolerance
-        if abs(mean - 1) <= slack:
+        mean = float(self._clip(values).mean())
+        goal = float(np.clip(mean, 1 - self.mean_tolerance, 1 + self.mean_tolerance))
+        if mean == goal:
             return 0.0
-        goal = 1 + slack if mean > 1 else 1 - slack
         # At these shifts all weights are at one of their bounds, whatever the rounding.
         low, high = MIN_WEIGHT - values.max() - 1, self.bound - values.min() + 1
-        return float(brentq(lambda s: mean_with(s) - goal, low, high, xtol=1e-15, maxiter=1000))
+        return float(brentq(excess, low, high, xtol=1e-15, maxiter=1000))
+
+    def _clip(self, values: np.ndarray) -> np.ndarray:
+        return np.clip(values, MIN_WEIGHT, self.bound)
 
     def _log_ratio(self, numbers: Any) -> np.ndarray:
-        values = self._features(numbers) @ self.direction_ + self.shift_
-        return np.log(np.clip(values, MIN_WEIGHT, self.largest_))
+        values = np.concatenate([Z @ self.direction_ for Z in self._features(numbers)])
+        return np.log(self._clip(values + self.shift_))
 
     def _warn_if_apart(self, at_source: np.ndarray, at_target: np.ndarray) -> None:
         if self.reached_ >= MIN_REACHED:

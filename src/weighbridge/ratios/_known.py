@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import logit
 from scipy.stats import gaussian_kde
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
@@ -19,8 +20,8 @@ from weighbridge.tables import is_frame, unmasked
 class KnownRatio(DensityRatioMixin, BaseEstimator):
     """A density ratio given by formulas instead of samples; it needs no fitting.
 
-    Give exactly one of: `log_ratio`; `source` and `target`; `selection`. Functions receive `X` as
-    it was passed: a data frame stays a data frame.
+    Give exactly one of: `log_ratio`; `source` and `target`; `selection`. Functions receive data
+    frames as they are.
 
     Parameters
     ----------
@@ -30,19 +31,18 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         The two log densities: functions of `X`, distributions with a ``logpdf`` or ``logpmf``
         method, or fitted densities of scikit-learn (``score_samples``).
     selection : callable, optional
-        ``selection(X)`` returns the probability that a row with such features became a source row.
+        ``selection(X)`` returns the probability p that a row becomes a source row.
     selected_from : {"split", "target"}, default="split"
-        What a row that was not selected became. "split": a target row, so that the ratio is
-        ``(1 - p) / p`` up to a constant. "target": it was left unlabelled; all rows, selected or
-        not, are the target, and the ratio is ``1 / p`` up to a constant.
+        "split": rows that are not selected are the target, and the ratio is ``(1 - p) / p`` up to a
+        constant. "target": all rows, selected or not, are the target, and it is ``1 / p``.
     share : float, optional
-        Overall share of selected rows, which fixes that constant. Without it the constant is left
-        out; `ImportanceWeighted` needs none: it scales the ratio to mean 1 on the source sample.
+        Overall share of selected rows, which fixes that constant. `ImportanceWeighted` does not
+        need it, because it scales the ratio to mean 1 over the source.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels of source and target rows, after ``fit``, which is never required.
+        Labels of source and target rows: 0 and 1, unless ``fit`` gets others.
 
     Examples
     --------
@@ -53,6 +53,10 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
     >>> ratio.score_samples(np.array([[0.0], [0.5], [2.0]]))  # x - 1/2
     array([-0.5,  0. ,  1.5])
     """
+
+    # These hold until fit, which is never required, sees labels and sizes of samples.
+    classes_ = np.array([0, 1])
+    log_prior_odds_ = 0.0
 
     def __init__(
         self,
@@ -76,10 +80,8 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Source and target rows.
-        y : array-like of shape (n_samples,)
-            0 for source rows, 1 for target rows.
+        X, y
+            As in `ULSIF.fit`.
 
         Returns
         -------
@@ -128,20 +130,9 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
                 "Got selection probabilities that are NaN or outside [0, 1]; selection(X) must "
                 "return the probability of becoming a source row."
             )
+        transform = np.log if self.selected_from == "target" else logit
         with np.errstate(divide="ignore"):
-            if self.selected_from == "target":
-                return -np.log(p) + (np.log(self.share) if self.share else 0.0)
-            constant = np.log(self.share) - np.log1p(-self.share) if self.share else 0.0
-            return np.log1p(-p) - np.log(p) + constant
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log odds of the target; before ``fit`` the samples count as equally large."""
-        return self.score_samples(X) + getattr(self, "log_prior_odds_", 0.0)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the likelier sample of each row."""
-        classes = getattr(self, "classes_", np.array([0, 1]))
-        return classes[(self.decision_function(X) > 0).astype(int)]
+            return (transform(self.share) if self.share else 0.0) - transform(p)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -182,38 +173,31 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
 
 
 def _log_density(density: Any, X: Any, name: str) -> np.ndarray:
-    for method in ("logpdf", "logpmf"):
-        if hasattr(density, method):
-            values = getattr(density, method)(_distribution_input(density, X, name))
-            return _one_per_row(values, X, name)
-    if hasattr(density, "score_samples"):
-        return _one_per_row(density.score_samples(X), X, name)
-    if callable(density):
-        return _one_per_row(density(X), X, name)
-    raise TypeError(
-        f"Got {name} of type {type(density).__name__}, but expected a function of X that returns "
-        "log densities, a frozen scipy.stats distribution, or a fitted density of scikit-learn."
-    )
-
-
-def _distribution_input(density: Any, X: Any, name: str) -> np.ndarray:
-    """Bring the rows into the shape that a scipy distribution expects."""
-    if sp.issparse(X):
+    methods = ("logpdf", "logpmf", "score_samples", "__call__")
+    method = next((method for method in methods if hasattr(density, method)), None)
+    if method is None:
         raise TypeError(
-            f"Got sparse X, which the {name} distribution cannot take; pass X.toarray(), or a "
-            "function of X."
+            f"Got {name} of type {type(density).__name__}, but expected a function of X that "
+            "returns log densities, a frozen scipy.stats distribution, or a fitted density of "
+            "scikit-learn."
         )
-    values = np.asarray(X, dtype=float)
-    if isinstance(density, gaussian_kde):
-        return values.T
-    # One-dimensional distributions would return a value for each cell.
-    return values[:, 0] if values.shape[1] == 1 else values
+    rows = X
+    if method in ("logpdf", "logpmf"):
+        if sp.issparse(X):
+            raise TypeError(
+                f"Got sparse X, which the {name} distribution cannot take; pass X.toarray(), or a "
+                "function of X."
+            )
+        rows = np.asarray(X, dtype=float)
+        if isinstance(density, gaussian_kde):
+            rows = rows.T
+        elif rows.shape[1] == 1:  # One-dimensional distributions return a value for each cell.
+            rows = rows[:, 0]
+    return _one_per_row(getattr(density, method)(rows), X, name)
 
 
 def _one_per_row(values: Any, X: Any, name: str) -> np.ndarray:
-    values = np.asarray(values, dtype=float)
-    if values.ndim == 0 and X.shape[0] == 1:
-        values = values.reshape(1)
+    values = np.atleast_1d(np.asarray(values, dtype=float))
     if values.shape != (X.shape[0],):
         raise ValueError(
             f"Got {name}(X) of shape {values.shape} for X of shape {X.shape}; it must return one "

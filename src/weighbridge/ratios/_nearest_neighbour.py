@@ -24,7 +24,8 @@ class NearestNeighbourRatio(TwoSampleRatio):
 
     The ratio is the number of target rows over the number of source rows among the k nearest rows
     of the stacked samples, divided by the same quotient of the whole samples. A row seen in ``fit``
-    is not its own neighbour.
+    is not its own neighbour. Two pseudo-counts, in the proportion of the sample sizes, keep the
+    ratio away from 0 and infinity.
 
     Parameters
     ----------
@@ -40,18 +41,16 @@ class NearestNeighbourRatio(TwoSampleRatio):
 
     Notes
     -----
-    Copies of a row are one neighbour. They count as one row of each sample that they are in, so
-    that a table in which every row is repeated gives the same ratio. If most rows are in both
-    samples, as with categories, each copy counts.
+    Copies of a row are one neighbour and count as one row of each sample that they are in. If most
+    rows are in both samples, as with categories, each copy counts.
 
-    Two pseudo-counts, in the proportion of the sample sizes, are added to the counts. They keep the
-    ratio away from 0 and infinity.
+    Samples of 100,000 rows and 20 columns each take minutes. To learn from fewer rows, use
+    ``fit_ratio(X, X_target, NearestNeighbourRatio(), max_rows=20_000)``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from weighbridge import fit_ratio
-    >>> from weighbridge.ratios import NearestNeighbourRatio
+    >>> from weighbridge.ratios import NearestNeighbourRatio, fit_ratio
     >>> rng = np.random.default_rng(0)
     >>> X, X_target = rng.normal(0, 1, (2000, 1)), rng.normal(0.5, 1, (1000, 1))
     >>> ratio = fit_ratio(X, X_target, NearestNeighbourRatio())
@@ -82,7 +81,11 @@ class NearestNeighbourRatio(TwoSampleRatio):
         self.counts_, n_rows = counts, counts.sum(axis=0)
         self.pseudo_counts_ = PSEUDO_COUNTS * n_rows / n_rows.sum()
         self.search_ = NearestNeighbors(n_jobs=self.n_jobs).fit(distinct)
-        sizes = self._candidate_sizes(n_rows)
+        if self.n_neighbours is None:
+            largest = max(round(n_rows.min()) // 4, 1)
+            sizes = np.array([size for size in SIZES if size <= largest] or [largest])
+        else:
+            sizes = np.array([min(int(self.n_neighbours), round(n_rows.sum()) - 1)])
         log_odds = self._leave_one_out(distinct, itself, sizes)
         losses = -log_expit(log_odds * np.array([-1, 1])[:, None, None])
         best = int(np.argmin(np.einsum("ij,jik->k", counts, losses)))
@@ -91,16 +94,10 @@ class NearestNeighbourRatio(TwoSampleRatio):
         mean_log_odds = np.average(log_odds[..., best], axis=0, weights=counts.T)
         self.held_out_.remember(mean_log_odds[group] - self.log_odds_of_counts_)
 
-    def _candidate_sizes(self, n_rows: np.ndarray) -> np.ndarray:
-        if self.n_neighbours is not None:
-            return np.array([min(int(self.n_neighbours), round(n_rows.sum()) - 1)])
-        largest = max(round(n_rows.min()) // 4, 1)
-        return np.array([size for size in SIZES if size <= largest] or [largest])
-
     def _leave_one_out(self, distinct: Any, itself: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return log odds without the row itself, by its sample, row and number of neighbours."""
         log_odds = np.empty((2, distinct.shape[0], sizes.size))
-        for block, distances, neighbours in self._neighbours(distinct, sizes[-1] + 1):
+        for block, distances, neighbours in self._neighbours(distinct, int(sizes[-1]) + 1):
             row = np.arange(block.start, block.stop)[:, None]
             for code in (0, 1):
                 counts = self.counts_[neighbours]
@@ -111,29 +108,26 @@ class NearestNeighbourRatio(TwoSampleRatio):
     def _log_ratio(self, numbers: Any) -> np.ndarray:
         """Return the log ratio, without the row itself if it was seen in ``fit``."""
         log_ratio, new = self.held_out_.find(numbers)
-        sizes = np.array([self.n_neighbours_])
-        for block, distances, neighbours in self._neighbours(numbers[new], sizes[-1]):
-            log_odds = self._log_odds(self.counts_[neighbours], distances, sizes)[:, 0]
-            log_ratio[new[block]] = log_odds - self.log_odds_of_counts_
+        for block, distances, neighbours in self._neighbours(numbers[new], self.n_neighbours_):
+            log_odds = self._log_odds(self.counts_[neighbours], distances, [self.n_neighbours_])
+            log_ratio[new[block]] = log_odds[:, 0] - self.log_odds_of_counts_
         return log_ratio
 
     def _neighbours(self, rows: Any, size: int) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield blocks of rows, and distances and indices of a few more neighbours than `size`."""
-        n_neighbours = min(int(size) + 8 + int(size) // 8, self.counts_.shape[0])
-        for block in row_blocks(rows.shape[0], 8 * (int(size) + 1)):
+        n_neighbours = min(size + 8 + size // 8, len(self.counts_))
+        for block in row_blocks(rows.shape[0], 8 * (size + 1)):
             yield block, *self.search_.kneighbors(rows[block], n_neighbours)
 
-    def _log_odds(self, counts: np.ndarray, distances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    def _log_odds(self, counts: np.ndarray, distances: np.ndarray, sizes: Any) -> np.ndarray:
         """Return log odds for each size, from counts (n_rows, n_neighbours, 2) in order."""
-        sums = np.cumsum(counts, axis=1)
+        sums, row, log_odds = np.cumsum(counts, axis=1), np.arange(len(counts)), []
         total = sums.sum(axis=2)
-        log_odds = np.empty((counts.shape[0], sizes.size))
-        for k, size in enumerate(sizes):
-            is_enough = total >= size
-            needed = np.where(is_enough.any(axis=1), is_enough.argmax(axis=1), counts.shape[1] - 1)
+        for size in sizes:
+            needed = np.minimum((total < size).sum(axis=1), counts.shape[1] - 1)
             # Neighbours at the same distance count alike.
-            reach = np.take_along_axis(distances, needed[:, None], axis=1) * (1 + 1e-9)
-            last = (distances <= reach).sum(axis=1) - 1
-            counted = np.take_along_axis(sums, last[:, None, None], axis=1)[:, 0]
-            log_odds[:, k] = np.diff(np.log(counted + self.pseudo_counts_), axis=1)[:, 0]
-        return log_odds
+            reach = distances[row, needed] * (1 + 1e-9)
+            last = (distances <= reach[:, None]).sum(axis=1) - 1
+            counted = np.log(sums[row, last] + self.pseudo_counts_)
+            log_odds.append(counted[:, 1] - counted[:, 0])
+        return np.column_stack(log_odds)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from weighbridge.ratios._array_encoder import ArrayEncoder
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._kernel import (
     bandwidth_grid,
@@ -20,6 +19,7 @@ from weighbridge.ratios._kernel import (
     kernels,
 )
 from weighbridge.tables import (
+    TableEncoder,
     array_namespace,
     check_count,
     check_positive_grid,
@@ -34,9 +34,6 @@ MIN_RATIO = 1e-3
 COMMON_SHARE = 0.9
 # Larger samples are scored by five folds instead of leave-one-out.
 MAX_LEAVE_ONE_OUT_ROWS = 1000
-
-# Held-out scores of the candidates, and the equations A theta = b of all rows, by bandwidth.
-Scored = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class ULSIF(TwoSampleRatio):
@@ -75,30 +72,28 @@ class ULSIF(TwoSampleRatio):
     bandwidths_, ridges_ : ndarray
         The candidates.
     scores_ : ndarray of shape (n_bandwidths, n_ridges)
-        Held-out scores of the candidates (smaller is better).
+        Held-out scores of the candidates (smaller is better); NaN if there is only one.
     centres_ : array of shape (n_centres, n_encoded)
         Centres of the kernels, in standardised columns.
     coef_ : ndarray of shape (n_centres,)
         Coefficients of the kernels, of either sign.
     largest_ : float
-        Upper bound of the ratio; see the notes.
+        Upper bound of the ratio.
 
     Notes
     -----
     The ratio is at least 0.001, because a sum of kernels with negative coefficients can fall below
-    0. (Coefficients constrained to be positive triple the error.) It is at most the largest ratio
-    of a source row in ``fit`` or, if that is more, of 90 percent of the target rows. Further out,
-    no source row shows how rare the source is, and the sum of kernels can take any value. A ratio
-    whose mean over the source exceeds 1 is divided by that mean. A smaller mean is left as it is,
-    so that samples without overlap can be recognised.
+    0. It is at most the largest ratio of a source row in ``fit`` or, if that is more, of 90 percent
+    of the target rows: further out, the sum of kernels can take any value. A mean ratio above 1
+    over the source is scaled to 1. A smaller mean shows that the samples hardly overlap, so it is
+    left as it is.
 
     Arrays of other libraries (torch, cupy) are processed on their device.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from weighbridge import fit_ratio
-    >>> from weighbridge.ratios import ULSIF
+    >>> from weighbridge.ratios import ULSIF, fit_ratio
     >>> rng = np.random.default_rng(0)
     >>> X, X_target = rng.normal(0, 1, (2000, 1)), rng.normal(0.5, 1, (1000, 1))
     >>> ratio = fit_ratio(X, X_target, ULSIF())
@@ -128,25 +123,18 @@ class ULSIF(TwoSampleRatio):
     def _check_parameters(self) -> None:
         relative: Any = self.relative
         if not (isinstance(relative, Real) and 0 <= float(relative) < 1):
-            raise ValueError(
-                f"Got relative={self.relative!r}, but expected a number in [0, 1): 0 is the plain "
-                "ratio, 1 would be no ratio at all."
-            )
+            raise ValueError(f"Got relative={relative!r}, but expected a number in [0, 1).")
         check_count("n_centres", self.n_centres, 1)
         check_count("iterations", self.iterations, 1)
         check_positive_grid("bandwidths", self.bandwidths)
         check_positive_grid("ridges", self.ridges)
+        if self.cv not in (None, "loo"):
+            check_count("cv", self.cv, 2)
         if self.cv == "loo" and not self._has_closed_form():
             raise ValueError(
                 "Got cv='loo' with relative > 0 or iterations > 1, for which leave-one-out has no "
                 "closed form here; use folds, e.g. cv=5."
             )
-        if self.cv is not None and self.cv != "loo":
-            if not isinstance(self.cv, Integral):
-                raise ValueError(
-                    f"Got cv={self.cv!r}, but expected a number of folds, 'loo' or None."
-                )
-            check_count("cv", self.cv, 2)
 
     def _has_closed_form(self) -> bool:
         return self.relative == 0 and self.iterations == 1
@@ -155,81 +143,110 @@ class ULSIF(TwoSampleRatio):
         self.centres_, centre_rows = distinct_rows(target, self.n_centres)
         self.bandwidths_ = bandwidth_grid(self.bandwidths, source, target, self.centres_)
         self.ridges_ = RIDGES if self.ridges is None else np.asarray(self.ridges, dtype=float)
-        is_small = max(source.shape[0], target.shape[0]) <= MAX_LEAVE_ONE_OUT_ROWS
-        leave_one_out = (
-            is_small and self._has_closed_form() if self.cv is None else self.cv == "loo"
-        )
-        score = self._score_by_leaving_one_out if leave_one_out else self._score_by_folds
-        self.scores_, A, b = score(source, target, centre_rows)
+        A, b = self._score_candidates(source, target, centre_rows)
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
         self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
         self.coef_ = _solve_ridge(A[j], b[j], self.ridges_[[k]], self.iterations)[:, 0]
-        at_samples = [to_numpy(self._sum_of_kernels(rows)) for rows in (source, target)]
-        scale = self._set_scale(*at_samples)
-        bounds = MIN_RATIO, self.largest_
-        log_ratios = (np.log(np.clip(values / scale, *bounds)) for values in at_samples)
-        at_source, at_target = map(self._plain_log_ratio, log_ratios)
-        return at_source, at_target
-
-    def _set_scale(self, at_source: np.ndarray, at_target: np.ndarray) -> float:
-        """Scale and bound the ratio, given its values; return their divisor."""
+        at_source, at_target = (to_numpy(self._sum_of_kernels(rows)) for rows in (source, target))
         means = [np.maximum(values, MIN_RATIO).mean() for values in (at_source, at_target)]
         scale = max((1 - self.relative) * means[0] + self.relative * means[1], 1.0)
         largest = max(at_source.max(), np.quantile(at_target, COMMON_SHARE)) / scale
         limit = 1 / self.relative if self.relative > 0 else np.inf
         self.largest_ = min(max(float(largest), MIN_RATIO), limit)
         self.coef_ = self.coef_ / scale
-        return scale
+        bounded = (
+            np.clip(values / scale, MIN_RATIO, self.largest_) for values in (at_source, at_target)
+        )
+        at_source, at_target = (self._plain_log_ratio(np.log(values)) for values in bounded)
+        return at_source, at_target
 
-    def _score_by_leaving_one_out(self, source: Any, target: Any, centre_rows: Any) -> Scored:
+    def _score_candidates(
+        self, source: Any, target: Any, centre_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Score the candidates, if several; return the equations A theta = b by bandwidth."""
+        sizes = source.shape[0], target.shape[0]
+        self.scores_ = np.full((self.bandwidths_.size, self.ridges_.size), np.nan)
+        is_small = max(sizes) <= MAX_LEAVE_ONE_OUT_ROWS
+        default = "loo" if is_small and self._has_closed_form() else 5
+        cv = default if self.cv is None else self.cv
+        n_folds = 1 if cv == "loo" or self.scores_.size == 1 else min(int(cv), *sizes)
+        sums, folds = self._fold_sums(source, target, centre_rows, n_folds), np.arange(n_folds)
+        A, b = self._equations(sums, folds)
+        if n_folds > 1:
+            scores = [self._fold_scores(sums, folds == fold) for fold in folds]
+            self.scores_ = np.mean(scores, axis=0)
+        elif self.scores_.size > 1:
+            self.scores_ = self._leave_one_out_scores(source, target, centre_rows, A, b)
+        return A, b
+
+    def _fold_sums(
+        self, source: Any, target: Any, centre_rows: np.ndarray, n_folds: int
+    ) -> tuple[np.ndarray, ...]:
+        """Return K'K of source and target, the sums of the target's kernels, and sizes, by fold."""
+        n, m = source.shape[0], target.shape[0]
+        edges, target_edges = (np.arange(n_folds + 1) * size // n_folds for size in (n, m))
+        in_source = [source[i:j, :] for i, j in pairwise(edges.tolist())]
+        in_target = [target[i:j, :] for i, j in pairwise(target_edges.tolist())]
+        given = self.centres_, self.bandwidths_
+        H = np.array([kernel_sums(rows, *given, grams=True) for rows in in_source])
+        G = np.zeros(n_folds)
+        if self.relative > 0:
+            G = np.array([kernel_sums(rows, *given, grams=True) for rows in in_target])
+        h = np.array([kernel_sums(rows, *given) for rows in in_target])
+        # At its own row, a centre's kernel of 1 is replaced by its mean at the other rows.
+        fold = np.searchsorted(target_edges, centre_rows, side="right") - 1
+        h[fold, :, np.arange(fold.size)] += ((h.sum(axis=0) - 1) / (m - 1) - 1).T
+        return H, G, h, np.diff(edges), np.diff(target_edges)
+
+    def _equations(
+        self, sums: tuple[np.ndarray, ...], folds: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return A and b of the given folds, at each bandwidth."""
+        H, G, h, n, m = (values[folds].sum(axis=0) for values in sums)
+        return (1 - self.relative) * H / n + self.relative * G / m, h / m
+
+    def _fold_scores(self, sums: tuple[np.ndarray, ...], held_out: np.ndarray) -> np.ndarray:
+        theta = _solve_ridge(*self._equations(sums, ~held_out), self.ridges_, self.iterations)
+        A, b = self._equations(sums, held_out)
+        return np.sum(theta * (A @ theta / 2 - b[..., None]), axis=1)
+
+    def _leave_one_out_scores(
+        self, source: Any, target: Any, centre_rows: np.ndarray, A: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
+        """Return the leave-one-out score of each candidate, given the equations of all rows.
+
+        Row i of the source and row i of the target are left out together. The equations without
+        them differ by a matrix of rank one, and the Sherman-Morrison formula solves them (Kanamori,
+        Hido and Sugiyama, 2009).
+        """
+        n, m = source.shape[0], target.shape[0]
         widest = float(self.bandwidths_[0])
         by_sample = (
-            map(to_numpy, kernels(exponents(rows, self.centres_, widest), self.bandwidths_))
+            kernels(exponents(rows, self.centres_, widest), self.bandwidths_)
             for rows in (source, target)
         )
-        scored = [
-            _leave_one_out(at_source, at_target, centre_rows, self.ridges_)
-            for at_source, at_target in zip(*by_sample, strict=True)
-        ]
-        scores, A, b = (np.array(values) for values in zip(*scored, strict=True))
-        return scores, A, b
-
-    def _score_by_folds(self, source: Any, target: Any, centre_rows: Any) -> Scored:
-        n, m = source.shape[0], target.shape[0]
-        n_folds = min(5 if self.cv is None else int(self.cv), n, m)
-        edges, target_edges = (np.arange(n_folds + 1) * size // n_folds for size in (n, m))
-        H, G = self._fold_sums(source, edges, grams=True), np.zeros(n_folds)
-        if self.relative > 0:
-            G = self._fold_sums(target, target_edges, grams=True)
-        h = self._fold_sums(target, target_edges)
-        fold = np.searchsorted(target_edges, centre_rows, side="right") - 1
-        h[fold, :, np.arange(fold.size)] += _without_itself(h.sum(axis=0), m).T
-
-        def equations(H: Any, G: Any, h: Any, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
-            return (1 - self.relative) * H / n + self.relative * G / m, h / m
-
-        sums = H, G, h, np.diff(edges), np.diff(target_edges)
-        totals = [values.sum(axis=0) for values in sums]
-        scores = np.zeros((self.bandwidths_.size, self.ridges_.size))
-        for in_fold in zip(*sums, strict=True):
-            rest = (total - values for total, values in zip(totals, in_fold, strict=True))
-            theta = _solve_ridge(*equations(*rest), self.ridges_, self.iterations)
-            A, b = equations(*in_fold)
-            scores += np.sum(theta * (A @ theta / 2 - b[..., None]), axis=1)
-        return scores / n_folds, *equations(*totals)
-
-    def _fold_sums(self, rows: Any, edges: np.ndarray, *, grams: bool = False) -> np.ndarray:
-        """Return sums of the kernel by fold and bandwidth."""
-        folds = [slice(start, stop) for start, stop in pairwise(edges.tolist())]
-        given = self.centres_, self.bandwidths_
-        return np.array([kernel_sums(rows[fold, :], *given, grams=grams) for fold in folds])
+        scores = []
+        for A_j, b_j, K, L in zip(A, b, *by_sample, strict=True):
+            at_source, at_target = to_numpy(K), np.array(to_numpy(L))
+            at_target[centre_rows, np.arange(centre_rows.size)] = b_j
+            values, vectors = np.linalg.eigh(A_j)
+            Q, P = at_source[:m] @ vectors, at_target[:n] @ vectors
+            c = 1 / (np.maximum(values, 0.0)[:, None] + self.ridges_ * (n - 1) / n)
+            gc = m * (b_j @ vectors)[:, None] * c
+            q, xy, xx = (Q * Q) @ c, (P * Q) @ c, (P * P) @ c
+            rest_y, rest_x = Q @ gc - xy, P @ gc - xx
+            source_ratio = (n - 1) / (m - 1) * rest_y / (n - q)
+            target_ratio = (n - 1) / (n * (m - 1)) * (rest_x + xy * rest_y / (n - q))
+            scores.append((source_ratio**2).mean(axis=0) / 2 - target_ratio.mean(axis=0))
+        return np.array(scores)
 
     def _sum_of_kernels(self, rows: Any) -> Any:
-        xp = array_namespace(rows)
-        coef = self.coef_ if xp is np else xp.asarray(self.coef_, device=rows.device)
+        xp, coef = array_namespace(rows), self.coef_
+        if xp is not np:
+            coef = xp.asarray(coef, device=rows.device)
         blocks = kernel_blocks(rows, self.centres_, [self.bandwidth_])
-        values = [kernel @ coef for _, kernel in blocks]
-        return xp.concat(values) if values else rows[:, 0]
+        sums = [kernel @ coef for _, kernel in blocks]
+        return xp.concat(sums) if sums else rows[:, 0]
 
     def _log_ratio(self, numbers: Any) -> Any:
         xp = array_namespace(numbers)
@@ -272,31 +289,30 @@ def _solve_ridge(A: np.ndarray, b: np.ndarray, ridges: np.ndarray, iterations: i
     return vectors @ (vectors.mT @ b[..., None] / (values + ridges) * series)
 
 
-def _without_itself(sums: np.ndarray, n_target: int) -> np.ndarray:
-    """Return what turns a centre's kernel at its own row, 1, into the mean at other rows."""
-    return (sums - 1) / (n_target - 1) - 1
+class ArrayEncoder(TableEncoder):
+    """A `TableEncoder` for arrays of another library, fitted to their values in NumPy."""
 
-
-def _leave_one_out(source: Any, target: Any, centre_rows: np.ndarray, ridges: np.ndarray) -> Scored:
-    """Return the leave-one-out score of each ridge, and the equations A theta = b of all rows.
-
-    Row i of the source and row i of the target are left out together. The equations without them
-    differ by a matrix of rank one, and the Sherman-Morrison formula solves them (Kanamori, Hido
-    and Sugiyama, 2009).
-    """
-    n, m = source.shape[0], target.shape[0]
-    pairs = min(n, m)
-    target = target.copy()
-    target[centre_rows, np.arange(centre_rows.size)] += _without_itself(target.sum(axis=0), m)
-    A, b = source.T @ source / n, target.mean(axis=0)
-    values, vectors = np.linalg.eigh(A)
-    Q, P = source[:pairs] @ vectors, target[:pairs] @ vectors
-    c = 1 / (np.maximum(values, 0.0)[:, None] + ridges * (n - 1) / n)
-    gc = (b @ vectors)[:, None] * c
-    q, hy, hx = (Q * Q) @ c, Q @ gc, P @ gc
-    xy, xx = (P * Q) @ c, (P * P) @ c
-    left = n - q
-    factor = (n - 1) / (n * (m - 1))
-    at_source = factor * (m * (hy + q * hy / left) - (xy + q * xy / left))
-    at_target = factor * (m * (hx + xy * hy / left) - (xx + xy**2 / left))
-    return (at_source**2).mean(axis=0) / 2 - at_target.mean(axis=0), A, b
+    def numbers(self, X: Any) -> Any:
+        """Return the rows as standardised numbers. Constant columns become zero."""
+        if not is_foreign(X):
+            raise TypeError(
+                f"Got X of type {type(X).__name__}, but the ratio was fitted to an array of "
+                "another library. Convert X to that library, or fit the ratio to NumPy arrays."
+            )
+        if tuple(X.shape[1:]) != (self.scale.size,):
+            raise ValueError(
+                f"Got X of shape {tuple(X.shape)}, but the ratio was fitted to rows of "
+                f"{self.scale.size} features."
+            )
+        xp = array_namespace(X)
+        X = xp.astype(X, xp.float64)
+        if not bool(xp.all(xp.isfinite(X))):
+            raise ValueError(
+                f"Got NaN or infinite values in a {type(X).__name__}. Ratios take missing values "
+                "from NumPy arrays and data frames only."
+            )
+        halved, centre, scale = (
+            xp.asarray(values, device=X.device) for values in (self.halved, self.centre, self.scale)
+        )
+        # Kernels of rows this far away are 0; squares stay finite.
+        return xp.clip((X * halved - centre) * scale, -1e100, 1e100)
