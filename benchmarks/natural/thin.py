@@ -6,8 +6,8 @@
 Ten tasks are made from the development half of the natural suite. Source rows are drawn with
 probability proportional to ``exp(-slope * v)``, where v are the standardised log odds of a linear
 domain classifier. The slope rises until the full ratio has an effective sample size between 3 and
-30. The target stays as it is. The change of the loss by `ImportanceWeightedCV` from the unweighted model is printed for
-each task and model, as the mean over draws, with the worst of them.
+30. The target stays as it is. For each task and model the change of the loss by
+`ImportanceWeightedCV` from the unweighted model is printed, as the mean over draws.
 """
 
 import json
