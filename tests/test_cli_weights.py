@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -13,9 +14,9 @@ import pytest
 from cli_runs import COLUMNS, run, valid, within_80_columns, write_clinic
 from weighbridge import Geodesic, fit_ratio
 from weighbridge._tables import _model_columns, defused
-from weighbridge.adaptation import load_model
+from weighbridge.adaptation import load_model, read_inputs
 from weighbridge.adaptation._saved_model import SavedModel, model_bytes
-from weighbridge.cli import _weights
+from weighbridge.cli import _two_tables
 from weighbridge.cli._two_tables import fitted_ratio, read_two
 from weighbridge.cli._weights import log_ratio_blocks
 
@@ -36,6 +37,14 @@ def folder(tmp_path_factory):
 def here(folder, monkeypatch):
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture(params=[None, 300])
+def sampled(request, monkeypatch):
+    if request.param:  # only a sample of each table is read into memory
+        reader = partial(read_inputs, max_rows=request.param)
+        monkeypatch.setattr(_two_tables, "read_inputs", reader)
+    return request.param
 
 
 def test_what_a_ratio_warns_of_is_said(tmp_path, monkeypatch):
@@ -97,9 +106,10 @@ def test_no_weights_are_all_one(here):
     assert (pd.read_csv("one.csv")["weight"] == 1).all()
 
 
-def test_rows_beyond_memory_get_the_weights_of_the_others(here):
+def test_rows_beyond_memory_get_the_weights_of_the_others(here, monkeypatch):
     # a ratio fitted to a sample scores all rows, block by block, as it would at once
-    two = read_two(here / "train.csv", here / "deploy.csv", OPTIONS, max_train=300)
+    monkeypatch.setattr(_two_tables, "read_inputs", partial(read_inputs, max_rows=300))
+    two = read_two(here / "train.csv", here / "deploy.csv", OPTIONS)
     assert two.tables[0].sampled == 300
     assert "WB139" in {note.code for note in two.notes}
     ratio = fitted_ratio(two)
@@ -108,28 +118,28 @@ def test_rows_beyond_memory_get_the_weights_of_the_others(here):
     assert in_blocks == pytest.approx(at_once, abs=1e-12)
 
 
-def test_a_column_that_holds_the_ratio_is_taken_as_it_is(here, tmp_path):
+@pytest.mark.usefixtures("here", "sampled")
+def test_a_column_that_holds_the_ratio_is_taken_as_it_is(tmp_path):
     for name in ("train.csv", "deploy.csv"):
         table = pd.read_csv(name)
         table.assign(r=np.exp(table["age"] / 50)).to_csv(tmp_path / name, index=False)
     options = {**OPTIONS, "ratio": "r"}
     expected = pd.read_csv("train.csv")["age"] / 50
-    for most in (None, 300):
-        two = read_two(tmp_path / "train.csv", tmp_path / "deploy.csv", options, max_train=most)
-        parts = log_ratio_blocks(two, fitted_ratio(two), tmp_path / "train.csv")
-        assert np.concatenate(list(parts)) == pytest.approx(expected.to_numpy(), abs=1e-12)
+    two = read_two(tmp_path / "train.csv", tmp_path / "deploy.csv", options)
+    parts = log_ratio_blocks(two, fitted_ratio(two), tmp_path / "train.csv")
+    assert np.concatenate(list(parts)) == pytest.approx(expected.to_numpy(), abs=1e-12)
 
 
-def test_a_feature_that_is_called_like_a_ratio_is_not_taken_for_it(here, tmp_path):
+@pytest.mark.usefixtures("here", "sampled")
+def test_a_feature_that_is_called_like_a_ratio_is_not_taken_for_it(tmp_path):
     for name in ("train.csv", "deploy.csv"):
         pd.read_csv(name).rename(columns={"age": "gaussian"}).to_csv(tmp_path / name, index=False)
     options, path = {**OPTIONS, "ratio": "gaussian"}, tmp_path / "train.csv"
-    for most in (None, 300):
-        two = read_two(path, tmp_path / "deploy.csv", options, max_train=most)
-        ratio = fitted_ratio(two)
-        expected = ratio.score_samples(pd.read_csv(path)[list(two.X)])
-        found = np.concatenate(list(log_ratio_blocks(two, ratio, path)))
-        assert found == pytest.approx(expected, abs=1e-9)
+    two = read_two(path, tmp_path / "deploy.csv", options)
+    ratio = fitted_ratio(two)
+    expected = ratio.score_samples(pd.read_csv(path)[list(two.X)])
+    found = np.concatenate(list(log_ratio_blocks(two, ratio, path)))
+    assert found == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.more
@@ -336,7 +346,7 @@ def test_predictions_do_not_depend_on_the_size_of_blocks(long, tmp_path, monkeyp
 def test_a_table_too_long_to_be_fitted_as_a_whole_has_a_weight_for_each_row(
     long, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(_weights, "MOST_TRAINING_ROWS", 5_000)
+    monkeypatch.setattr(_two_tables, "read_inputs", partial(read_inputs, max_rows=5_000))
     monkeypatch.setattr(_model_columns, "BLOCK_CELLS", 21_000)  # 7,000 rows of 3 columns
     words = ("--ratio", "gaussian", "--out", tmp_path / "w.csv")
     assert run("weights", long, "deploy.csv", *words).exit_code == 0

@@ -410,7 +410,7 @@ def test_samples_of_both_files(tmp_path, monkeypatch):
     write("train.csv", columns())
     write("deploy.csv", deployment())
     train, deploy, found = read_pair(
-        "train.csv", "deploy.csv", label="ill", option=cli_option, max_rows=(None, 25), seed=2
+        "train.csv", "deploy.csv", label="ill", option=cli_option, max_rows=25, seed=2
     )
-    assert (train.sampled, deploy.sampled, deploy.rows) == (40, 25, 40)
+    assert (train.sampled, deploy.sampled, deploy.rows) == (25, 25, 40)
     assert len(found.X_target) == 25

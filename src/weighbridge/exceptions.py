@@ -131,10 +131,9 @@ class BlockError(ValueError):
     >>> import pyarrow as pa
     >>> from weighbridge.engines import with_column
     >>> from weighbridge.exceptions import BlockError
-    >>> reader = with_column(pa.table({"age": [41, 52]}), "one", lambda rows: [1])
     >>> try:
-    ...     reader.read_all()
+    ...     with_column(pa.table({"age": [41, 52]}), "one", lambda rows: [1])
     ... except BlockError as error:
-    ...     print("of 2 rows" in str(error) or "2 rows" in str(error))
-    True
+    ...     print(error)
+    In batch 0 (from row 0 of the table), the function failed: ValueError: Got 1 values for 2 rows...
     """
