@@ -1,14 +1,11 @@
 """Assessments as work: progress, threads, several models at once."""
 
-import os
 from dataclasses import asdict
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_info, threadpool_limits
 
