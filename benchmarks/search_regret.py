@@ -128,11 +128,11 @@ def problems(seed):
 class Surface:
     """Row-wise errors of weighted least squares at any (lam, alpha): the objective of a search."""
 
-    def __init__(self, X, y, log_ratio, folds, fingerprint, whole=False):
+    def __init__(self, X, y, log_ratio, folds, name, whole=False):
         spread = X.std(axis=0)
         X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
         self.A, self.y = np.column_stack([np.ones(len(X)), X]), y
-        self.log_ratio, self.fingerprint, self.whole = log_ratio, fingerprint, whole
+        self.log_ratio, self.name, self.whole = log_ratio, name, whole
         self.importance = np.exp(log_ratio - log_ratio.max())
         self.unit_weights = np.ones(1) if whole else self.importance
         self.folds = folds
@@ -179,7 +179,7 @@ class Surface:
 
     def grid(self, bounds):
         """Values over 201 x 101 points, kept on disk."""
-        content = repr((self.fingerprint, bounds, GRID)).encode()
+        content = repr((self.name, bounds, GRID)).encode()
         for part in (self.A, self.y, self.log_ratio):
             content += np.ascontiguousarray(part, dtype=float).tobytes()
         file = CACHE / f"{hashlib.sha256(content).hexdigest()[:24]}.npy"
@@ -244,7 +244,7 @@ def measure(name, seed, bounds):
         gap = path[:, np.minimum(AFTER, path.shape[1]) - 1].mean(axis=0) - values.min()
         after.append(gap / np.ptp(values))
         ninety.append(gap[-1] / (np.quantile(values, 0.9) - values.min()))
-        names.append(surface.fingerprint)
+        names.append(surface.name)
     regrets = np.array(after)
     last = regrets[:, -1]
     print(

@@ -144,8 +144,6 @@ def _loss(model, predicted, y):
 class PlainHoldOut:
     """The paper's L(h; lam, alpha): a fifth of the rows held out, the ratio as it is printed."""
 
-    fingerprint = "not kept in a journal"
-
     def __init__(self, data, model, seed):
         self.model = model
         self.log_ratio = data.log_ratio

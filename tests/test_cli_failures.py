@@ -14,7 +14,7 @@ import pytest
 
 from cli_runs import write_clinic
 from weighbridge._findings.finding import Problem
-from weighbridge.cli._app import PATIENCE, run_safely
+from weighbridge.cli._app import run_safely
 from weighbridge.cli._screen import ReaderGone, Screen, Session
 from weighbridge.exceptions import InputError
 
@@ -229,7 +229,7 @@ main()
         ("weighbridge.cli._app", "interrupted\n"),
         ("click", "interrupted\n"),
         ("weighbridge.cli._weights", "interrupted\n"),
-        ("numpy", "interrupted\n  no file was written; the same command starts again\n"),
+        ("numpy", "\ninterrupted\n  no file was left half written\n"),
     ],
 )
 def test_an_interrupt_while_something_is_imported_is_quiet(tmp_path, name, err):
@@ -246,36 +246,21 @@ def test_an_interrupt_while_something_is_imported_is_quiet(tmp_path, name, err):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", err)
 
 
-# Compiled code that gives Python no chance to run a handler until it is over.
-DEAF = "import hashlib; hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2_000_000_000)"
-LISTENING = "import time; time.sleep(60)"
-SEARCHING = (
-    "import time\n"
-    "    try: time.sleep(60)\n"
-    "    except KeyboardInterrupt: pass\n"
-    "    time.sleep(60)"  # a search that takes KeyboardInterrupt for a wish goes on with the next
-)
-
-
 @needs_sigint
 @pytest.mark.more
 @pytest.mark.parametrize("word", ["--plain", "--json"])
-@pytest.mark.parametrize("work", [DEAF, LISTENING, SEARCHING])
-def test_an_interrupt_ends_the_run_within_a_second_and_leaves_no_part_of_a_file(
-    tmp_path, work, word
-):
+def test_ctrl_c_ends_the_run_at_once_and_leaves_no_part_of_a_file(tmp_path, word):
     code = (
-        "import sys\n"
+        "import sys, time\n"
         "from weighbridge._files import write_whole\n"
         "from weighbridge.cli._app import run_safely\n"
         "from weighbridge.cli._screen import Session\n"
         "def call():\n"
         "  session.narration('bridge', 0, 1)\n"
-        "  session.on_interrupt = lambda: ['the same command goes on from there']\n"
         "  with write_whole('a.csv') as temporary:\n"
         "    temporary.write_text('half')\n"
         "    print('ready', flush=True)\n"
-        f"    {work}\n"
+        "    time.sleep(60)\n"
         f"session = Session(['adapt', {word!r}])\n"
         "sys.exit(run_safely(call, session, ['adapt']))"
     )
@@ -290,10 +275,9 @@ def test_an_interrupt_ends_the_run_within_a_second_and_leaves_no_part_of_a_file(
     started = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
-    # the promise is one second; the rest is for starting and ending processes on a busy machine
-    assert time.monotonic() - started < PATIENCE + 5
+    assert time.monotonic() - started < 5  # a busy machine ends processes slowly
     assert process.returncode == 130
-    assert err == "interrupted during bridge\n  the same command goes on from there\n"
+    assert err == "interrupted during bridge\n  no file was left half written\n"
     assert list(tmp_path.iterdir()) == []
     if word == "--json":
         assert json.loads(out)["failure"]["findings"][0]["code"] == "WB902"

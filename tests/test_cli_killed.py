@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-# searched by folds, so that journals are written; few rows, so that a run takes seconds
+# The model is searched by folds; few rows keep a run within seconds.
 WORDS = ["adapt", "train.csv", "deploy.csv", "--label", "y", "--model", "svm", "--alpha", "1"]
 WORDS += ["--ratio", "gaussian", "--quiet"]
 FILES = ["model.skops", "report.html", "result.json", "weights.csv"]

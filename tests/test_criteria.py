@@ -171,21 +171,6 @@ def test_a_search_takes_the_objective_and_inputs_stay_as_they_are(criterion):
     assert isinstance(criterion, Criterion)
 
 
-@every
-def test_fingerprints_name_data_estimator_and_criterion(criterion):
-    X, y, s = _problem()
-    name = criterion.objective(Ridge(), X, y, s).fingerprint
-    assert criterion.objective(Ridge(), X.copy(), y, s).fingerprint == name
-    others = [
-        criterion.objective(Ridge(2.0), X, y, s),
-        criterion.objective(Ridge(), X, y + 1, s),
-        criterion.objective(Ridge(), X, y, 2 * s),
-        criterion.objective(Ridge(), X, y, s, np.arange(1, y.size + 1)),
-        *(each.objective(Ridge(), X, y, s) for each in CRITERIA if each is not criterion),
-    ]
-    assert name not in [each.fingerprint for each in others]
-
-
 def test_the_seed_of_the_criterion_comes_first():
     X, y, s = _problem()
     for kind in (CrossValidation, HoldOut):

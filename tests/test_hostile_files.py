@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -18,7 +17,6 @@ import pytest
 
 import hostile
 from cli_runs import run, write_clinic
-from test_cli_interrupt import MODEL, WORDS, evaluations, write_tables
 from weighbridge import adapt
 from weighbridge._files import is_ours
 from weighbridge._tables import TableWriter
@@ -200,28 +198,6 @@ def test_a_folder_is_written_by_one_run_at_a_time_and_a_killed_one_holds_nothing
         other.kill()
     (here / "deploy.csv").write_text("age,bmi,site\n")
     assert "WB102" in run(*ADAPT, "--out", "out").stderr  # it goes on to the tables
-
-
-@pytest.mark.more
-def test_a_damaged_journal_is_removed_and_the_run_ends(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("FITS", "fits")
-    write_tables(tmp_path)
-    (tmp_path / "slow_model.py").write_text(MODEL)
-    environment = {**os.environ, "PAUSE": "0.05", "FITS": "fits"}
-    command = [sys.executable, "-m", "weighbridge", *WORDS, "--quiet"]
-    with subprocess.Popen(command, env=environment) as first:
-        while evaluations(tmp_path) < 2 and first.poll() is None:
-            time.sleep(0.02)
-        first.kill()
-    journal = next(tmp_path.glob("weighbridge-out/unfinished-*/*.jsonl"))
-    lines = journal.read_bytes().split(b"\n")
-    journal.write_bytes(b"\n".join([lines[0], lines[1][:40], *lines[2:]]))
-    found = run(*WORDS)
-    assert found.exit_code == 0
-    assert "is damaged: removed, and its fits done again" in " ".join(found.stderr.split())
-    assert len(list((tmp_path / "weighbridge-out").iterdir())) == 4
 
 
 HEAD = '{"schema": "weighbridge/1", "command": "adapt", "verdict": '

@@ -24,7 +24,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_info
@@ -565,61 +565,15 @@ INTERRUPTED = ImportanceWeightedCV(
 )
 
 
-def test_ctrl_c_stops_a_script_and_the_journal_keeps_what_is_finished(tmp_path):
+def test_ctrl_c_raises_and_leaves_the_object_unfitted():
     X, y = _plain_regression()
     Fragile.fits = 0
-    model = clone(INTERRUPTED).set_params(journal=tmp_path / "search.jsonl")
+    model = clone(INTERRUPTED)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not hasattr(model, "estimator_")
-    assert len(model.journal.read_text().splitlines()) == 1 + 4  # its head, and four evaluations
-    model.fit(X, y)
-    whole = clone(INTERRUPTED).fit(X, y)
-    assert model.search_result_.to_dict()["values"] == whole.search_result_.to_dict()["values"]
-
-
-def test_an_interrupted_search_gives_the_best_so_far_on_request():
-    X, y = _plain_regression()
-    Fragile.fits = 0
-    model = clone(INTERRUPTED).set_params(on_interrupt="best")
-    with pytest.warns(SearchWarning, match="interrupted after"):
-        model.fit(X, y)
-    assert model.search_result_.interrupted
-    assert len(model.search_result_.evaluations) == 4  # the unweighted fit, four times five, and 4
+    model.fit(X, y)  # The same object can be fitted afterwards.
     assert np.isfinite(model.predict(X)).all()
-
-
-def test_a_journal_is_taken_up_again(curved, tmp_path):
-    path = tmp_path / "search.jsonl"
-    tree = DecisionTreeRegressor(max_depth=2, random_state=0)
-    model = ImportanceWeightedCV(
-        tree, curved.ratio, search=BayesianSearch(6, tol=0), random_state=0, journal=path
-    )
-    first = clone(model).fit(curved.X, curved.y)
-    lines = path.read_text().splitlines()
-    longer = clone(model).set_params(search=BayesianSearch(9, tol=0)).fit(curved.X, curved.y)
-    assert path.read_text().splitlines()[: len(lines)] == lines
-    assert len(path.read_text().splitlines()) == len(lines) + 3
-    np.testing.assert_array_equal(longer.search_result_.values[:6], first.search_result_.values)
-    with pytest.raises(ValueError, match="other data"):
-        clone(model).fit(curved.X[::-1], curved.y)
-    with pytest.raises(ValueError, match="other data"):
-        clone(model).set_params(estimator__max_depth=3).fit(curved.X, curved.y)
-    assert len(path.read_text().splitlines()) == len(lines) + 3
-
-
-def test_a_journal_needs_a_seed_a_folder_and_names(curved, tmp_path):
-    model = ImportanceWeightedCV(Ridge(), curved.ratio, journal=tmp_path / "a.jsonl")
-    with pytest.raises(ValueError, match="give an integer random_state"):
-        model.fit(curved.X, curved.y)
-    model.set_params(random_state=0, journal=tmp_path / "nowhere" / "a.jsonl")
-    with pytest.raises(ValueError, match="folder that does not exist"):
-        model.fit(curved.X, curved.y)
-    local = make_pipeline(FunctionTransformer(lambda X: X), Ridge())
-    model.set_params(journal=tmp_path / "a.jsonl", estimator=local)
-    with pytest.raises(ValueError, match="probably a lambda"):
-        model.fit(curved.X, curved.y)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_progress(capsys, curved, monkeypatch):
@@ -638,8 +592,7 @@ def test_progress(capsys, curved, monkeypatch):
 
 def test_warnings_point_to_the_line_of_the_caller():
     X, y = _plain_regression()
-    Fragile.fits = 0
-    model = clone(INTERRUPTED).set_params(on_interrupt="best")
+    model = ImportanceWeightedCV(Fragile(fail_above=4), TILT, search=GridSearch(6, 2))
     with pytest.warns((SearchWarning, DataConversionWarning)) as caught:
         model.fit(X, y[:, None])
     assert {each.category for each in caught} == {SearchWarning, DataConversionWarning}
@@ -654,7 +607,6 @@ def test_warnings_point_to_the_line_of_the_caller():
     [
         ({"answer": "best"}, "Got answer='best', but expected one of stack, guard, argmin"),
         ({"lam_bounds": (0.5, 1)}, "exclude lam = 0.*answer='argmin'"),
-        ({"on_interrupt": "keep"}, "Got on_interrupt='keep', but expected 'raise' or 'best'"),
         ({"alpha_bounds": (3, 1)}, "reversed"),
     ],
 )

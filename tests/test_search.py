@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
-from weighbridge.exceptions import SearchWarning
 from weighbridge.geodesic import log_weight
 from weighbridge.search import (
     BayesianSearch,
@@ -37,8 +36,6 @@ all_searches = pytest.mark.parametrize("search", SEARCHES, ids=IDS)
 
 class Bowl:
     """Losses of 30 units around a bowl; remembers what it was asked."""
-
-    fingerprint = "bowl"
 
     def __init__(self, *, fail=(), stop=None, lowest=(0.4, 2.0), log_ratio=None):
         rng = np.random.default_rng(0)
@@ -308,18 +305,16 @@ def test_a_failed_candidate_cannot_be_compared():
 
 
 def test_to_dict_is_json():
-    content = small_result(interrupted=True).to_dict()
+    content = small_result(converged=True).to_dict()
     text = json.dumps(content, allow_nan=False)
     assert json.loads(text) == content
     assert content["values"] == [2.0, None, 1.5, 1.5]
     assert content["failures"] == [{"lam": 1.0, "alpha": 1.0, "message": "singular"}]
     assert content["best"] == {"lam": 0.5, "alpha": 1.0}
-    assert content["interrupted"] is True
+    assert content["converged"] is True
     assert set(content) == {
-        "points", "values", "standard_errors", "seconds", "failures", "best", "interrupted",
-        "converged",
+        "points", "values", "standard_errors", "seconds", "failures", "best", "converged",
     }  # fmt: skip
-    assert content["converged"] is False
 
 
 def test_the_table_shows_the_best_and_both_ends():
@@ -330,7 +325,6 @@ def test_the_table_shows_the_best_and_both_ends():
     assert table["0", "1"].endswith("ERM")
     assert table["1", "1"].endswith("IWERM, failed")
     assert lines[-1] == "4 evaluations, 1 failed"
-    assert str(small_result(interrupted=True)).endswith("interrupted")
     assert str(small_result(converged=True)).endswith("1 failed, no more expected")
 
 
@@ -352,7 +346,6 @@ def test_named_points_come_first_and_no_model_is_evaluated_twice(search):
     assert points_of(result) == objective.asked
     assert len(set(objective.asked)) == len(objective.asked)
     assert sum(point.lam in (0, 1) for point in objective.asked) == 2
-    assert not result.interrupted
 
 
 @all_searches
@@ -419,37 +412,23 @@ def test_losses_that_are_not_finite_are_failures(search):
 
 
 @all_searches
-def test_an_interrupt_after_a_success_ends_the_search(search):
+def test_ctrl_c_raises_and_closes_the_objective(search):
     objective = Bowl(stop=3)
-    with pytest.raises(KeyboardInterrupt):  # nobody takes half a search for a whole one
+    with pytest.raises(KeyboardInterrupt):
         search(objective)
-    objective = Bowl(stop=3)
-    with pytest.warns(SearchWarning, match="interrupted after 2 of"):
-        result = search(objective, on_interrupt="best")
-    assert result.interrupted
-    assert points_of(result) == named_points()[:2]
     assert objective.closed == len(objective.calls)
 
 
 @all_searches
-@pytest.mark.parametrize("fail", [(), lambda point: True], ids=["at once", "after failures"])
-def test_an_interrupt_before_any_success_goes_on(search, fail):
-    with pytest.raises(KeyboardInterrupt):
-        search(Bowl(stop=3 if fail else 1, fail=fail), on_interrupt="best")
-    with pytest.raises(ValueError, match="on_interrupt='keep', but expected 'raise' or 'best'"):
-        search(Bowl(), on_interrupt="keep")
-
-
-@all_searches
-def test_an_interrupt_in_the_report_closes_the_objective(search):
+def test_ctrl_c_in_the_progress_function_closes_the_objective(search):
     objective = Bowl()
 
     def stop_at_two(evaluation, done, planned, best):
         if done == 2:
             raise KeyboardInterrupt
 
-    with pytest.warns(SearchWarning, match="interrupted after 2"):
-        search(objective, progress=stop_at_two, on_interrupt="best")
+    with pytest.raises(KeyboardInterrupt):
+        search(objective, progress=stop_at_two)
     assert objective.closed == len(objective.calls)
 
 

@@ -1,14 +1,11 @@
-"""Long assessments: what they tell on the way, how they go on, several models at once."""
+"""Assessments as work: progress, threads, several models at once."""
 
-import os
 from dataclasses import asdict
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -17,7 +14,7 @@ from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.criteria import LeaveOneOut
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
 from weighbridge.search import GridSearch
-from weighbridge.target_risk import Question, _problem
+from weighbridge.target_risk import Question
 from weighbridge.verdict import Workload, assess, assess_models
 from weighbridge.weighting import Geodesic
 
@@ -125,90 +122,6 @@ def test_a_verdict_keeps_what_pictures_are_drawn_from(verdict, toy):
     assert {"_problem", "_diagnosis"} & verdict.to_dict().keys() == set()
 
 
-class Interrupted(RegressorMixin, BaseEstimator):
-    """A tree that someone stops in the middle of its `stop`-th fit."""
-
-    fits = 0
-    stop = 10**9
-
-    def fit(self, X, y, sample_weight=None):
-        Interrupted.fits += 1
-        if Interrupted.fits > Interrupted.stop:
-            raise KeyboardInterrupt
-        self.tree_ = DecisionTreeRegressor(max_depth=2, random_state=0)
-        self.tree_.fit(X, y, sample_weight=sample_weight)
-        return self
-
-    def predict(self, X):
-        return self.tree_.predict(X)
-
-
-def fits_of(stop, function):
-    """Run, or be interrupted; return the result and the number of fits."""
-    Interrupted.fits, Interrupted.stop = 0, stop
-    try:
-        return function(), Interrupted.fits
-    except KeyboardInterrupt:
-        return None, Interrupted.fits
-    finally:
-        Interrupted.stop = 10**9
-
-
-@pytest.mark.more
-def test_an_interrupted_assessment_goes_on_from_its_journal(toy, tmp_path):
-    own = ImportanceWeightedCV(Interrupted(), search=GridSearch(lam=3, alpha=2), random_state=0)
-    arguments = {**TWO, "candidates": ["none", "tuned"]}
-    whole, n_whole = fits_of(10**9, lambda: assess(own, *toy, **arguments))
-    arguments["journal"] = tmp_path / "new" / "journal"
-    stopped, n_before = fits_of(n_whole - 10, lambda: assess(own, *toy, **arguments))
-    assert stopped is None
-    assert sorted(path.name for path in arguments["journal"].iterdir()) == [
-        "tuned-fold1.jsonl",
-        "tuned-fold2.jsonl",
-        "tuned.jsonl",
-    ]
-    resumed, n_after = fits_of(10**9, lambda: assess(own, *toy, **arguments))
-    assert resumed.to_dict() == whole.to_dict()
-    # only what is no evaluation is fitted twice, and those that were interrupted
-    assert n_after < n_whole / 2
-    assert n_before + n_after > n_whole
-    assert resumed.candidate("tuned").model.journal is None
-
-
-def test_a_search_that_is_interrupted_decides_nothing(toy):
-    """An estimator by itself may take the best found so far; a verdict takes all or nothing."""
-    search = GridSearch(lam=3, alpha=2)
-    own = ImportanceWeightedCV(Interrupted(), search=search, random_state=0, on_interrupt="best")
-    stopped, _ = fits_of(15, lambda: assess(own, *toy, **TWO))
-    assert stopped is None
-
-
-def test_searches_that_are_over_at_once_keep_no_journal(toy, tmp_path):
-    assess(LinearRegression(), *toy, journal=tmp_path / "journal", **TWO)
-    assert not (tmp_path / "journal").exists()
-
-
-def test_a_journal_of_ones_own_has_a_part_for_each_fold(toy, tmp_path):
-    own = ImportanceWeightedCV(
-        Ridge(), search=GridSearch(lam=3, alpha=2), journal=tmp_path / "own.jsonl", random_state=0
-    )
-    verdict = assess(own, *toy, candidates=["none", "tuned"], **TWO)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "own.jsonl",
-        "own-fold1.jsonl",
-        "own-fold2.jsonl",
-    }
-    assert verdict.candidate("tuned").model.journal == tmp_path / "own.jsonl"
-
-
-def test_a_journal_needs_a_seed_and_a_folder(toy, tmp_path):
-    with pytest.raises(ValueError, match="give an integer random_state"):
-        assess(LinearRegression(), *toy, journal=tmp_path)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="name a folder"):
-        assess(LinearRegression(), *toy, journal=tmp_path / "file", random_state=0)
-
-
 @pytest.mark.more
 def test_models_assessed_together_get_the_verdicts_they_get_alone(toy):
     tree = DecisionTreeRegressor(max_depth=2, random_state=0)
@@ -236,20 +149,6 @@ def test_models_of_two_kinds_are_refused(toy):
         assess_models(models, X, y > y.mean(), X_target)
     with pytest.raises(ValueError, match="Got 0 models"):
         assess_models({}, X, y, X_target)
-
-
-@pytest.mark.more
-def test_journals_of_several_models_have_names_of_their_own(toy, tmp_path):
-    forest = RandomForestRegressor(2, random_state=0)
-    own = {
-        "a:b": ImportanceWeightedCV(forest, search=GridSearch(lam=2, alpha=1), random_state=0),
-        "c": ImportanceWeightedCV(forest, search=GridSearch(lam=2, alpha=1)),
-    }
-    question = Question(journal=tmp_path, candidates=["none", "tuned"], **TWO)
-    assess_models(own, *toy, question=question)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        f"{name}-tuned{part}.jsonl" for name in ("a-b", "c") for part in ("", "-fold1", "-fold2")
-    }
 
 
 @pytest.mark.parametrize(
@@ -307,49 +206,6 @@ def test_transformers_fitted_once_a_fold_change_nothing():
         assert asdict(one.candidate(name).risk.estimate) == pytest.approx(
             asdict(other.candidate(name).risk.estimate)
         )
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a ratio is kept only where files have owners")
-def test_a_ratio_that_took_long_survives_an_interruption(tmp_path, monkeypatch):
-    data = make_clinic(150, 100, random_state=0)
-    arguments = clinic_model(), data.X, data.y, data.X_target
-    options = {"journal": tmp_path / "kept", "random_state": 0, "cv": 2}
-    monkeypatch.setattr(_problem, "_WORTH_KEEPING", np.inf)
-    assess(*arguments, **options)
-    assert not list(tmp_path.iterdir())
-    monkeypatch.setattr(_problem, "_WORTH_KEEPING", -1.0)
-    first = assess(*arguments, **options)
-    (kept,) = (tmp_path / "kept").glob("ratio-*.pickle")
-    assert kept.stat().st_mode & 0o077 == 0
-    with monkeypatch.context() as patched:
-        patched.setattr(_problem, "fit_by_kind", None)
-        again = assess(*arguments, **options)
-    assert again.to_dict() == first.to_dict()
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a ratio is kept only where files have owners")
-@pytest.mark.parametrize("what", ["damaged", "of_others", "of_other_rows"])
-def test_a_kept_ratio_that_cannot_be_trusted_is_fitted_again(what, tmp_path, monkeypatch):
-    monkeypatch.setattr(_problem, "_WORTH_KEEPING", -1.0)
-    make, about = lambda: {"made": "anew"}, np.arange(3)
-    assert _problem.kept_result(tmp_path, "ratio", about, make) == {"made": "anew"}
-    (kept,) = tmp_path.iterdir()
-    assert _problem.kept_result(tmp_path, "ratio", about, lambda: None) == {"made": "anew"}
-    if what == "damaged":
-        kept.write_bytes(kept.read_bytes()[:-3])
-    elif what == "of_others":
-        kept.chmod(0o666)
-    else:
-        about = about[::-1]
-    assert _problem.kept_result(tmp_path, "ratio", about, lambda: "again") == "again"
-
-
-def test_what_cannot_be_kept_is_still_a_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(_problem, "_WORTH_KEEPING", -1.0)
-    made = _problem.kept_result(tmp_path, "ratio", lambda: None, lambda: "made")  # has no key
-    assert made == "made"
-    assert callable(_problem.kept_result(tmp_path, "ratio", 1, lambda: lambda: None))
-    assert not list(tmp_path.iterdir())
 
 
 def test_all_jobs_take_no_negative_time():

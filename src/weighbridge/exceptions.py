@@ -112,7 +112,7 @@ class OverlapWarning(WeightWarning):
 
 
 class SearchWarning(UserWarning):
-    """A search for (lam, alpha) did not go as planned: it was interrupted, or candidates failed.
+    """Some candidates of a search for (lam, alpha) failed and were left out.
 
     Examples
     --------

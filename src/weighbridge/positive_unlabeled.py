@@ -205,7 +205,7 @@ class _SquaredLoss(RidgeClassifier):  # type: ignore[misc, unused-ignore]
 class _Rows:
     """Positive (1) and unlabelled (0) rows; to a search, the cross-validated target risk."""
 
-    row_loss, fingerprint, prior, ratio = None, "positive and unlabelled rows", 0.5, None
+    row_loss, prior, ratio = None, 0.5, None
 
     def __init__(self, model: PositiveUnlabeled, X: Any, y: Any, sample_weight: Any):
         self.model, X, y = (

@@ -11,4 +11,4 @@ from weighbridge._estimators.base import (
 )
 from weighbridge._estimators.choice import AverageModel, SharedFits, check_answer, form_answer
 from weighbridge._estimators.importance_weighted import ImportanceWeighted
-from weighbridge._estimators.importance_weighted_cv import MOST_COLUMNS, ImportanceWeightedCV
+from weighbridge._estimators.importance_weighted_cv import ImportanceWeightedCV

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,7 +47,6 @@ from weighbridge.search import (
     Evaluation,
     GridSearch,
     Handful,
-    Journal,
     SearchResult,
     canonical,
 )
@@ -104,18 +101,12 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         two effective rows for each parameter; where a third lies outside the source, nothing is
         tried. "argmin": the single best one, without any guard. Criteria without held-out
         predictions for rows (information criteria, metrics on whole folds) use "guard" for "stack".
-    journal : path, optional
-        File that keeps every finished evaluation. A search that was killed resumes from there; a
-        journal from other data, another estimator or another criterion is refused.
     n_jobs : int, optional
         Fits run in parallel, by joblib and its backends; the result does not depend on it.
     random_state : int, RandomState instance or None
         Seed for the folds, and for all parts of the estimator that have none.
     verbose : int, optional
         0 is silent, 1 shows progress. Default: progress on a terminal after two seconds of search.
-    on_interrupt : {"raise", "best"}, default="raise"
-        What Ctrl-C does to a search. "raise": KeyboardInterrupt; a journal keeps what is finished.
-        "best": a warning, and the answer is formed from the candidates evaluated so far.
     shift : {"covariate", "label", "auto"}, default="covariate"
         What changed: the features, met by a ratio in them; the mix of classes, met by weights by
         class (`weighbridge.label_shift.LabelRatio`); or whichever held-out rows point to, for
@@ -212,11 +203,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         lam_bounds: tuple[float, float] = (0.0, 1.0),
         alpha_bounds: tuple[float, float] = (1.0, 3.0),
         answer: str = "stack",
-        journal: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int | None = None,
-        on_interrupt: str = "raise",
         shift: str = "covariate",
     ):
         self.estimator = estimator
@@ -226,11 +215,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         self.lam_bounds = lam_bounds
         self.alpha_bounds = alpha_bounds
         self.answer = answer
-        self.journal = journal
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.on_interrupt = on_interrupt
         self.shift = shift
 
     @with_callbacks
@@ -258,7 +245,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         check_parts(self.criterion, self.search)
         bounds = Bounds(self.lam_bounds, self.alpha_bounds)
         check_answer(self.answer, bounds.lam)
-        self._check_journal()
         fold_seed, estimator_seed = _seeds(self.random_state)
         estimator = seeded(clone(self.estimator), estimator_seed)
         weight_parameter(estimator)  # Fails before the work if there is none.
@@ -332,24 +318,17 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     def _searched(
         self, objective: CandidateObjective, bounds: Bounds, by_label: bool
     ) -> SearchResult:
-        """Search, show progress, keep the journal, and say which candidates failed."""
+        """Search, show progress, and warn of candidates that failed."""
         search = self.search
         if search is None and by_label:
             search = Handful(2)
         elif search is None:
             search = _SURFACE if objective.solved_together else Handful()
         progress = SearchProgress(self.verbose, self)
-        journal = None if self.journal is None else Journal(self.journal)
-        # a search of one's own need not know of it
-        wish = {} if self.on_interrupt == "raise" else {"on_interrupt": self.on_interrupt}
         try:
-            result: SearchResult = search(
-                objective, bounds, journal=journal, progress=progress.listener, **wish
-            )
+            result: SearchResult = search(objective, bounds, progress=progress.listener)
         finally:
             progress.close()
-        if result.interrupted and self.on_interrupt == "raise":
-            raise KeyboardInterrupt  # a search of one's own may return early
         if result.failures:
             point, message = result.failures[0]
             warnings.warn(
@@ -360,22 +339,6 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
                 stacklevel=users_line(),
             )
         return result
-
-    def _check_journal(self) -> None:
-        if self.journal is None:
-            return
-        if not isinstance(self.random_state, Integral):
-            raise ValueError(
-                f"Got journal={str(self.journal)!r} with random_state={self.random_state!r}; give "
-                "an integer random_state: the next run must deal the same folds to go on from the "
-                "journal."
-            )
-        folder = Path(self.journal).absolute().parent
-        if not folder.is_dir():
-            raise ValueError(
-                f"Got journal={str(self.journal)!r} in a folder that does not exist; create it, or "
-                "name a file elsewhere."
-            )
 
 
 def check_parts(criterion: Any, search: Any) -> None:

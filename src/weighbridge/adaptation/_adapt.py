@@ -165,7 +165,6 @@ def adapt(
     labels: Any = None,
     pool: bool = False,
     max_rows: int | None = MAX_ROWS,
-    journal: Any = None,
     progress: Progress | bool | None = None,
 ) -> Adaptation:
     """Do the whole job: from two tables to a verdict, a model, weights and a report.
@@ -224,9 +223,6 @@ def adapt(
     max_rows : int or None, default=100_000
         A table with more rows is represented by that many of them, drawn at random; deployment rows
         with labels are kept beside them, up to 10,000. `Adaptation.weigh` covers the other rows.
-    journal : path, optional
-        Folder that keeps finished fits of a search, and a ratio that took longer than five
-        seconds, so that a run that was stopped can go on.
     progress : bool or function ``progress(stage, done, total)``, optional
         How far the work is, and about how long it still takes, is shown on a line: by default at a
         terminal, always with True, never with False. A function is told instead; stages are
@@ -278,7 +274,7 @@ def adapt(
     )
     told = shown_progress(progress)
     try:
-        return run(train, deploy, settings, journal=journal, progress=told)
+        return run(train, deploy, settings, progress=told)
     finally:
         if told is not progress and told is not None:
             told.close()
@@ -289,7 +285,6 @@ def run(
     deploy: Any,
     settings: Settings,
     *,
-    journal: Any = None,
     progress: Progress | None = None,
     option: Option = argument,
     command: str = "adapt",
@@ -327,7 +322,6 @@ def run(
                 confidence=settings.confidence,
                 n_jobs=settings.n_parallel,
                 random_state=settings.seed,
-                journal=journal,
                 progress=stages,
             ),
         )

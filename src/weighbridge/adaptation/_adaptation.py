@@ -388,7 +388,7 @@ def head(command: str) -> dict[str, Any]:
 
 
 def inputs_dict(tables: tuple[Table, Table], pair: Pair, label: str | None) -> dict[str, Any]:
-    """Return what went in, with fingerprints."""
+    """Return the inputs: files, label, features, and the checksum of each file."""
     train, deploy = (
         {"file": each.name, "rows": each.rows, "sampled": each.sampled, "sha256": each.sha256}
         for each in tables

@@ -37,7 +37,7 @@ from weighbridge._tables import Pair, Table, read_pair
 from weighbridge.diagnostics import TELLS_APART, mostly_shared
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import RATIOS, KnownRatio, check_ratio
-from weighbridge.search import AllFailedError, JournalError
+from weighbridge.search import AllFailedError
 from weighbridge.tables import FEWEST_ROWS, MAX_ROWS, check_count, check_sample_weight
 
 _LARGEST = 1e38  # trees keep numbers in single precision
@@ -350,7 +350,7 @@ def refusals_told(option: Option) -> Iterator[None]:
     """Tell what the package itself refuses in the middle of the work as a problem of the tables."""
     try:
         yield
-    except (InputError, JournalError):
+    except InputError:
         raise
     except ValueError as error:
         # a library that is called with something odd is a defect of ours

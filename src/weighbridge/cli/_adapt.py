@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
-import shutil
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
 
-import weighbridge
 from weighbridge._files import RUN_FILES, check_outputs, sole_writer
 from weighbridge._findings import cli_option, one_line, spent
 from weighbridge.cli import _options as options
@@ -29,8 +25,6 @@ if TYPE_CHECKING:
 EXAMPLE = "weighbridge adapt train.csv deploy.csv --label readmitted"
 _USAGE = "weighbridge adapt train.csv deploy.csv --label y"
 _LABELS_KNOWN = "  Deployment labels are known (set aside until now):"
-# Folders with the searches of a run that has not ended.
-_UNFINISHED = "unfinished-"
 # Models by what they are: a classifier, a regressor.
 _MODELS = {
     "linear": ("logistic regression", "ridge regression"),
@@ -181,31 +175,27 @@ class Job:
         check_outputs([self.out / name for name in names], force=self.force, inputs=inputs)
 
     def compute(self) -> None:
-        """Do the work; nothing is written but the journals of searches."""
-        session, journal = self.session, self._journal()
-        session.on_interrupt = lambda: _kept(journal)
+        """Do the work; nothing is written."""
+        session = self.session
         session.narration.on_news = {
             "read": self._say_read,
             "outside": session.narration.say_outside,
             "work": self._say_work,
         }
         from weighbridge.adaptation import Settings, run
-        from weighbridge.search import JournalError
 
-        files, settings = (str(self.train), str(self.deploy)), Settings(**self.settings)
-        told: dict[str, Any] = {"progress": session.narration, "option": cli_option}
-        told |= {"journal": journal.absolute(), "command": session.command or "adapt"}
-        work = partial(run, *files, settings, **told)
         with (
             library_warnings(session),
-            modules_here(wanted=any(":" in each for each in self.settings["models"])),
+            modules_here(wanted=any(":" in name for name in self.settings["models"])),
         ):
-            try:
-                self.adaptation = work()
-            except JournalError:
-                session.narration.say(f"  {journal} is damaged: removed, and its fits done again")
-                shutil.rmtree(journal)
-                self.adaptation = work()
+            self.adaptation = run(
+                str(self.train),
+                str(self.deploy),
+                Settings(**self.settings),
+                progress=session.narration,
+                option=cli_option,
+                command=session.command or "adapt",
+            )
 
     def _say_read(self, asked: Any) -> None:
         """Say what was read and what it was taken for, before the work begins."""
@@ -232,10 +222,6 @@ class Job:
         narration("write", 0, 1)
         files = save(self.adaptation, self.out, force=self.force, option=cli_option)
         narration.finish()
-        for folder in self.out.glob(f"{_UNFINISHED}*"):  # it is of no use any more
-            ours = (".jsonl", ".pickle")
-            if folder.is_dir() and all(each.suffix in ours for each in folder.iterdir()):
-                shutil.rmtree(folder)
         self.result = {**self.adaptation.to_dict(), "files": files}
 
     def show(self, now: str, known: str = _LABELS_KNOWN, *, open_report: bool) -> None:
@@ -256,27 +242,6 @@ class Job:
             f"  {now}",
         ]
         return "\n" + "\n\n".join(parts)
-
-    def _journal(self) -> Path:
-        """Return the folder in which searches of just this run are kept until it ends."""
-        stats = [path.stat() for path in (self.train, self.deploy)]
-        about = [
-            weighbridge.__version__,
-            sorted(self.settings.items()),
-            [(path.st_size, path.st_mtime_ns) for path in stats],
-            [str(path.absolute()) for path in (self.train, self.deploy)],
-        ]
-        key = hashlib.sha256(repr(about).encode()).hexdigest()[:12]
-        return self.out / f"{_UNFINISHED}{key}"
-
-
-def _kept(journal: Path) -> list[str]:
-    if journal.is_dir() and any(journal.iterdir()):
-        return [
-            f"what was finished is kept in {journal}",
-            "the same command continues from there",
-        ]
-    return ["no file was written; the same command starts again"]
 
 
 def _label_text(settings: dict[str, Any], pair: Pair) -> str:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import errno
 import io
-import os
 import shlex
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, redirect_stdout, suppress
-from types import FrameType
+from contextlib import redirect_stdout, suppress
 from typing import Any, NoReturn
 
 import click
@@ -26,7 +22,7 @@ from weighbridge.cli._after import explain, predict, report
 from weighbridge.cli._demo import demo
 from weighbridge.cli._diagnose import diagnose, label
 from weighbridge.cli._options import CONTEXT
-from weighbridge.cli._screen import Interrupted, ReaderGone, Session, within_columns
+from weighbridge.cli._screen import ReaderGone, Session, within_columns
 from weighbridge.cli._weights import weights
 from weighbridge.exceptions import InputError
 
@@ -44,8 +40,6 @@ EXAMPLE = "weighbridge adapt train.csv deploy.csv --label y"
 USAGE, DATA, DEFECT, INTERRUPTED = 2, 3, 4, 130
 # What a shell reports of a program whose reader has gone.
 READER_GONE = 141
-# Seconds that the program has to come back from whatever it does before it is left at once.
-PATIENCE = 0.8
 
 
 class App(click.Group):
@@ -65,7 +59,10 @@ class App(click.Group):
 
         def call() -> int | None:
             with redirect_stdout(io.StringIO()) as said:  # help, which click prints by itself
-                found = super(App, self).main(words, "weighbridge", *arguments, **options)
+                try:
+                    found = super(App, self).main(words, "weighbridge", *arguments, **options)
+                except click.Abort as abort:  # click's own for KeyboardInterrupt and EOFError
+                    raise abort.__cause__ or abort from None
             session.out.write(said.getvalue(), end="")
             return found if isinstance(found, int) else 0
 
@@ -98,11 +95,9 @@ for command in (demo, adapt, diagnose, weights, label, predict, report, explain)
 def run_safely(call: Callable[[], int | None], session: Session, words: Sequence[str]) -> int:
     """Run a command; return its exit code, and tell whatever ended it."""
     try:
-        with interrupts_stop(lambda: _say_farewell(session)):
-            return call() or 0
-    except Interrupted:
-        _say_farewell(session)
-        return INTERRUPTED
+        return call() or 0
+    except KeyboardInterrupt:
+        return _interrupted(session)
     except ReaderGone:
         return READER_GONE
     except click.ClickException as error:
@@ -137,18 +132,16 @@ def _told(
     return exit_code
 
 
-def _say_farewell(session: Session) -> None:
-    """Say once that the run was interrupted, and what is kept."""
-    if session.left:
-        return
-    session.left = True
+def _interrupted(session: Session) -> int:
+    """Report Ctrl-C, and return its exit code."""
+    remove_unfinished()
     session.narration.stop()
     stage = session.narration.stage
     during = f" during {stage}" if stage else ""
-    kept = [f"  {line}" for line in session.on_interrupt()]
-    session.err.write("\n".join([f"interrupted{during}", *kept]))
+    session.err.write(f"interrupted{during}\n  no file was left half written")
     problem = Problem("WB902", f"the run was interrupted{during}.", (), "start it again")
     _print_failure(session, INTERRUPTED, problem)
+    return INTERRUPTED
 
 
 def _print_failure(session: Session, exit_code: int, *problems: Problem) -> None:
@@ -210,45 +203,3 @@ def _of_defect(error: BaseException, session: Session, words: Sequence[str]) -> 
     message = " ".join(f"{type(error).__name__}: {error}".split())
     help = "the same command with --debug shows all of it"
     return DEFECT, Problem("WB901", message, lines, "" if session.debug else help)
-
-
-@contextmanager
-def interrupts_stop(farewell: Callable[[], None]) -> Iterator[None]:
-    """Turn Ctrl-C into `Interrupted`; where that comes too late, say farewell and leave."""
-    # Python runs a handler between two of its steps, and compiled code may hold it up for long; a
-    # thread that waits at a pipe for the signal needs no such gap
-    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    before_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    before = signal.signal(signal.SIGINT, _stop)
-    threading.Thread(target=_leave_late, args=(reader, farewell), daemon=True).start()
-    interrupted = False
-    try:
-        yield
-    except Interrupted:
-        interrupted = True
-        raise
-    finally:
-        # once interrupted, the thread stays until the process is gone: cleaning up may hang too
-        signal.signal(signal.SIGINT, signal.SIG_IGN if interrupted else before)
-        if not interrupted:
-            signal.set_wakeup_fd(before_fd)
-            os.close(writer)
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    raise Interrupted
-
-
-def _leave_late(reader: int, farewell: Callable[[], None]) -> None:
-    while received := os.read(reader, 1):
-        if received[0] != signal.SIGINT:
-            continue
-        threading.Event().wait(PATIENCE)
-        remove_unfinished()
-        farewell()
-        os._exit(INTERRUPTED)
-    os.close(reader)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from weighbridge.cli._screen import Interrupted, Session
+from weighbridge.cli._screen import Session
 
 GROUPS = ("what", "how", "output")
 LARGEST_SEED = 2**32 - 1
@@ -97,10 +97,7 @@ class ExampleCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what it prints goes through its session."""
         ctx.obj.own_output()
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:  # raised by code that is not ours; a signal is `Interrupted`
-            raise Interrupted from None
+        return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give a bare ``--json`` its value, lest it takes the file behind it for one."""

@@ -62,10 +62,6 @@ _PARTS = (
 )
 
 
-class Interrupted(BaseException):
-    """Ctrl-C, and no KeyboardInterrupt: a search takes that for a wish for the best so far."""
-
-
 class ReaderGone(BaseException):
     """Whoever read the output has gone, as after ``| head``."""
 
@@ -233,9 +229,6 @@ class Session:
         self.err = Screen(sys.stderr, plain=plain)
         self.narration = Narration(self.err, quiet="--quiet" in options)
         self.command = next((word for word in words if not word.startswith("-")), None)
-        # what an interrupt leaves behind, in words
-        self.on_interrupt: Callable[[], list[str]] = lambda: ["no file was written"]
-        self.left = False  # whether an interrupt has been told
 
     def own_output(self) -> None:
         """Keep standard output to ourselves: what anybody else prints goes to standard error."""

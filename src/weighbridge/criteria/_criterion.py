@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -128,9 +127,8 @@ class Outcome(NamedTuple):
 class CandidateObjective(ABC):
     """Scores weightings of fixed rows; what a search minimises."""
 
-    def __init__(self, rows: SourceRows, identity: list[Any]) -> None:
+    def __init__(self, rows: SourceRows) -> None:
         self.rows = rows
-        self._identity = identity
         self._done: dict[Point, Evaluation] = {}
 
     @property
@@ -142,11 +140,6 @@ class CandidateObjective(ABC):
     @abstractmethod
     def unit_weights(self) -> FloatArray:
         """What each loss counts."""
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Name of data, estimator and criterion, by content."""
-        return self.rows.fingerprint(*self._identity)
 
     @abstractmethod
     def outcomes(self, weights: FloatArray) -> Iterator[Outcome]:

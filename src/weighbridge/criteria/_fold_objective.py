@@ -197,9 +197,8 @@ class FoldObjective(CandidateObjective):
         scoring: Any,
         *,
         n_jobs: int | None,
-        identity: list[Any],
     ) -> None:
-        super().__init__(rows, [estimator, scoring, splits, *identity])
+        super().__init__(rows)
         self.splits = splits
         self.n_jobs = n_jobs
         self.loss = row_loss(scoring, estimator)

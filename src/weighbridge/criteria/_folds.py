@@ -43,7 +43,7 @@ class FoldCriterion(Criterion):
         seed = random_state if self.random_state is None else self.random_state
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
         splits = self._splits(estimator, rows, seed)
-        return FoldObjective(estimator, rows, splits, scoring, n_jobs=n_jobs, identity=[self])
+        return FoldObjective(estimator, rows, splits, scoring, n_jobs=n_jobs)
 
 
 class CrossValidation(FoldCriterion):

@@ -209,8 +209,8 @@ class SmoothObjective(CandidateObjective):
 
     solved_together = True  # a candidate more costs a few Newton steps
 
-    def __init__(self, estimator: Any, rows: SourceRows, identity: list[Any]) -> None:
-        super().__init__(rows, [estimator, *identity])
+    def __init__(self, estimator: Any, rows: SourceRows) -> None:
+        super().__init__(rows)
         last, y = (fixed_steps(estimator) or [estimator])[-1], rows.codes
         logistic, huber = type(last) not in _OTHERS, isinstance(last, HuberRegressor)
         # in scikit-learn Huber's penalty is not halved, and those of deviances go with mean losses
@@ -360,7 +360,7 @@ class InformationCriterion(Criterion):
         if (several and ways & {"ovr", "liblinear"}) or not (family or type(model) in _OTHERS):
             raise TypeError(f"Got {estimator!r}, but the information criterion takes {_TAKEN}.")
         kind = InformationObjective if family and not several else SmoothObjective
-        objective: InformationObjective | SmoothObjective = kind(estimator, rows, [self])
+        objective: InformationObjective | SmoothObjective = kind(estimator, rows)
         ratio, plain = rows.unit_weights, rows.delivered(np.ones(rows.y.size))
         with np.errstate(all="ignore"):  # a perfect fit has no gradients
             size = np.sqrt(np.asarray(objective.scores(plain).penalties) / plain)

@@ -104,7 +104,7 @@ class LeaveOneOut(Criterion):
                 "CrossValidation(scoring=...) for any other."
             )
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
-        return LeaveOneOutObjective(estimator, rows, loss, [self], self._most_columns)
+        return LeaveOneOutObjective(estimator, rows, loss, self._most_columns)
 
 
 class LeaveOneOutObjective(LinearObjective):
@@ -116,14 +116,9 @@ class LeaveOneOutObjective(LinearObjective):
     )
 
     def __init__(
-        self,
-        estimator: Any,
-        rows: SourceRows,
-        loss: RowLoss,
-        identity: list[Any],
-        most_columns: float,
+        self, estimator: Any, rows: SourceRows, loss: RowLoss, most_columns: float
     ) -> None:
-        super().__init__(estimator, rows, identity, most_columns)
+        super().__init__(estimator, rows, most_columns)
         self.loss = loss
         self._held = self._determined()
 

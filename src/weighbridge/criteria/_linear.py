@@ -185,10 +185,8 @@ class CandidateSolver:
 class LinearObjective(CandidateObjective):
     """Fits all candidates of a linear model together and scores them by a formula."""
 
-    def __init__(
-        self, estimator: Any, rows: SourceRows, identity: list[Any], most_columns: float = math.inf
-    ) -> None:
-        super().__init__(rows, [estimator, *identity])
+    def __init__(self, estimator: Any, rows: SourceRows, most_columns: float = math.inf) -> None:
+        super().__init__(rows)
         self.design = linear_model(estimator, rows.X, rows.y).design()
         if self.design.features.shape[1] > most_columns:
             raise ValueError(f"Got more than {most_columns} columns.")

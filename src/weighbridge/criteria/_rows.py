@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from pickle import PicklingError
 from typing import Any
 
-import joblib
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import xlogy
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, indexable
@@ -61,23 +58,6 @@ class SourceRows:
     def delivered(self, weights: FloatArray) -> FloatArray:
         """Return what a fit gets: importance weights times the rows' own."""
         return weights if self.sample_weight is None else weights * self.sample_weight
-
-    def fingerprint(self, *others: Any) -> str:
-        """Name the rows, and what else a value depends on, by their content."""
-        X = self.X
-        if issparse(X):  # As numbers: a sparse matrix also caches what was computed from it.
-            X = [X.data, X.indices, X.indptr, X.shape]
-        try:
-            return str(
-                joblib.hash(
-                    [X, self.y, self.log_ratio, self.sample_weight, self.validation, *others]
-                )
-            )
-        except (PicklingError, AttributeError, TypeError):
-            raise ValueError(
-                "Got a part that cannot be named by its content, probably a lambda or a function "
-                "defined inside another; a journal needs functions that can be imported."
-            ) from None
 
 
 def source_rows(

@@ -1,8 +1,7 @@
 """Searches for (lam, alpha): they know about points and losses, and nothing about learning.
 
 A search is called with an objective and bounds, and returns a `SearchResult`. All of them try the
-named points (ERM, IWERM, ...) first, evaluate no model twice, keep what is finished in a `Journal`
-if they are given one, and after Ctrl-C return what they have if asked to.
+named points (ERM, IWERM, ...) first and evaluate no model twice.
 """
 
 from weighbridge.search._bayesian import (
@@ -11,7 +10,6 @@ from weighbridge.search._bayesian import (
     lower_confidence_bound,
     probability_of_improvement,
 )
-from weighbridge.search._journal import Journal, JournalError
 from weighbridge.search._point import (
     ROUNDING,
     Bounds,
@@ -32,7 +30,6 @@ __all__ = [
     "Difference",
     "Evaluation",
     "GridSearch",
-    "Journal",
     "Objective",
     "Point",
     "Search",

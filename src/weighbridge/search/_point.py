@@ -195,8 +195,6 @@ class Objective(Protocol):
         Log density ratios of the rows; used only to tell how alike two candidates are.
     unit_weights : array of shape (n_units,)
         How much each unit's loss counts, at least 0, the same for all candidates.
-    fingerprint : str
-        Identifies data, estimator and criterion: what is stored under one never serves another.
 
     Examples
     --------
@@ -205,7 +203,6 @@ class Objective(Protocol):
     >>> class Parabola:  # best at lam = 0.3, whatever alpha is
     ...     log_ratio = np.linspace(-1, 1, 20)
     ...     unit_weights = np.ones(1)
-    ...     fingerprint = "parabola"
     ...
     ...     def evaluate(self, points):
     ...         for point in points:
@@ -222,11 +219,6 @@ class Objective(Protocol):
     @property
     def unit_weights(self) -> FloatArray:
         """Weight of each unit's loss."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies data, estimator and criterion."""
         ...
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:

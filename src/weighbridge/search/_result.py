@@ -47,10 +47,8 @@ class SearchResult:
         In order of evaluation.
     unit_weights : array of shape (n_units,)
         How much each unit's loss counts.
-    interrupted : bool
-        Whether the search was ended before all its evaluations.
     converged : bool
-        Whether it ended by itself before all of them, as no more improvement was expected.
+        Whether the search ended before all evaluations because it expected no more improvement.
 
     Examples
     --------
@@ -73,7 +71,6 @@ class SearchResult:
 
     evaluations: tuple[Evaluation, ...]
     unit_weights: FloatArray
-    interrupted: bool = False
     converged: bool = False
 
     @cached_property
@@ -193,7 +190,7 @@ class SearchResult:
         Returns
         -------
         dict
-            points, values, standard_errors, seconds, failures, best and how it ended; None for NaN.
+            points, values, standard_errors, seconds, failures, best and converged; None for NaN.
         """
         return {
             "points": self.points.tolist(),
@@ -205,7 +202,6 @@ class SearchResult:
                 for point, message in self.failures
             ],
             "best": None if np.isnan(self.values).all() else self.best._asdict(),
-            "interrupted": self.interrupted,
             "converged": self.converged,
         }
 
@@ -228,7 +224,6 @@ class SearchResult:
         failed = f", {len(self.failures)} failed" if self.failures else ""
         number = len(self.evaluations)
         lines.append(f"{number} evaluation{'' if number == 1 else 's'}{failed}")
-        lines[-1] += ", interrupted" if self.interrupted else ""
         return "\n".join(lines) + (", no more expected" if self.converged else "")
 
     def _remark(self, index: int) -> str:

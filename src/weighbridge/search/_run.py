@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
@@ -14,9 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from weighbridge._findings import users_line
-from weighbridge.exceptions import SearchWarning
-from weighbridge.search._journal import Journal
 from weighbridge.search._point import (
     Bounds,
     Evaluation,
@@ -38,63 +34,41 @@ def run(
     objective: Objective,
     proposals: Proposals,
     planned: int,
-    *,
-    journal: Journal | None = None,
     progress: Progress | None = None,
-    best: bool = False,
 ) -> SearchResult:
     """Evaluate what is proposed, no model twice, and collect the result."""
     units = _check_units(objective.unit_weights)
     evaluations: list[Evaluation] = []
     least = nan
-    interrupted = converged = False
-    try:
-        with closing(_evaluations(objective, proposals, units, journal)) as stream:
-            for evaluation in stream:
-                converged = evaluation is None
-                if evaluation is None:
-                    break
-                evaluations.append(evaluation)
-                if progress is None:
-                    continue
-                if evaluation.losses is not None:
-                    least = float(np.fmin(least, weighted_mean(evaluation.losses, units).value))
-                progress(evaluation, len(evaluations), planned, least)
-    except KeyboardInterrupt:
-        if not best or all(evaluation.failed for evaluation in evaluations):
-            raise
-        interrupted = True
-        warnings.warn(
-            f"The search was interrupted after {len(evaluations)} of {planned} evaluations; the "
-            "result is the best of these."
-            + (" The same call goes on from the journal." if journal is not None else ""),
-            SearchWarning,
-            stacklevel=users_line(),
-        )
+    converged = False
+    with closing(_evaluations(objective, proposals, units)) as stream:
+        for evaluation in stream:
+            converged = evaluation is None
+            if evaluation is None:
+                break
+            evaluations.append(evaluation)
+            if progress is None:
+                continue
+            if evaluation.losses is not None:
+                least = float(np.fmin(least, weighted_mean(evaluation.losses, units).value))
+            progress(evaluation, len(evaluations), planned, least)
     _check_successes(evaluations)
-    return SearchResult(tuple(evaluations), units, interrupted, converged)
+    return SearchResult(tuple(evaluations), units, converged)
 
 
 def _evaluations(
-    objective: Objective, proposals: Proposals, units: FloatArray, journal: Journal | None
+    objective: Objective, proposals: Proposals, units: FloatArray
 ) -> Generator[Evaluation | None, None, None]:
-    """Drive the proposals; yield each evaluation when it is recorded, None for an early end."""
-    known = {} if journal is None else journal.open(objective.fingerprint)
+    """Yield the evaluation of each proposed point, and None if the search ends early."""
     done: dict[Point, Evaluation] = {}
     with closing(proposals):
         batch = next(proposals, None)
         while batch is not None:
             new = [point for point in dict.fromkeys(batch) if point not in done]
-            missing = [point for point in new if point not in known]
-            with closing(_fresh(objective, missing, units)) as fresh:
-                for point in new:
-                    if point in known:
-                        done[point] = _checked(known[point], point, units)
-                    else:
-                        done[point] = next(fresh)
-                        if journal is not None:
-                            journal.append(done[point])
-                    yield done[point]
+            with closing(_fresh(objective, new, units)) as fresh:
+                for evaluation in fresh:
+                    done[evaluation.point] = evaluation
+                    yield evaluation
             try:
                 batch = proposals.send(list(done.values()))
             except StopIteration as end:
@@ -187,16 +161,11 @@ class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         objective: Objective,
         bounds: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
         *,
-        journal: Journal | None = None,
         progress: Progress | None = None,
-        on_interrupt: str = "raise",
     ) -> SearchResult:
-        """Minimise the objective; after Ctrl-C raise, or with "best" return what was found."""
-        if on_interrupt not in ("raise", "best"):
-            raise ValueError(f"Got on_interrupt={on_interrupt!r}, but expected 'raise' or 'best'.")
+        """Minimise the objective."""
         proposals, planned = self._plan(objective, bounds)
-        best = on_interrupt == "best"
-        return run(objective, proposals, planned, journal=journal, progress=progress, best=best)
+        return run(objective, proposals, planned, progress)
 
     @abstractmethod
     def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposals, int]:
@@ -241,7 +210,6 @@ class GridSearch(Search):
     >>> class Parabola:
     ...     log_ratio = np.linspace(-1, 1, 20)
     ...     unit_weights = np.ones(1)
-    ...     fingerprint = "parabola"
     ...
     ...     def evaluate(self, points):
     ...         for point in points:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from weighbridge._estimators import ImportanceWeightedCV, SharedFits, WeightedEstimator
+from weighbridge._estimators import SharedFits, WeightedEstimator
 from weighbridge.criteria import closed_form_family, coded_texts, fixed_steps, table_rows
 from weighbridge.tables import FloatArray
 
@@ -95,16 +94,6 @@ def base_of(estimator: Any) -> Any:
     return estimator.estimator if isinstance(estimator, WeightedEstimator) else estimator
 
 
-def with_own_journal(estimator: Any, k: int) -> Any:
-    """Return a tuned estimator with a journal of its own for fold k, beside that of all rows."""
-    if not isinstance(estimator, ImportanceWeightedCV) or estimator.journal is None:
-        return estimator
-    whole = Path(estimator.journal)
-    path = whole.with_name(f"{whole.stem}-fold{k + 1}{whole.suffix}")
-    # a copy with the very same inner estimator: fits are shared by that
-    return type(estimator)(**(estimator.get_params(deep=False) | {"journal": path}))
-
-
 Response = Callable[[Any, Any], np.ndarray]
 Step = Callable[[], object]
 # By response: at the rows held out, and at the target.
@@ -175,8 +164,7 @@ def _tasks(
     tables = coded_texts(transformers, problem.rows.X, problem.X_target)
     for k in range(problem.n_folds):
         part = _kept_without(problem, k, transformers, tables)
-        own = [with_own_journal(each, k) for each in estimators]
-        yield delayed(_one_fold)(own, part, problem.ratio, responses)
+        yield delayed(_one_fold)(estimators, part, problem.ratio, responses)
 
 
 def _one_fold(
@@ -203,12 +191,10 @@ def _one_fold(
 def _fitted(
     estimator: Any, X: Any, y: np.ndarray, sample_weight: FloatArray | None, shared: SharedFits
 ) -> Any:
-    """Fit a copy of an estimator; a search that was interrupted is no result here."""
+    """Fit a copy of an estimator."""
     if not isinstance(estimator, WeightedEstimator):
         return shared.model(estimator, X, y, sample_weight)
     model = clone(estimator)
-    if isinstance(model, ImportanceWeightedCV):
-        model.on_interrupt = "raise"
     model._shared = shared
     model.fit(X, y, sample_weight=sample_weight)
     del model._shared

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
@@ -31,7 +24,6 @@ from weighbridge._estimators import (
     rows_told,
     share_beyond,
 )
-from weighbridge._files import write_whole
 from weighbridge._support import Support, covered_rows, outside_support
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.exceptions import OverlapWarning
@@ -310,51 +302,9 @@ def _frozen_ratio(
         lasting = isinstance(ratio, FrozenEstimator) or not is_estimated(ratio)
         return ByKind(ratio if lasting else FrozenEstimator(ratio), seen=seen)
     by_kind = is_default(ratio) and (shift == LABEL or (shift == AUTO and is_classifier(estimator)))
-    numbers = not is_classifier(estimator)
-
-    def fitted() -> ByKind:
-        if not by_kind:
-            return ByKind(fit_ratio(X, X_target, ratio, y=y), seen=seen)
-        return fit_by_kind(shift, X, y, X_target, numbers=numbers, seen=seen, step=step)
-
-    journal = None if question.journal is None else Path(question.journal)
-    versions = [version(name) for name in ("weighbridge", "scikit-learn")]
-    about = [X, y, X_target, ratio, shift, by_kind, numbers, versions]
-    found = kept_result(journal, "ratio", about, fitted)
-    return found._replace(ratio=FrozenEstimator(found.ratio))
-
-
-# A result that took fewer seconds is made again rather than kept.
-_WORTH_KEEPING = 5.0
-
-
-def kept_result(folder: Path | None, name: str, about: Any, make: Callable[[], Any]) -> Any:
-    """Return what an earlier run of the same job left in a folder; or make it, and leave it there.
-
-    `about` is all that it depends on. It is pickled: only a file that nobody else can have written
-    is read.
-    """
-    if folder is None:
-        return make()
-    if any(folder.glob(f"{name}-*.pickle")):
-        with suppress(Exception):  # whatever a damaged file raises, the result is made again
-            path = folder / f"{name}-{joblib.hash(about)}.pickle"
-            if _is_private(path) and _is_private(folder):
-                return pickle.loads(path.read_bytes())
-    begun = time.monotonic()
-    found = make()
-    if time.monotonic() - begun > _WORTH_KEEPING:
-        with suppress(Exception):  # what cannot be kept is still a result
-            data, key = pickle.dumps(found), joblib.hash(about)
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_private(folder):
-                with write_whole(folder / f"{name}-{key}.pickle") as temporary:
-                    temporary.chmod(0o600)
-                    temporary.write_bytes(data)
-    return found
-
-
-def _is_private(path: Path) -> bool:
-    """Return whether a file or folder is of the user who runs this, and of nobody else's making."""
-    info = path.lstat()
-    return os.name == "posix" and info.st_uid == os.getuid() and not info.st_mode & 0o022
+    if by_kind:
+        numbers = not is_classifier(estimator)
+        fitted = fit_by_kind(shift, X, y, X_target, numbers=numbers, seen=seen, step=step)
+    else:
+        fitted = ByKind(fit_ratio(X, X_target, ratio, y=y), seen=seen)
+    return fitted._replace(ratio=FrozenEstimator(fitted.ratio))

@@ -142,7 +142,6 @@ class Question:
     cv: int = 5
     n_jobs: int | None = None
     random_state: Any = None
-    journal: Any = None
     progress: Any = None
     shift: str = AUTO
     metrics: Mapping[str, str] = field(default_factory=dict)  # scorers by the names asked for

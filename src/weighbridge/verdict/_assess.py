@@ -7,8 +7,6 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Integral
-from pathlib import Path
 from timeit import repeat
 from typing import Any
 
@@ -39,7 +37,7 @@ from weighbridge.target_risk import (
     base_of,
     check_arguments,
 )
-from weighbridge.verdict._candidates import Journals, candidate_names, make_candidates
+from weighbridge.verdict._candidates import candidate_names, make_candidates
 from weighbridge.verdict._judgement import verdict_of, worse_in_deployment
 from weighbridge.verdict._verdict import Verdict
 from weighbridge.weighting import weighting_or_default
@@ -97,7 +95,6 @@ def assess_models(
     models = {name: _model(each, y, question) for name, each in estimators.items()}
     _check_kinds(list(estimators.values()))
     question.check_folds(_num_samples(X))
-    _check_journal(question.journal, question.random_state)
     with warnings.catch_warnings(), one_thread():
         # what they say about overlap is among the findings
         warnings.simplefilter("ignore", OverlapWarning)
@@ -198,7 +195,6 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
 
 def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -> None:
     """Fit and assess all other candidates, where there is anything to weight for."""
-    journals = Journals(problem.question.journal, problem.seed)
     pending = {name: each for name, each in models.items() if not each.is_settled}
     n_fits = sum(len(each.others) for each in pending.values())
     if not n_fits:
@@ -207,16 +203,12 @@ def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -
     work = _workload(pending, problem)
     if work is not None:
         stages.heard("work", work)
-    for name, each in pending.items():
-        others = journals.given_to(
-            name, each.names[1:], each.others, each.n_parameters, problem.rows.y
-        )
-        each.candidates = [each.candidates[0], *others]
-        each.finals = problem.fit_finals(others, stage.step)
+    for each in pending.values():
+        each.finals = problem.fit_finals(each.others, stage.step)
     stage = Stage(stages, "verify", n_fits * problem.n_folds)
     for each in pending.values():
-        found = _assessed(each, each.others, each.finals, problem, stage)
-        each.assessed |= zip(each.names[1:], map(journals.taken_off, found), strict=True)
+        assessed = _assessed(each, each.others, each.finals, problem, stage)
+        each.assessed |= zip(each.names[1:], assessed, strict=True)
         each.otherwise = _otherwise(each, problem)
 
 
@@ -255,22 +247,6 @@ def _shift(diagnosis: Diagnosis, none: Assessed, problem: RiskProblem) -> str:
     if word == "none" and diagnosis.p_value <= _FOUND and matters:
         return "slight"
     return word
-
-
-def _check_journal(folder: Any, random_state: Any) -> None:
-    """Refuse a file in place of a folder, and a job that the next run could not repeat."""
-    if folder is None:
-        return
-    if not isinstance(random_state, Integral):
-        raise ValueError(
-            f"Got journal={str(folder)!r} with random_state={random_state!r}; give an integer "
-            "random_state: the next run must deal the same folds to go on from the journal."
-        )
-    if Path(folder).exists() and not Path(folder).is_dir():
-        raise ValueError(
-            f"Got journal={str(folder)!r}, which is a file; name a folder: every candidate and "
-            "fold keeps its own journal there."
-        )
 
 
 @dataclass(frozen=True)
@@ -342,7 +318,6 @@ def assess(
     cv: int = 5,
     n_jobs: int | None = None,
     random_state: Any = None,
-    journal: Any = None,
     progress: Any = None,
 ) -> Verdict:
     """Say whether weighting is worth it: is there shift, does it matter, does weighting help.
@@ -385,10 +360,6 @@ def assess(
         Fits in parallel, each in one thread.
     random_state : int, RandomState instance or None
         Deals the folds, seeds the searches.
-    journal : path, optional
-        Folder, made if it is missing, that keeps every finished evaluation of the searches, and a
-        ratio that took longer than five seconds. The same call after an interruption goes on from
-        there; it needs an integer `random_state`.
     progress : function ``progress(stage, done, total)``, optional
         Called when a stage begins, with ``done=0``, and after each of its steps. The stages are
         "shift" (ratio, diagnosis, unweighted model), "bridge" (every other candidate on all rows)
@@ -436,7 +407,6 @@ def assess(
         cv=cv,
         n_jobs=n_jobs,
         random_state=random_state,
-        journal=journal,
         progress=progress,
     )
     if worthwhile is not None and not 0 <= worthwhile < math.inf:

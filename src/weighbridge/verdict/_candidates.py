@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from numbers import Integral
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from weighbridge._estimators import (
-    MOST_COLUMNS,
     ImportanceWeighted,
     ImportanceWeightedCV,
     WeightedEstimator,
 )
 from weighbridge.criteria import is_solved_together
-from weighbridge.target_risk import Assessed, base_of
+from weighbridge.target_risk import base_of
 
 # shown as: literature name
 LITERATURE = {
@@ -72,51 +66,3 @@ def weighted_name(estimator: Any) -> str:
         fixed = low == high and (low_alpha == high_alpha or low in (0, 1))
         return "given" if fixed else "tuned"
     return "given" if isinstance(estimator, WeightedEstimator) else "tuned"
-
-
-class Journals:
-    """Gives a journal to candidates that search, and takes it from their fitted models again."""
-
-    def __init__(self, folder: Any, seed: int):
-        self.folder = None if folder is None else Path(folder)
-        self.seed = seed
-
-    def given_to(
-        self,
-        model: str,
-        names: tuple[str, ...],
-        candidates: list[Any],
-        n_parameters: int,
-        y: np.ndarray,
-    ) -> list[Any]:
-        """Return the candidates, those that search long with a journal named after them."""
-        if self.folder is None:
-            return candidates
-        return [
-            self._with_journal(each, f"{model}-{name}" if model else name)
-            if isinstance(each, ImportanceWeightedCV) and not _is_quick(each, n_parameters, y)
-            else each
-            for name, each in zip(names, candidates, strict=True)
-        ]
-
-    def _with_journal(self, candidate: ImportanceWeightedCV, name: str) -> Any:
-        assert self.folder is not None
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file = re.sub(r"[^A-Za-z0-9_.-]", "-", name)
-        options: dict[str, Any] = {"journal": self.folder / f"{file}.jsonl"}
-        if not isinstance(candidate.random_state, Integral):
-            options["random_state"] = self.seed
-        return type(candidate)(**(candidate.get_params(deep=False) | options))
-
-    def taken_off(self, assessed: Assessed) -> Assessed:
-        """Take the journal from a fitted model: it belongs to this job, not to the model."""
-        if self.folder is not None and isinstance(assessed.model, ImportanceWeightedCV):
-            assessed.model.set_params(journal=None)
-        return assessed
-
-
-def _is_quick(candidate: ImportanceWeightedCV, n_parameters: int, y: np.ndarray) -> bool:
-    """True where all weightings are solved together, and over before anyone interrupts them."""
-    base = candidate.estimator
-    usual = candidate.criterion is None and candidate.search is None
-    return usual and is_solved_together(base, y) and n_parameters <= MOST_COLUMNS
