@@ -133,8 +133,8 @@ class Finding(Record):
 def users_line() -> int:
     """Return the stacklevel, seen from a function that warns, of the line outside this package."""
     level, frame = 1, sys._getframe(1)
-    # scikit-learn and NumPy (errstate) put frames of their own around a fit
-    ours = ("weighbridge.", "sklearn.callback.", "numpy._core._ufunc_config")
+    # scikit-learn, joblib and NumPy (errstate) put frames of their own around a fit
+    ours = ("weighbridge.", "joblib.", "sklearn.callback.", "numpy._core._ufunc_config")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
         level, frame = level + 1, frame.f_back
     return level

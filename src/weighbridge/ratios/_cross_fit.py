@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,7 +97,9 @@ def cross_fit(
 def _fit_fold(
     fit_members: FitMembers, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> tuple[list[FoldModel], np.ndarray]:
-    fitted = fit_members(take_rows(X, train), codes[train])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="WB104")  # Said of all rows, not of each fold.
+        fitted = fit_members(take_rows(X, train), codes[train])
     models = [FoldModel(model, codes, codes[train]) for model in fitted]
     held_out = take_rows(X, test)
     return models, np.array([model.log_odds(held_out) for model in models])
