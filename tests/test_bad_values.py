@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -33,7 +32,7 @@ from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import split_by_projection
 from weighbridge.diagnostics import effective_sample_size
-from weighbridge.exceptions import InputError
+from weighbridge.exceptions import InputError, WeightWarning
 from weighbridge.guarantees import d2_from_ratios
 from weighbridge.label_shift import kind_of_shift
 from weighbridge.ratios import (
@@ -172,7 +171,7 @@ TEXTS = {
 
 
 def read_as_numbers():
-    return pytest.warns(DataConversionWarning, match='WB104 Got text in column "0", "1"')
+    return pytest.warns(WeightWarning, match='WB104 Got text in column "0", "1"')
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -199,7 +198,7 @@ def test_a_mixed_array_has_numbers_and_categories():
     site = np.where(RNG.random(120) < 0.5, "north", "south")
     mixed = np.column_stack([X[:, 0].astype(str), site])
     frame = pd.DataFrame({"x": X[:, 0], "site": site})
-    with pytest.warns(DataConversionWarning, match='WB104 Got text in column "0": its'):
+    with pytest.warns(WeightWarning, match='WB104 Got text in column "0": its'):
         found = fit_ratio(mixed[:60], mixed[60:], ULSIF()).score_samples(mixed)
     expected = fit_ratio(frame[:60], frame[60:], ULSIF()).score_samples(frame)
     np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -186,7 +186,7 @@ def test_ratios(estimator, check):
         ClassifierRatio(RandomForestClassifier(n_estimators=5, random_state=0), cv=3),
         ULSIF(relative=0.2, iterations=3),
         KLIEP(),
-        KMM(solver="gradient"),
+        KMM(),
         GaussianRatio(),
         GaussianRatio(shared=True),
         NearestNeighbourRatio(),

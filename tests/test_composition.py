@@ -190,7 +190,7 @@ def test_a_frozen_ratio_keeps_the_whole_target_in_every_fold():
         assert fit.log_ratio_.size == 60
     # and the ratio itself saw all 180 rows, split 90 to 90
     assert ratio.log_prior_odds_ == 0
-    assert ratio.n_rows_.sum() == 180
+    assert ratio.rows_used_ == {"source": (90, 90), "target": (90, 90)}
 
 
 def test_target_through_a_pipeline_is_transformed_under_routing(data):

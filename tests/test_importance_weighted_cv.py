@@ -656,8 +656,8 @@ def test_a_failed_fit_leaves_the_object_as_it_was(curved):
 
 
 def test_parameters_of_parts_can_be_set():
-    model = ImportanceWeightedCV(Ridge()).set_params(ratio__max_rows=500, estimator__alpha=2.0)
-    assert model.ratio.max_rows == 500
+    model = ImportanceWeightedCV(Ridge()).set_params(ratio__cv=3, estimator__alpha=2.0)
+    assert model.ratio.cv == 3
     assert model.estimator.alpha == 2.0
     model.set_params(criterion=CrossValidation(3)).set_params(criterion__cv=4)
     assert model.criterion.cv == 4

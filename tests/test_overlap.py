@@ -11,7 +11,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
-from weighbridge.blocks import from_array
 
 from weighbridge import ImportanceWeightedCV, assess, diagnose, fit_ratio
 from weighbridge._estimators.guard import Choice, warn_of_choice
@@ -102,17 +101,6 @@ def test_model_diagnosis_and_verdict_give_one_word(shift, word, weighted):
     assert verdict.overlap == word
 
 
-@pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")
-def test_blocks_are_judged_as_tables_are():
-    X, y, X_target = _shifted(1.5)
-    theirs = ImportanceWeightedCV(LinearRegression(), random_state=0)
-    theirs.fit(X, y, X_target=X_target)
-    ours = ImportanceWeightedCV(LinearRegression(), FrozenEstimator(theirs.ratio_))
-    assert ours.fit(from_array(X, 40), y).overlap_ == theirs.overlap_ == "thin"
-    ours.set_params(ratio=None).fit(from_array(X, 40), y, X_target=from_array(X_target, 70))
-    assert ours.overlap_ == "thin"
-
-
 def test_a_frozen_ratio_tells_the_rows_outside():
     X, y, X_target = _shifted(2.2, n=400)
     with warnings.catch_warnings():
@@ -144,10 +132,10 @@ def test_the_scale_of_the_weights_does_not_matter():
     [
         (0.33, 0.33, "free"),
         (0.33, 0.34, "guarded"),
-        (0.34, 0.0, "settled"),
+        (0.34, 0.0, "unweighted"),
         (0.0, 1.0, "guarded"),
         (None, 0.98, "guarded"),
-        (None, 0.99, "settled"),
+        (None, 0.99, "unweighted"),
     ],
 )
 def test_the_choice_changes_at_limits_of_its_own(outside, beyond, choice):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from weighbridge.ratios._logistic import PENALTIES, LogisticPath
+from weighbridge.ratios._logistic import PENALTIES, fit_logistic_path
 from weighbridge.tables import Quadratic, QuadraticRows
 
 BOTH = pytest.mark.parametrize("products", [True, False])
@@ -55,15 +55,6 @@ def test_a_product_is_the_same_whether_the_features_are_made_or_not(products):
     np.testing.assert_allclose(rows[some] @ coefficients, made[some] @ coefficients, atol=1e-10)
 
 
-def test_features_can_be_written_into_an_array():
-    X = some_numbers()
-    quadratic = Quadratic().fit(X)
-    room = np.full((len(X), quadratic.scale.size + 1), 7.0)
-    quadratic.transform(X, out=room[:, 1:])
-    np.testing.assert_array_equal(room[:, 1:], quadratic.transform(X))
-    assert (room[:, 0] == 7).all()
-
-
 @pytest.mark.parametrize("kind", ["dense", "sparse", "factored"])
 def test_the_path_is_that_of_logistic_regression(kind):
     X = some_numbers(500)
@@ -72,7 +63,7 @@ def test_the_path_is_that_of_logistic_regression(kind):
     codes = (np.random.default_rng(1).normal(size=500) < X[:, 0] * X[:, 3]).astype(int)
     given = {"dense": made, "sparse": sp.csr_array(made), "factored": QuadraticRows(X, quadratic)}
     model = LogisticRegression(max_iter=1000, warm_start=True)
-    found = LogisticPath().fit_all(given[kind], codes)
+    found = fit_logistic_path(given[kind], codes)
     assert len(found) == len(PENALTIES)
     for C, ours in zip(PENALTIES, found, strict=True):
         model.set_params(C=C).fit(made, codes)

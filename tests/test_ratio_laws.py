@@ -12,7 +12,6 @@ import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from weighbridge.blocks import from_array
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, adapt, assess, fit_ratio
 from weighbridge.datasets import make_gaussian_shift
@@ -34,7 +33,7 @@ BOOSTING = HistGradientBoostingClassifier(
 RATIOS = [
     ULSIF(),
     KLIEP(),
-    KMM(solver="gradient"),
+    KMM(),
     GaussianRatio(),
     NearestNeighbourRatio(),
     ClassifierRatio(),
@@ -529,34 +528,6 @@ def test_small_integers_do_not_wrap(ratio):
     X, X_target = rng.integers(0, 256, (300, 2)), rng.integers(50, 256, (300, 2))
     narrow = scores(ratio, X.astype(np.uint8), X_target.astype(np.uint8))
     np.testing.assert_array_equal(narrow, scores(ratio, X.astype(float), X_target.astype(float)))
-
-
-# --- large samples -----------------------------------------------------------------------------
-
-
-LARGE = [
-    (NearestNeighbourRatio(n_neighbours=5), 20_000),
-    (KLIEP(n_centres=5, bandwidths=[1.0]), 100_000),
-    (KMM(n_features=4, bandwidth=1.0, ridge=0.1), 100_000),
-]
-
-
-@pytest.mark.parametrize(("ratio", "most"), LARGE, ids=lambda value: type(value).__name__)
-def test_samples_in_memory_are_drawn_from_as_those_in_blocks(ratio, most):
-    rng = np.random.default_rng(0)
-    X, X_target = rng.normal(size=(most + 500, 1)), rng.normal(0.5, 1, size=(300, 1))
-    few = np.concatenate([X[:200], X[-200:]])
-    in_memory = fit_ratio(X, X_target, ratio)
-    in_blocks = fit_ratio(from_array(X), from_array(X_target), ratio)
-    assert in_memory.n_rows_.tolist() == [most, 300]
-    np.testing.assert_allclose(
-        in_memory.score_samples(few), in_blocks.score_samples(few), atol=1e-10
-    )
-    if not isinstance(ratio, NearestNeighbourRatio):
-        sparse = fit_ratio(sp.csr_array(X), sp.csr_array(X_target), ratio)
-        np.testing.assert_allclose(
-            in_memory.score_samples(few), sparse.score_samples(few), atol=1e-6
-        )
 
 
 # --- too few rows ------------------------------------------------------------------------------

@@ -533,7 +533,7 @@ def test_frames_that_cannot_be_used():
     X = pd.DataFrame(np.eye(4), columns=["a", "b", "a", "c"])
     with pytest.raises(ValueError, match="repeated column names"):
         fit_ratio(X, X)
-    with pytest.raises(TypeError, match="collect"):
+    with pytest.raises(TypeError, match="X as a pandas and X_target as a polars data frame"):
         fit_ratio(pl.LazyFrame({"a": [1.0]}), pl.DataFrame({"a": [1.0]}))
 
 

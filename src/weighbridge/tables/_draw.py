@@ -22,6 +22,8 @@ def draw_rows(
     Vectors beside the table, such as labels, keep the values of the same rows. A table of an engine
     is sampled by the engine.
     """
+    if table is None:
+        raise TypeError(f"Got {name}=None; rows of both samples are needed.")
     if max_rows is not None:
         check_count("max_rows", max_rows, 10)
     if is_engine_table(table):
