@@ -10,7 +10,7 @@ import pytest
 
 from cli_runs import write_clinic
 
-# A model that reports its first weighted fit, and is slow enough to be interrupted after it.
+# A model that reports its first weighted fit, which then takes a minute.
 MODEL = """
 import time
 from pathlib import Path
@@ -21,7 +21,7 @@ class Slow(GaussianNB):
     def fit(self, X, y, sample_weight=None):
         if sample_weight is not None and np.ptp(sample_weight) > 0:
             Path("fitted").touch()
-            time.sleep(0.3)
+            time.sleep(60)
         return super().fit(X, y, sample_weight)
 """
 WORDS = ["adapt", "train.csv", "deploy.csv", "--label", "readmitted", "--ratio", "gaussian"]
@@ -48,7 +48,7 @@ def test_ctrl_c_ends_a_run_at_once_and_leaves_no_file(tmp_path, jobs):
     process.send_signal(signal.SIGINT)
     started = time.monotonic()
     out, err = process.communicate(timeout=60)
-    assert time.monotonic() - started < 5  # a busy machine ends processes slowly
+    assert time.monotonic() - started < 30  # long before the fit ends; a busy machine is slow
     assert process.returncode == 130
     assert out == ""
     assert "interrupted during" in err
