@@ -149,7 +149,6 @@ def shift(names):
         "word": "strong",
         "auc": estimate(0.795, 0.013),
         "auc_after": estimate(0.52, 0.03),
-        "p_value": 0.005,
         "attribution": [
             {"name": name, "fall": 0.1 / (k + 1), "standard_error": 0.007, "alone": 0.7}
             for k, name in enumerate(names)

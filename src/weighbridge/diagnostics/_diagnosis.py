@@ -24,7 +24,6 @@ from weighbridge.diagnostics._balance import balance_table
 from weighbridge.diagnostics._features import refuse_infinite_in, table_columns
 from weighbridge.diagnostics._findings import find_all, table_findings
 from weighbridge.diagnostics._moments import mean_and_variance
-from weighbridge.diagnostics._permutation import permutation_p_value
 from weighbridge.diagnostics._samples import RARE_CLASS, Samples, listed, read_samples
 from weighbridge.diagnostics._shift_report import ShiftReport
 from weighbridge.diagnostics._weights import summarize_weights
@@ -95,7 +94,6 @@ class Diagnosis:
         self.auc = self.domain.auc(confidence)
         self.attribution = attributed(self.domain)
         self.notes = [*table_findings(samples, self.attribution), *notes]
-        self.p_value = permutation_p_value(samples.table, samples.codes, random_state=random_state)
         self.n_target = raw_target.size
         self.full = summarize_weights(self.weights_of(None))
 
@@ -148,7 +146,6 @@ class Diagnosis:
             weighting=weighting_name(weighting),
             auc=self.auc,
             auc_after=after.auc(self.confidence),
-            p_value=self.p_value,
             attribution=self.attribution,
             balance=balance_table(self.X, self.X_target, alone),
             support=self.support,
@@ -285,8 +282,7 @@ def diagnose(
     Notes
     -----
     Large samples are represented by 20,000 random rows each in the domain classifier and its
-    attribution, by 10,000 in the two-sample test; 10,000 target rows look for the nearest source
-    row. Weights and balance take all rows.
+    attribution; 10,000 target rows look for the nearest source row. Weights and balance take all rows.
 
     `sample_weight` counts in the effective rows, because a fit gets both weights together.
     Everything else looks at the rows as they are, as the ratio does.

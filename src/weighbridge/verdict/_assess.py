@@ -45,8 +45,7 @@ from weighbridge.weighting import weighting_or_default
 # Steps of the first stage, about as long as one fit of a quick model each: until the support is
 # known, the ratio, the kind of shift, and all else that is no fit.
 _LOOKED, _RATIO, _KIND, _DIAGNOSED = 1, 5, 9, 16
-# Where the AUC sees no shift: level of the test, and confidence that the model will be worse.
-_FOUND = 0.05
+# Confidence that the model is worse in deployment, from which on a tiny shift matters.
 _BEYOND_DOUBT = 0.99
 
 
@@ -244,9 +243,7 @@ def _shift(diagnosis: Diagnosis, none: Assessed, problem: RiskProblem) -> str:
         return "slight"
     worse = worse_in_deployment(none, _BEYOND_DOUBT)
     matters = worse is not None and worse.low > 0
-    if word == "none" and diagnosis.p_value <= _FOUND and matters:
-        return "slight"
-    return word
+    return "slight" if word == "none" and matters else word
 
 
 @dataclass(frozen=True)
