@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings import UNKNOWN, number, percent
 from weighbridge.pictures import WeightedFeature
+from weighbridge.tables import MAX_ROWS
 from weighbridge.verdict import candidate_cells, metric_table
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _USUAL: dict[str, tuple[Any, ...]] = {
     "confidence": (0.95,),
     "seed": (0,),
     "pool": (False,),
+    "max_rows": (MAX_ROWS,),
 }
 
 
@@ -298,7 +300,8 @@ def _repeat(facts: Facts) -> str:
         parts += ["--label", shlex.quote(str(inputs["label"]))]
     for name in _models(facts):
         parts += ["--model", shlex.quote(name)]
-    parts += [_option(name, value) for name, value in _given(facts)]
+    # The command always draws the usual number of rows.
+    parts += [_option(name, value) for name, value in _given(facts) if name != "max_rows"]
     return " ".join(parts)
 
 
