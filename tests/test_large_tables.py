@@ -82,6 +82,18 @@ def test_adapt_learns_from_max_rows_and_weigh_covers_the_others(folder):
     assert abs(weighted.mean() - 1) < 0.1
 
 
+def test_weights_file_numbers_the_rows_of_the_table(folder):
+    result = adapt(folder / "train.parquet", DEPLOY, **QUICK, max_rows=400)
+    written = pd.read_csv(result.save(folder / "out")["weights"])
+    whole = result.weigh(folder / "train.parquet").read_all().to_pandas()
+    at_rows = whole["weight"].to_numpy()[written["row"].to_numpy() - 1]
+    np.testing.assert_allclose(written["weight"], at_rows, rtol=1e-12)
+    drawn = adapt(as_engine(TRAIN), DEPLOY, **QUICK, max_rows=400)
+    again = drawn.save(folder / "out")["weights"]
+    assert list(pd.read_csv(again)) == ["weight", "log_ratio"]
+    drawn.save(folder / "out")
+
+
 @pytest.mark.parametrize("as_table", [lambda frame: frame, as_engine], ids=["frame", "engine"])
 def test_labelled_deployment_rows_are_never_sampled_away(as_table):
     few = np.random.default_rng(0).choice(len(DEPLOY), 60, replace=False)

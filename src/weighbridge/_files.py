@@ -30,7 +30,7 @@ RUN_FILES = {
 _MARKS = {
     ".html": rb'<meta name="generator" content="weighbridge',
     ".json": rb'"schema":\s*"weighbridge/',
-    ".csv": rb"\Arow,(weight,log_ratio(,weight_\d+)*|prediction(,probability[^\r\n]*)?)\r?\n",
+    ".csv": rb"\A((row,)?weight,log_ratio(,weight_\d+)*|row,prediction(,probability[^\r\n]*)?)\r?\n",
     ".parquet": rb"weighbridge",
 }
 _LOOK = 1 << 16

@@ -58,7 +58,8 @@ def read_table(
     if not is_engine_table(data):
         return _collect(FrameSource(data, name), name, max_rows, seed, label)
     frame, n_rows = sample_with_labels(data, max_rows or MAX_ROWS, label, MAX_LABELLED_ROWS, seed)
-    return replace(_collect(FrameSource(frame, name), name, None, seed, None), rows=n_rows)
+    table = _collect(FrameSource(frame, name), name, None, seed, None)
+    return replace(table, rows=n_rows, has_positions=n_rows == len(frame))
 
 
 def _collect(

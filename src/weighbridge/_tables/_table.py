@@ -107,6 +107,8 @@ class Table:
     place: Callable[[int], str] = field(repr=False)
     # whether the source says itself what is a number and what is text
     typed: bool = False
+    # an engine draws rows without saying which they are
+    has_positions: bool = True
 
     def column(self, name: str) -> Column:
         """Return the column of that name."""

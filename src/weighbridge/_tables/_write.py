@@ -76,14 +76,23 @@ class TableWriter:
 
 
 def write_weights(
-    path: Path, weights: np.ndarray, log_ratio: np.ndarray, parts: Sequence[np.ndarray] = ()
+    path: Path,
+    weights: np.ndarray,
+    log_ratio: np.ndarray,
+    parts: Sequence[np.ndarray] = (),
+    *,
+    rows: np.ndarray | None,
 ) -> None:
-    """Write one line for each training row, counted from 1; Parquet where the name says so.
+    """Write the weights of some training rows, numbered from 1, as CSV or Parquet by the name.
 
-    Of a model that averages several fits the weights of each are further columns.
+    The weights of several fits become further columns. Without `rows`, no row is numbered.
     """
-    columns = [np.arange(1, weights.size + 1), weights, log_ratio, *parts]
+    columns = [weights, log_ratio, *parts]
     names = [*WEIGHT_COLUMNS, *(f"weight_{k}" for k in range(1, len(parts) + 1))]
+    if rows is None:
+        del names[0]
+    else:
+        columns = [rows, *columns]
     with TableWriter(path, names) as table:
         for start in range(0, weights.size, STEP):
             table.write([column[start : start + STEP] for column in columns])

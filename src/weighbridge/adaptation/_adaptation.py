@@ -70,7 +70,10 @@ def save(
     # none takes its name before all are on the disk: a folder never holds parts of two runs
     with ExitStack() as stack:
         whole = {kind: stack.enter_context(write_whole(path)) for kind, path in paths.items()}
-        write_weights(whole["weights"], result.weights, result.log_ratio, result.parts)
+        train = result.tables[0]
+        numbers = train.positions + 1 if train.has_positions else None
+        columns = result.weights, result.log_ratio, result.parts
+        write_weights(whole["weights"], *columns, rows=numbers)
         if rows is not None:
             with TableWriter(whole["labels"], [*rows]) as written:
                 written.write([rows[name].to_numpy() for name in rows])

@@ -100,7 +100,7 @@ def _compute(
     narration.detail("write", str(out))
     narration("write", 0, 1)
     with write_whole(out) as temporary:
-        write_weights(temporary, found, log_ratio)
+        write_weights(temporary, found, log_ratio, rows=np.arange(1, found.size + 1))
     return _result(session, two, found, log_ratio, out, settings)
 
 
