@@ -57,6 +57,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
     # These hold until fit, which is never required, sees labels and sizes of samples.
     classes_ = np.array([0, 1])
     log_prior_odds_ = 0.0
+    _finite = False
 
     def __init__(
         self,
@@ -90,8 +91,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         """
         self._check_parameters()
         with whole_or_not_at_all(self):
-            _, y = self._validate(X, y, reset=True, dtype="numeric", ensure_all_finite=False)
-            self._coded(y)
+            self._coded(self._checked_rows(X, y, reset=True)[1])
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -108,11 +108,11 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             ``log p_target(x) - log p_source(x)``.
         """
         self._check_parameters()
-        X = unmasked(X)
         if hasattr(self, "n_features_in_"):
-            X = self._validate(X, reset=False, dtype="numeric", ensure_all_finite=False)
+            X = self._checked_rows(X, reset=False)
         elif not is_frame(X):
-            X = check_array(X, accept_sparse="csr", ensure_all_finite=False, estimator=self)
+            rows = unmasked(X)
+            X = check_array(rows, accept_sparse="csr", ensure_all_finite=False, estimator=self)
         if self.log_ratio is not None:
             return _one_per_row(self.log_ratio(X), X, "log_ratio")
         if self.selection is not None:

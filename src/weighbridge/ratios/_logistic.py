@@ -9,13 +9,25 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from weighbridge.ratios._cross_fit import LinearLogOdds
 from weighbridge.tables import QuadraticRows
 
 # Inverse penalties, strongest penalty first; each fit starts from the one before.
 PENALTIES = tuple(10.0**power for power in range(-4, 4))
 # Where scikit-learn's LogisticRegression stops.
 _OPTIONS = {"maxiter": 1000, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
+
+
+@dataclass(frozen=True)
+class LinearLogOdds:
+    """Log odds that are linear in the features."""
+
+    coef: np.ndarray
+    intercept: float
+    C: float
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log odds at the rows of a feature matrix."""
+        return np.asarray(X @ self.coef).ravel() + self.intercept
 
 
 def fit_logistic_path(
