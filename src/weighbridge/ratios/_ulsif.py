@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._folds import row_blocks
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._kernel import (
     bandwidth_grid,
@@ -19,7 +20,6 @@ from weighbridge.ratios._kernel import (
     kernels,
 )
 from weighbridge.tables import (
-    TableEncoder,
     array_namespace,
     check_count,
     check_positive_grid,
@@ -88,7 +88,8 @@ class ULSIF(TwoSampleRatio):
     over the source is scaled to 1. A smaller mean shows that the samples hardly overlap, so it is
     left as it is.
 
-    Arrays of other libraries (torch, cupy) are processed on their device.
+    Rows in an array of another library (torch, cupy) are scored on its device. ``fit`` copies them
+    to NumPy arrays.
 
     Examples
     --------
@@ -147,7 +148,7 @@ class ULSIF(TwoSampleRatio):
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
         self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
         self.coef_ = _solve_ridge(A[j], b[j], self.ridges_[[k]], self.iterations)[:, 0]
-        at_source, at_target = (to_numpy(self._sum_of_kernels(rows)) for rows in (source, target))
+        at_source, at_target = (self._sum_of_kernels(rows) for rows in (source, target))
         means = [np.maximum(values, MIN_RATIO).mean() for values in (at_source, at_target)]
         scale = max((1 - self.relative) * means[0] + self.relative * means[1], 1.0)
         largest = max(at_source.max(), np.quantile(at_target, COMMON_SHARE)) / scale
@@ -227,7 +228,7 @@ class ULSIF(TwoSampleRatio):
         )
         scores = []
         for A_j, b_j, K, L in zip(A, b, *by_sample, strict=True):
-            at_source, at_target = to_numpy(K), np.array(to_numpy(L))
+            at_source, at_target = K, L.copy()
             at_target[centre_rows, np.arange(centre_rows.size)] = b_j
             values, vectors = np.linalg.eigh(A_j)
             Q, P = at_source[:m] @ vectors, at_target[:n] @ vectors
@@ -240,17 +241,28 @@ class ULSIF(TwoSampleRatio):
             scores.append((source_ratio**2).mean(axis=0) / 2 - target_ratio.mean(axis=0))
         return np.array(scores)
 
-    def _sum_of_kernels(self, rows: Any) -> Any:
-        xp, coef = array_namespace(rows), self.coef_
-        if xp is not np:
-            coef = xp.asarray(coef, device=rows.device)
-        blocks = kernel_blocks(rows, self.centres_, [self.bandwidth_])
-        sums = [kernel @ coef for _, kernel in blocks]
-        return xp.concat(sums) if sums else rows[:, 0]
+    def _sum_of_kernels(self, numbers: Any) -> np.ndarray:
+        blocks = kernel_blocks(numbers, self.centres_, [self.bandwidth_])
+        return np.concatenate([kernel @ self.coef_ for _, kernel in blocks])
 
-    def _log_ratio(self, numbers: Any) -> Any:
-        xp = array_namespace(numbers)
-        return xp.log(xp.clip(self._sum_of_kernels(numbers), MIN_RATIO, self.largest_))
+    def _log_ratio(self, numbers: Any) -> np.ndarray:
+        return np.log(np.clip(self._sum_of_kernels(numbers), MIN_RATIO, self.largest_))
+
+    @np.errstate(under="ignore")
+    def score_samples(self, X: Any) -> Any:
+        """Return the log density ratio at the rows of `X`, on their device if they have one."""
+        if not is_foreign(X):
+            return super().score_samples(X)
+        check_is_fitted(self)
+        numbers = self.encoder_.numbers(self._checked_rows(X, reset=False))
+        xp = array_namespace(X)
+        numbers, centres, coef = (
+            xp.asarray(values, device=X.device) for values in (numbers, self.centres_, self.coef_)
+        )
+        blocks = row_blocks(X.shape[0], len(self.centres_), device=True)
+        kernels = (xp.exp(exponents(numbers[b, :], centres, self.bandwidth_)) for b in blocks)
+        sums = xp.concat([kernel @ coef for kernel in kernels])
+        return xp.log(xp.clip(sums, MIN_RATIO, self.largest_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""
@@ -263,20 +275,6 @@ class ULSIF(TwoSampleRatio):
         rest = np.maximum(-np.expm1(log_ratio + np.log(self.relative)), MIN_RATIO)
         return log_ratio + np.log1p(-self.relative) - np.log(rest)
 
-    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        if is_foreign(X) and not reset and isinstance(self.encoder_, ArrayEncoder):
-            return X  # The encoder checks them.
-        checked = super()._checked_rows(X, y, reset=reset)
-        return (X, checked[1]) if is_foreign(X) and reset else checked
-
-    def _fitted_encoder(self, X: Any, codes: np.ndarray) -> Any:
-        if is_foreign(X):
-            return ArrayEncoder().fit(to_numpy(X), codes)
-        return super()._fitted_encoder(X, codes)
-
-    def _in_blocks(self, X: Any, function: Callable[[Any], Any]) -> Any:
-        return function(X) if is_foreign(X) else super()._in_blocks(X, function)
-
 
 def _solve_ridge(A: np.ndarray, b: np.ndarray, ridges: np.ndarray, iterations: int) -> np.ndarray:
     """Return the solutions of (A + ridge I) theta = b, one column for each ridge.
@@ -287,32 +285,3 @@ def _solve_ridge(A: np.ndarray, b: np.ndarray, ridges: np.ndarray, iterations: i
     values = np.maximum(values, 0.0)[..., None]  # Rounding makes the smallest ones negative.
     series = sum((ridges / (values + ridges)) ** j for j in range(iterations))
     return vectors @ (vectors.mT @ b[..., None] / (values + ridges) * series)
-
-
-class ArrayEncoder(TableEncoder):
-    """A `TableEncoder` for arrays of another library, fitted to their values in NumPy."""
-
-    def numbers(self, X: Any) -> Any:
-        """Return the rows as standardised numbers. Constant columns become zero."""
-        if not is_foreign(X):
-            raise TypeError(
-                f"Got X of type {type(X).__name__}, but the ratio was fitted to an array of "
-                "another library. Convert X to that library, or fit the ratio to NumPy arrays."
-            )
-        if tuple(X.shape[1:]) != (self.scale.size,):
-            raise ValueError(
-                f"Got X of shape {tuple(X.shape)}, but the ratio was fitted to rows of "
-                f"{self.scale.size} features."
-            )
-        xp = array_namespace(X)
-        X = xp.astype(X, xp.float64)
-        if not bool(xp.all(xp.isfinite(X))):
-            raise ValueError(
-                f"Got NaN or infinite values in a {type(X).__name__}. Ratios take missing values "
-                "from NumPy arrays and data frames only."
-            )
-        halved, centre, scale = (
-            xp.asarray(values, device=X.device) for values in (self.halved, self.centre, self.scale)
-        )
-        # Kernels of rows this far away are 0; squares stay finite.
-        return xp.clip((X * halved - centre) * scale, -1e100, 1e100)
