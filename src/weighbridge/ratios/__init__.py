@@ -22,16 +22,12 @@ from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._overlap import (
-    BROKEN,
-    CODES,
-    ENOUGH,
-    FEW_ROWS,
     NEARLY_ALL,
     OUTSIDE,
     SOME_OUTSIDE,
-    THIN,
     OverlapJudgement,
     effective_sample_size,
+    has_few_effective_rows,
     judge_overlap,
     judge_weights,
     pareto_k,
