@@ -6,18 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
-from sklearn.svm import LinearSVC
 
 from shift import mean_error, mean_shift, weight_error
 from weighbridge import ImportanceWeighted, fit_ratio
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.ratios import ULSIF, AutoRatio, GaussianRatio, KnownRatio
+from weighbridge.ratios import AutoRatio, KnownRatio
 from weighbridge.ratios._auto import _Result
 
 
@@ -136,51 +131,6 @@ def test_the_score_prefers_the_true_ratio():
         scores[name] = _Result(None, fitted, codes).score
     assert min(scores, key=scores.get) == "true"
     assert max(scores, key=scores.get) == "upside down"
-
-
-def test_own_candidates():
-    X, X_target, true = mean_shift(500, d=3)
-    own = [
-        ("normal", GaussianRatio(shared=True)),
-        ("forest", RandomForestClassifier(random_state=0)),
-    ]
-    ratio = fit_ratio(X, X_target, AutoRatio(own))
-    assert [row["name"] for row in ratio.table_] == ["constant", "normal", "forest"]
-    assert ratio.chosen_ == "normal"
-    assert weight_error(ratio.score_samples(X), true(X)) < 0.05
-
-
-def test_own_candidates_take_text_and_pipelines():
-    rng = np.random.default_rng(0)
-    X, X_target = (
-        pd.DataFrame({"x": rng.normal(size=300), "city": rng.choice(["a", "b"], 300, p=[p, 1 - p])})
-        for p in (0.7, 0.3)
-    )
-    encode = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
-    own = [
-        ("encoded", make_pipeline(encode, ULSIF())),
-        ("trees", HistGradientBoostingClassifier(max_leaf_nodes=4, early_stopping=True)),
-    ]
-    ratio = fit_ratio(X, X_target, AutoRatio(own))
-    assert ratio.shift_found_
-    log_ratio = ratio.score_samples(X)
-    assert log_ratio[X["city"] == "b"].mean() > log_ratio[X["city"] == "a"].mean() + 1
-
-
-@pytest.mark.parametrize(
-    ("candidates", "exception", "message"),
-    [
-        ([], ValueError, r"candidates=\[\], but expected a list of \(name, model\) pairs"),
-        ([ULSIF()], ValueError, "pairs"),
-        ([("constant", ULSIF())], ValueError, "none of them 'constant'"),
-        ([("a", ULSIF()), ("a", ULSIF())], ValueError, "different names"),
-        ([("svc", LinearSVC())], TypeError, "candidate 'svc' of type LinearSVC"),
-        ([("lr", LogisticRegression(class_weight="balanced"))], ValueError, "class_weight"),
-    ],
-)
-def test_candidates_that_make_no_sense(candidates, exception, message):
-    with pytest.raises(exception, match=message):
-        fit_ratio(np.eye(9), np.eye(9), AutoRatio(candidates))
 
 
 @pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")

@@ -16,13 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from weighbridge._folds import assign_folds, one_thread
 from weighbridge.ratios._base import EstimatedRatio
 from weighbridge.ratios._candidates import dense_if_narrow, ratio_candidates
-from weighbridge.ratios._cross_fit import (
-    Candidate,
-    CrossFitted,
-    log_prior_odds,
-    refuse_class_weight,
-    row_log_losses,
-)
+from weighbridge.ratios._cross_fit import Candidate, CrossFitted, log_prior_odds, row_log_losses
 from weighbridge.ratios._overlap import effective_sample_size
 from weighbridge.tables import RowScores, check_count, shuffled, take_rows
 
@@ -55,9 +49,6 @@ class AutoRatio(EstimatedRatio):
 
     Parameters
     ----------
-    candidates : list of (str, ratio or classifier) pairs, optional
-        From the simplest to the most flexible, in place of the default candidates. The constant
-        ratio is always among them.
     cv : int, default=5
         Number of folds of the chosen candidate, stratified by sample.
     n_jobs : int, optional
@@ -99,23 +90,13 @@ class AutoRatio(EstimatedRatio):
     False
     """
 
-    def __init__(
-        self,
-        candidates: Any = None,
-        *,
-        cv: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        self.candidates = candidates
+    def __init__(self, *, cv: int = 5, n_jobs: int | None = None, random_state: Any = 0):
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _estimate(self, X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.candidates is None:
-            X = dense_if_narrow(X)
-        rng = check_random_state(self.random_state)
+        X, rng = dense_if_narrow(X), check_random_state(self.random_state)
         # A random order that does not depend on that of the rows.
         order = np.concatenate(shuffled(X, codes, rng))
         X, codes = take_rows(X, order), codes[order]
@@ -126,7 +107,7 @@ class AutoRatio(EstimatedRatio):
         rows = RowScores(X_few)
         candidate, fitted = self._compare(X_few, codes_few, rows, seed)
         if is_large:
-            candidate = ratio_candidates(self.candidates, X, codes, seed)[self.chosen_]()
+            candidate = ratio_candidates(X, codes, seed)[self.chosen_]()
         if not candidate.refit:
             rows = RowScores(X)
             folds = assign_folds(rows.group, codes, int(self.cv))
@@ -146,12 +127,12 @@ class AutoRatio(EstimatedRatio):
         folds = assign_folds(rows.group, codes, min(CHOICE_FOLDS, int(self.cv)))
         results: list[_Result] = []
         with one_thread():
-            for make in ratio_candidates(self.candidates, X, codes, seed).values():
+            for make in ratio_candidates(X, codes, seed).values():
                 started, candidate = time.perf_counter(), make()
                 fitted = CrossFitted(candidate, X, codes, folds, self.n_jobs)
                 seconds = time.perf_counter() - started
                 results.append(_Result(candidate, fitted, codes, seconds))
-                if self.candidates is None and results[-1].auc >= SEPARABLE_AUC:
+                if results[-1].auc >= SEPARABLE_AUC:
                     break  # No ratio is of use if hardly any rows overlap.
         chosen, best = _choose(results)
         self.table_ = [result.row(best) for result in results]
@@ -181,22 +162,6 @@ class AutoRatio(EstimatedRatio):
 
     def _check_parameters(self) -> None:
         check_count("cv", self.cv, 2)
-        if self.candidates is None:
-            return
-        given = self.candidates if isinstance(self.candidates, list | tuple) else [None]
-        names = [pair[0] for pair in given if isinstance(pair, tuple) and len(pair) == 2]
-        are_names = len(names) == len(given) and all(isinstance(name, str) for name in names)
-        if not names or not are_names or len({*names, "constant"}) <= len(names):
-            raise ValueError(
-                f"Got candidates={self.candidates!r}, but expected a list of (name, model) pairs "
-                "with different names, none of them 'constant', which is always there."
-            )
-        for name, model in self.candidates:
-            _check_candidate(name, model)
-
-    @property
-    def _finite(self) -> bool | str:  # type: ignore[override]
-        return "allow-nan" if self.candidates is None else False
 
 
 @dataclass(frozen=True)
@@ -284,25 +249,3 @@ def _choose(results: list[_Result]) -> tuple[_Result, _Result]:
         if result.score - best.score <= TOWARD_SIMPLER * result.standard_error(best)
     )
     return chosen, best
-
-
-def _check_candidate(name: str, model: Any) -> None:
-    """Raise an error unless a candidate of the user is a plain ratio or a classifier."""
-    if isinstance(model, type):
-        raise TypeError(
-            f"Got the class {model.__name__} for candidate {name!r}, but expected an object: "
-            f"write {model.__name__}()."
-        )
-    if not (hasattr(model, "score_samples") or hasattr(model, "predict_proba")):
-        raise TypeError(
-            f"Got candidate {name!r} of type {type(model).__name__}, but expected a density ratio "
-            "or a classifier with predict_proba."
-        )
-    if getattr(model, "relative", 0):
-        raise ValueError(
-            f"Got candidate {name!r} with relative={model.relative!r}, which estimates a different "
-            "function; candidates are plain ratios (relative=0)."
-        )
-    refuse_class_weight(model)
-    if isinstance(model, EstimatedRatio):
-        model._check_parameters()

@@ -60,6 +60,13 @@ class DensityRatioMixin(ClassifierMixin, ABC):
     A concrete class implements ``fit(X, y)`` and ``score_samples(X)``, the log ratio
     ``log p_target(x) - log p_source(x)``. The classifier methods follow from it, so that
     scikit-learn stratifies folds by sample and AUC or log loss compare any two ratios.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Labels of source and target rows.
+    log_prior_odds_ : float
+        ``log(n_target / n_source)``.
     """
 
     _takes_sparse = True
@@ -141,11 +148,7 @@ class DensityRatioMixin(ClassifierMixin, ABC):
 
 
 class EstimatedRatio(DensityRatioMixin, BaseEstimator):
-    """A ratio that learns from two samples.
-
-    A concrete class checks its parameters (`_check_parameters`), learns from checked rows
-    (`_estimate`) and scores checked rows (`_score`).
-    """
+    """A ratio that learns from two samples. Its hooks are the three abstract methods."""
 
     # A target row whose log ratio exceeds all those of the source by more has an extreme ratio.
     _log_extreme = math.log(2)
@@ -215,10 +218,8 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
 
     def _in_blocks(self, X: Any, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Apply a function to blocks of rows that fit into memory, and join the results."""
-        if X.shape[0] == 0:
-            return np.zeros(0)
         blocks = row_blocks(X.shape[0], max(2 * X.shape[1], self._row_width))
-        return np.concatenate([function(take_rows(X, block)) for block in blocks])
+        return np.concatenate([np.zeros(0), *(function(take_rows(X, block)) for block in blocks)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -259,12 +260,7 @@ def _holds_text(X: Any) -> bool:
 
 
 class TwoSampleRatio(EstimatedRatio):
-    """A ratio whose algorithm sees two samples of standardised numbers.
-
-    A concrete class learns from them (`_fit_samples`) and scores rows of such numbers
-    (`_log_ratio`). The rows come in an order that is random, and yet the same for the same table
-    however its rows are ordered.
-    """
+    """A ratio whose algorithm sees two samples of standardised numbers, in random order."""
 
     @abstractmethod
     def _fit_samples(self, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray] | None:

@@ -63,17 +63,13 @@ def dense_if_narrow(X: Any) -> Any:
     return finite_sparse(X).toarray() if sp.issparse(X) and X.shape[1] <= MAX_PRODUCTS else X
 
 
-def ratio_candidates(
-    given: list[tuple[str, Any]] | None, X: Any, codes: np.ndarray, seed: int
-) -> dict[str, Callable[[], Candidate]]:
+def ratio_candidates(X: Any, codes: np.ndarray, seed: int) -> dict[str, Callable[[], Candidate]]:
     """Return functions that make the candidates, from the simplest to the most flexible."""
-    makers: dict[str, Callable[[], Candidate]] = {
-        "constant": partial(Candidate, "constant", None, _same_table, refit=True)
-    }
-    if given is not None:
-        return makers | {name: partial(given_model, name, model, X, codes) for name, model in given}
     encoder = TableEncoder().fit(X, codes)
-    makers["linear"] = partial(_linear, encoder, X, codes)
+    makers: dict[str, Callable[[], Candidate]] = {
+        "constant": partial(Candidate, "constant", None, _same_table, refit=True),
+        "linear": partial(_linear, encoder, X, codes),
+    }
     if can_be_squared(encoder.numbers(take_rows(X, slice(0, 1)))):
         makers["quadratic"] = partial(quadratic, encoder, X)
     if np.bincount(codes).min() >= MIN_KERNEL_ROWS:
@@ -87,16 +83,16 @@ def _same_table(X: Any) -> Any:
     return X
 
 
-def given_model(name: str, model: Any, X: Any, codes: np.ndarray) -> Candidate:
+def given_model(model: Any, X: Any, codes: np.ndarray) -> Candidate:
     """Return the user's model as a candidate. Trees get our categories, if they name none."""
-    view, is_ratio = _same_table, hasattr(model, "score_samples")
+    view = _same_table
     named = getattr(model, "categorical_features", None)
     is_unnamed = named is None or (isinstance(named, str) and named == "from_dtype")
     if is_frame(X) and isinstance(model, HistGradientBoostingClassifier) and is_unnamed:
         encoder = TableEncoder().fit(X, codes)
         model = clone(model).set_params(categorical_features=encoder.categorical)
         view = encoder.for_trees
-    return Candidate(name, partial(fit_single, model), view, refit=is_ratio)
+    return Candidate("given", partial(fit_single, model), view)
 
 
 def _linear(encoder: TableEncoder, X: Any, codes: np.ndarray) -> Candidate:
@@ -119,12 +115,7 @@ def _ulsif(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candi
     centres = target[:100].toarray() if sp.issparse(target) else target[:100]
     grid = bandwidth_grid(None, source, target, centres)[::2]
     members = partial(fit_single, ULSIF(bandwidths=grid, random_state=seed))
-    return Candidate("ulsif", members, _same_table, refit=True, settle=_settled_ulsif)
-
-
-def _settled_ulsif(fitted: ULSIF) -> FitMembers:
-    settled = clone(fitted).set_params(bandwidths=[fitted.bandwidth_], ridges=[fitted.ridge_])
-    return partial(fit_single, settled)
+    return Candidate("ulsif", members, _same_table, refit=True, settle=_settled)
 
 
 def _boosting(encoder: TableEncoder, seed: int) -> Candidate:
@@ -135,10 +126,15 @@ def _boosting(encoder: TableEncoder, seed: int) -> Candidate:
         encoder.for_trees,
         calibration="flatten",
         extends="linear",
-        settle=_settled_trees,
+        settle=_settled,
     )
 
 
-def _settled_trees(fitted: Any) -> FitMembers:
-    settled = clone(fitted).set_params(max_iter=fitted.n_iter_, early_stopping=False)
+def _settled(fitted: Any) -> FitMembers:
+    """Return what fits the other folds with what the first one chose."""
+    settled = clone(fitted)
+    if isinstance(fitted, ULSIF):
+        settled.set_params(bandwidths=[fitted.bandwidth_], ridges=[fitted.ridge_])
+    else:
+        settled.set_params(max_iter=fitted.n_iter_, early_stopping=False)
     return partial(fit_single, settled)

@@ -48,14 +48,6 @@ class ClassifierRatio(EstimatedRatio):
     ----------
     estimators_ : list of classifiers
         One fitted model per fold.
-    classes_ : ndarray of shape (2,)
-        Labels of source and target rows.
-    n_features_in_ : int
-        Number of columns seen in ``fit``.
-    feature_names_in_ : ndarray
-        Names of the columns, if `X` had names.
-    log_prior_odds_ : float
-        ``log(n_target / n_source)``.
 
     Notes
     -----
@@ -99,7 +91,7 @@ class ClassifierRatio(EstimatedRatio):
         if self.estimator is None:
             candidate = quadratic(TableEncoder().fit(X, codes), X)
         else:
-            candidate = given_model("classifier", self.estimator, X, codes)
+            candidate = given_model(self.estimator, X, codes)
         candidate = replace(candidate, calibration=self.calibration)
         self.cross_fitted_ = CrossFitted(candidate, X, codes, folds)
         log_ratio = self.cross_fitted_.held_out
@@ -116,17 +108,14 @@ class ClassifierRatio(EstimatedRatio):
 
     def _folds(self, group: np.ndarray, codes: np.ndarray) -> list[Fold]:
         if isinstance(self.cv, Integral):
-            folds = assign_folds(group, codes, int(self.cv))
-        else:
-            rows = np.zeros((codes.size, 1))
-            folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))
-        for train, _ in folds:
-            if np.unique(codes[train]).size < 2:
-                raise ValueError(
-                    "Got a cv with a training fold that holds one sample (class) only; both "
-                    "samples must be in every training fold. Use an integer, or a stratified "
-                    "splitter."
-                )
+            return assign_folds(group, codes, int(self.cv))
+        rows = np.zeros((codes.size, 1))
+        folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))
+        if any(np.unique(codes[train]).size < 2 for train, _ in folds):
+            raise ValueError(
+                "Got a cv with a training fold that holds one sample (class) only; both samples "
+                "must be in every training fold. Use an integer, or a stratified splitter."
+            )
         return folds
 
     @property

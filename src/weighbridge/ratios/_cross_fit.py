@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ from weighbridge.tables import RowScores, take_rows
 
 # Fits one model, or one model at several penalties, to rows and their samples (0, 1).
 FitMembers = Callable[[Any, np.ndarray], list[Any]]
-# Maps log odds to log odds.
-Calibration = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -44,36 +41,27 @@ class Candidate:
 def fit_single(estimator: Any, X: Any, codes: np.ndarray) -> list[Any]:
     """Return one fitted copy; warnings of a ratio are left to whoever chooses it."""
     model = clone(estimator)
-    if not isinstance(model, EstimatedRatio):
-        return [model.fit(X, codes)]
-    model._fit_quietly(X, codes)
+    fit = model._fit_quietly if isinstance(model, EstimatedRatio) else model.fit
+    fit(X, codes)
     return [model]
 
 
 class CrossFitted:
-    """Fold models of a candidate, with what turns their log odds into log ratios.
-
-    `held_out` is the log ratio of each row by the model that did not see it. New rows are scored
-    by the mean log odds of the models.
-    """
+    """Fold models of a candidate; new rows are scored by the mean of their log odds."""
 
     def __init__(
-        self,
-        candidate: Candidate,
-        X: Any,
-        codes: np.ndarray,
-        folds: list[Fold],
-        n_jobs: int | None = None,
+        self, candidate: Candidate, X: Any, codes: np.ndarray, folds: list[Fold], n_jobs: Any = None
     ):
         self.view, self.log_prior_odds = candidate.view, log_prior_odds(codes)
+        self.min_probability = 1 / (2 * codes.size)
         self.models: list[FoldModel] = []
         self.is_refitted = False
-        self.held_out = np.zeros(codes.size)
+        self.held_out = np.zeros(codes.size)  # Log ratios, by the models that did not see the rows.
         if candidate.fit_members is not None:
             fitted = _fit_folds(candidate, candidate.view(X), codes, folds, n_jobs)
             self.models, log_odds, self.member = fitted
-            self.calibrate = _fit_calibration(candidate.calibration, log_odds, codes)
-            self.held_out = self.calibrate(log_odds) - self.log_prior_odds
+            self.calibrator = _fit_calibrator(candidate.calibration, log_odds, codes)
+            self.held_out = self._to_log_ratio(log_odds)
 
     def remember(self, rows: RowScores) -> None:
         """Keep the held-out log ratios with their rows, in place of the bare numbers."""
@@ -105,7 +93,15 @@ class CrossFitted:
             return np.zeros(X.shape[0])
         features = self.view(X)
         log_odds = np.mean([model.log_odds(features) for model in self.models], axis=0)
-        return self.calibrate(log_odds) - self.log_prior_odds
+        return self._to_log_ratio(log_odds)
+
+    def _to_log_ratio(self, log_odds: np.ndarray) -> np.ndarray:
+        if isinstance(self.calibrator, IsotonicRegression):
+            probability = self.calibrator.predict(expit(log_odds))
+            log_odds = _clipped_logit(probability, self.min_probability)
+        elif self.calibrator is not None:
+            log_odds = self.calibrator.decision_function(log_odds[:, None])
+        return log_odds - self.log_prior_odds
 
 
 class FoldModel:
@@ -116,7 +112,7 @@ class FoldModel:
             refuse_class_weight(estimator.best_estimator_)
         self.estimator = estimator
         self.offset = log_prior_odds(codes) - log_prior_odds(train_codes)
-        self.min_probability = _min_probability(codes)
+        self.min_probability = 1 / (2 * codes.size)
 
     def log_odds(self, X: Any) -> np.ndarray:
         """Return the log odds of the target, exact for logistic regression and ratios."""
@@ -133,10 +129,7 @@ class FoldModel:
 def _fit_folds(
     candidate: Candidate, X: Any, codes: np.ndarray, folds: list[Fold], n_jobs: int | None
 ) -> tuple[list[FoldModel], np.ndarray, int]:
-    """Fit the members on each fold and keep the one with the smallest held-out log loss.
-
-    Returns the model of each fold, the held-out log odds of all rows, and which member it is.
-    """
+    """Return the fold models of the best member, their held-out log odds, and its index."""
     fit_members, fitted = candidate.fit_members, []
     if candidate.settle is not None:
         fitted = [_fit_fold(fit_members, X, codes, *folds[0])]
@@ -168,28 +161,18 @@ def _fit_fold(
     return models, np.array([model.log_odds(held_out) for model in models])
 
 
-def _fit_calibration(method: str | None, log_odds: np.ndarray, codes: np.ndarray) -> Calibration:
-    """Recalibrate held-out log odds; "flatten" is "sigmoid" without sharpening them."""
+def _fit_calibrator(method: str | None, log_odds: np.ndarray, codes: np.ndarray) -> Any:
+    """Return what maps held-out log odds; "flatten" is "sigmoid" unless that would sharpen them."""
     if method is None:
-        return partial(_on_line, slope=1.0, intercept=0.0)
+        return None
     if method == "isotonic":
-        steps = IsotonicRegression(out_of_bounds="clip").fit(expit(log_odds), codes)
-        return partial(_on_steps, steps=steps, min_probability=_min_probability(codes))
+        return IsotonicRegression(out_of_bounds="clip").fit(expit(log_odds), codes)
     line = LogisticRegression(C=1e6).fit(log_odds[:, None], codes)
-    slope, intercept = float(line.coef_[0, 0]), float(line.intercept_[0])
     if method == "flatten":
-        slope, intercept = (1.0, 0.0) if slope >= 1 else (max(slope, 0.0), intercept)
-    return partial(_on_line, slope=slope, intercept=intercept)
-
-
-def _on_line(log_odds: np.ndarray, *, slope: float, intercept: float) -> np.ndarray:
-    return slope * log_odds + intercept
-
-
-def _on_steps(
-    log_odds: np.ndarray, *, steps: IsotonicRegression, min_probability: float
-) -> np.ndarray:
-    return _clipped_logit(steps.predict(expit(log_odds)), min_probability)
+        if line.coef_[0, 0] >= 1:
+            return None
+        line.coef_ = np.maximum(line.coef_, 0.0)
+    return line
 
 
 def _clipped_logit(probability: np.ndarray, bound: float) -> np.ndarray:
@@ -205,11 +188,6 @@ def log_prior_odds(codes: np.ndarray) -> float:
     """Return log(n_target / n_source)."""
     n_target = int(codes.sum())
     return math.log(n_target / (codes.size - n_target))
-
-
-def _min_probability(codes: np.ndarray) -> float:
-    """Return the bound to which probabilities are clipped, 1 / (2 n)."""
-    return 1 / (2 * codes.size)
 
 
 def refuse_class_weight(estimator: Any) -> None:

@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from weighbridge._folds import row_blocks
 from weighbridge.tables import array_namespace, exact_keys, take_rows
 
+Array = np.ndarray[Any, Any]
 # The default bandwidths start at twice the median distance and fall by steps of sqrt(2).
 N_BANDWIDTHS = 10
 WIDEST = 2.0
@@ -64,9 +65,7 @@ def kernels(exponent: np.ndarray, bandwidths: Any) -> Iterator[np.ndarray]:
         yield kernel
 
 
-def kernel_blocks(
-    rows: Any, centres: np.ndarray, bandwidths: Any
-) -> Iterator[tuple[int, np.ndarray]]:
+def kernel_blocks(rows: Any, centres: Array, bandwidths: Any) -> Iterator[tuple[int, Array]]:
     """Yield the index of a bandwidth and its kernel, for one block of rows after the other."""
     work: Any = None
     for block in row_blocks(rows.shape[0], len(centres), cached=True):
@@ -76,9 +75,7 @@ def kernel_blocks(
         yield from enumerate(kernels(exponent, bandwidths))
 
 
-def kernel_sums(
-    rows: Any, centres: np.ndarray, bandwidths: Any, *, grams: bool = False
-) -> np.ndarray:
+def kernel_sums(rows: Any, centres: Array, bandwidths: Any, *, grams: bool = False) -> Array:
     """Return the column sums of the kernel K at each bandwidth, or the matrices K'K."""
     sums = [np.zeros(())] * len(bandwidths)
     for j, kernel in kernel_blocks(rows, centres, bandwidths):

@@ -193,10 +193,7 @@ def judge_weights(
     sample_weight: np.ndarray | None = None,
     beyond: float | None = None,
 ) -> OverlapJudgement:
-    """Judge by the weights of the full ratio, times `sample_weight`, at the rows that count.
-
-    `beyond` is the share of target rows with an extreme ratio. Both shares may be unknown.
-    """
+    """Judge by the weights of the full ratio; `beyond` is the share with an extreme ratio."""
     # The user's weights may be uneven without any lack of overlap.
     n_rows = weights.size if sample_weight is None else round(effective_sample_size(sample_weight))
     # Scaling by a power of 2 is exact, and squares neither over- nor underflow.

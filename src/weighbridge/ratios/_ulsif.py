@@ -56,12 +56,10 @@ class ULSIF(TwoSampleRatio):
         distance to the centres downward by steps of sqrt(2).
     ridges : sequence of floats, optional
         Candidates. Default: ten from 1e-4 to 1.
-    iterations : int, default=1
-        Steps of iterated regularisation. More than one removes most of the ridge's bias.
     cv : int or "loo", optional
         Number of folds for the choice, or leave-one-out in closed form, which needs
-        ``relative=0`` and ``iterations=1``. Default: leave-one-out if that is possible and no
-        sample has more than 1,000 rows, else five folds.
+        ``relative=0``. Default: leave-one-out if that is possible and no sample has more than
+        1,000 rows, else five folds.
     random_state : int, RandomState instance or None, default=0
         Draws the centres and folds.
 
@@ -109,7 +107,6 @@ class ULSIF(TwoSampleRatio):
         n_centres: int = 100,
         bandwidths: Any = None,
         ridges: Any = None,
-        iterations: int = 1,
         cv: Any = None,
         random_state: Any = 0,
     ):
@@ -117,7 +114,6 @@ class ULSIF(TwoSampleRatio):
         self.n_centres = n_centres
         self.bandwidths = bandwidths
         self.ridges = ridges
-        self.iterations = iterations
         self.cv = cv
         self.random_state = random_state
 
@@ -126,19 +122,15 @@ class ULSIF(TwoSampleRatio):
         if not (isinstance(relative, Real) and 0 <= float(relative) < 1):
             raise ValueError(f"Got relative={relative!r}, but expected a number in [0, 1).")
         check_count("n_centres", self.n_centres, 1)
-        check_count("iterations", self.iterations, 1)
         check_positive_grid("bandwidths", self.bandwidths)
         check_positive_grid("ridges", self.ridges)
         if self.cv not in (None, "loo"):
             check_count("cv", self.cv, 2)
-        if self.cv == "loo" and not self._has_closed_form():
+        if self.cv == "loo" and self.relative > 0:
             raise ValueError(
-                "Got cv='loo' with relative > 0 or iterations > 1, for which leave-one-out has no "
-                "closed form here; use folds, e.g. cv=5."
+                "Got cv='loo' with relative > 0, for which leave-one-out has no closed form here; "
+                "use folds, e.g. cv=5."
             )
-
-    def _has_closed_form(self) -> bool:
-        return self.relative == 0 and self.iterations == 1
 
     def _fit_samples(self, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
         self.centres_, centre_rows = distinct_rows(target, self.n_centres)
@@ -147,7 +139,7 @@ class ULSIF(TwoSampleRatio):
         A, b = self._score_candidates(source, target, centre_rows)
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
         self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
-        self.coef_ = _solve_ridge(A[j], b[j], self.ridges_[[k]], self.iterations)[:, 0]
+        self.coef_ = _solve_ridge(A[j], b[j], self.ridges_[[k]])[:, 0]
         at_source, at_target = (self._sum_of_kernels(rows) for rows in (source, target))
         means = [np.maximum(values, MIN_RATIO).mean() for values in (at_source, at_target)]
         scale = max((1 - self.relative) * means[0] + self.relative * means[1], 1.0)
@@ -168,7 +160,7 @@ class ULSIF(TwoSampleRatio):
         sizes = source.shape[0], target.shape[0]
         self.scores_ = np.full((self.bandwidths_.size, self.ridges_.size), np.nan)
         is_small = max(sizes) <= MAX_LEAVE_ONE_OUT_ROWS
-        default = "loo" if is_small and self._has_closed_form() else 5
+        default = "loo" if is_small and self.relative == 0 else 5
         cv = default if self.cv is None else self.cv
         n_folds = 1 if cv == "loo" or self.scores_.size == 1 else min(int(cv), *sizes)
         sums, folds = self._fold_sums(source, target, centre_rows, n_folds), np.arange(n_folds)
@@ -207,7 +199,7 @@ class ULSIF(TwoSampleRatio):
         return (1 - self.relative) * H / n + self.relative * G / m, h / m
 
     def _fold_scores(self, sums: tuple[np.ndarray, ...], held_out: np.ndarray) -> np.ndarray:
-        theta = _solve_ridge(*self._equations(sums, ~held_out), self.ridges_, self.iterations)
+        theta = _solve_ridge(*self._equations(sums, ~held_out), self.ridges_)
         A, b = self._equations(sums, held_out)
         return np.sum(theta * (A @ theta / 2 - b[..., None]), axis=1)
 
@@ -276,12 +268,8 @@ class ULSIF(TwoSampleRatio):
         return log_ratio + np.log1p(-self.relative) - np.log(rest)
 
 
-def _solve_ridge(A: np.ndarray, b: np.ndarray, ridges: np.ndarray, iterations: int) -> np.ndarray:
-    """Return the solutions of (A + ridge I) theta = b, one column for each ridge.
-
-    Each further iteration solves (A + ridge I) theta' = b + ridge theta for theta'.
-    """
+def _solve_ridge(A: np.ndarray, b: np.ndarray, ridges: np.ndarray) -> np.ndarray:
+    """Return the solutions of (A + ridge I) theta = b, one column for each ridge."""
     values, vectors = np.linalg.eigh(A)
     values = np.maximum(values, 0.0)[..., None]  # Rounding makes the smallest ones negative.
-    series = sum((ridges / (values + ridges)) ** j for j in range(iterations))
-    return vectors @ (vectors.mT @ b[..., None] / (values + ridges) * series)
+    return vectors @ (vectors.mT @ b[..., None] / (values + ridges))
