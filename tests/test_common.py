@@ -45,11 +45,6 @@ class GentleLogRatio:
         return "gentle"
 
 
-class GentleSelection(GentleLogRatio):
-    def __call__(self, X):
-        return 1 / (1 + np.exp(super().__call__(X)))
-
-
 REGRESSOR, CLASSIFIER = Ridge(), LogisticRegression()
 OTHERS = [
     SVC(),
@@ -181,10 +176,10 @@ def test_ratios(estimator, check):
 @pytest.mark.more
 @parametrize_with_checks(
     [
-        KnownRatio(selection=GentleSelection(), share=0.5),
+        KnownRatio(GentleLogRatio()),
         ClassifierRatio(LogisticRegression(), calibration="sigmoid"),
         ClassifierRatio(RandomForestClassifier(n_estimators=5, random_state=0), cv=3),
-        ULSIF(relative=0.2, iterations=3),
+        ULSIF(relative=0.2),
         KLIEP(),
         KMM(),
         GaussianRatio(),

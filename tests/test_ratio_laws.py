@@ -40,7 +40,7 @@ RATIOS = [
 ]
 VARIANTS = [
     AutoRatio(),  # one of the others, chosen
-    ULSIF(relative=0.3, iterations=3),
+    ULSIF(relative=0.3),
     GaussianRatio(shared=True),
     ClassifierRatio(BOOSTING, calibration="sigmoid"),
 ]

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import expit
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -44,7 +43,7 @@ from weighbridge.tables._row_keys import RowScores
 # --- KnownRatio --------------------------------------------------------------------------------
 
 
-def test_four_ways_to_know_a_ratio_agree():
+def test_three_ways_to_know_a_ratio_agree():
     X = np.linspace(-3, 3, 50)[:, None]
     source, target = stats.norm(0, 1), stats.norm(1, 1)
     expected = X[:, 0] - 0.5
@@ -54,7 +53,6 @@ def test_four_ways_to_know_a_ratio_agree():
         KnownRatio(
             source=lambda X: source.logpdf(X[:, 0]), target=lambda X: target.logpdf(X[:, 0])
         ),
-        KnownRatio(selection=lambda X: expit(0.5 - X[:, 0]), share=0.5),
     ]
     for ratio in ways:
         np.testing.assert_allclose(ratio.score_samples(X), expected, atol=1e-12)
@@ -86,17 +84,6 @@ def test_kernel_densities_as_source_and_target():
     assert np.corrcoef(by_sklearn, X.sum(axis=1))[0, 1] > 0.8
 
 
-def test_selection_probabilities_fix_the_constant_by_their_share():
-    X = np.array([[0.0], [1.0]])
-    p = np.array([0.25, 0.75])
-    split = KnownRatio(selection=lambda X: p, share=0.5)
-    np.testing.assert_allclose(np.exp(split.score_samples(X)), [3, 1 / 3])
-    # rows selected with probability p from a population that is itself the target
-    subset = KnownRatio(selection=lambda X: p, selected_from="target", share=0.5)
-    np.testing.assert_allclose(np.exp(subset.score_samples(X)), [2, 2 / 3])
-    assert (p @ np.exp(subset.score_samples(X))) / p.sum() == pytest.approx(1)
-
-
 def test_outside_both_supports_the_ratio_is_zero():
     ratio = KnownRatio(source=stats.uniform(0, 1), target=stats.uniform(0, 0.5))
     np.testing.assert_array_equal(
@@ -126,7 +113,6 @@ def test_functions_get_data_frames_as_they_are():
     [
         {},
         {"source": stats.norm()},
-        {"log_ratio": np.ravel, "selection": np.ravel},
         {"log_ratio": np.ravel, "source": stats.norm(), "target": stats.norm()},
     ],
 )
@@ -147,12 +133,6 @@ def test_known_ratio_errors_name_the_culprit():
         KnownRatio(source=stats.norm(), target=stats.norm()).score_samples(sp.csr_array(X[:, :1]))
     with pytest.raises(TypeError, match="Got target of type str"):
         KnownRatio(source=stats.norm(), target="normal").score_samples(X[:, :1])
-    with pytest.raises(ValueError, match="outside"):
-        KnownRatio(selection=lambda X: X[:, 0] + 2).score_samples(X)
-    with pytest.raises(ValueError, match="selected_from='rest'"):
-        KnownRatio(selection=np.ravel, selected_from="rest").score_samples(X)
-    with pytest.raises(ValueError, match="share=2"):
-        KnownRatio(selection=np.ravel, share=2).score_samples(X)
 
 
 # --- ClassifierRatio ---------------------------------------------------------------------------

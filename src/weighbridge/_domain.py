@@ -7,20 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
 from weighbridge._findings import Estimate
 from weighbridge._folds import assign_folds, one_thread
-from weighbridge.ratios import (
-    FEW_BINS,
-    MANY_COLUMNS,
-    MAX_TREE_COLUMNS,
-    MIN_TREE_ROWS,
-    SEPARABLE_AUC,
-    small_trees,
-)
+from weighbridge.ratios import SEPARABLE_AUC, can_fit_trees, small_trees
 from weighbridge.tables import (
     RowScores,
     TableEncoder,
@@ -196,6 +189,9 @@ class DomainRows:
         self.encoder = TableEncoder().fit(self.table, self.codes)
         self.folds = assign_folds(RowScores(self.table).group, self.codes, int(cv))
         self.numbers = self.encoder.numbers(self.table)
+        self.trees = small_trees(
+            self.encoder.categorical, self.seed, learning_rate=0.1, max_iter=100, patience=5
+        )
         self.tree_codes = self._tree_codes()
 
     @property
@@ -205,11 +201,10 @@ class DomainRows:
 
     def _tree_codes(self) -> Array | None:
         """Return columns of few values for trees, or None where trees are left out."""
-        few = int(np.bincount(self.codes).min()) < MIN_TREE_ROWS
-        if sp.issparse(self.table) or few or self.table.shape[1] > MAX_TREE_COLUMNS:
+        if not can_fit_trees(self.table, self.codes):
             return None
         columns = self.encoder.for_trees(self.table)
-        n_bins = N_BINS if columns.shape[1] <= MANY_COLUMNS else FEW_BINS
+        n_bins = min(N_BINS, self.trees.max_bins)
         for j in np.flatnonzero(~self.encoder.categorical):
             columns[:, j] = binned(columns[:, j], n_bins)
         return columns
@@ -314,9 +309,7 @@ class CrossFittedDomain:
         rows, weight = self.rows, self._balanced(train)
         if weight is None or rows.tree_codes is None:
             return model
-        trees = small_trees(
-            rows.encoder.categorical, rows.seed, learning_rate=0.1, max_iter=100, patience=5
-        )
+        trees = clone(rows.trees)
         trees.fit(rows.tree_codes[train], rows.codes[train], sample_weight=weight)
         return replace(model, trees=trees)
 

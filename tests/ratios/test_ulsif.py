@@ -2,7 +2,6 @@
 
 import array_api_strict
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given
@@ -15,11 +14,8 @@ from weighbridge.geodesic import log_weight
 from weighbridge.ratios import ULSIF
 
 
-def solve(H, h, ridge, iterations=1):
-    theta = np.zeros_like(h)
-    for _ in range(iterations):
-        theta = np.linalg.solve(H + ridge * np.eye(len(h)), h + ridge * theta)
-    return theta
+def solve(H, h, ridge):
+    return np.linalg.solve(H + ridge * np.eye(len(h)), h)
 
 
 def kernels_without_own_row(ratio, rows, bandwidth):
@@ -52,10 +48,9 @@ def test_leave_one_out_scores_equal_brute_force(n, m, n_centres, ridge, seed):
 
 
 @pytest.mark.parametrize("relative", [0.0, 0.4])
-@pytest.mark.parametrize("iterations", [1, 4])
-def test_scores_of_folds_equal_brute_force(relative, iterations):
+def test_scores_of_folds_equal_brute_force(relative):
     X, X_target = two_normals(103, 57)
-    ratio = fit_ratio(X, X_target, ULSIF(relative, n_centres=6, cv=3, iterations=iterations))
+    ratio = fit_ratio(X, X_target, ULSIF(relative, n_centres=6, cv=3))
     rows = standardised(ratio, X, X_target)
     expected = np.zeros_like(ratio.scores_)
     for j, bandwidth in enumerate(ratio.bandwidths_):
@@ -65,7 +60,7 @@ def test_scores_of_folds_equal_brute_force(relative, iterations):
             for fold in range(3):
                 out_s, out_t = (in_fold(len(part), fold) for part in (source, target))
                 rest = mixed_gram(source[~out_s], gram_of_target[~out_t], relative)
-                theta = solve(rest, target[~out_t].mean(axis=0), ridge, iterations)
+                theta = solve(rest, target[~out_t].mean(axis=0), ridge)
                 H = mixed_gram(source[out_s], gram_of_target[out_t], relative)
                 value = theta @ H @ theta / 2 - target[out_t].mean(axis=0) @ theta
                 expected[j, k] += value / 3
@@ -84,7 +79,7 @@ def mixed_gram(source, target, relative):
 
 def test_more_folds_than_rows_leave_one_row_out():
     X, X_target = two_normals(60, 30)
-    few, many = (fit_ratio(X, X_target, ULSIF(cv=cv, iterations=2)) for cv in (30, 500))
+    few, many = (fit_ratio(X, X_target, ULSIF(cv=cv)) for cv in (30, 500))
     np.testing.assert_array_equal(few.scores_, many.scores_)
 
 
@@ -159,7 +154,7 @@ def test_working_memory_does_not_change_the_fit(memory):
     np.testing.assert_allclose(scores, expected.score_samples(X), atol=1e-8)
 
 
-VARIANTS = [ULSIF(), ULSIF(cv=5), ULSIF(0.3, iterations=3), ULSIF(bandwidths=[1.0, 0.7])]
+VARIANTS = [ULSIF(), ULSIF(cv=5), ULSIF(0.3), ULSIF(bandwidths=[1.0, 0.7])]
 
 
 def check_other_library(convert, ratio):
@@ -173,9 +168,10 @@ def check_other_library(convert, ratio):
     scores = got.score_samples(foreign[0])
     assert type(scores) is type(foreign[0])
     np.testing.assert_allclose(np.asarray(scores), expected.score_samples(X), atol=1e-7)
-    assert got.score_samples(foreign[0][:0, :]).shape == (0,)
     np.testing.assert_allclose(got.predict_proba(foreign[0]), expected.predict_proba(X), atol=1e-7)
-    np.testing.assert_allclose(expected.score_samples(foreign[0]), expected.score_samples(X))
+    # The ratio is the same wherever it was fitted, and the scores belong to the rows.
+    np.testing.assert_allclose(np.asarray(expected.score_samples(foreign[0])), np.asarray(scores))
+    assert type(got.score_samples(X)) is np.ndarray
 
 
 @pytest.mark.parametrize("ratio", VARIANTS, ids=str)
@@ -190,19 +186,19 @@ def test_tensors_give_the_same_ratio(ratio):
     check_other_library(torch.asarray, ratio)
 
 
-def test_bad_arrays_of_other_libraries():
+def test_arrays_of_other_libraries_are_checked_like_numpy_arrays():
     X, X_target = two_normals(400, 300)
+    X[::7, 1] = np.nan
     foreign = [array_api_strict.asarray(part) for part in (X, X_target)]
-    got = fit_ratio(*foreign, ULSIF())
-    with pytest.raises(ValueError, match=r"shape \(4, 3\), but .* fitted to rows of 2 features"):
+    got, expected = fit_ratio(*foreign, ULSIF()), fit_ratio(X, X_target, ULSIF())
+    scores = np.asarray(got.score_samples(foreign[0]))
+    np.testing.assert_allclose(scores, expected.score_samples(X), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="X has 3 features, but ULSIF is expecting 2 features"):
         got.score_samples(array_api_strict.ones((4, 3)))
-    with pytest.raises(ValueError, match="NaN or infinite values in a Array"):
-        got.score_samples(foreign[0] * float("nan"))
-    with pytest.raises(ValueError, match="NaN or infinite values in a Array"):
-        fit_ratio(foreign[0] * float("nan"), foreign[1], ULSIF())
-    for rows in (X, pd.DataFrame(X)):
-        with pytest.raises(TypeError, match=r"fitted to an array of another library\. Convert X"):
-            got.score_samples(rows)
+    with pytest.raises(ValueError, match="infinity"):
+        got.score_samples(foreign[1] ** 2 * float("inf"))
+    with pytest.raises(ValueError, match="infinity"):
+        fit_ratio(foreign[1] ** 2 * float("inf"), foreign[1], ULSIF())
 
 
 @pytest.mark.parametrize(
@@ -210,7 +206,6 @@ def test_bad_arrays_of_other_libraries():
     [
         ({"relative": 1.0}, r"relative=1.0.*\[0, 1\)"),
         ({"n_centres": 0}, "n_centres=0, but expected a whole number >= 1"),
-        ({"iterations": 2.5}, "iterations=2.5"),
         ({"bandwidths": [1.0, -1.0]}, "bandwidths=.*positive numbers"),
         ({"ridges": []}, "ridges="),
         ({"cv": "loo", "relative": 0.5}, "cv='loo' with relative > 0"),

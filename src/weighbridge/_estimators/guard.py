@@ -10,13 +10,10 @@ import numpy as np
 from weighbridge._findings import users_line
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import (
-    BROKEN,
-    CODES,
-    FEW_ROWS,
     NEARLY_ALL,
     OUTSIDE,
     OverlapJudgement,
-    effective_sample_size,
+    has_few_effective_rows,
 )
 
 # If more target rows have an extreme ratio, a larger gain and this effective sample size for each
@@ -48,21 +45,20 @@ class Choice(Enum):
             return cls.UNWEIGHTED
         if beyond is not None:
             return cls.GUARDED if beyond > GUARDED_BEYOND else cls.FREE
-        ess, unweighted = (effective_sample_size(w) for w in (weights, sample_weight))
-        return cls.GUARDED if ess < min(FEW_ROWS, unweighted / 2) else cls.FREE
+        return cls.GUARDED if has_few_effective_rows(weights, sample_weight) else cls.FREE
 
 
 def warn_of_choice(
     overlap: OverlapJudgement, choice: Choice, answer: str, *, weighted: bool
 ) -> None:
     """Warn that overlap is broken, or that it changed the choice of a weighting, and how."""
-    if choice is Choice.FREE and overlap.word != BROKEN:
+    if choice is Choice.FREE and overlap.word != "broken":
         return
     fault = "much of the target lies where there are hardly any source rows"
     if choice is Choice.FREE:
         fault = f"overlap is broken: {overlap.reason}"
     message = (
-        f"{CODES[overlap.word]} {fault}. {_consequence(choice, answer, weighted=weighted)} Look "
+        f"{overlap.code} {fault}. {_consequence(choice, answer, weighted=weighted)} Look "
         "for a feature that tells the samples apart (an id, a date), or label rows of the target."
     )
     warnings.warn(message, OverlapWarning, stacklevel=users_line())

@@ -49,7 +49,7 @@ from weighbridge.adaptation._labels import (
 from weighbridge.exceptions import InputError
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL
 from weighbridge.pictures import compute_pictures
-from weighbridge.ratios import ENOUGH, source_log_ratio
+from weighbridge.ratios import source_log_ratio
 from weighbridge.tables import MAX_ROWS
 from weighbridge.target_risk import Question, base_of
 from weighbridge.verdict import Verdict, assess_models
@@ -375,7 +375,7 @@ def _adaptation(
     rows = asked.labels.rows
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
-    if not rows.size and verdict.overlap != ENOUGH and not taken:
+    if not rows.size and verdict.overlap != "enough" and not taken:
         plan, frame = plan_labels(verdict, inputs.tables[1], settings.label, settings.seed)
     some = inputs.X_target.iloc[rows]
     found = Adaptation(

@@ -20,7 +20,6 @@ from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
 from weighbridge.diagnostics import domain_auc
 from weighbridge.exceptions import InputError
-from weighbridge.ratios import BROKEN
 from weighbridge.tables import FEWEST_ROWS, canonical_order, take_rows, target_like_source
 from weighbridge.target_risk import (
     NAMES,
@@ -243,7 +242,7 @@ def actual_errors(
         return None, None
     sample = Sample.drawn(labels.rows, labels.stands_for, known)
     problem, confidence = verdict._problem, verdict.confidence
-    is_forecast = verdict.overlap != BROKEN and measure.bounds[0] == 0
+    is_forecast = verdict.overlap != "broken" and measure.bounds[0] == 0
     is_few = is_forecast and labels.given.sum() < problem.n_target
     found, relation, codes = {}, None, codes[known]
     for each in filter(None, (*verdict.candidates, verdict.constant)):

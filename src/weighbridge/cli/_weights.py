@@ -179,17 +179,16 @@ def _differences_left(two: Inputs, weights: np.ndarray) -> list[dict[str, Any]]:
 def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield what to know about the weights; where overlap is broken nothing else matters."""
     from weighbridge.diagnostics import DIFFERENT, in_a_sentence
-    from weighbridge.ratios import BROKEN, CODES, THIN
 
     reason = overlap.reason
-    if overlap.word == BROKEN:
+    if overlap.word == "broken":
         message = f"{reason[0].upper()}{reason[1:]}."
         help = "No weighting can represent them: weighbridge diagnose says where, and what to do."
-        yield Finding(CODES[BROKEN], "warning", message, help)
+        yield Finding(overlap.code, "warning", message, help)
         return
-    if overlap.word == THIN:
+    if overlap.word == "thin":
         help = "Prefer a smaller --lam, or --alpha above 1, which caps every weight."
-        yield Finding(CODES[THIN], "warning", f"Overlap is thin: {reason}.", help)
+        yield Finding(overlap.code, "warning", f"Overlap is thin: {reason}.", help)
     beyond = [row for row in left if abs(row["after"]) > DIFFERENT]
     if beyond:
         n_others = len(beyond) - 1

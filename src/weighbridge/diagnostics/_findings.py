@@ -14,7 +14,7 @@ from weighbridge.diagnostics._attribution import FeatureAttribution
 from weighbridge.diagnostics._features import Feature, features_of
 from weighbridge.diagnostics._samples import Samples, in_a_sentence, listed
 from weighbridge.label_shift import LABEL, UNCLEAR
-from weighbridge.ratios import BROKEN, CODES, SOME_OUTSIDE, THIN
+from weighbridge.ratios import SOME_OUTSIDE
 from weighbridge.tables import take_rows
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def find_all(report: ShiftReport, *, estimated: bool, automatic: bool) -> Iterat
     yield from _of_overlap(report)
     yield from _of_support(report)
     yield from _of_weights(report)
-    if report.shift != "none" and report.overlap != BROKEN:
+    if report.shift != "none" and report.overlap != "broken":
         yield from _of_balance(report)
         yield from _of_what_is_left(report, automatic)
         if estimated:
@@ -193,24 +193,25 @@ def _of_missing(report: ShiftReport) -> Iterator[Finding]:
 
 
 def _of_overlap(report: ShiftReport) -> Iterator[Finding]:
+    judgement = report.overlap_judgement
     telling = [each.name for each in report.attribution if each.alone > TELLS_APART]
-    if report.overlap == BROKEN:
+    if judgement.word == "broken":
         help = (
             f"{in_a_sentence(telling[0])} alone tells the samples apart. If it does not describe "
             "the cases, leave it out of both; otherwise label some deployment rows."
             if telling
             else "Label some deployment rows, or look for training rows like them."
         )
-        reason = report.overlap_judgement.reason
-        yield Finding(CODES[BROKEN], "warning", f"{reason[0].upper()}{reason[1:]}.", help)
-    elif report.overlap == THIN:
+        reason = judgement.reason
+        yield Finding(judgement.code, "warning", f"{reason[0].upper()}{reason[1:]}.", help)
+    elif judgement.word == "thin":
         yield Finding(
-            CODES[THIN],
+            judgement.code,
             "warning",
-            f"Overlap is thin: {report.overlap_judgement.reason}.",
+            f"Overlap is thin: {judgement.reason}.",
             "If you weight, prefer a smaller lam, or alpha > 1, which caps every weight; read all "
             "figures for the deployment as rough."
-            if report.overlap_judgement.can_weight
+            if judgement.can_weight
             else "Keep the unweighted model, and read all figures for the deployment as rough.",
         )
 
@@ -225,7 +226,7 @@ def _of_support(report: ShiftReport) -> Iterator[Finding]:
             f"Never seen in training: {shown}.",
             "Check its spelling in both tables; rows that have it are outside the training data.",
         )
-    if report.support.share > SOME_OUTSIDE and report.overlap != BROKEN:
+    if report.support.share > SOME_OUTSIDE and report.overlap != "broken":
         yield Finding(
             "WB304",
             "warning",
@@ -237,7 +238,7 @@ def _of_support(report: ShiftReport) -> Iterator[Finding]:
 
 def _of_weights(report: ShiftReport) -> Iterator[Finding]:
     weights = report.weights
-    if report.overlap != BROKEN and weights.rows_for_half < FEW_ROWS * weights.n_rows:
+    if report.overlap != "broken" and weights.rows_for_half < FEW_ROWS * weights.n_rows:
         yield Finding(
             "WB306",
             "warning",

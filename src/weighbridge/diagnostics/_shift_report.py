@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from weighbridge._findings import (
     NAMED,
@@ -28,7 +28,7 @@ from weighbridge.diagnostics._balance import BalanceTable, finite_or_none
 from weighbridge.diagnostics._samples import in_a_sentence
 from weighbridge.diagnostics._weights import WeightSummary
 from weighbridge.label_shift import ShiftKind
-from weighbridge.ratios import BROKEN, OverlapJudgement
+from weighbridge.ratios import OverlapJudgement
 
 # AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
 # is no shift worth mentioning.
@@ -122,7 +122,7 @@ class ShiftReport(Brief, Record):
         return self.shift == "none" and _usual_interval(self.auc).high > TOO_FEW
 
     @property
-    def overlap(self) -> str:
+    def overlap(self) -> Literal["enough", "thin", "broken"]:
         """One word for the overlap: enough, thin or broken."""
         return self.overlap_judgement.word
 
@@ -185,7 +185,7 @@ class ShiftReport(Brief, Record):
             f"  after weighting ({self.weighting}) AUC {interval_text(self.auc_after)}, "
             f"{self.weights.ess:,.0f} effective rows",
         ]
-        if self.overlap == BROKEN:
+        if self.overlap == "broken":
             lines = ["  weights mean nothing here (WB302)"]
         return [
             f"  AUC {interval_text(self.auc)}",

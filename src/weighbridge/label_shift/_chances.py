@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from weighbridge._folds import one_thread
 from weighbridge._pass_weights import answer_of
-from weighbridge.ratios import MAX_TREE_COLUMNS, small_trees
+from weighbridge.ratios import can_fit_trees, small_trees
 from weighbridge.tables import (
     FloatArray,
     QuadraticFeatures,
@@ -213,8 +213,7 @@ def _models(
     if encoder.width <= MAX_PRODUCTS:
         squares = QuadraticFeatures(encoder).fit(take_rows(stacked, rows))
         models.append((LogisticRegression(C=0.3, max_iter=1000), squares))
-    enough = rows.size >= MIN_TREE_ROWS and np.bincount(codes).min() >= MIN_CLASS_ROWS
-    if stacked.shape[1] <= MAX_TREE_COLUMNS and enough:
+    if rows.size >= MIN_TREE_ROWS and can_fit_trees(stacked, codes, MIN_CLASS_ROWS):
         trees = small_trees(
             encoder.categorical, seed, learning_rate=0.05, max_iter=200, patience=10
         )

@@ -3,19 +3,11 @@
 Every ratio has ``score_samples(X)``, the log ratio ``log p_target(x) - log p_source(x)``.
 """
 
-from weighbridge.ratios._auto import AutoRatio
+from weighbridge.ratios._auto import SEPARABLE_AUC, AutoRatio
 from weighbridge.ratios._base import DensityRatioMixin
+from weighbridge.ratios._candidates import can_fit_trees, small_trees
 from weighbridge.ratios._classifier import ClassifierRatio
-from weighbridge.ratios._cross_fit import (
-    FEW_BINS,
-    MANY_COLUMNS,
-    MAX_TREE_COLUMNS,
-    MIN_TREE_ROWS,
-    SEPARABLE_AUC,
-    log_prior_odds,
-    row_log_losses,
-    small_trees,
-)
+from weighbridge.ratios._cross_fit import log_prior_odds, row_log_losses
 from weighbridge.ratios._fit_ratio import (
     RATIOS,
     check_ratio,
@@ -30,16 +22,12 @@ from weighbridge.ratios._kmm import KMM
 from weighbridge.ratios._known import KnownRatio
 from weighbridge.ratios._nearest_neighbour import NearestNeighbourRatio
 from weighbridge.ratios._overlap import (
-    BROKEN,
-    CODES,
-    ENOUGH,
-    FEW_ROWS,
     NEARLY_ALL,
     OUTSIDE,
     SOME_OUTSIDE,
-    THIN,
     OverlapJudgement,
     effective_sample_size,
+    has_few_effective_rows,
     judge_overlap,
     judge_weights,
     pareto_k,

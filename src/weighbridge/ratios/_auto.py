@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
+import time
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import rankdata
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._folds import assign_folds, one_thread
 from weighbridge.ratios._base import EstimatedRatio
-from weighbridge.ratios._candidates import CrossFitted, cross_fit_candidate, ratio_candidates
-from weighbridge.ratios._classifier import dense_if_narrow
-from weighbridge.ratios._cross_fit import (
-    SEPARABLE_AUC,
-    CrossFittedRatio,
-    FoldModel,
-    refuse_class_weight,
-)
-from weighbridge.tables import RowScores, check_count, shuffled, take_rows, to_numpy
+from weighbridge.ratios._candidates import dense_if_narrow, ratio_candidates
+from weighbridge.ratios._cross_fit import Candidate, CrossFitted, log_prior_odds, row_log_losses
+from weighbridge.ratios._overlap import effective_sample_size
+from weighbridge.tables import RowScores, check_count, shuffled, take_rows
 
+# The score is that of the ratio r / (a r + 1 - a), which no row can take beyond 1 / a.
+RELATIVE = 0.05
+# Held-out AUC of a linear model from which on nothing more flexible has anything to add.
+SEPARABLE_AUC = 0.999
 # Standard errors within which a simpler candidate is preferred (one-standard-error rule).
 TOWARD_SIMPLER = 1.0
 # Standard errors of a gain in log loss over the constant ratio, below which there is no shift.
@@ -32,7 +35,7 @@ CHOICE_ROWS = 20_000
 CHOICE_FOLDS = 3
 
 
-class AutoRatio(CrossFittedRatio):
+class AutoRatio(EstimatedRatio):
     """Density ratio by the best of a few candidates, or 1 if no shift is found.
 
     Logistic regression, linear and with squares and products; least squares importance fitting
@@ -46,9 +49,6 @@ class AutoRatio(CrossFittedRatio):
 
     Parameters
     ----------
-    candidates : list of (str, ratio or classifier) pairs, optional
-        From the simplest to the most flexible, in place of the default candidates. The constant
-        ratio is always among them.
     cv : int, default=5
         Number of folds of the chosen candidate, stratified by sample.
     n_jobs : int, optional
@@ -90,77 +90,55 @@ class AutoRatio(CrossFittedRatio):
     False
     """
 
-    def __init__(
-        self,
-        candidates: Any = None,
-        *,
-        cv: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        self.candidates = candidates
+    def __init__(self, *, cv: int = 5, n_jobs: int | None = None, random_state: Any = 0):
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _estimate(self, X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.candidates is None:
-            X = dense_if_narrow(X)
-        rng = check_random_state(self.random_state)
+        X, rng = dense_if_narrow(X), check_random_state(self.random_state)
         # A random order that does not depend on that of the rows.
         order = np.concatenate(shuffled(X, codes, rng))
         X, codes = take_rows(X, order), codes[order]
-        chosen, rows = self._choice(X, codes, seed=int(rng.randint(2**31 - 1)))
-        self._keep(chosen, rows, X, codes)
-        refitted = chosen.candidate.refit
-        log_ratio = self._in_blocks(X, self._score) if refitted else chosen.log_ratio
-        return log_ratio[codes == 0], log_ratio[codes == 1]
-
-    def _choice(self, X: Any, codes: np.ndarray, seed: int) -> tuple[CrossFitted, RowScores]:
-        """Compare the candidates; return the chosen one, cross-fitted to the rows it will score."""
+        seed = int(rng.randint(2**31 - 1))
         few = np.concatenate([np.flatnonzero(codes == code)[:CHOICE_ROWS] for code in (0, 1)])
         is_large = few.size < codes.size
         X_few, codes_few = (take_rows(X, few), codes[few]) if is_large else (X, codes)
-        chosen, rows = self._compare(X_few, codes_few, seed)
-        candidate = chosen.candidate
+        rows = RowScores(X_few)
+        candidate, fitted = self._compare(X_few, codes_few, rows, seed)
         if is_large:
-            (candidate,) = ratio_candidates(self.candidates, X, codes, seed, self.chosen_)
-        if candidate.refit or candidate.fit_members is None:  # No use for further folds.
-            return replace(chosen, candidate=candidate), rows
-        rows = RowScores(X)
-        folds = assign_folds(rows.group, codes, int(self.cv))
-        return cross_fit_candidate(candidate, X, codes, folds, self.n_jobs), rows
+            candidate = ratio_candidates(X, codes, seed)[self.chosen_]()
+        if not candidate.refit:
+            rows = RowScores(X)
+            folds = assign_folds(rows.group, codes, int(self.cv))
+            fitted = CrossFitted(candidate, X, codes, folds, self.n_jobs)
+        log_ratio = fitted.held_out
+        fitted.remember(rows)
+        self.cross_fitted_ = fitted
+        if candidate.refit:
+            fitted.refit(candidate, X, codes)
+            log_ratio = self._in_blocks(X, self._score)
+        return log_ratio[codes == 0], log_ratio[codes == 1]
 
-    def _compare(self, X: Any, codes: np.ndarray, seed: int) -> tuple[CrossFitted, RowScores]:
-        rows = RowScores(X)
+    def _compare(
+        self, X: Any, codes: np.ndarray, rows: RowScores, seed: int
+    ) -> tuple[Candidate, CrossFitted]:
+        """Cross-fit each candidate once, and choose one."""
         folds = assign_folds(rows.group, codes, min(CHOICE_FOLDS, int(self.cv)))
-        results: list[CrossFitted] = []
+        results: list[_Result] = []
         with one_thread():
-            for candidate in ratio_candidates(self.candidates, X, codes, seed):
-                results.append(cross_fit_candidate(candidate, X, codes, folds, self.n_jobs))
-                if self.candidates is None and results[-1].auc >= SEPARABLE_AUC:
+            for make in ratio_candidates(X, codes, seed).values():
+                started, candidate = time.perf_counter(), make()
+                fitted = CrossFitted(candidate, X, codes, folds, self.n_jobs)
+                seconds = time.perf_counter() - started
+                results.append(_Result(candidate, fitted, codes, seconds))
+                if results[-1].auc >= SEPARABLE_AUC:
                     break  # No ratio is of use if hardly any rows overlap.
         chosen, best = _choose(results)
         self.table_ = [result.row(best) for result in results]
         self.chosen_ = chosen.candidate.name
         self.shift_found_ = chosen is not results[0]
-        return chosen, rows
-
-    def _keep(self, chosen: CrossFitted, rows: RowScores, X: Any, codes: np.ndarray) -> None:
-        """Keep what scores rows from now on."""
-        candidate = chosen.candidate
-        self.view_, self.fold_models_ = candidate.view, chosen.models
-        self.slope_, self.intercept_ = chosen.slope, chosen.intercept
-        self.held_out_ = self._compared = None
-        if candidate.fit_members is None:
-            return
-        rows.remember(chosen.log_ratio)
-        self._compared = rows
-        if candidate.refit:
-            model = candidate.fit_members(candidate.view(X), codes)[chosen.member]
-            self.fold_models_ = [FoldModel(model, codes, codes)]
-        else:
-            self.held_out_ = rows
+        return chosen.candidate, chosen.fitted
 
     def held_out_scores(self, X: Any) -> np.ndarray:
         """Return the log ratio at rows of the fit, by models that have not seen them.
@@ -175,40 +153,84 @@ class AutoRatio(CrossFittedRatio):
         ndarray of shape (n_samples,)
             The held-out log ratio.
         """
-        compared = copy(self)
-        compared.held_out_ = self._compared
-        return to_numpy(compared.score_samples(X))
+        check_is_fitted(self)
+        rows = self._checked_rows(X, reset=False)
+        return self._in_blocks(rows, self.cross_fitted_.held_out_score)
 
     def _score(self, X: Any) -> np.ndarray:
-        return super()._score(X) if self.fold_models_ else np.zeros(X.shape[0])
-
-    def _to_log_ratio(self, log_odds: np.ndarray) -> np.ndarray:
-        return self.slope_ * log_odds + self.intercept_ - self.log_prior_odds_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "chosen_")
+        return self.cross_fitted_.score(X)
 
     def _check_parameters(self) -> None:
         check_count("cv", self.cv, 2)
-        if self.candidates is None:
-            return
-        given = self.candidates if isinstance(self.candidates, list | tuple) else [None]
-        names = [pair[0] for pair in given if isinstance(pair, tuple) and len(pair) == 2]
-        are_names = len(names) == len(given) and all(isinstance(name, str) for name in names)
-        if not names or not are_names or len({*names, "constant"}) <= len(names):
-            raise ValueError(
-                f"Got candidates={self.candidates!r}, but expected a list of (name, model) pairs "
-                "with different names, none of them 'constant', which is always there."
-            )
-        for name, model in self.candidates:
-            _check_candidate(name, model)
-
-    @property
-    def _finite(self) -> bool | str:  # type: ignore[override]
-        return "allow-nan" if self.candidates is None else False
 
 
-def _choose(results: list[CrossFitted]) -> tuple[CrossFitted, CrossFitted]:
+@dataclass(frozen=True)
+class _Result:
+    """A cross-fitted candidate, with its held-out figures."""
+
+    candidate: Candidate
+    fitted: CrossFitted
+    codes: np.ndarray
+    seconds: float = 0.0
+
+    @cached_property
+    def terms(self) -> tuple[np.ndarray, np.ndarray]:
+        r"""Summands of the score at source and target rows.
+
+        The squared error of the relative ratio q = r / (a r + 1 - a) is, up to a constant,
+        ``(1 - a) / 2 E_source[q^2] + a / 2 E_target[q^2] - E_target[q]`` (Yamada et al., 2013).
+        """
+        source, target = (self.fitted.held_out[self.codes == code] for code in (0, 1))
+        log_mean = logsumexp(source) - np.log(source.size)
+        at_source, at_target = _relative(source - log_mean), _relative(target - log_mean)
+        return (1 - RELATIVE) / 2 * at_source**2, RELATIVE / 2 * at_target**2 - at_target
+
+    @cached_property
+    def score(self) -> float:
+        """The held-out score; smaller is better."""
+        return float(sum(terms.mean() for terms in self.terms))
+
+    @cached_property
+    def log_losses(self) -> np.ndarray:
+        """Log loss of each row."""
+        return row_log_losses(self.fitted.held_out + log_prior_odds(self.codes), self.codes)
+
+    @cached_property
+    def auc(self) -> float:
+        """The probability that a target row has a larger ratio than a source row."""
+        m, ranks = int(self.codes.sum()), rankdata(self.fitted.held_out)
+        return float((ranks[self.codes == 1].mean() - (m + 1) / 2) / (self.codes.size - m))
+
+    def standard_error(self, other: _Result) -> float:
+        """Return the standard error of the difference in score, paired by row."""
+        pairs = zip(self.terms, other.terms, strict=True)
+        return float(np.sqrt(sum((terms - others).var() / terms.size for terms, others in pairs)))
+
+    def gain(self, other: _Result) -> float:
+        """Return how much smaller its log loss is than the other's, in standard errors."""
+        gains = other.log_losses - self.log_losses
+        return float(gains.mean() / max(gains.std(), 1e-12) * np.sqrt(gains.size))
+
+    def row(self, best: _Result) -> dict[str, Any]:
+        """Return the figures of the candidate for a table."""
+        source = self.fitted.held_out[self.codes == 0]
+        return {
+            "name": self.candidate.name,
+            "score": self.score,
+            "difference": self.score - best.score,
+            "standard_error": self.standard_error(best),
+            "log_loss": float(self.log_losses.mean()),
+            "auc": self.auc,
+            "effective_sample_size": effective_sample_size(np.exp(source - source.max())),
+            "seconds": self.seconds,
+        }
+
+
+def _relative(log_ratio: np.ndarray) -> np.ndarray:
+    return 1 / (RELATIVE + (1 - RELATIVE) * np.exp(-np.maximum(log_ratio, -700.0)))
+
+
+def _choose(results: list[_Result]) -> tuple[_Result, _Result]:
     """Return the simplest candidate that is as good as the best, and the best one."""
     constant, others = results[0], results[1:]
     losses = {result.candidate.name: result.log_losses.mean() for result in others}
@@ -227,25 +249,3 @@ def _choose(results: list[CrossFitted]) -> tuple[CrossFitted, CrossFitted]:
         if result.score - best.score <= TOWARD_SIMPLER * result.standard_error(best)
     )
     return chosen, best
-
-
-def _check_candidate(name: str, model: Any) -> None:
-    """Raise an error unless a candidate of the user is a plain ratio or a classifier."""
-    if isinstance(model, type):
-        raise TypeError(
-            f"Got the class {model.__name__} for candidate {name!r}, but expected an object: "
-            f"write {model.__name__}()."
-        )
-    if not (hasattr(model, "score_samples") or hasattr(model, "predict_proba")):
-        raise TypeError(
-            f"Got candidate {name!r} of type {type(model).__name__}, but expected a density ratio "
-            "or a classifier with predict_proba."
-        )
-    if getattr(model, "relative", 0):
-        raise ValueError(
-            f"Got candidate {name!r} with relative={model.relative!r}, which estimates a different "
-            "function; candidates are plain ratios (relative=0)."
-        )
-    refuse_class_weight(model)
-    if isinstance(model, EstimatedRatio):
-        model._check_parameters()

@@ -29,10 +29,9 @@ from weighbridge.exceptions import WeightWarning
 from weighbridge.ratios._overlap import extreme_share, warn_if_apart, warn_if_outside
 from weighbridge.tables import (
     TableEncoder,
-    canonical_order,
     is_foreign,
     is_frame,
-    shuffled_samples,
+    shuffled,
     take_rows,
     to_numpy,
     unmasked,
@@ -61,7 +60,17 @@ class DensityRatioMixin(ClassifierMixin, ABC):
     A concrete class implements ``fit(X, y)`` and ``score_samples(X)``, the log ratio
     ``log p_target(x) - log p_source(x)``. The classifier methods follow from it, so that
     scikit-learn stratifies folds by sample and AUC or log loss compare any two ratios.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Labels of source and target rows.
+    log_prior_odds_ : float
+        ``log(n_target / n_source)``.
     """
+
+    _takes_sparse = True
+    _finite: bool | str = "allow-nan"  # Passed on to scikit-learn as `ensure_all_finite`.
 
     @abstractmethod
     def score_samples(self, X: Any) -> np.ndarray:
@@ -92,9 +101,16 @@ class DensityRatioMixin(ClassifierMixin, ABC):
         self.log_prior_odds_ = math.log(sizes[1] / sizes[0])
         return codes
 
-    def _validate(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
-        """Check rows and columns; data frames go through unchanged, to who understands them."""
-        if is_frame(X):
+    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Check the rows of any table, and y if given; with `reset` learn the columns."""
+        if sp.issparse(X) and not self._takes_sparse:
+            raise TypeError(
+                f"Sparse data was passed for X, but dense data is required: {type(self).__name__} "
+                "works on dense columns. Use X.toarray(), or a ratio that takes sparse rows: "
+                "AutoRatio, ClassifierRatio, ULSIF, KLIEP, KMM or NearestNeighbourRatio."
+            )
+        X, y = to_numpy(X) if is_foreign(X) else unmasked(X), unmasked(y, "y")
+        if is_frame(X):  # It stays one, since its columns differ in type.
             validate_data(self, X, y, reset=reset, skip_check_array=True)
             if isinstance(y, str):
                 return X
@@ -102,7 +118,9 @@ class DensityRatioMixin(ClassifierMixin, ABC):
             assert_all_finite(y)
             check_consistent_length(X, y)
             return X, y
-        return validate_data(self, X, y, reset=reset, accept_sparse="csr", **checks)
+        dtype, finite = (None, False) if _holds_text(X) else ("numeric", self._finite)
+        checks = {"accept_sparse": "csr", "dtype": dtype, "ensure_all_finite": finite}
+        return validate_data(self, X, y, reset=reset, **checks)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""
@@ -130,17 +148,11 @@ class DensityRatioMixin(ClassifierMixin, ABC):
 
 
 class EstimatedRatio(DensityRatioMixin, BaseEstimator):
-    """A ratio that learns from two samples.
-
-    A concrete class checks its parameters (`_check_parameters`), learns from checked rows
-    (`_estimate`) and scores checked rows (`_score`).
-    """
+    """A ratio that learns from two samples. Its hooks are the three abstract methods."""
 
     # A target row whose log ratio exceeds all those of the source by more has an extreme ratio.
     _log_extreme = math.log(2)
     _row_width = 1000  # Numbers in memory while one row is scored.
-    _takes_sparse = True
-    _finite: bool | str = "allow-nan"  # Passed on to scikit-learn as `ensure_all_finite`.
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -151,7 +163,7 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         """Learn the ratio; return its logarithm at source and target rows."""
 
     @abstractmethod
-    def _score(self, X: Any) -> Any:
+    def _score(self, X: Any) -> np.ndarray:
         """Return the log ratio at some checked rows."""
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -204,25 +216,10 @@ class EstimatedRatio(DensityRatioMixin, BaseEstimator):
         check_is_fitted(self)
         return self._in_blocks(self._checked_rows(X, reset=False), self._score)
 
-    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """Check rows and columns of a table that may hold text; with `reset` learn the columns."""
-        if sp.issparse(X) and not self._takes_sparse:
-            raise TypeError(
-                f"Sparse data was passed for X, but dense data is required: {type(self).__name__} "
-                "works on dense columns. Use X.toarray(), or a ratio that takes sparse rows: "
-                "AutoRatio, ClassifierRatio, ULSIF, KLIEP, KMM or NearestNeighbourRatio."
-            )
-        X, y = to_numpy(X) if is_foreign(X) else unmasked(X), unmasked(y, "y")
-        if _holds_text(X):
-            return self._validate(X, y, reset=reset, dtype=None, ensure_all_finite=False)
-        return self._validate(X, y, reset=reset, dtype="numeric", ensure_all_finite=self._finite)
-
-    def _in_blocks(self, X: Any, function: Callable[[Any], np.ndarray]) -> Any:
+    def _in_blocks(self, X: Any, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Apply a function to blocks of rows that fit into memory, and join the results."""
-        if X.shape[0] == 0:
-            return np.zeros(0)
         blocks = row_blocks(X.shape[0], max(2 * X.shape[1], self._row_width))
-        return np.concatenate([function(take_rows(X, block)) for block in blocks])
+        return np.concatenate([np.zeros(0), *(function(take_rows(X, block)) for block in blocks)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -263,36 +260,24 @@ def _holds_text(X: Any) -> bool:
 
 
 class TwoSampleRatio(EstimatedRatio):
-    """A ratio whose algorithm sees two samples of standardised numbers.
-
-    A concrete class learns from them (`_fit_samples`) and scores rows of such numbers
-    (`_log_ratio`). The rows come in an order that is random, and yet the same for the same table
-    however its rows are ordered.
-    """
+    """A ratio whose algorithm sees two samples of standardised numbers, in random order."""
 
     @abstractmethod
-    def _fit_samples(self, source: Any, target: Any) -> tuple[Any, Any] | None:
+    def _fit_samples(self, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Learn the ratio; return its logarithm at both samples if that is known by now."""
 
     @abstractmethod
-    def _log_ratio(self, numbers: Any) -> Any:
+    def _log_ratio(self, numbers: Any) -> np.ndarray:
         """Return the log ratio at rows of standardised numbers."""
 
     def _estimate(self, X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        seed = int(check_random_state(getattr(self, "random_state", 0)).randint(2**31 - 1))
-        self.encoder_ = self._fitted_encoder(X, codes)
-        order = canonical_order(to_numpy(X) if is_foreign(X) else X)
-        samples = [
-            self.encoder_.numbers(take_rows(X, rows))
-            for rows in shuffled_samples(order, codes, seed)
-        ]
+        self.encoder_ = TableEncoder().fit(X, codes)
         self._row_width = max(self.encoder_.width, 256)
+        rng = check_random_state(getattr(self, "random_state", 0))
+        samples = [self.encoder_.numbers(take_rows(X, rows)) for rows in shuffled(X, codes, rng)]
         known = self._fit_samples(*samples)
         at_source, at_target = known or (self._in_blocks(s, self._log_ratio) for s in samples)
         return at_source, at_target
 
-    def _fitted_encoder(self, X: Any, codes: np.ndarray) -> Any:
-        return TableEncoder().fit(X, codes)
-
-    def _score(self, X: Any) -> Any:
+    def _score(self, X: Any) -> np.ndarray:
         return self._log_ratio(self.encoder_.numbers(X))

@@ -1,237 +1,140 @@
-"""The candidates for a density ratio, and one held-out criterion for all of them."""
+"""The models that a ratio is cross-fitted from: those of the package, and those of the user."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import logsumexp
-from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import HistGradientBoostingClassifier
 
-from weighbridge._folds import Fold
-from weighbridge.ratios._classifier import members_and_view, same_table
-from weighbridge.ratios._cross_fit import (
-    FEW_BINS,
-    MAX_TREE_COLUMNS,
-    MIN_TREE_ROWS,
-    FitMembers,
-    FoldModel,
-    cross_fit,
-    fit_single,
-    log_prior_odds,
-    row_log_losses,
-    small_trees,
-)
+from weighbridge.ratios._cross_fit import Candidate, FitMembers, fit_single
 from weighbridge.ratios._kernel import bandwidth_grid
 from weighbridge.ratios._logistic import fit_logistic_path
-from weighbridge.ratios._overlap import effective_sample_size
 from weighbridge.ratios._ulsif import ULSIF
-from weighbridge.tables import QuadraticFeatures, TableEncoder, can_be_squared, take_rows
+from weighbridge.tables import (
+    MAX_PRODUCTS,
+    QuadraticFeatures,
+    TableEncoder,
+    can_be_squared,
+    finite_sparse,
+    is_frame,
+    take_rows,
+)
 
-# The score is that of the ratio r / (a r + 1 - a), which no row can take beyond 1 / a.
-RELATIVE = 0.05
+# Trees look at every column at every split; with fewer rows of a sample there is nothing to split.
+MAX_TREE_COLUMNS, MIN_TREE_ROWS = 1000, 50
+# With more columns than these, fewer values of each are distinguished: their number is the cost.
+MANY_COLUMNS, FEW_BINS = 100, 64
 # With fewer rows of a sample, kernels have no rows to hold out.
 MIN_KERNEL_ROWS = 10
 # With so many rows per coefficient, a linear model does not overfit its own rows.
 ROWS_PER_COEFFICIENT = 20
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A way to estimate the ratio, and its view of the table; None for the constant ratio 1."""
-
-    name: str
-    fit_members: FitMembers | None
-    view: Callable[[Any], Any]
-    calibrated: bool = False  # By Platt scaling, which may only flatten.
-    refit: bool = False  # To all rows, once chosen.
-    extends: str | None = None  # The simpler candidate whose log loss it must beat.
-    settle: Callable[[Any], FitMembers] | None = None  # Fixes for other folds what the first chose.
+def can_fit_trees(X: Any, codes: np.ndarray, min_rows: int = MIN_TREE_ROWS) -> bool:
+    """Return True for a dense table of few enough columns with `min_rows` rows of each class."""
+    is_narrow = not sp.issparse(X) and X.shape[1] <= MAX_TREE_COLUMNS
+    return is_narrow and bool(np.bincount(codes).min() >= min_rows)
 
 
-# Makes a default candidate from the encoder, the rows, their samples and a seed.
-Maker = Callable[[TableEncoder, Any, np.ndarray, int], Candidate | None]
+def small_trees(
+    categorical: np.ndarray, seed: int, *, learning_rate: float, max_iter: int, patience: int
+) -> HistGradientBoostingClassifier:
+    """Return boosted trees of 8 leaves that stop early, since shifts are often simple."""
+    return HistGradientBoostingClassifier(
+        learning_rate=learning_rate,
+        max_iter=max_iter,
+        max_leaf_nodes=8,
+        l2_regularization=1.0,
+        max_bins=255 if categorical.size <= MANY_COLUMNS else FEW_BINS,
+        early_stopping=True,
+        n_iter_no_change=patience,
+        categorical_features=categorical if categorical.any() else None,
+        random_state=seed,
+    )
 
 
-def ratio_candidates(
-    given: list[tuple[str, Any]] | None, X: Any, codes: np.ndarray, seed: int, name: str = ""
-) -> Iterator[Candidate]:
-    """Yield the candidates, from the simplest to the most flexible, or only the one of a name."""
-    if name in ("", "constant"):
-        yield Candidate("constant", None, same_table)
-    if given is None:
+def dense_if_narrow(X: Any) -> Any:
+    """Return a sparse table as a dense one if its columns are few enough for products."""
+    return finite_sparse(X).toarray() if sp.issparse(X) and X.shape[1] <= MAX_PRODUCTS else X
+
+
+def ratio_candidates(X: Any, codes: np.ndarray, seed: int) -> dict[str, Callable[[], Candidate]]:
+    """Return functions that make the candidates, from the simplest to the most flexible."""
+    encoder = TableEncoder().fit(X, codes)
+    makers: dict[str, Callable[[], Candidate]] = {
+        "constant": partial(Candidate, "constant", None, _same_table, refit=True),
+        "linear": partial(_linear, encoder, X, codes),
+    }
+    if can_be_squared(encoder.numbers(take_rows(X, slice(0, 1)))):
+        makers["quadratic"] = partial(quadratic, encoder, X)
+    if np.bincount(codes).min() >= MIN_KERNEL_ROWS:
+        makers["ulsif"] = partial(_ulsif, encoder, X, codes, seed)
+    if can_fit_trees(X, codes):
+        makers["boosting"] = partial(_boosting, encoder, seed)
+    return makers
+
+
+def _same_table(X: Any) -> Any:
+    return X
+
+
+def given_model(model: Any, X: Any, codes: np.ndarray) -> Candidate:
+    """Return the user's model as a candidate. Trees get our categories, if they name none."""
+    view = _same_table
+    named = getattr(model, "categorical_features", None)
+    is_unnamed = named is None or (isinstance(named, str) and named == "from_dtype")
+    if is_frame(X) and isinstance(model, HistGradientBoostingClassifier) and is_unnamed:
         encoder = TableEncoder().fit(X, codes)
-        candidates = (
-            make(encoder, X, codes, seed) for key, make in DEFAULTS.items() if name in ("", key)
-        )
-        yield from (candidate for candidate in candidates if candidate is not None)
-        return
-    for label, model in given:
-        if name in ("", label):
-            fit_members, view = members_and_view(model, X, codes)
-            yield Candidate(label, fit_members, view, refit=hasattr(model, "score_samples"))
+        model = clone(model).set_params(categorical_features=encoder.categorical)
+        view = encoder.for_trees
+    return Candidate("given", partial(fit_single, model), view)
 
 
-def _linear(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate:
-    del seed
+def _linear(encoder: TableEncoder, X: Any, codes: np.ndarray) -> Candidate:
     path = partial(fit_logistic_path, centre=encoder.sparse_centre)
     coefficients = encoder.numbers(take_rows(X, slice(0, 1))).shape[1] + 1
-    many_rows = np.bincount(codes).min() >= ROWS_PER_COEFFICIENT * coefficients
-    return Candidate("linear", path, encoder.numbers, refit=bool(many_rows))
+    has_many_rows = np.bincount(codes).min() >= ROWS_PER_COEFFICIENT * coefficients
+    return Candidate("linear", path, encoder.numbers, refit=bool(has_many_rows))
 
 
-def _quadratic(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate | None:
-    del codes, seed
-    if not can_be_squared(encoder.numbers(take_rows(X, slice(0, 1)))):
-        return None
+def quadratic(encoder: TableEncoder, X: Any) -> Candidate:
+    """Return logistic regression on squares and products, if the columns are few enough."""
+    path = partial(fit_logistic_path, centre=encoder.sparse_centre)
     view = QuadraticFeatures(encoder, factored=True).fit(X)
-    return Candidate("quadratic", fit_logistic_path, view, extends="linear")
+    return Candidate("quadratic", path, view, extends="linear")
 
 
-def _ulsif(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate | None:
-    if np.bincount(codes).min() < MIN_KERNEL_ROWS:
-        return None
-    firsts = (np.flatnonzero(codes == code)[:500] for code in (0, 1))
-    source, target = (encoder.numbers(take_rows(X, rows)) for rows in firsts)
+def _ulsif(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate:
+    leading = (np.flatnonzero(codes == code)[:500] for code in (0, 1))
+    source, target = (encoder.numbers(take_rows(X, rows)) for rows in leading)
     centres = target[:100].toarray() if sp.issparse(target) else target[:100]
     grid = bandwidth_grid(None, source, target, centres)[::2]
     members = partial(fit_single, ULSIF(bandwidths=grid, random_state=seed))
-    return Candidate("ulsif", members, same_table, refit=True, settle=_settled_ulsif)
+    return Candidate("ulsif", members, _same_table, refit=True, settle=_settled)
 
 
-def _settled_ulsif(fitted: ULSIF) -> FitMembers:
-    settled = clone(fitted).set_params(bandwidths=[fitted.bandwidth_], ridges=[fitted.ridge_])
-    return partial(fit_single, settled)
-
-
-def _boosting(encoder: TableEncoder, X: Any, codes: np.ndarray, seed: int) -> Candidate | None:
-    few = np.bincount(codes).min() < MIN_TREE_ROWS
-    if sp.issparse(X) or X.shape[1] > MAX_TREE_COLUMNS or few:
-        return None
+def _boosting(encoder: TableEncoder, seed: int) -> Candidate:
     trees = small_trees(encoder.categorical, seed, learning_rate=0.2, max_iter=500, patience=5)
     return Candidate(
         "boosting",
         partial(fit_single, trees.set_params(max_bins=FEW_BINS)),
         encoder.for_trees,
-        calibrated=True,
+        calibration="flatten",
         extends="linear",
-        settle=_settled_trees,
+        settle=_settled,
     )
 
 
-def _settled_trees(fitted: Any) -> FitMembers:
-    settled = clone(fitted).set_params(max_iter=fitted.n_iter_, early_stopping=False)
+def _settled(fitted: Any) -> FitMembers:
+    """Return what fits the other folds with what the first one chose."""
+    settled = clone(fitted)
+    if isinstance(fitted, ULSIF):
+        settled.set_params(bandwidths=[fitted.bandwidth_], ridges=[fitted.ridge_])
+    else:
+        settled.set_params(max_iter=fitted.n_iter_, early_stopping=False)
     return partial(fit_single, settled)
-
-
-DEFAULTS: dict[str, Maker] = {
-    "linear": _linear,
-    "quadratic": _quadratic,
-    "ulsif": _ulsif,
-    "boosting": _boosting,
-}
-
-
-@dataclass(frozen=True)
-class CrossFitted:
-    """A cross-fitted candidate: its fold models, and the held-out log ratio of all rows."""
-
-    candidate: Candidate
-    models: list[FoldModel]
-    member: int
-    slope: float
-    intercept: float
-    log_ratio: np.ndarray
-    codes: np.ndarray
-    seconds: float
-
-    @cached_property
-    def terms(self) -> tuple[np.ndarray, np.ndarray]:
-        r"""Summands of the score at source and target rows.
-
-        The squared error of the relative ratio q = r / (a r + 1 - a) is, up to a constant,
-        ``(1 - a) / 2 E_source[q^2] + a / 2 E_target[q^2] - E_target[q]`` (Yamada et al., 2013).
-        """
-        source, target = (self.log_ratio[self.codes == code] for code in (0, 1))
-        log_mean = logsumexp(source) - np.log(source.size)
-        at_source, at_target = _relative(source - log_mean), _relative(target - log_mean)
-        return (1 - RELATIVE) / 2 * at_source**2, RELATIVE / 2 * at_target**2 - at_target
-
-    @cached_property
-    def score(self) -> float:
-        """The held-out score; smaller is better."""
-        return float(sum(terms.mean() for terms in self.terms))
-
-    @cached_property
-    def log_losses(self) -> np.ndarray:
-        """Log loss of each row."""
-        return row_log_losses(self.log_ratio + log_prior_odds(self.codes), self.codes)
-
-    @cached_property
-    def auc(self) -> float:
-        """The probability that a target row has a larger ratio than a source row."""
-        m, ranks = int(self.codes.sum()), rankdata(self.log_ratio)
-        return float((ranks[self.codes == 1].mean() - (m + 1) / 2) / (self.codes.size - m))
-
-    def standard_error(self, other: CrossFitted) -> float:
-        """Return the standard error of the difference in score, paired by row."""
-        pairs = zip(self.terms, other.terms, strict=True)
-        return float(np.sqrt(sum((mine - its).var() / mine.size for mine, its in pairs)))
-
-    def gain(self, other: CrossFitted) -> float:
-        """Return how much smaller its log loss is than the other's, in standard errors."""
-        gains = other.log_losses - self.log_losses
-        return float(gains.mean() / max(gains.std(), 1e-12) * np.sqrt(gains.size))
-
-    def row(self, best: CrossFitted) -> dict[str, Any]:
-        """Return the figures of the candidate for a table."""
-        source = self.log_ratio[self.codes == 0]
-        return {
-            "name": self.candidate.name,
-            "score": self.score,
-            "difference": self.score - best.score,
-            "standard_error": self.standard_error(best),
-            "log_loss": float(self.log_losses.mean()),
-            "auc": self.auc,
-            "effective_sample_size": effective_sample_size(np.exp(source - source.max())),
-            "seconds": self.seconds,
-        }
-
-
-def _relative(log_ratio: np.ndarray) -> np.ndarray:
-    return 1 / (RELATIVE + (1 - RELATIVE) * np.exp(-np.maximum(log_ratio, -700.0)))
-
-
-def cross_fit_candidate(
-    candidate: Candidate, X: Any, codes: np.ndarray, folds: list[Fold], n_jobs: int | None
-) -> CrossFitted:
-    """Cross-fit a candidate, and calibrate its log odds if it asks for that."""
-    started = time.perf_counter()
-    if candidate.fit_members is None:
-        return CrossFitted(candidate, [], 0, 1.0, 0.0, np.zeros(codes.size), codes, 0.0)
-    models, log_odds, member = cross_fit(
-        candidate.fit_members,
-        candidate.view(X),
-        codes,
-        folds,
-        settle=candidate.settle,
-        n_jobs=n_jobs,
-    )
-    slope, intercept = _flattening_line(log_odds, codes) if candidate.calibrated else (1.0, 0.0)
-    log_ratio = slope * log_odds + intercept - log_prior_odds(codes)
-    seconds = time.perf_counter() - started
-    return CrossFitted(candidate, models, member, slope, intercept, log_ratio, codes, seconds)
-
-
-def _flattening_line(log_odds: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
-    """Return slope and intercept of Platt scaling, or 1 and 0 if the log odds are not too sharp."""
-    line = LogisticRegression(C=1e6).fit(log_odds[:, None], codes)
-    slope = float(line.coef_[0, 0])
-    return (1.0, 0.0) if slope >= 1 else (max(slope, 0.0), float(line.intercept_[0]))

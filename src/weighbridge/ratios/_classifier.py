@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.special import expit, logit
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from weighbridge._folds import Fold, assign_folds
-from weighbridge.ratios._cross_fit import (
-    CrossFittedRatio,
-    FitMembers,
-    cross_fit,
-    fit_single,
-    min_probability,
-    refuse_class_weight,
-)
-from weighbridge.ratios._logistic import fit_logistic_path
-from weighbridge.tables import (
-    MAX_PRODUCTS,
-    QuadraticFeatures,
-    RowScores,
-    TableEncoder,
-    finite_sparse,
-    is_frame,
-    shuffled,
-    take_rows,
-)
+from weighbridge.ratios._base import EstimatedRatio
+from weighbridge.ratios._candidates import dense_if_narrow, given_model, quadratic
+from weighbridge.ratios._cross_fit import CrossFitted, refuse_class_weight
+from weighbridge.tables import RowScores, TableEncoder, shuffled, take_rows
 
 
-class ClassifierRatio(CrossFittedRatio):
+class ClassifierRatio(EstimatedRatio):
     """Density ratio from a probabilistic classifier of source against target rows.
 
     The odds of the target, divided by the odds of the sample sizes, estimate
@@ -70,14 +48,6 @@ class ClassifierRatio(CrossFittedRatio):
     ----------
     estimators_ : list of classifiers
         One fitted model per fold.
-    classes_ : ndarray of shape (2,)
-        Labels of source and target rows.
-    n_features_in_ : int
-        Number of columns seen in ``fit``.
-    feature_names_in_ : ndarray
-        Names of the columns, if `X` had names.
-    log_prior_odds_ : float
-        ``log(n_target / n_source)``.
 
     Notes
     -----
@@ -118,53 +88,34 @@ class ClassifierRatio(CrossFittedRatio):
             X, codes = take_rows(X, order), codes[order]
         rows = RowScores(X)
         folds = self._folds(rows.group, codes)
-        fit_members, self.view_ = self._members(X, codes)
-        self.fold_models_, log_odds, _ = cross_fit(fit_members, self.view_(X), codes, folds)
-        self.calibrator_ = _fit_calibrator(self.calibration, log_odds, codes)
-        self.min_probability_ = min_probability(codes)
-        log_ratio = self._to_log_ratio(log_odds)
-        rows.remember(log_ratio)
-        self.held_out_ = rows
+        if self.estimator is None:
+            candidate = quadratic(TableEncoder().fit(X, codes), X)
+        else:
+            candidate = given_model(self.estimator, X, codes)
+        candidate = replace(candidate, calibration=self.calibration)
+        self.cross_fitted_ = CrossFitted(candidate, X, codes, folds)
+        log_ratio = self.cross_fitted_.held_out
+        self.cross_fitted_.remember(rows)
         return log_ratio[codes == 0], log_ratio[codes == 1]
 
-    def _members(self, X: Any, codes: np.ndarray) -> tuple[FitMembers, Callable[[Any], Any]]:
-        """Return what fits the models, and the view of the table that they get."""
-        if self.estimator is not None:
-            return members_and_view(self.estimator, X, codes)
-        encoder = TableEncoder().fit(X, codes)
-        view = QuadraticFeatures(encoder, factored=True).fit(X)
-        return partial(fit_logistic_path, centre=encoder.sparse_centre), view
+    def _score(self, X: Any) -> np.ndarray:
+        return self.cross_fitted_.score(X)
 
     @property
     def estimators_(self) -> list[Any]:
         """The fitted classifiers, one per fold."""
-        return [model.estimator for model in self.fold_models_]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "held_out_")
-
-    def _to_log_ratio(self, log_odds: np.ndarray) -> np.ndarray:
-        if isinstance(self.calibrator_, LogisticRegression):
-            log_odds = self.calibrator_.decision_function(log_odds[:, None])
-        elif self.calibrator_ is not None:
-            probability = self.calibrator_.predict(expit(log_odds))
-            bound = self.min_probability_
-            log_odds = logit(np.clip(probability, bound, 1 - bound))
-        return log_odds - self.log_prior_odds_
+        return [model.estimator for model in self.cross_fitted_.models]
 
     def _folds(self, group: np.ndarray, codes: np.ndarray) -> list[Fold]:
         if isinstance(self.cv, Integral):
-            folds = assign_folds(group, codes, int(self.cv))
-        else:
-            rows = np.zeros((codes.size, 1))
-            folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))
-        for train, _ in folds:
-            if np.unique(codes[train]).size < 2:
-                raise ValueError(
-                    "Got a cv with a training fold that holds one sample (class) only; both "
-                    "samples must be in every training fold. Use an integer, or a stratified "
-                    "splitter."
-                )
+            return assign_folds(group, codes, int(self.cv))
+        rows = np.zeros((codes.size, 1))
+        folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))
+        if any(np.unique(codes[train]).size < 2 for train, _ in folds):
+            raise ValueError(
+                "Got a cv with a training fold that holds one sample (class) only; both samples "
+                "must be in every training fold. Use an integer, or a stratified splitter."
+            )
         return folds
 
     @property
@@ -196,35 +147,3 @@ class ClassifierRatio(CrossFittedRatio):
             tags.input_tags.sparse, tags.input_tags.string = inner.sparse, inner.string
             tags.input_tags.allow_nan = inner.allow_nan
         return tags
-
-
-def dense_if_narrow(X: Any) -> Any:
-    """Return a sparse table as a dense one if its columns are few enough for products."""
-    return finite_sparse(X).toarray() if sp.issparse(X) and X.shape[1] <= MAX_PRODUCTS else X
-
-
-def same_table(X: Any) -> Any:
-    """Return the table as it is, for a model that understands it."""
-    return X
-
-
-def members_and_view(
-    estimator: Any, X: Any, codes: np.ndarray
-) -> tuple[FitMembers, Callable[[Any], Any]]:
-    """Return what fits the user's model, and its view of the table: trees get our categories."""
-    named = getattr(estimator, "categorical_features", None)
-    unnamed = named is None or (isinstance(named, str) and named == "from_dtype")
-    is_boosting = isinstance(estimator, HistGradientBoostingClassifier)
-    if not (is_frame(X) and is_boosting and unnamed):
-        return partial(fit_single, estimator), same_table
-    encoder = TableEncoder().fit(X, codes)
-    trees = clone(estimator).set_params(categorical_features=encoder.categorical)
-    return partial(fit_single, trees), encoder.for_trees
-
-
-def _fit_calibrator(method: str | None, log_odds: np.ndarray, codes: np.ndarray) -> Any:
-    if method == "sigmoid":
-        return LogisticRegression(C=1e6).fit(log_odds[:, None], codes)
-    if method == "isotonic":
-        return IsotonicRegression(out_of_bounds="clip").fit(expit(log_odds), codes)
-    return None

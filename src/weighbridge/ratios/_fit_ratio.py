@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from weighbridge._findings import nearest
 from weighbridge.ratios._auto import AutoRatio
@@ -91,12 +91,10 @@ def fit_ratio(
     X_target, _, n_target = draw_rows(X_target, max_rows, random_state, "X_target")
     if by_label:
         ratio.fit(X, y, X_target)
-        used = len(y), len(X_target)
     else:
-        stacked, codes = stack_samples(X, X_target)
-        ratio.fit(stacked, codes)
-        used = int(np.sum(codes == 0)), int(np.sum(codes == 1))
-    ratio.rows_used_ = {"source": (used[0], n_source), "target": (used[1], n_target)}
+        ratio.fit(*stack_samples(X, X_target))
+    used = {"source": (_num_samples(X), n_source), "target": (_num_samples(X_target), n_target)}
+    ratio.rows_used_ = used
     return ratio
 
 

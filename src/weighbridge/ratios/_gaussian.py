@@ -122,14 +122,12 @@ def _is_inside(rows: np.ndarray, low: Any, high: Any) -> np.ndarray:
 
 
 class _Normal:
-    """A normal distribution of mean 0 with the shrunk covariance of centred rows.
-
-    Its principal axes come from the Gram matrix of the columns or, if there are fewer, of the rows.
-    """
+    """A normal distribution of mean 0 with the shrunk covariance of centred rows."""
 
     def __init__(self, centred: np.ndarray):
         n, d = centred.shape
         is_wide = d > n
+        # The principal axes come from the Gram matrix of the columns or, if fewer, of the rows.
         gram = (centred @ centred.T if is_wide else centred.T @ centred) / n
         variances, self.axes = np.linalg.eigh(gram)
         # The covariance S has the shrinkage error(S) / |S - m I|^2 (Ledoit and Wolf, 2004).

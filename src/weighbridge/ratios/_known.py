@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import logit
 from scipy.stats import gaussian_kde
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
@@ -20,8 +18,7 @@ from weighbridge.tables import is_frame, unmasked
 class KnownRatio(DensityRatioMixin, BaseEstimator):
     """A density ratio given by formulas instead of samples; it needs no fitting.
 
-    Give exactly one of: `log_ratio`; `source` and `target`; `selection`. Functions receive data
-    frames as they are.
+    Give either `log_ratio`, or `source` and `target`. Functions receive data frames as they are.
 
     Parameters
     ----------
@@ -30,19 +27,12 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
     source, target : callable, frozen scipy.stats distribution or fitted density, optional
         The two log densities: functions of `X`, distributions with a ``logpdf`` or ``logpmf``
         method, or fitted densities of scikit-learn (``score_samples``).
-    selection : callable, optional
-        ``selection(X)`` returns the probability p that a row becomes a source row.
-    selected_from : {"split", "target"}, default="split"
-        "split": rows that are not selected are the target, and the ratio is ``(1 - p) / p`` up to a
-        constant. "target": all rows, selected or not, are the target, and it is ``1 / p``.
-    share : float, optional
-        Overall share of selected rows, which fixes that constant. `ImportanceWeighted` does not
-        need it, because it scales the ratio to mean 1 over the source.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-        Labels of source and target rows: 0 and 1, unless ``fit`` gets others.
+    Notes
+    -----
+    If a row becomes a source row with the known probability p(x), the log ratio is ``-log p(x)`` if
+    all rows are the target, and ``-logit p(x)`` if only the others are. Both hold up to a constant,
+    which `ImportanceWeighted` does not need, because it scales the ratio to mean 1.
 
     Examples
     --------
@@ -57,23 +47,14 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
     # These hold until fit, which is never required, sees labels and sizes of samples.
     classes_ = np.array([0, 1])
     log_prior_odds_ = 0.0
+    _finite = False
 
     def __init__(
-        self,
-        log_ratio: Callable[..., Any] | None = None,
-        *,
-        source: Any = None,
-        target: Any = None,
-        selection: Callable[..., Any] | None = None,
-        selected_from: str = "split",
-        share: float | None = None,
+        self, log_ratio: Callable[..., Any] | None = None, *, source: Any = None, target: Any = None
     ):
         self.log_ratio = log_ratio
         self.source = source
         self.target = target
-        self.selection = selection
-        self.selected_from = selected_from
-        self.share = share
 
     def fit(self, X: Any, y: Any) -> KnownRatio:
         """Check the parameters and remember the columns; nothing is estimated.
@@ -90,8 +71,7 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         """
         self._check_parameters()
         with whole_or_not_at_all(self):
-            _, y = self._validate(X, y, reset=True, dtype="numeric", ensure_all_finite=False)
-            self._coded(y)
+            self._coded(self._checked_rows(X, y, reset=True)[1])
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -108,31 +88,19 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
             ``log p_target(x) - log p_source(x)``.
         """
         self._check_parameters()
-        X = unmasked(X)
         if hasattr(self, "n_features_in_"):
-            X = self._validate(X, reset=False, dtype="numeric", ensure_all_finite=False)
+            X = self._checked_rows(X, reset=False)
         elif not is_frame(X):
-            X = check_array(X, accept_sparse="csr", ensure_all_finite=False, estimator=self)
+            rows = unmasked(X)
+            X = check_array(rows, accept_sparse="csr", ensure_all_finite=False, estimator=self)
         if self.log_ratio is not None:
             return _one_per_row(self.log_ratio(X), X, "log_ratio")
-        if self.selection is not None:
-            return self._selection_log_ratio(_one_per_row(self.selection(X), X, "selection"))
         log_target = _log_density(self.target, X, "target")
         log_source = _log_density(self.source, X, "source")
         with np.errstate(invalid="ignore"):
             log_ratio = log_target - log_source
         # Outside both supports there is no mass to reweight.
         return np.where((log_target == -np.inf) & (log_source == -np.inf), -np.inf, log_ratio)
-
-    def _selection_log_ratio(self, p: np.ndarray) -> np.ndarray:
-        if not ((p >= 0) & (p <= 1)).all():
-            raise ValueError(
-                "Got selection probabilities that are NaN or outside [0, 1]; selection(X) must "
-                "return the probability of becoming a source row."
-            )
-        transform = np.log if self.selected_from == "target" else logit
-        with np.errstate(divide="ignore"):
-            return (transform(self.share) if self.share else 0.0) - transform(p)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -146,29 +114,18 @@ class KnownRatio(DensityRatioMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        names = ("log_ratio", "source", "target", "selection")
+        names = ("log_ratio", "source", "target")
         given = [name for name in names if getattr(self, name) is not None]
-        if given not in (["log_ratio"], ["source", "target"], ["selection"]):
+        if given not in (["log_ratio"], ["source", "target"]):
             raise ValueError(
                 f"Got {', '.join(given) or 'nothing'}, but KnownRatio needs exactly one of: "
-                "log_ratio; source and target; selection."
+                "log_ratio; source and target."
             )
-        for name in ("log_ratio", "selection"):
-            value = getattr(self, name)
-            if value is not None and not callable(value):
-                raise TypeError(
-                    f"Got {name} of type {type(value).__name__}, but expected a function of X: a "
-                    "ratio must be known at any row. Weights that you already have go into "
-                    "sample_weight."
-                )
-        if self.selected_from not in ("split", "target"):
-            raise ValueError(
-                f"Got selected_from={self.selected_from!r}, but expected 'split' or 'target'."
-            )
-        share: Any = self.share
-        if share is not None and not (isinstance(share, Real) and 0 < float(share) < 1):
-            raise ValueError(
-                f"Got share={self.share!r}, but the share of selected rows must lie in (0, 1)."
+        if "log_ratio" in given and not callable(self.log_ratio):
+            raise TypeError(
+                f"Got log_ratio of type {type(self.log_ratio).__name__}, but expected a function "
+                "of X: a ratio must be known at any row. Weights that you already have go into "
+                "sample_weight."
             )
 
 

@@ -106,7 +106,6 @@ class NearestNeighbourRatio(TwoSampleRatio):
         return log_odds
 
     def _log_ratio(self, numbers: Any) -> np.ndarray:
-        """Return the log ratio, without the row itself if it was seen in ``fit``."""
         log_ratio, new = self.held_out_.find(numbers)
         for block, distances, neighbours in self._neighbours(numbers[new], self.n_neighbours_):
             log_odds = self._log_odds(self.counts_[neighbours], distances, [self.n_neighbours_])

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
 from weighbridge._findings import Record, percent, users_line
 from weighbridge.exceptions import OverlapWarning
 
-ENOUGH, THIN, BROKEN = "enough", "thin", "broken"
 # If overlap is enough, rows outside may still change the choice of a weighting.
-CODES = {ENOUGH: "WB304", THIN: "WB301", BROKEN: "WB302"}
+CODES = {"enough": "WB304", "thin": "WB301", "broken": "WB302"}
 
 # Share of the target rows outside the source from which on overlap is broken, and thin: nothing is
 # known about the losses of those outside. A third is outside after a shift of about 3.2 standard
@@ -107,10 +107,15 @@ class OverlapJudgement(Record):
     'enough'
     """
 
-    word: str
+    word: Literal["enough", "thin", "broken"]
     reason: str = ""
     can_weight: bool = field(default=True, repr=False)
     goes_beyond: bool = field(default=False, repr=False)
+
+    @property
+    def code(self) -> str:
+        """The code of a warning about this overlap."""
+        return CODES[self.word]
 
     def __str__(self) -> str:
         return f"{self.word}: {self.reason}" if self.reason else self.word
@@ -155,20 +160,26 @@ def judge_overlap(
         raise ValueError(f"Got outside={outside!r}, but expected a share between 0 and 1.")
     rows_outside = f"{percent(outside)} of the deployment rows lie outside the training data"
     if outside > OUTSIDE:
-        return OverlapJudgement(BROKEN, rows_outside, can_weight=False)
+        return OverlapJudgement("broken", rows_outside, can_weight=False)
     if worth < min(BROKEN_ROWS, n_rows / 2):
-        word = BROKEN if outside > SOME_OUTSIDE else THIN
+        is_broken = outside > SOME_OUTSIDE
         rows = f"{worth:.0f} effective row{'s' * (round(worth) != 1)}"
         reason = f"the full ratio has {rows} of {n_rows:,}"
-        return OverlapJudgement(word, reason, can_weight=False)
+        return OverlapJudgement("broken" if is_broken else "thin", reason, can_weight=False)
     if worth < min(ROWS_PER_PARAMETER * n_parameters, n_rows / 2):
         reason = f"the full ratio has {worth:.0f} effective rows for {n_parameters} parameters"
-        return OverlapJudgement(THIN, reason)
+        return OverlapJudgement("thin", reason)
     if outside > MANY_OUTSIDE:
-        return OverlapJudgement(THIN, rows_outside)
+        return OverlapJudgement("thin", rows_outside)
     if _has_heavy_tail(n_rows, tail_index):
-        return OverlapJudgement(THIN, f"the weights have a heavy tail, index {tail_index:.2f}")
-    return OverlapJudgement(ENOUGH, goes_beyond=outside > SOME_OUTSIDE)
+        return OverlapJudgement("thin", f"the weights have a heavy tail, index {tail_index:.2f}")
+    return OverlapJudgement("enough", goes_beyond=outside > SOME_OUTSIDE)
+
+
+def has_few_effective_rows(weights: np.ndarray, sample_weight: np.ndarray | None) -> bool:
+    """Return True if weights leave so few effective rows that these decide a fit."""
+    unweighted = weights.size if sample_weight is None else effective_sample_size(sample_weight)
+    return effective_sample_size(weights) < min(FEW_ROWS, unweighted / 2)
 
 
 def _has_heavy_tail(n_rows: int, tail_index: float) -> bool:
@@ -182,10 +193,7 @@ def judge_weights(
     sample_weight: np.ndarray | None = None,
     beyond: float | None = None,
 ) -> OverlapJudgement:
-    """Judge by the weights of the full ratio, times `sample_weight`, at the rows that count.
-
-    `beyond` is the share of target rows with an extreme ratio. Both shares may be unknown.
-    """
+    """Judge by the weights of the full ratio; `beyond` is the share with an extreme ratio."""
     # The user's weights may be uneven without any lack of overlap.
     n_rows = weights.size if sample_weight is None else round(effective_sample_size(sample_weight))
     # Scaling by a power of 2 is exact, and squares neither over- nor underflow.
@@ -200,7 +208,7 @@ def judge_weights(
     )
     if beyond is not None and beyond > NEARLY_ALL and judgement.can_weight:
         rows = f"{percent(beyond)} of the deployment rows have a far larger ratio than nearly all"
-        judgement = OverlapJudgement(THIN, f"{rows} training rows", can_weight=False)
+        judgement = OverlapJudgement("thin", f"{rows} training rows", can_weight=False)
     return replace(judgement, goes_beyond=judgement.goes_beyond and outside is not None)
 
 
@@ -214,7 +222,7 @@ def warn_if_apart(log_mean_ratio: float) -> bool:
     is_apart = log_mean_ratio < math.log(MIN_MEAN_RATIO)
     if is_apart:
         _warn(
-            CODES[BROKEN],
+            CODES["broken"],
             f"the estimated ratio averages {math.exp(log_mean_ratio):.1e} on the source "
             "rows, where a density ratio averages 1: almost no source row lies where the target "
             "is. Check that X and X_target have the same columns in the same units (an "
@@ -228,7 +236,7 @@ def warn_if_outside(share: float) -> None:
     """Warn if many target rows have a far larger ratio than all but a few source rows."""
     if share > OUTSIDE:
         _warn(
-            CODES[BROKEN],
+            CODES["broken"],
             f"{percent(share)} of the target rows have a far larger ratio than all but a few "
             "source rows: hardly any source row lies where they are, and no weighting can "
             "represent them. Check that X and X_target have the same columns in the same units, "
@@ -242,7 +250,7 @@ def warn_if_untrustworthy(
     """Warn if few rows decide the fit, or if weights without a useful cap have a heavy tail."""
     ess = effective_sample_size(weights)
     unweighted = weights.size if sample_weight is None else effective_sample_size(sample_weight)
-    if ess < min(FEW_ROWS, unweighted / 2):
+    if has_few_effective_rows(weights, sample_weight):
         _warn(
             "WB303",
             f"the weights have {ess:.1f} effective rows of {weights.size:,}, and the largest "
@@ -261,7 +269,7 @@ def warn_if_untrustworthy(
     k = pareto_k(weights)
     if _has_heavy_tail(weights.size, k):
         _warn(
-            CODES[THIN],
+            CODES["thin"],
             f"the weights have a heavy tail (Pareto k-hat {k:.2f}, reliable below "
             f"{MAX_TAIL_INDEX:.2f}; {ess:.1f} effective rows of {weights.size:,}): another "
             "sample would give a very different fit. Use alpha > 1, which caps every weight, a "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from weighbridge._folds import row_blocks
 from weighbridge.ratios._base import TwoSampleRatio
 from weighbridge.ratios._kernel import (
     bandwidth_grid,
@@ -19,7 +20,6 @@ from weighbridge.ratios._kernel import (
     kernels,
 )
 from weighbridge.tables import (
-    TableEncoder,
     array_namespace,
     check_count,
     check_positive_grid,
@@ -56,12 +56,10 @@ class ULSIF(TwoSampleRatio):
         distance to the centres downward by steps of sqrt(2).
     ridges : sequence of floats, optional
         Candidates. Default: ten from 1e-4 to 1.
-    iterations : int, default=1
-        Steps of iterated regularisation. More than one removes most of the ridge's bias.
     cv : int or "loo", optional
         Number of folds for the choice, or leave-one-out in closed form, which needs
-        ``relative=0`` and ``iterations=1``. Default: leave-one-out if that is possible and no
-        sample has more than 1,000 rows, else five folds.
+        ``relative=0``. Default: leave-one-out if that is possible and no sample has more than
+        1,000 rows, else five folds.
     random_state : int, RandomState instance or None, default=0
         Draws the centres and folds.
 
@@ -88,7 +86,8 @@ class ULSIF(TwoSampleRatio):
     over the source is scaled to 1. A smaller mean shows that the samples hardly overlap, so it is
     left as it is.
 
-    Arrays of other libraries (torch, cupy) are processed on their device.
+    Rows in an array of another library (torch, cupy) are scored on its device. ``fit`` copies them
+    to NumPy arrays.
 
     Examples
     --------
@@ -108,7 +107,6 @@ class ULSIF(TwoSampleRatio):
         n_centres: int = 100,
         bandwidths: Any = None,
         ridges: Any = None,
-        iterations: int = 1,
         cv: Any = None,
         random_state: Any = 0,
     ):
@@ -116,7 +114,6 @@ class ULSIF(TwoSampleRatio):
         self.n_centres = n_centres
         self.bandwidths = bandwidths
         self.ridges = ridges
-        self.iterations = iterations
         self.cv = cv
         self.random_state = random_state
 
@@ -125,19 +122,15 @@ class ULSIF(TwoSampleRatio):
         if not (isinstance(relative, Real) and 0 <= float(relative) < 1):
             raise ValueError(f"Got relative={relative!r}, but expected a number in [0, 1).")
         check_count("n_centres", self.n_centres, 1)
-        check_count("iterations", self.iterations, 1)
         check_positive_grid("bandwidths", self.bandwidths)
         check_positive_grid("ridges", self.ridges)
         if self.cv not in (None, "loo"):
             check_count("cv", self.cv, 2)
-        if self.cv == "loo" and not self._has_closed_form():
+        if self.cv == "loo" and self.relative > 0:
             raise ValueError(
-                "Got cv='loo' with relative > 0 or iterations > 1, for which leave-one-out has no "
-                "closed form here; use folds, e.g. cv=5."
+                "Got cv='loo' with relative > 0, for which leave-one-out has no closed form here; "
+                "use folds, e.g. cv=5."
             )
-
-    def _has_closed_form(self) -> bool:
-        return self.relative == 0 and self.iterations == 1
 
     def _fit_samples(self, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
         self.centres_, centre_rows = distinct_rows(target, self.n_centres)
@@ -146,8 +139,8 @@ class ULSIF(TwoSampleRatio):
         A, b = self._score_candidates(source, target, centre_rows)
         j, k = np.unravel_index(np.argmin(self.scores_), self.scores_.shape)
         self.bandwidth_, self.ridge_ = float(self.bandwidths_[j]), float(self.ridges_[k])
-        self.coef_ = _solve_ridge(A[j], b[j], self.ridges_[[k]], self.iterations)[:, 0]
-        at_source, at_target = (to_numpy(self._sum_of_kernels(rows)) for rows in (source, target))
+        self.coef_ = _solve_ridge(A[j], b[j], self.ridges_[[k]])[:, 0]
+        at_source, at_target = (self._sum_of_kernels(rows) for rows in (source, target))
         means = [np.maximum(values, MIN_RATIO).mean() for values in (at_source, at_target)]
         scale = max((1 - self.relative) * means[0] + self.relative * means[1], 1.0)
         largest = max(at_source.max(), np.quantile(at_target, COMMON_SHARE)) / scale
@@ -167,7 +160,7 @@ class ULSIF(TwoSampleRatio):
         sizes = source.shape[0], target.shape[0]
         self.scores_ = np.full((self.bandwidths_.size, self.ridges_.size), np.nan)
         is_small = max(sizes) <= MAX_LEAVE_ONE_OUT_ROWS
-        default = "loo" if is_small and self._has_closed_form() else 5
+        default = "loo" if is_small and self.relative == 0 else 5
         cv = default if self.cv is None else self.cv
         n_folds = 1 if cv == "loo" or self.scores_.size == 1 else min(int(cv), *sizes)
         sums, folds = self._fold_sums(source, target, centre_rows, n_folds), np.arange(n_folds)
@@ -206,7 +199,7 @@ class ULSIF(TwoSampleRatio):
         return (1 - self.relative) * H / n + self.relative * G / m, h / m
 
     def _fold_scores(self, sums: tuple[np.ndarray, ...], held_out: np.ndarray) -> np.ndarray:
-        theta = _solve_ridge(*self._equations(sums, ~held_out), self.ridges_, self.iterations)
+        theta = _solve_ridge(*self._equations(sums, ~held_out), self.ridges_)
         A, b = self._equations(sums, held_out)
         return np.sum(theta * (A @ theta / 2 - b[..., None]), axis=1)
 
@@ -227,7 +220,7 @@ class ULSIF(TwoSampleRatio):
         )
         scores = []
         for A_j, b_j, K, L in zip(A, b, *by_sample, strict=True):
-            at_source, at_target = to_numpy(K), np.array(to_numpy(L))
+            at_source, at_target = K, L.copy()
             at_target[centre_rows, np.arange(centre_rows.size)] = b_j
             values, vectors = np.linalg.eigh(A_j)
             Q, P = at_source[:m] @ vectors, at_target[:n] @ vectors
@@ -240,17 +233,28 @@ class ULSIF(TwoSampleRatio):
             scores.append((source_ratio**2).mean(axis=0) / 2 - target_ratio.mean(axis=0))
         return np.array(scores)
 
-    def _sum_of_kernels(self, rows: Any) -> Any:
-        xp, coef = array_namespace(rows), self.coef_
-        if xp is not np:
-            coef = xp.asarray(coef, device=rows.device)
-        blocks = kernel_blocks(rows, self.centres_, [self.bandwidth_])
-        sums = [kernel @ coef for _, kernel in blocks]
-        return xp.concat(sums) if sums else rows[:, 0]
+    def _sum_of_kernels(self, numbers: Any) -> np.ndarray:
+        blocks = kernel_blocks(numbers, self.centres_, [self.bandwidth_])
+        return np.concatenate([kernel @ self.coef_ for _, kernel in blocks])
 
-    def _log_ratio(self, numbers: Any) -> Any:
-        xp = array_namespace(numbers)
-        return xp.log(xp.clip(self._sum_of_kernels(numbers), MIN_RATIO, self.largest_))
+    def _log_ratio(self, numbers: Any) -> np.ndarray:
+        return np.log(np.clip(self._sum_of_kernels(numbers), MIN_RATIO, self.largest_))
+
+    @np.errstate(under="ignore")
+    def score_samples(self, X: Any) -> Any:
+        """Return the log density ratio at the rows of `X`, on their device if they have one."""
+        if not is_foreign(X):
+            return super().score_samples(X)
+        check_is_fitted(self)
+        numbers = self.encoder_.numbers(self._checked_rows(X, reset=False))
+        xp = array_namespace(X)
+        numbers, centres, coef = (
+            xp.asarray(values, device=X.device) for values in (numbers, self.centres_, self.coef_)
+        )
+        blocks = row_blocks(X.shape[0], len(self.centres_), device=True)
+        kernels = (xp.exp(exponents(numbers[b, :], centres, self.bandwidth_)) for b in blocks)
+        sums = xp.concat([kernel @ coef for kernel in kernels])
+        return xp.log(xp.clip(sums, MIN_RATIO, self.largest_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds that a row of the stacked samples comes from the target."""
@@ -263,56 +267,9 @@ class ULSIF(TwoSampleRatio):
         rest = np.maximum(-np.expm1(log_ratio + np.log(self.relative)), MIN_RATIO)
         return log_ratio + np.log1p(-self.relative) - np.log(rest)
 
-    def _checked_rows(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        if is_foreign(X) and not reset and isinstance(self.encoder_, ArrayEncoder):
-            return X  # The encoder checks them.
-        checked = super()._checked_rows(X, y, reset=reset)
-        return (X, checked[1]) if is_foreign(X) and reset else checked
 
-    def _fitted_encoder(self, X: Any, codes: np.ndarray) -> Any:
-        if is_foreign(X):
-            return ArrayEncoder().fit(to_numpy(X), codes)
-        return super()._fitted_encoder(X, codes)
-
-    def _in_blocks(self, X: Any, function: Callable[[Any], Any]) -> Any:
-        return function(X) if is_foreign(X) else super()._in_blocks(X, function)
-
-
-def _solve_ridge(A: np.ndarray, b: np.ndarray, ridges: np.ndarray, iterations: int) -> np.ndarray:
-    """Return the solutions of (A + ridge I) theta = b, one column for each ridge.
-
-    Each further iteration solves (A + ridge I) theta' = b + ridge theta for theta'.
-    """
+def _solve_ridge(A: np.ndarray, b: np.ndarray, ridges: np.ndarray) -> np.ndarray:
+    """Return the solutions of (A + ridge I) theta = b, one column for each ridge."""
     values, vectors = np.linalg.eigh(A)
     values = np.maximum(values, 0.0)[..., None]  # Rounding makes the smallest ones negative.
-    series = sum((ridges / (values + ridges)) ** j for j in range(iterations))
-    return vectors @ (vectors.mT @ b[..., None] / (values + ridges) * series)
-
-
-class ArrayEncoder(TableEncoder):
-    """A `TableEncoder` for arrays of another library, fitted to their values in NumPy."""
-
-    def numbers(self, X: Any) -> Any:
-        """Return the rows as standardised numbers. Constant columns become zero."""
-        if not is_foreign(X):
-            raise TypeError(
-                f"Got X of type {type(X).__name__}, but the ratio was fitted to an array of "
-                "another library. Convert X to that library, or fit the ratio to NumPy arrays."
-            )
-        if tuple(X.shape[1:]) != (self.scale.size,):
-            raise ValueError(
-                f"Got X of shape {tuple(X.shape)}, but the ratio was fitted to rows of "
-                f"{self.scale.size} features."
-            )
-        xp = array_namespace(X)
-        X = xp.astype(X, xp.float64)
-        if not bool(xp.all(xp.isfinite(X))):
-            raise ValueError(
-                f"Got NaN or infinite values in a {type(X).__name__}. Ratios take missing values "
-                "from NumPy arrays and data frames only."
-            )
-        halved, centre, scale = (
-            xp.asarray(values, device=X.device) for values in (self.halved, self.centre, self.scale)
-        )
-        # Kernels of rows this far away are 0; squares stay finite.
-        return xp.clip((X * halved - centre) * scale, -1e100, 1e100)
+    return vectors @ (vectors.mT @ b[..., None] / (values + ridges))

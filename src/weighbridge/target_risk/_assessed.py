@@ -15,7 +15,7 @@ from weighbridge._estimators import is_estimated
 from weighbridge._findings import Estimate, Finding, number, percent
 from weighbridge._folds import one_thread
 from weighbridge.criteria import RowLoss, respond
-from weighbridge.ratios import BROKEN, ENOUGH, SOME_OUTSIDE, OverlapJudgement, pareto_threshold
+from weighbridge.ratios import SOME_OUTSIDE, OverlapJudgement, pareto_threshold
 from weighbridge.target_risk._held_out import HeldOut, Procedure, held_out
 from weighbridge.target_risk._influence import Influence, calibrated, doubly_robust, weighted_mean
 from weighbridge.target_risk._question import CALIBRATED, DOUBLY_ROBUST, WEIGHTED, Measure
@@ -77,7 +77,7 @@ def assess_procedures(
         ready = [problem.ready(each) for each in estimators]
         found = held_out(ready, finals, problem, responses, step)
         assessed = _measured(found, problem, measure, overlap)
-        if overlap.word == BROKEN and measure.row_loss is not None:
+        if overlap.word == "broken" and measure.row_loss is not None:
             assessed = [
                 one._replace(risk=_covered(one.risk, each, problem, measure))
                 for one, each in zip(assessed, found, strict=True)
@@ -224,7 +224,7 @@ def _risk(
     states = {name: FLAGGED if reason else GOOD for name, reason in reasons.items()}
     if disagreement:
         states[method] = FLAGGED
-    withheld = overlap.word == BROKEN
+    withheld = overlap.word == "broken"
     return RiskEstimate(
         measure=measure.name,
         method=method,
@@ -243,7 +243,7 @@ def _risk(
 def _findings(
     overlap: OverlapJudgement, reason: str, disagreement: list[Finding]
 ) -> tuple[Finding, ...]:
-    if overlap.word == BROKEN:
+    if overlap.word == "broken":
         return (
             Finding(
                 "WB601",
@@ -299,7 +299,7 @@ def _of_whole(
 
 def _why_few(problem: RiskProblem, overlap: OverlapJudgement) -> str:
     """Return why there are too few rows for any method; nothing where there are enough."""
-    if overlap.word != ENOUGH:
+    if overlap.word != "enough":
         return overlap.reason
     fewest = min(problem.rows.y.size, problem.n_target)
     if fewest < _FEW_ROWS:

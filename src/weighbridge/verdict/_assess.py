@@ -25,7 +25,7 @@ from weighbridge.criteria import CrossValidation, fixed_steps, is_solved_togethe
 from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, LABEL
-from weighbridge.ratios import BROKEN, OUTSIDE
+from weighbridge.ratios import OUTSIDE
 from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
     Assessed,
@@ -121,7 +121,11 @@ def _constant(model: _Model, problem: RiskProblem) -> Assessed | None:
     is_class = is_classifier(model.base)
     guess = DummyClassifier(strategy="prior") if is_class else DummyRegressor(strategy=strategy)
     loss = model.measure.row_loss
-    if loss is None or not hasattr(guess, loss.response) or model.diagnosis.overlap.word == BROKEN:
+    if (
+        loss is None
+        or not hasattr(guess, loss.response)
+        or model.diagnosis.overlap.word == "broken"
+    ):
         return None
     return assess_procedures([guess], problem, model.measure, overlap=model.diagnosis.overlap)[0]
 

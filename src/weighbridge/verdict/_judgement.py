@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._findings import Estimate, Finding
 from weighbridge.diagnostics import ShiftReport, weighting_name
-from weighbridge.ratios import ENOUGH, effective_sample_size
+from weighbridge.ratios import effective_sample_size
 from weighbridge.target_risk import Assessed, Relation, RiskProblem, assess_metrics, paired_change
 from weighbridge.verdict._candidates import LITERATURE, weighted_name
 from weighbridge.verdict._verdict import Candidate, Verdict
@@ -137,7 +137,7 @@ def _told_apart(candidates: dict[str, Candidate], weighted: str) -> tuple[Candid
 
 def _new(findings: tuple[Finding, ...], report: ShiftReport) -> list[Finding]:
     """Leave out what the report has said already: that overlap is not all it could be."""
-    is_said = report.overlap != ENOUGH or report.overlap_judgement.goes_beyond
+    is_said = report.overlap != "enough" or report.overlap_judgement.goes_beyond
     said = ("WB601", "WB602") if is_said else ()
     return [finding for finding in findings if finding.code not in said]
 

@@ -9,7 +9,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from weighbridge._findings import Brief, Card, Estimate, Finding, Numbers, Record, notebook_card
-from weighbridge.ratios import BROKEN
 from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_estimate
 from weighbridge.verdict._words import PROCEDURE, assumption, otherwise_words
 
@@ -41,7 +40,7 @@ def verdict_parts(verdict: Verdict) -> VerdictParts:
     width = max(len(each.word) for each in verdict.answers) + 2
     table = _table(verdict) if len(verdict.candidates) > 1 else []
     answers = [_answer_parts(each, width) for each in verdict.answers]
-    is_checked = bool(verdict._judgement.actual) and verdict.overlap != BROKEN
+    is_checked = bool(verdict._judgement.actual) and verdict.overlap != "broken"
     assumed = assumption(
         verdict.answer("expect").role, by_class=bool(verdict._judgement.mix), is_checked=is_checked
     )
@@ -355,7 +354,7 @@ class Verdict(Brief, Record):
                 "constant": None if self.constant is None else self.constant.to_dict(),
                 "worthwhile": self.worthwhile,
                 "otherwise": self.otherwise,
-                "withheld": "WB302" if self.overlap == BROKEN else None,
+                "withheld": "WB302" if self.overlap == "broken" else None,
                 "covered": _covered(self.candidate("none").risk),
             },
             "findings": [each.to_dict() for each in self.findings],

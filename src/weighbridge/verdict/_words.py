@@ -18,7 +18,6 @@ from weighbridge._findings import (
     overlap_evidence,
     shift_evidence,
 )
-from weighbridge.ratios import BROKEN, THIN
 
 if TYPE_CHECKING:
     from weighbridge.diagnostics import ShiftReport
@@ -162,7 +161,7 @@ class Judgement:
     @property
     def weighting(self) -> str:
         """Helps where the whole interval of the paired change is better than zero."""
-        if self.overlap == BROKEN:
+        if self.overlap == "broken":
             return UNKNOWN
         return NO_GAIN if self.shift == "none" else gain_word(self.change, self.worthwhile)
 
@@ -190,7 +189,7 @@ class Judgement:
 
     def is_refuted(self, risks: Risks) -> bool:
         """True where labels are known, and the actual error is far from the expected one."""
-        if self.actual is None or self.overlap == BROKEN:
+        if self.actual is None or self.overlap == "broken":
             return False
         if self.actual[self.use].alone is not None:  # a few labels: their test decides, if any
             return self.relation is not None and self.relation.is_changed
@@ -214,14 +213,14 @@ class Judgement:
             beside = f", expected {value}"
             loss, value = truth.said(numbers)
         found = f"{loss} {value}{beside}"
-        if self.overlap == BROKEN:
+        if self.overlap == "broken":
             known = f"{loss} {value} in" if self.actual else "no estimate for"
             return f"The files hardly overlap: {known} deployment"
         if self.is_refuted(risks):
             rough = self.is_rough(risks)
             changed = "A class looks different now" if self.mix else "The relation has changed"
             return f"{'The rough figure was off' if rough else changed}: {found}"
-        if self.overlap == THIN and self.shift != "none" and not self.actual:
+        if self.overlap == "thin" and self.shift != "none" and not self.actual:
             keep = "Keep the unweighted model and label" if self.use == "none" else "Label"
             rough_words = f"the {numbers.noun} of {value} is a rough figure"
             return f"{keep} some deployment rows: with thin overlap {rough_words}"
@@ -449,10 +448,10 @@ def _expect(judgement: Judgement, numbers: Numbers, risks: Risks) -> Answer:
         told = f"{numbers.interval(truth)}{named} actual, {truth.rows:,} labelled rows"
         if truth.alone is not None:
             told = f"{numbers.interval(truth)}{named} by {truth.rows:,} labels and the forecast"
-        if judgement.overlap != BROKEN:
+        if judgement.overlap != "broken":
             told += f"; expected {value} {evidence}"
         return _answer("expect", numbers.value(truth.value), told, *_held(judgement, risks))
-    if judgement.overlap == BROKEN:
+    if judgement.overlap == "broken":
         return _answer("expect", UNKNOWN, WITHHELD, "Label deployment rows to measure it.")
     if judgement.is_rough(risks):
         rough = f"{evidence}{named}, rough"
@@ -463,7 +462,7 @@ def _expect(judgement: Judgement, numbers: Numbers, risks: Risks) -> Answer:
 
 def _held(judgement: Judgement, risks: Risks) -> tuple[str, str]:
     """Return what known labels say about the expected error, and the role of the answer."""
-    if judgement.overlap == BROKEN:
+    if judgement.overlap == "broken":
         return "Measured; with so little overlap nothing was forecast.", "neutral"
     if not judgement.is_refuted(risks):
         return "The labels do not contradict what was expected.", "neutral"
