@@ -30,7 +30,8 @@ RUN_FILES = {
 _MARKS = {
     ".html": rb'<meta name="generator" content="weighbridge',
     ".json": rb'"schema":\s*"weighbridge/',
-    ".csv": rb"\A((row,)?weight,log_ratio(,weight_\d+)*|row,prediction(,probability[^\r\n]*)?)\r?\n",
+    ".csv": rb"\A((row,)?weight,log_ratio(,weight_\d+)*|"
+    rb"row,prediction(,probability[^\r\n]*)?)\r?\n",
     ".parquet": rb"weighbridge",
 }
 _LOOK = 1 << 16

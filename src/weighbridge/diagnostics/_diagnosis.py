@@ -282,7 +282,8 @@ def diagnose(
     Notes
     -----
     Large samples are represented by 20,000 random rows each in the domain classifier and its
-    attribution; 10,000 target rows look for the nearest source row. Weights and balance take all rows.
+    attribution; 10,000 target rows look for the nearest source
+    row. Weights and balance take all rows.
 
     `sample_weight` counts in the effective rows, because a fit gets both weights together.
     Everything else looks at the rows as they are, as the ratio does.
