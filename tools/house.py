@@ -35,7 +35,7 @@ LISTS = ("public", "hidden", "elsewhere", "per-module", "records", "any", "funct
 # called otherwise, former names included. The longest prefix decides where a module belongs.
 PARTS = """
 top_level 700 __init__ __main__ exceptions scoring weighting
-single_files 800 _fitting _progress _numbers _files _folds _pass_weights
+single_files 800 _fitting _progress _numbers _files _folds _arrays _pass_weights
 findings 600 _findings; tables 2100 _tables _data; engines 430; geodesic 600; ratios 2800
 label_shift 800; estimators 1200 _estimators; model_selection 2200 criteria search; few_labels 700
 conformal 800; positive_unlabeled 300; diagnosis 1600 diagnostics; target_risk 2000; verdict 1100

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge.tables import array_namespace, device_of, to_numpy
+from weighbridge._arrays import array_namespace, device_of, to_numpy
 
 # Rows per block: the temporaries of one block stay in a core's cache.
 BLOCK = 32_768

@@ -1,5 +1,6 @@
 """How rows are read: arrays of any library, columns, keys of rows; checks of arguments."""
 
+from weighbridge._arrays import array_namespace, device_of, is_foreign, to_numpy, unmasked
 from weighbridge.tables._checks import (
     FEWEST_ROWS,
     FloatArray,
@@ -15,14 +16,11 @@ from weighbridge.tables._checks import (
 )
 from weighbridge.tables._columns import (
     DAY,
-    array_namespace,
     as_labels,
     column_labels,
-    device_of,
     distinct_values,
     gap_name,
     is_continuous,
-    is_foreign,
     is_frame,
     is_numeric_array,
     joined_tables,
@@ -30,8 +28,6 @@ from weighbridge.tables._columns import (
     read_columns,
     refuse_missing,
     take_rows,
-    to_numpy,
-    unmasked,
 )
 from weighbridge.tables._draw import MAX_ROWS, draw_rows
 from weighbridge.tables._encoder import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weighbridge.tables._columns import unmasked
+from weighbridge._arrays import unmasked
 
 FloatArray = npt.NDArray[np.float64]
 # With fewer rows of a sample no interval says anything.

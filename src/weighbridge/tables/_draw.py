@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from weighbridge._arrays import to_numpy
 from weighbridge.engines import is_engine_table, sample_and_count
 from weighbridge.tables._checks import check_count
-from weighbridge.tables._columns import take_rows, to_numpy
+from weighbridge.tables._columns import take_rows
 
 # A ratio learned from so many rows is as good as one from ten times as many.
 MAX_ROWS = 100_000

@@ -8,16 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from weighbridge._arrays import array_namespace, is_foreign, to_numpy, unmasked
 from weighbridge.engines import is_engine_table
-from weighbridge.tables._columns import (
-    DAY,
-    array_namespace,
-    is_foreign,
-    is_frame,
-    joined_tables,
-    to_numpy,
-    unmasked,
-)
+from weighbridge.tables._columns import DAY, is_frame, joined_tables
 
 
 def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
