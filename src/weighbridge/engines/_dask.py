@@ -46,8 +46,10 @@ def _append(frame: pd.DataFrame, column: NewColumn, partition_info: Any) -> pd.D
 
 def _thin(frame: pd.DataFrame, fraction: float, seed: list[int]) -> pa.Table:
     with naming_failures(f"Partition {seed[1]} could not be sampled"):
-        is_chosen = np.random.default_rng(seed).random(len(frame)) < fraction
-        return pa.Table.from_pandas(frame[is_chosen], preserve_index=False)
+        rows = frame[np.random.default_rng(seed).random(len(frame)) < fraction]
+        # A column without values fits any type.
+        rows = rows.astype(dict.fromkeys(rows.columns[rows.isna().all()], object))
+        return pa.Table.from_pandas(rows, preserve_index=False)
 
 
 def _check_workers() -> None:
@@ -59,4 +61,4 @@ def _check_workers() -> None:
     except (ImportError, ValueError):  # There is no cluster.
         return
     if missing := [worker for worker, spec in specs.items() if spec is None]:
-        raise BlockError(f"Install weighbridge on all workers. It is missing on {missing[0]}.")
+        raise BlockError(f"{missing[0]} has no weighbridge. Install weighbridge on all workers.")
