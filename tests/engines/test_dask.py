@@ -81,7 +81,10 @@ def test_partitions_may_be_empty_or_all_missing(client):
     for nothing in (missing, missing.astype({"x": object}).assign(x=None)):
         mixed = concat(frame, frame.assign(x="text"))
         laws.check_partitions(
-            lambda table: table.compute(), concat(empty, frame, empty), concat(frame, nothing), mixed
+            lambda table: table.compute(),
+            concat(empty, frame, empty),
+            concat(frame, nothing),
+            mixed,
         )
 
 

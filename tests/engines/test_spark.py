@@ -1,5 +1,8 @@
 """Data frames of Spark on two cores of a real JVM."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,17 +11,24 @@ from weighbridge import adapt
 from weighbridge.engines import sample, with_column
 from weighbridge.exceptions import BlockError
 
-pytestmark = pytest.mark.engines
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
 
 
 @pytest.fixture(scope="module")
 def spark():
     sql = pytest.importorskip("pyspark.sql")
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+    monkeypatch.undo()
 
 
 @pytest.fixture
@@ -32,7 +42,7 @@ def as_spark(spark):
 
 
 def collect(table):
-    return table.toPandas().sort_values("row", ignore_index=True)
+    return table.toArrow().to_pandas().sort_values("row", ignore_index=True)
 
 
 def test_sample_is_uniform(as_spark):
@@ -75,12 +85,14 @@ def test_a_query_that_fails_gives_its_cause(as_spark):
             verb(table)
 
 
-def test_a_worker_without_weighbridge_is_told_to_install_it(as_spark, monkeypatch):
-    from weighbridge.engines import _spark
-
-    monkeypatch.setattr(_spark._append, "__module__", "weighbridge_of_tomorrow")
-    with pytest.raises(BlockError, match="(?s)worker of Spark, which needs weighbridge.*Error"):
-        with_column(as_spark(), "new", laws.FUNCTIONS[float])
+def test_a_worker_without_weighbridge_is_told_to_install_it(spark, as_spark, tmp_path, monkeypatch):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    table = as_spark()
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(bare))
+    with pytest.raises(BlockError, match=r"(?s)needs weighbridge.*No module named 'weighbridge'"):
+        with_column(table, "new", laws.FUNCTIONS[float])
 
 
 def patients(n, mean, spread, seed):

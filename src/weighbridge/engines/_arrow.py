@@ -19,7 +19,7 @@ SCAN = {"batch_size": BLOCK_ROWS, "batch_readahead": 2, "fragment_readahead": 1}
 def sample(table: Any, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, int]:
     """Give each row a random key; return the rows with the smallest keys, and how many came."""
     if hasattr(table, "to_pyarrow_batches"):  # The backend of Ibis may be remote, so it draws.
-        n_rows = table.count().execute()
+        n_rows = table.count().to_pyarrow().as_py()
         return exact_sample(lambda p, _: to_frame(table.sample(p).to_pyarrow()), n_rows, rows, rng)
     chosen, keys, bound, n_rows = [], np.empty(0), 1.0, 0
     for _, batch in _batches(table):

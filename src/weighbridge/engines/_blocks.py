@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -58,6 +58,17 @@ def to_frame(block: pa.Table | pa.RecordBatch) -> pd.DataFrame:
     # pandas stores row labels as columns, and its metadata would turn them into labels again.
     names = [name for name in block.schema.names if not name.startswith("__index_level_")]
     return block.select(names).to_pandas(ignore_metadata=True)
+
+
+def combine(blocks: Iterable[pa.Table]) -> pd.DataFrame:
+    """Return the rows of all blocks, or raise BlockError with the block whose types differ."""
+    import pyarrow as pa
+
+    rows = pa.table({})
+    for number, block in enumerate(blocks):
+        with naming_failures(f"Block {number} has other types than the blocks before it"):
+            rows = pa.concat_tables([rows, block], promote_options="permissive")
+    return to_frame(rows)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from dask.delayed import delayed
 
-from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, naming_failures, to_frame
+from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, combine, naming_failures
 from weighbridge.exceptions import BlockError
 
 count_rows = len
@@ -20,11 +20,8 @@ def draw(table: dd.DataFrame, fraction: float, seed: int) -> pd.DataFrame:
     _check_workers()
     thin = delayed(_thin)
     tasks = [thin(frame, fraction, [seed, i]) for i, frame in enumerate(table.to_delayed())]
-    rows = pa.table({})
-    for number, block in enumerate(dask.compute(*tasks)):
-        with naming_failures(f"Partition {number} has other types than those before it"):
-            rows = pa.concat_tables([rows, block], promote_options="permissive")
-    return to_frame(rows).set_axis(table.columns, axis=1)  # Arrow has no names but text.
+    # Arrow turns the names of columns into text.
+    return combine(dask.compute(*tasks)).set_axis(table.columns, axis=1)
 
 
 def with_column(table: dd.DataFrame, column: NewColumn) -> dd.DataFrame:
@@ -45,7 +42,7 @@ def _append(frame: pd.DataFrame, column: NewColumn, partition_info: Any) -> pd.D
 
 
 def _thin(frame: pd.DataFrame, fraction: float, seed: list[int]) -> pa.Table:
-    with naming_failures(f"Partition {seed[1]} could not be sampled"):
+    with naming_failures(f"Block {seed[1]} could not be sampled"):
         rows = frame[np.random.default_rng(seed).random(len(frame)) < fraction]
         # A column without values fits any type.
         rows = rows.astype(dict.fromkeys(rows.columns[rows.isna().all()], object))

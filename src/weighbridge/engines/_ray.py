@@ -5,13 +5,14 @@ import pyarrow as pa
 from ray.data import Dataset
 
 from weighbridge._folds import one_blas_thread
-from weighbridge.engines._blocks import HEAD_ROWS, NewColumn
+from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, combine
 
 count_rows = Dataset.count
 
 
 def draw(table: Dataset, fraction: float, seed: int) -> pd.DataFrame:
-    return table.random_sample(fraction, seed=seed).to_pandas()
+    rows = table.random_sample(fraction, seed=seed)
+    return combine(rows.iter_batches(batch_format="pyarrow", batch_size=None))
 
 
 def with_column(table: Dataset, column: NewColumn) -> Dataset:
