@@ -121,10 +121,3 @@ def test_weights_improve_the_learner_of_spark_on_a_misspecified_problem(spark):
         return model.transform(test).filter("prediction != ill").count() / len(deploy)
 
     assert error(weightCol="weight") < 0.2 < 0.3 < error()
-
-
-def test_a_table_without_the_label_or_with_other_columns_is_refused(as_spark):
-    with pytest.raises(ValueError, match='no column "y"'):
-        adapt(as_spark(), as_spark(), label="y")
-    with pytest.raises(ValueError, match="z"):
-        adapt(as_spark(), as_spark().drop("x", "z"), label="kind")

@@ -81,32 +81,15 @@ def sample_and_count(table: Any, rows: int, random_state: Any) -> tuple[pd.DataF
         return exact_sample(partial(engine.draw, table), engine.count_rows(table), rows, rng)
 
 
-def sample_with_labels(
-    table: Any, rows: int, label: str | None, max_labelled: int, random_state: Any
-) -> tuple[pd.DataFrame, int]:
-    """Return a sample in which rows with a label are not rare, and the number of all rows.
-
-    Up to `max_labelled` rows with a label take the place of those in the sample. A record batch
-    reader can be read only once, so its sample stays as it is.
-    """
-    frame, n_rows = sample_and_count(table, rows, random_state)
-    is_final = len(frame) == n_rows or hasattr(table, "read_next_batch")
-    if not is_final and label in frame and frame[label].notna().sum() < max_labelled:
-        labelled, _ = sample_and_count(_labelled(table, label), max_labelled, random_state)
-        both = [frame[frame[label].isna()], labelled]
-        frame = import_module("pandas").concat(both, ignore_index=True)
-    return frame, n_rows
-
-
-def _labelled(table: Any, label: str | None) -> Any:
-    """Return the rows of a table that have a label."""
+def drop_missing(table: Any, name: str) -> Any:
+    """Return the rows of a table that have a value in a column."""
     _, table = _engine(table)
     if hasattr(table, "get_fragments"):  # Arrow
-        missing = import_module("pyarrow.compute").field(label).is_null(nan_is_null=True)
-        return table.filter(~missing)
+        field = import_module("pyarrow.compute").field(name)
+        return table.filter(~field.is_null(nan_is_null=True))
     if hasattr(table, "random_sample"):  # Ray
-        return table.map_batches(lambda rows: rows.dropna(subset=[label]), batch_format="pandas")
-    return nw.from_native(table).drop_nulls(label).to_native()
+        return table.map_batches(lambda rows: rows.dropna(subset=[name]), batch_format="pandas")
+    return nw.from_native(table).drop_nulls(name).to_native()
 
 
 def with_column(table: Any, name: str, function: Callable[[pd.DataFrame], ArrayLike]) -> Any:

@@ -25,9 +25,8 @@ def sample(table: Any, rows: int, rng: np.random.Generator) -> tuple[pd.DataFram
     for _, batch in _batches(table):
         n_rows += batch.num_rows
         new_keys = rng.random(batch.num_rows)
-        is_candidate = new_keys < bound
-        chosen.append(batch.filter(pa.array(is_candidate)))
-        keys = np.append(keys, new_keys[is_candidate])
+        chosen.append(batch.filter(pa.array(new_keys < bound)))
+        keys = np.append(keys, new_keys[new_keys < bound])
         if keys.size > 2 * rows:
             smallest = np.sort(np.argpartition(keys, rows)[:rows])
             keys, bound = keys[smallest], keys[smallest].max()
