@@ -69,11 +69,10 @@ def test_blocks_may_be_empty_or_all_missing_but_not_of_other_types(ray):
     )
 
 
-def no_scale(frame):
-    raise ZeroDivisionError("no scale")
-
-
 def test_a_query_that_fails_gives_its_cause(as_ray):
+    def no_scale(frame):
+        raise ZeroDivisionError("no scale")
+
     table = as_ray().map_batches(no_scale, batch_format="pandas")
     for verb in (sample, lambda table: with_column(table, "new", len)):
         with pytest.raises(BlockError, match=r"(?s)could not be .*no scale"):

@@ -11,10 +11,7 @@ from weighbridge import adapt
 from weighbridge.engines import sample, with_column
 from weighbridge.exceptions import BlockError
 
-pytestmark = [
-    pytest.mark.engines,
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-]
+pytestmark = pytest.mark.engines
 
 
 @pytest.fixture(scope="module")
