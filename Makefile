@@ -81,6 +81,8 @@ test-site: docs $(VENV)/.browser ## the built site: links, examples, axe
 	$(AXE)
 	WEIGHBRIDGE_REQUIRE_SITE=1 $(BIN)/python -m pytest -m "browser or not browser" tests/test_site.py tests/browser/test_site_accessible.py
 
+# Workers of Spark would start the first Python on the path.
+test-engines bench-scale: export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 test-engines: $(VENV)/.engines ## tables of Spark, Ray and Ibis, and the page on large tables (needs Java 17 or newer; not part of test-all)
 	@command -v java >/dev/null || { echo "Spark needs Java: install a JDK, 17 or newer (Debian: openjdk-17-jre-headless)"; exit 1; }
 	$(BIN)/python -m pytest -m engines tests

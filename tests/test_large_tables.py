@@ -105,6 +105,13 @@ def test_labelled_deployment_rows_are_never_sampled_away(as_table):
     assert 300 <= result.tables[1].sampled <= 360
 
 
+def test_a_label_column_without_labels_does_no_harm():
+    deploy = as_engine(DEPLOY.assign(readmitted=np.full(len(DEPLOY), np.nan)))
+    result = adapt(TRAIN, deploy, **QUICK, max_rows=300)
+    assert not result.actual
+    assert result.tables[1].sampled == 300
+
+
 def test_weigh_by_class_needs_the_label():
     classes = np.where(DATA.y == 1, "yes", "no")
     train = DATA.X[NUMBERS].assign(readmitted=classes)

@@ -135,5 +135,5 @@ class BlockError(ValueError):
     ...     with_column(pa.table({"age": [41, 52]}), "one", lambda rows: [1])
     ... except BlockError as error:
     ...     print(error)
-    In batch 0 (from row 0 of the table), the function failed: ValueError: Got 1 values...
+    In the batch that starts at row 0 of the table, the function failed: ValueError: Got 1...
     """

@@ -13,8 +13,8 @@ from weighbridge._tables._csv import CsvSource
 from weighbridge._tables._formats import PARQUET_MARK, check_packing, open_bytes
 from weighbridge._tables._frames import FrameSource
 from weighbridge._tables._parquet import ParquetSource, parquet_files
-from weighbridge._tables._table import Column, ColumnReader, Table, Tally, to_frame
-from weighbridge.engines import is_engine_table, sample_with_labels
+from weighbridge._tables._table import Column, ColumnReader, Table, Tally, imported_pandas, to_frame
+from weighbridge.engines import drop_missing, is_engine_table, sample_and_count
 from weighbridge.exceptions import InputError
 from weighbridge.tables import MAX_ROWS
 
@@ -57,7 +57,17 @@ def read_table(
         return _collect(open_source(path), path, max_rows, seed, label)
     if not is_engine_table(data):
         return _collect(FrameSource(data, name), name, max_rows, seed, label)
-    frame, n_rows = sample_with_labels(data, max_rows or MAX_ROWS, label, MAX_LABELLED_ROWS, seed)
+    frame, n_rows = sample_and_count(data, max_rows or MAX_ROWS, seed)
+    if n_rows == 0:
+        remedy = "check its query, or whether it was read before; at least 20 rows are needed"
+        raise InputError([Problem("WB102", f"{shown_file(name)} has no rows.", (), remedy)])
+    # A record batch reader can be read only once, so its sample stays as it is.
+    is_final = len(frame) == n_rows or hasattr(data, "read_next_batch")
+    if not is_final and label is not None and label in frame:
+        is_labelled = frame[label].notna()
+        if is_labelled.sum() < MAX_LABELLED_ROWS:
+            labelled, _ = sample_and_count(drop_missing(data, label), MAX_LABELLED_ROWS, seed)
+            frame = imported_pandas().concat([frame[~is_labelled], labelled], ignore_index=True)
     table = _collect(FrameSource(frame, name), name, None, seed, None)
     return replace(table, rows=n_rows, has_positions=n_rows == len(frame))
 

@@ -9,10 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from weighbridge.engines._blocks import NewColumn, exact_sample, naming_failures
+from weighbridge.engines._blocks import NO_ROWS, NewColumn, exact_sample, naming_failures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,6 @@ __all__ = ["sample", "with_column"]
 ENGINES = {
     "_duckdb.DuckDBPyRelation": "_arrow",
     "dask.DataFrame": "_dask",
-    "dask_expr.DataFrame": "_dask",
     "duckdb.DuckDBPyRelation": "_arrow",
     "ibis.Table": "_arrow",
     "polars.LazyFrame": "_arrow",
@@ -44,7 +44,7 @@ def sample(
     ----------
     table : path, Arrow data, or table of dask, DuckDB, Ibis, polars, Ray or Spark
         A path leads to a Parquet file or to a folder of them. Arrow data are a dataset, a table,
-        or a record batch reader, which is closed when it has been read. polars has to be lazy.
+        or a record batch reader, which can be read only once. polars has to be lazy.
     rows : int
         Number of rows. A table that has fewer is returned as a whole.
     random_state : int, Generator or None
@@ -67,7 +67,7 @@ def sample(
         raise ValueError(f"Got rows={rows!r}, but expected a positive integer.")
     frame, _ = sample_and_count(table, int(rows), random_state)
     if len(frame) == 0:
-        raise ValueError("The table has no rows. Check its query, or whether it was read before.")
+        raise ValueError(NO_ROWS)
     return frame
 
 
@@ -76,28 +76,20 @@ def sample_and_count(table: Any, rows: int, random_state: Any) -> tuple[pd.DataF
     engine, table = _engine(table)
     rng = np.random.default_rng(random_state)
     with naming_failures("The table could not be sampled"):
-        if not hasattr(engine, "draw"):
+        if hasattr(engine, "sample"):
             return engine.sample(table, rows, rng)
-        n_rows = int(engine.count_rows(table))
-        return exact_sample(partial(engine.draw, table), n_rows, rows, rng), n_rows
+        return exact_sample(partial(engine.draw, table), engine.count_rows(table), rows, rng)
 
 
-def sample_with_labels(
-    table: Any, rows: int, label: str | None, max_labelled: int, random_state: Any
-) -> tuple[pd.DataFrame, int]:
-    """Return a sample in which rows with a label are not rare, and the number of all rows.
-
-    Up to `max_labelled` rows with a label take the place of those in the sample. A record batch
-    reader can be read only once, so its sample stays as it is.
-    """
-    frame, n_rows = sample_and_count(table, rows, random_state)
-    is_whole = len(frame) == n_rows or label not in frame or hasattr(table, "read_next_batch")
-    if is_whole or frame[label].notna().sum() >= max_labelled:
-        return frame, n_rows
-    engine, table = _engine(table)
-    labelled, _ = sample_and_count(engine.with_value(table, label), max_labelled, random_state)
-    unlabelled = frame[frame[label].isna()]
-    return import_module("pandas").concat([unlabelled, labelled], ignore_index=True), n_rows
+def drop_missing(table: Any, name: str) -> Any:
+    """Return the rows of a table that have a value in a column."""
+    _, table = _engine(table)
+    if hasattr(table, "get_fragments"):  # Arrow
+        field = import_module("pyarrow.compute").field(name)
+        return table.filter(~field.is_null(nan_is_null=True))
+    if hasattr(table, "random_sample"):  # Ray
+        return table.map_batches(lambda rows: rows.dropna(subset=[name]), batch_format="pandas")
+    return nw.from_native(table).drop_nulls(name).to_native()
 
 
 def with_column(table: Any, name: str, function: Callable[[pd.DataFrame], ArrayLike]) -> Any:
@@ -135,21 +127,15 @@ def with_column(table: Any, name: str, function: Callable[[pd.DataFrame], ArrayL
     [{'age': 41, 'months': 492}, {'age': 52, 'months': 624}]
     """
     engine, table = _engine(table)
-    return engine.with_column(table, NewColumn(name, function))
-
-
-def count_rows(table: Any) -> int:
-    """Return the number of rows. A record batch reader cannot be counted before it is read."""
-    engine, table = _engine(table)
-    with naming_failures("The rows could not be counted"):
-        return int(engine.count_rows(table))
+    with naming_failures(f"The column {name!r} could not be added"):
+        return engine.with_column(table, NewColumn(name, function))
 
 
 def is_engine_table(table: Any) -> bool:
     """Return True if an engine or Parquet files hold the table, and False if it is in memory."""
     if isinstance(table, str | os.PathLike):
         path = Path(table)
-        return path.suffix == ".parquet" or (os.path.isdir(path) and any(path.rglob("*.parquet")))
+        return path.suffix == ".parquet" or (path.is_dir() and any(path.rglob("*.parquet")))
     return any(key in ENGINES and key != "pyarrow.Table" for key in _class_names(table))
 
 
@@ -160,18 +146,13 @@ def _class_names(table: Any) -> list[str]:
 
 def _engine(table: Any) -> tuple[Any, Any]:
     """Return the module of an engine, and the table; a path becomes an Arrow dataset."""
-    is_path = isinstance(table, str | os.PathLike)
-    keys = ["pyarrow.Dataset"] if is_path else _class_names(table)
-    names = [ENGINES[key] for key in keys if key in ENGINES]
-    if not names:
-        raise TypeError(
-            f"Got a table of type {keys[0]}, but expected a path to Parquet files, Arrow data, or "
-            "a table of dask, DuckDB, Ibis, polars, Ray or Spark."
-        )
-    try:
-        engine = import_module(f"weighbridge.engines.{names[0]}")
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f'Large tables need the package {error.name}: pip install "weighbridge[cli]"'
-        ) from None
-    return engine, engine.open_parquet(Path(table)) if is_path else table
+    if isinstance(table, str | os.PathLike):
+        table = import_module("weighbridge.engines._parquet").open_parquet(Path(table))
+    names = _class_names(table)
+    for name in names:
+        if name in ENGINES:
+            return import_module(f"weighbridge.engines.{ENGINES[name]}"), table
+    raise TypeError(
+        f"Got a table of type {names[0]}, but expected a path to Parquet files, Arrow data, or "
+        "a table of dask, DuckDB, Ibis, polars, Ray or Spark."
+    )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,10 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    Block = pa.Table | pa.RecordBatch
-
 # Rows from which dask, Ray and Spark derive the type of a new column.
 HEAD_ROWS = 100
+NO_ROWS = "The table has no rows. Check its query, or whether it was read before."
 
 
 @dataclass
@@ -32,7 +29,7 @@ class NewColumn:
     function: Callable[[pd.DataFrame], ArrayLike]
     type: pa.DataType | None = None
 
-    def append_to(self, block: Block, place: str) -> Block:
+    def append_to(self, block: pa.Table | pa.RecordBatch, place: str) -> pa.Table | pa.RecordBatch:
         """Return an Arrow table or record batch with the column."""
         return block.append_column(self.name, self.values(to_frame(block), place))
 
@@ -43,27 +40,36 @@ class NewColumn:
         if self.name in frame:
             raise ValueError(f"Got name={self.name!r}, which is a column already. Choose another.")
         if len(frame) == 0:
-            return pa.array([], self.type or pa.float64())
+            if self.type is None:
+                raise ValueError(NO_ROWS)
+            return pa.array([], self.type)
         with naming_failures(f"In {place}, the function failed"):
             values = np.asarray(self.function(frame))
-            array = pa.array(values, from_pandas=values.dtype == object)
-            self.type = self.type or array.type
+            array = pa.array(values, self.type, from_pandas=values.dtype == object)
             if len(array) != len(frame):
                 raise ValueError(
                     f"Got {len(array):,} values for {len(frame):,} rows: return one for each."
                 )
-            if pa.types.is_string(array.type) != pa.types.is_string(self.type):
-                raise TypeError(
-                    f"Got {array.type}, but {self.type} for the first rows: return one type."
-                )
-            return array.cast(self.type)
+            self.type = array.type
+            return array
 
 
-def to_frame(block: Block) -> pd.DataFrame:
+def to_frame(block: pa.Table | pa.RecordBatch) -> pd.DataFrame:
     """Return an Arrow table or record batch as a data frame with new row labels."""
     # pandas stores row labels as columns, and its metadata would turn them into labels again.
     names = [name for name in block.schema.names if not name.startswith("__index_level_")]
     return block.select(names).to_pandas(ignore_metadata=True)
+
+
+def combine(blocks: Iterable[pa.Table]) -> pd.DataFrame:
+    """Return the rows of all blocks, or raise BlockError with the block whose types differ."""
+    import pyarrow as pa
+
+    rows = pa.table({})
+    for number, block in enumerate(blocks):
+        with naming_failures(f"Block {number} has other types than the blocks before it"):
+            rows = pa.concat_tables([rows, block], promote_options="permissive")
+    return to_frame(rows)
 
 
 @contextmanager
@@ -74,26 +80,20 @@ def naming_failures(place: str) -> Iterator[None]:
     except BlockError:
         raise
     except Exception as error:  # Engines and functions of users have exceptions of their own.
-        if "No module named 'weighbridge" in "".join(traceback.format_exception(error)):
-            raise BlockError(f"{place}. Install weighbridge on all workers.") from error
-        # Ray and Spark quote the traceback of a worker, in which the cause comes first.
-        causes = re.findall(r"^[\w.]+(?:Error|Exception): .+", str(error), re.MULTILINE)
-        first_line = f"{type(error).__name__}: {str(error).strip()}".splitlines()[0]
-        raise BlockError(f"{place}: {causes[0] if causes else first_line}") from error
+        raise BlockError(f"{place}: {type(error).__name__}: {str(error).strip()}") from error
 
 
 def exact_sample(
-    draw: Callable[[float, int], pd.DataFrame], n: int, rows: int, rng: np.random.Generator
-) -> pd.DataFrame:
-    """Return min(rows, n) of n rows from a Bernoulli sample, ``draw(fraction, seed)``.
+    draw: Callable[[float, int], pd.DataFrame], n_rows: int, rows: int, rng: np.random.Generator
+) -> tuple[pd.DataFrame, int]:
+    """Return min(rows, n_rows) rows of a Bernoulli sample, ``draw(fraction, seed)``, and n_rows.
 
     Given its size, a Bernoulli sample is uniform, and so is a uniform subset of it. Its expected
-    size exceeds `rows` by at least six standard deviations, so that a second draw is rare.
+    size exceeds `rows` by at least six standard deviations.
     """
-    fraction = (rows + 6 * rows**0.5 + 20) / max(n, 1)
-    while len(frame := draw(min(fraction, 1.0), int(rng.integers(2**31)))) < min(rows, n):
-        if fraction >= 1:
-            raise BlockError(f"Got {len(frame):,} of {n:,} rows. Cache or persist the table.")
-        fraction *= 2
-    positions = np.sort(rng.choice(len(frame), min(rows, n), replace=False))
-    return frame.take(positions).reset_index(drop=True)
+    size = min(rows, n_rows)
+    fraction = (rows + 6 * rows**0.5 + 20) / max(n_rows, 1)
+    frame = draw(min(fraction, 1.0), int(rng.integers(2**31)))
+    if len(frame) < size:
+        raise BlockError(f"{n_rows:,} rows became fewer when read again. Cache the table.")
+    return frame.sample(size, random_state=rng).sort_index(ignore_index=True), n_rows

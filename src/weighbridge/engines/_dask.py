@@ -1,6 +1,5 @@
 """Data frames of dask."""
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -8,58 +7,46 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-from dask.delayed import Delayed, delayed
-from pandas.api.types import is_numeric_dtype
+import pyarrow as pa
+from dask.delayed import delayed
 
-from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, naming_failures
+from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, combine, naming_failures
 from weighbridge.exceptions import BlockError
 
 count_rows = len
 
 
-def with_value(table: Any, name: str) -> Any:
-    return table.dropna(subset=[name])
-
-
 def draw(table: dd.DataFrame, fraction: float, seed: int) -> pd.DataFrame:
-    thin = delayed(_thinned)
-    tasks = [thin(frame, fraction, [seed, i]) for i, frame in enumerate(_partitions(table))]
-    return pd.concat(_computed(*tasks))
+    _check_workers()
+    thin = delayed(_thin)
+    tasks = [thin(frame, fraction, [seed, i]) for i, frame in enumerate(table.to_delayed())]
+    # Arrow turns the names of columns into text.
+    return combine(dask.compute(*tasks)).set_axis(table.columns, axis=1)
 
 
 def with_column(table: dd.DataFrame, column: NewColumn) -> dd.DataFrame:
-    partitions = _partitions(table)
-    for partition in partitions:
-        (head,) = _computed(partition.head(HEAD_ROWS))
-        values = column.values(head, "the first rows")
+    _check_workers()
+    for partition in table.partitions:
+        head = partition.head(HEAD_ROWS, compute=False).compute()
         if len(head):
             break
-    # A delayed column is sent to each worker once, and not with each task.
-    append, shared = delayed(_append), delayed(column)
-    tasks = [append(partition, shared, number) for number, partition in enumerate(partitions)]
+    values = column.values(head, "the first rows")
     meta = table._meta.assign(**{column.name: values[:0].to_pandas().array})
-    return dd.from_delayed(tasks, meta=meta, divisions=table.divisions, verify_meta=False)
+    return table.map_partitions(_append, column, meta=meta)
 
 
-def _append(frame: pd.DataFrame, column: NewColumn, number: int) -> pd.DataFrame:
+def _append(frame: pd.DataFrame, column: NewColumn, partition_info: Any) -> pd.DataFrame:
     # There is no limit on threads here, since dask starts its workers with one for BLAS.
-    values = column.values(frame, f"partition {number}")
+    values = column.values(frame, f"partition {partition_info['number']}")
     return frame.assign(**{column.name: values.to_pandas().array})
 
 
-def _thinned(frame: pd.DataFrame, fraction: float, seed: list[int]) -> pd.DataFrame:
-    return frame[np.random.default_rng(seed).random(len(frame)) < fraction]
-
-
-def _computed(*tasks: Delayed) -> Sequence[pd.DataFrame]:
-    with naming_failures("dask could not compute the table"):
-        return dask.compute(*tasks)
-
-
-def _partitions(table: dd.DataFrame) -> list[Delayed]:
-    _check_workers()
-    check = delayed(_checked)
-    return [check(frame, table.dtypes, i) for i, frame in enumerate(table.to_delayed())]
+def _thin(frame: pd.DataFrame, fraction: float, seed: list[int]) -> pa.Table:
+    with naming_failures(f"Block {seed[1]} could not be sampled"):
+        rows = frame[np.random.default_rng(seed).random(len(frame)) < fraction]
+        # A column without values fits any type.
+        rows = rows.astype(dict.fromkeys(rows.columns[rows.isna().all()], object))
+        return pa.Table.from_pandas(rows, preserve_index=False)
 
 
 def _check_workers() -> None:
@@ -70,20 +57,5 @@ def _check_workers() -> None:
         specs = get_client().run(find_spec, "weighbridge")
     except (ImportError, ValueError):  # There is no cluster.
         return
-    if worker := next((worker for worker, spec in specs.items() if spec is None), None):
-        raise BlockError(f"{worker} has no weighbridge. Install weighbridge on all workers.")
-
-
-def _checked(frame: pd.DataFrame, dtypes: pd.Series, number: int) -> pd.DataFrame:
-    """Return a partition, or raise BlockError unless its types fit the schema of the table."""
-    for name, dtype in dtypes.items():
-        is_number = is_numeric_dtype(dtype)
-        if is_numeric_dtype(frame[name].dtype) != is_number:
-            if frame[name].notna().any():
-                raise BlockError(
-                    f"Column {name!r} is {frame[name].dtype} in partition {number}, but {dtype} "
-                    "in the schema of the table. Convert it in all partitions."
-                )
-            missing = pd.Series(None, frame.index, "float64" if is_number else dtype)
-            frame = frame.assign(**{name: missing})
-    return frame
+    if missing := [worker for worker, spec in specs.items() if spec is None]:
+        raise BlockError(f"{missing[0]} has no weighbridge. Install weighbridge on all workers.")

@@ -1,36 +1,23 @@
 """Datasets of Ray."""
 
-from typing import Any
-
 import pandas as pd
 import pyarrow as pa
 from ray.data import Dataset
 
 from weighbridge._folds import one_blas_thread
-from weighbridge.engines._arrow import BLOCK_ROWS
-from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, naming_failures, to_frame
+from weighbridge.engines._blocks import HEAD_ROWS, NewColumn, combine
 
-
-def count_rows(table: Dataset) -> int:
-    return table.count()
-
-
-def with_value(table: Any, name: str) -> Any:
-    return table.map_batches(lambda rows: rows.dropna(subset=[name]), batch_format="pandas")
+count_rows = Dataset.count
 
 
 def draw(table: Dataset, fraction: float, seed: int) -> pd.DataFrame:
-    table = table if fraction == 1 else table.random_sample(fraction, seed=seed)
-    with naming_failures("Ray could not compute the dataset"):
-        blocks = list(table.iter_batches(batch_format="pyarrow", batch_size=None))
-    return to_frame(pa.concat_tables(blocks or [pa.table({})], promote_options="permissive"))
+    rows = table.random_sample(fraction, seed=seed)
+    return combine(rows.iter_batches(batch_format="pyarrow", batch_size=None))
 
 
 def with_column(table: Dataset, column: NewColumn) -> Dataset:
     column.values(draw(table.limit(HEAD_ROWS), 1, 0), "the first rows")
-    return table.map_batches(
-        _append, fn_args=(column,), batch_format="pyarrow", batch_size=BLOCK_ROWS
-    )
+    return table.map_batches(_append, fn_args=(column,), batch_format="pyarrow")
 
 
 def _append(block: pa.Table, column: NewColumn) -> pa.Table:
