@@ -69,4 +69,4 @@ def test_the_path_is_that_of_logistic_regression(kind):
         model.set_params(C=C).fit(made, codes)
         # the same steps of the same solver: far closer than its tolerance of 1e-4
         expected = model.decision_function(made)
-        np.testing.assert_allclose(ours.log_odds(given[kind]), expected, atol=1e-7)
+        np.testing.assert_allclose(ours.decision_function(given[kind]), expected, atol=1e-7)

@@ -44,7 +44,7 @@ class TableEncoder:
     def fit(self, X: Any, codes: np.ndarray) -> TableEncoder:
         """Learn scales and levels from the rows of both samples (codes 0 and 1)."""
         self.sparse, self.labels = sp.issparse(X), column_labels(X)
-        self.is_text = [False] * len(self.labels)
+        self.is_text, self.levels = [False] * len(self.labels), []
         if self.sparse:
             return self._fit_sparse(finite_sparse(X), codes)
         self._find_text(X)
