@@ -9,7 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -89,7 +88,7 @@ def drop_missing(table: Any, name: str) -> Any:
         return table.filter(~field.is_null(nan_is_null=True))
     if hasattr(table, "random_sample"):  # Ray
         return table.map_batches(lambda rows: rows.dropna(subset=[name]), batch_format="pandas")
-    return nw.from_native(table).drop_nulls(name).to_native()
+    return import_module("narwhals").from_native(table).drop_nulls(name).to_native()
 
 
 def with_column(table: Any, name: str, function: Callable[[pd.DataFrame], ArrayLike]) -> Any:

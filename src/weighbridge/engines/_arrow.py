@@ -59,6 +59,8 @@ def _batches(table: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 def _open(table: Any, options: dict[str, Any]) -> Iterable[pa.RecordBatch]:
+    if hasattr(table, "collect_schema") and not hasattr(table, "collect_batches"):
+        return table.collect().to_arrow().to_batches(BLOCK_ROWS)  # polars before 1.34
     if hasattr(table, "collect_schema"):  # polars
         frames = table.collect_batches(chunk_size=BLOCK_ROWS, engine="streaming")
         return (batch for frame in frames for batch in frame.to_arrow().to_batches())

@@ -177,8 +177,11 @@ def _aligned_frames(X: Any, X_target: Any) -> list[Any]:
             continue
         empty = [int(sample[name].null_count()) == len(sample) for sample in (source, target)]
         if any(empty):  # A column without a value takes the type of the other.
-            blank = nw.col(name).cast(right if empty[0] else left)
-            if _kind(right if empty[0] else left) == "numbers":
+            dtype = right if empty[0] else left
+            if dtype == nw.Object:  # Python objects stand beside missing values of any type.
+                continue
+            blank = nw.col(name).cast(dtype)
+            if _kind(dtype) == "numbers":
                 # Integers and booleans of pandas hold no missing values.
                 blank = nw.lit(None, nw.Float64).alias(name)
                 casts[name] = _common(nw.col(name), "numbers")
@@ -252,6 +255,10 @@ def _stack(samples: list[Any]) -> Any:
 
     # Sets of categories that differ would not stack; their text does.
     categorical = [name for name, kind in samples[0].schema.items() if kind == nw.Categorical]
-    text = [nw.col(name).cast(nw.String) for name in categorical]
+    # Older versions of pandas would turn missing values into the text "nan".
+    text = [
+        nw.when(~nw.col(name).is_null()).then(nw.col(name).cast(nw.String)).alias(name)
+        for name in categorical
+    ]
     stacked = nw.concat([sample.with_columns(*text) for sample in samples], how="vertical")
     return stacked.with_columns(*(nw.col(n).cast(nw.Categorical) for n in categorical)).to_native()
