@@ -62,7 +62,7 @@ class App(click.Group):
                 try:
                     found = super(App, self).main(words, "weighbridge", *arguments, **options)
                 except click.Abort as abort:  # click's own for KeyboardInterrupt and EOFError
-                    raise abort.__cause__ or abort from None
+                    raise abort.__cause__ or KeyboardInterrupt from None
             session.out.write(said.getvalue(), end="")
             return found if isinstance(found, int) else 0
 
