@@ -13,9 +13,8 @@ from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._domain import CrossFittedDomain, DomainRows
 from weighbridge._findings import Record
-from weighbridge._support import Support
+from weighbridge.domain import CrossFittedDomain, DomainRows, Support
 from weighbridge.label_shift._chances import coded_classes
 from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
 from weighbridge.label_shift._ratio import BINS, LabelRatio
@@ -230,13 +229,13 @@ def judge_kind(
 ) -> ShiftKind:
     """Return the kind of shift, by the held-out rows of a domain classifier's folds."""
     rows, codes = domain.rows, domain.rows.codes
-    chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.places]
+    chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.indices]
     implied, tilted = _along_classes(chances, codes, rows.folds, label_ratio._chances.priors)
     rivals = {"linear": domain.linear, "trees": domain.trees, "both": domain.log_odds}
     rivals["score"] = tilted
     if hasattr(ratio, "held_out_scores"):
         at = [ratio.held_out_scores(part) for part in (X, X_target)]
-        rivals["ratio"] = np.concatenate(at)[rows.places]
+        rivals["ratio"] = np.concatenate(at)[rows.indices]
     losses = {name: _log_losses(each, codes) for name, each in rivals.items()}
     rival = min(losses, key=lambda name: float(losses[name].mean()))
     own, none = _log_losses(implied, codes), _log_losses(np.zeros(codes.size), codes)

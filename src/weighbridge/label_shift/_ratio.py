@@ -9,11 +9,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from weighbridge._domain import check_confidence
 from weighbridge._pass_weights import answer_of
 from weighbridge.label_shift._chances import ClassChances, coded_classes
 from weighbridge.label_shift._frequencies import METHODS, ClassFrequencies, Frequencies, posterior
-from weighbridge.tables import FloatArray, as_labels, check_count, is_continuous, refuse_missing
+from weighbridge.tables import (
+    FloatArray,
+    as_labels,
+    check_confidence,
+    check_count,
+    is_continuous,
+    refuse_missing,
+)
 
 # Bins of numbers with decimals.
 BINS = 10

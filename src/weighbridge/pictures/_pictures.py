@@ -9,7 +9,7 @@ import numpy as np
 
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge.criteria import default_scoring
-from weighbridge.diagnostics import BalanceTable, Diagnosis, Feature, balance_table, read_features
+from weighbridge.diagnosis import BalanceTable, Diagnosis, Feature, balance_table, read_features
 from weighbridge.pictures._bridge import BridgeSurface, compute_surface
 from weighbridge.pictures._features import MOST_ROWS, FeatureHistogram, LovePlot, histogram_of
 from weighbridge.pictures._picture import Picture
@@ -194,7 +194,7 @@ def compute_shift_pictures(
     diagnosis: Diagnosis, weightings: dict[str, Geodesic], bridge: BridgeSurface | None = None
 ) -> Pictures:
     """Return the pictures that need no labels, for weightings by name."""
-    alone = {name: diagnosis.alone(each) for name, each in weightings.items()}
+    alone = {name: diagnosis.importance_weights(each) for name, each in weightings.items()}
     tables = {
         name: balance_table(diagnosis.X, diagnosis.X_target, each) for name, each in alone.items()
     }
@@ -260,7 +260,7 @@ def _overlap(diagnosis: Diagnosis) -> OverlapHistogram | None:
 
 def _weight_curves(diagnosis: Diagnosis, weighting: Geodesic) -> WeightCurves:
     """Count the weights of one weighting."""
-    weights = diagnosis.weights_of(weighting)
+    weights = diagnosis.fit_weights(weighting)
     mean_one = weights / weights.mean()
     return WeightCurves(
         **vars(compute_weight_histogram(weights)),

@@ -24,8 +24,8 @@ from weighbridge._estimators import (
     rows_told,
     share_beyond,
 )
-from weighbridge._support import Support, covered_rows, outside_support
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
+from weighbridge.domain import Support, covered_rows, outside_support
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
 from weighbridge.ratios import (

@@ -21,7 +21,7 @@ from weighbridge._findings import (
 from weighbridge.ratios import BROKEN, THIN
 
 if TYPE_CHECKING:
-    from weighbridge.diagnostics import ShiftReport
+    from weighbridge.diagnosis import ShiftReport
     from weighbridge.target_risk import Relation, RiskEstimate
 
 HELPS, PROBABLY, NO_GAIN, UNKNOWN = "helps", "probably helps", "no gain", "unknown"
