@@ -66,8 +66,8 @@ plt.show()
 
 # %%
 # **Acted on.** ``verdict.model`` is fitted with one weight for each digit. If the model cannot be
-# fitted again, its probabilities can still be multiplied by the weights of the classes. And weights
-# by features? They assume that a given picture is a one as often as before, which is no longer true.
+# fitted again, its probabilities can still be multiplied by the weights of the classes. Weights by
+# features assume that a given picture is a one as often as before, which is no longer true.
 plain = model.fit(X, y)
 by_features = ImportanceWeighted(model).fit(X, y, X_target=X_target)
 models = {

@@ -85,7 +85,6 @@ def _compute(
     from weighbridge.cli._two_tables import fitted_ratio, read_two
     from weighbridge.diagnosis import Diagnosis, read_samples
     from weighbridge.domain import outside_support
-    from weighbridge.label_shift import Seen
 
     session.narration("read", 0, 1)
     two = read_two(train, deploy, settings)
@@ -101,7 +100,7 @@ def _compute(
             n_parameters=two.X.shape[1] + 1,
             confidence=settings["confidence"],
             random_state=settings["seed"],
-            seen=Seen(support),
+            support=support,
         )
         return _result(session, two, diagnosis, settings)
 

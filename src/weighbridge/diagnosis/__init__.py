@@ -6,9 +6,10 @@ from weighbridge.diagnosis._balance import BalanceRow, BalanceTable, balance_tab
 from weighbridge.diagnosis._balance_text import balance_text
 from weighbridge.diagnosis._columns import Feature, in_a_sentence, read_features, read_samples
 from weighbridge.diagnosis._diagnose import diagnose
-from weighbridge.diagnosis._diagnosis import Diagnosis, weighting_name
+from weighbridge.diagnosis._diagnosis import Diagnosis
 from weighbridge.diagnosis._findings import DIFFERENT, SEPARATING_AUC, mostly_shared
 from weighbridge.diagnosis._report import ShiftReport
+from weighbridge.diagnosis._scores import weighting_name
 from weighbridge.diagnosis._weights import (
     WeightSummary,
     check_weights,

@@ -61,9 +61,11 @@ class BalanceTable(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table for JSON, with None instead of NaN and infinity."""
-        rows = [
-            {name: finite_or_none(value) for name, value in vars(row).items()} for row in self.rows
-        ]
+        rows = [vars(row).copy() for row in self.rows]
+        for row in rows:
+            for name, value in row.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    row[name] = None
         return {"denominator": self.denominator, "rows": rows}
 
     def __len__(self) -> int:
@@ -252,8 +254,3 @@ def _divide(value: float, scale: float, zero_by_zero: float = 0.0) -> float:
     if scale != 0:  # NaN stays NaN.
         return value / scale
     return zero_by_zero if value == 0 else math.copysign(math.inf, value)
-
-
-def finite_or_none(value: Any) -> Any:
-    """Return None instead of NaN and infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

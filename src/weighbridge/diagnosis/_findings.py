@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from weighbridge._estimators import FittedRows
+from weighbridge._estimators import FittedRows, is_estimated
 from weighbridge._findings import Finding, percent
 from weighbridge.diagnosis._attribution import FeatureAttribution
 from weighbridge.diagnosis._columns import Feature, Samples, in_a_sentence, listed, stacked_features
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 SEPARATING_AUC = 0.95
 # A larger share of the rows of one sample in the other is a finding.
 MAX_SHARED = 0.5
-# Classes with fewer rows have no reliable prevalence.
-MIN_CLASS_ROWS = 20
 # A larger standardised difference is worth mentioning, before and after weighting.
 DIFFERENT = 0.1
 # If a smaller share of the rows carries half of the weight, few rows decide the fit.
@@ -120,23 +119,7 @@ def _is_key(feature: Feature) -> bool:
     return bool((values == np.rint(values)).all()) and np.unique(values).size == values.size
 
 
-def rare_class_findings(labels: np.ndarray, codes: np.ndarray) -> Iterator[Finding]:
-    """Yield a finding if there are classes with few rows."""
-    counts = np.bincount(codes)
-    n_rare = int(np.count_nonzero(counts < MIN_CLASS_ROWS))
-    if n_rare:
-        rarest = int(np.argmin(counts))
-        others = "" if n_rare == 1 else f" (and {n_rare - 1} other class{'es' * (n_rare > 2)})"
-        yield Finding(
-            "WB117",
-            "note",
-            f"Class {labels.tolist()[rarest]!r} has only {counts[rarest]} rows{others}.",
-            "What is said about its frequency is a guess; merge rare classes, or collect more "
-            "rows.",
-        )
-
-
-def report_findings(report: ShiftReport, *, is_estimated: bool) -> Iterator[Finding]:
+def report_findings(report: ShiftReport, ratio: BaseEstimator) -> Iterator[Finding]:
     """Yield the findings that follow from the numbers of a report."""
     has_shift = report.shift != "none"
     if not has_shift:
@@ -148,7 +131,7 @@ def report_findings(report: ShiftReport, *, is_estimated: bool) -> Iterator[Find
     yield from _overlap(report)
     if has_shift and report.overlap != BROKEN:
         yield from _remaining_differences(report)
-        if is_estimated:
+        if is_estimated(ratio):
             yield from _mean_ratio(report)
 
 

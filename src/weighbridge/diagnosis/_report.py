@@ -23,7 +23,7 @@ from weighbridge._findings import (
     signed,
 )
 from weighbridge.diagnosis._attribution import FeatureAttribution
-from weighbridge.diagnosis._balance import BalanceTable, finite_or_none
+from weighbridge.diagnosis._balance import BalanceTable
 from weighbridge.diagnosis._columns import in_a_sentence
 from weighbridge.diagnosis._weights import WeightSummary
 from weighbridge.domain import Support
@@ -160,7 +160,7 @@ class ShiftReport(Brief, Record):
                 "outside": self.support.to_dict(),
                 "full": self.full.to_dict(),
                 "used": self.weights.to_dict(),
-                "mean_ratio": {name: finite_or_none(value) for name, value in mean_ratio},
+                "mean_ratio": {name: x if math.isfinite(x) else None for name, x in mean_ratio},
             },
             "findings": [finding.to_dict() for finding in self.findings],
         }

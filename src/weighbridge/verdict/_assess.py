@@ -183,7 +183,8 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
                 confidence=question.confidence,
                 random_state=problem.random_state,
                 kind=problem.kind,
-                seen=problem.seen,
+                support=problem.seen.support,
+                domain=problem.seen.domain,
             )
             stage.reach(stage.done + _DIAGNOSED - _KIND)
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
