@@ -31,7 +31,7 @@ from weighbridge.adaptation._saved_model import model_bytes, values_seen
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
 from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import split_by_projection
-from weighbridge.diagnostics import effective_sample_size
+from weighbridge.diagnosis import effective_sample_size
 from weighbridge.exceptions import InputError, WeightWarning
 from weighbridge.guarantees import d2_from_ratios
 from weighbridge.label_shift import kind_of_shift

@@ -12,7 +12,7 @@ from cli_runs import run
 from weighbridge import adapt, diagnose
 from weighbridge._findings import argument
 from weighbridge._tables import read_pair
-from weighbridge.diagnostics import outside_support
+from weighbridge.domain import outside_support
 from weighbridge.exceptions import InputError, SearchWarning, WeightWarning
 from weighbridge.ratios import GaussianRatio, fit_ratio
 

@@ -39,8 +39,8 @@ def _draw(n, shares, seed):
 def _known(labels, source, target):
     """A ratio in the label whose frequencies are given, not estimated."""
     ratio = LabelRatio()
-    ratio.classes_, ratio._middles = np.asarray(labels), None
-    ratio._weights = np.divide(target, source)
+    ratio.classes_, ratio.bin_medians_ = np.asarray(labels), None
+    ratio.class_weights_ = np.divide(target, source)
     ratio.frequencies_ = ClassFrequencies(tuple(labels), source, target, target, target)
     return FrozenEstimator(ratio)
 

@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_info
 from weighbridge import Geodesic, ImportanceWeightedCV, fit_ratio
 from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
-from weighbridge.diagnostics import effective_sample_size
+from weighbridge.diagnosis import effective_sample_size
 from weighbridge.exceptions import OverlapWarning, SearchWarning
 from weighbridge.ratios import ClassifierRatio, DensityRatioMixin, GaussianRatio, KnownRatio
 from weighbridge.search import BayesianSearch, GridSearch

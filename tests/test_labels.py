@@ -15,8 +15,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import weighbridge
 from cli_runs import run, within_80_columns
 from weighbridge._files import is_ours
-from weighbridge._support import covered_rows, outside_support
 from weighbridge.adaptation._labels import class_codes, plan_labels, rows_to_label
+from weighbridge.domain import covered_rows, outside_support
 from weighbridge.exceptions import InputError, OverlapWarning
 from weighbridge.report import render
 from weighbridge.target_risk import Sample, by_labels, estimate_risk, find_measure

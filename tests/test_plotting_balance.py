@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from pictures import faults
-from weighbridge.diagnostics import BalanceTable, balance_table, diagnose
+from weighbridge.diagnosis import BalanceTable, balance_table, diagnose
 from weighbridge.plotting import BalanceDisplay, compute_love
 
 

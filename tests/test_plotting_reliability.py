@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.isotonic import isotonic_regression
 
 from pictures import faults
-from weighbridge.diagnostics import CrossFittedDomain, DomainRows
+from weighbridge.domain import CrossFittedDomain, DomainRows
 from weighbridge.plotting import ReliabilityCurve, ReliabilityDisplay, compute_reliability
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from pictures import faults
-from weighbridge.diagnostics import balance_table
+from weighbridge.diagnosis import balance_table
 from weighbridge.plotting import ShiftDisplay, compute_feature_histogram
 
 

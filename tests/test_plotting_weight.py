@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from pictures import faults
 from weighbridge import Geodesic, ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.datasets import make_gaussian_shift
-from weighbridge.diagnostics import summarize_weights
+from weighbridge.diagnosis import summarize_weights
 from weighbridge.plotting import WeightDisplay, compute_lorenz, compute_weight_histogram
 
 _SIZES = st.one_of(st.just(0.0), st.floats(1e-12, 1e12))

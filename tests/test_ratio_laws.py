@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, adapt, assess, fit_ratio
 from weighbridge.datasets import make_gaussian_shift
-from weighbridge.diagnostics import diagnose
+from weighbridge.diagnosis import diagnose
 from weighbridge.exceptions import OverlapWarning, WeightWarning
 from weighbridge.ratios import (
     KLIEP,

@@ -14,13 +14,11 @@ from sklearn.tree import DecisionTreeRegressor
 
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, assess, diagnose, fit_ratio
-from weighbridge._domain import CrossFittedDomain, DomainModel, DomainRows
 from weighbridge._estimators import AverageModel, SharedFits
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge._support import outside_support
 from weighbridge.criteria import LeaveOneOut, coded_texts
 from weighbridge.datasets import make_clinic, make_quadratic
-from weighbridge.diagnostics import attribute_shift
+from weighbridge.domain import CrossFittedDomain, DomainRows, outside_support
 from weighbridge.label_shift import fit_by_kind
 from weighbridge.ratios import KnownRatio
 from weighbridge.search import Point
@@ -170,21 +168,6 @@ def test_beyond_the_source_no_kind_of_shift_is_looked_for():
     assert diagnose(X, X_target, y=y).label_shift is None
     verdict = assess(LogisticRegression(), X, y, X_target, random_state=0)
     assert verdict.weighting == "unknown"
-
-
-@pytest.mark.parametrize("categories", [False, True])
-def test_features_that_no_tree_looks_at_need_no_second_look(categories, monkeypatch):
-    rng = np.random.default_rng(0)
-    X, X_target = (
-        pd.DataFrame(each, columns=list("abcdef")) for each in rng.normal(size=(2, 400, 6))
-    )
-    X_target["b"] *= 2
-    if categories:
-        for frame, chance in ((X, 0.5), (X_target, 0.9)):
-            frame["d"] = np.where(rng.uniform(size=400) < chance, "left", "right")
-    before = attribute_shift(X, X_target)
-    monkeypatch.setattr(DomainModel, "splits_by", lambda self, column: True)
-    assert attribute_shift(X, X_target) == before
 
 
 def test_models_with_other_ratios_share_no_criterion():

@@ -200,7 +200,7 @@ def estimator_entries(p: SimpleNamespace) -> Entries:
 
 def diagnostic_entries(p: SimpleNamespace) -> Entries:
     """Return the tables of the diagnosis, the risks, the verdicts and the prediction sets."""
-    d, two = wb.diagnostics, (p.X, p.X_target)
+    d, two = wb.diagnosis, (p.X, p.X_target)
     labelled = (p.X, p.y, p.X_target)
     line, more = LinearRegression(), {"ratio": p.ratio, "random_state": 0}
     model = wb.ImportanceWeighted(line, p.ratio, weighting=wb.Geodesic(0.5)).fit(p.X, p.y)
@@ -209,14 +209,13 @@ def diagnostic_entries(p: SimpleNamespace) -> Entries:
     classifier = wb.conformal.ConformalClassifier(LogisticRegression(), p.ratio, random_state=0)
     judge = {"n_rows": 500, "tail_index": 0.2, "outside": 0.0, "n_parameters": 5}
     entries: Entries = {
-        name: lambda name=name: getattr(d, name)(*two)
-        for name in ("attribute_shift", "domain_auc", "outside_support")
+        "attribute_shift": lambda: d.attribute_shift(*two),
     }
     entries |= {name: lambda name=name: getattr(d, name)(p.weights) for name in of_weights}
     entries |= {
         "summary": lambda: d.summarize_weights(p.weights),
         "balance": lambda: d.balance_table(*two, p.weights),
-        "overlap": lambda: [d.judge_overlap(worth=w, **judge) for w in (2, 8, 30, 200)],
+        "overlap": lambda: [wb.ratios.judge_overlap(worth=w, **judge) for w in (2, 8, 30, 200)],
         "diagnose ratio": lambda: wb.diagnose(p.ratio, *two),
         "diagnose model": lambda: wb.diagnose(model, *two, y=p.y),
         "diagnose text": lambda: str(wb.diagnose(model, *two)),
@@ -235,7 +234,7 @@ def diagnostic_entries(p: SimpleNamespace) -> Entries:
 
 def picture_entries(p: SimpleNamespace) -> Entries:
     """Return the numbers behind the pictures."""
-    g, table = wb.plotting, wb.diagnostics.balance_table(p.X, p.X_target, p.weights)
+    g, table = wb.plotting, wb.diagnosis.balance_table(p.X, p.X_target, p.weights)
     verdict = wb.assess(LinearRegression(), p.X, p.y, p.X_target, ratio=p.ratio, random_state=0)
     tuned = wb.ImportanceWeightedCV(LinearRegression(), p.ratio, random_state=0).fit(p.X, p.y)
     surface = (tuned.search_result_, tuned.log_ratio_, (0.5, 1.0))

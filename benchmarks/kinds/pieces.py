@@ -24,7 +24,7 @@ from benchmarks.natural.run import MODELS
 from benchmarks.natural.run import load as load_task
 from benchmarks.natural.tasks import file_name
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
-from weighbridge.label_shift import LabelRatio, class_frequencies
+from weighbridge.label_shift import LabelRatio
 
 SHIFTS = ("covariate_shift", "target_shift", "conditional_shift")
 SEEDS = {"report": range(50), "choose": range(100, 150)}
@@ -85,7 +85,8 @@ def _frequencies(data, draws):
     rows = {"set": data.name, "frequencies": [each.frequencies.tolist() for each in draws]}
     for method in ("em", "bbse", "rlls"):
         started = time.process_time()
-        ours = [class_frequencies(d.Xs, d.ys, d.Xu, method=method, classifier=base) for d in draws]
+        ratios = [LabelRatio(method, classifier=base).fit(d.Xs, d.ys, d.Xu) for d in draws]
+        ours = [ratio.frequencies_ for ratio in ratios]
         rows[method] = {
             "estimates": [np.asarray(each.target).tolist() for each in ours],
             "low": [np.asarray(each.low).tolist() for each in ours],

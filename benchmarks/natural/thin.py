@@ -23,7 +23,7 @@ from benchmarks._record import record
 from benchmarks.natural.run import MODELS, _standardised, arguments, load, loss
 from benchmarks.natural.summary import effects
 from weighbridge import ImportanceWeightedCV, fit_ratio
-from weighbridge.diagnostics import effective_sample_size
+from weighbridge.diagnosis import effective_sample_size
 
 N_TASKS = 10
 SLOPES = (0.5, 1, 1.5, 2, 2.5, 3, 4)

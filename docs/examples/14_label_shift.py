@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from weighbridge import ImportanceWeighted, assess
-from weighbridge.label_shift import PriorCorrected
 
 rng = np.random.default_rng(0)
 images, digits = load_digits(return_X_y=True)
@@ -67,21 +66,23 @@ plt.show()
 
 # %%
 # **Acted on.** ``verdict.model`` is fitted with one weight for each digit. If the model cannot be
-# fitted again, its probabilities can still be corrected. And weights by features? They assume that
-# a given picture is a one as often as before, which is no longer true.
+# fitted again, its probabilities can still be multiplied by the weights of the classes. Weights by
+# features assume that a given picture is a one as often as before, which is no longer true.
 plain = model.fit(X, y)
 by_features = ImportanceWeighted(model).fit(X, y, X_target=X_target)
 models = {
     "no weights": plain,
     "weights by features": by_features,
     "weights by class": verdict.model,
-    "probabilities corrected": PriorCorrected(plain, found).fit(X, y),
 }
+predictions = {name: each.predict(X_target) for name, each in models.items()}
+corrected = plain.predict_proba(X_target) * found.weights
+predictions["probabilities corrected"] = plain.classes_[corrected.argmax(axis=1)]
 
 # %%
 # **The truth.**
-for name, each in models.items():
-    print(f"{name:24}{np.mean(each.predict(X_target) != y_target):.1%} wrong")
+for name, predicted in predictions.items():
+    print(f"{name:24}{np.mean(predicted != y_target):.1%} wrong")
 expect = verdict.expect
 print(f"{'expected':24}{expect.value:.1%} [{expect.low:.1%}, {expect.high:.1%}]")
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
         conformal,
         criteria,
         datasets,
-        diagnostics,
+        diagnosis,
         engines,
         exceptions,
         geodesic,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV
     from weighbridge.adaptation import adapt
-    from weighbridge.diagnostics import diagnose
+    from weighbridge.diagnosis import diagnose
     from weighbridge.ratios import KLIEP, KMM, ULSIF, KnownRatio, fit_ratio
     from weighbridge.scoring import for_target, iw_scorer
     from weighbridge.verdict import assess
@@ -56,7 +56,7 @@ __all__ = [
     "criteria",
     "datasets",
     "diagnose",
-    "diagnostics",
+    "diagnosis",
     "engines",
     "exceptions",
     "fit_ratio",
@@ -92,7 +92,7 @@ _HOME = {
     "ULSIF": "weighbridge.ratios",
     "adapt": "weighbridge.adaptation",
     "assess": "weighbridge.verdict",
-    "diagnose": "weighbridge.diagnostics",
+    "diagnose": "weighbridge.diagnosis",
     "fit_ratio": "weighbridge.ratios",
     "for_target": "weighbridge.scoring",
     "iw_scorer": "weighbridge.scoring",

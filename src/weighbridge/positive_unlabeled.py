@@ -19,9 +19,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _num_samples, assert_all_finite, column_or_1d
 
 from weighbridge import ratios, tables
-from weighbridge._domain import CrossFittedDomain, DomainRows
 from weighbridge._estimators import FittedRows, WeightedEstimator, form_answer
 from weighbridge._findings import Estimate
+from weighbridge.domain import CrossFittedDomain, DomainRows
 from weighbridge.ratios import effective_sample_size, warn_if_untrustworthy
 from weighbridge.search import Evaluation, Search
 from weighbridge.weighting import (
@@ -254,7 +254,7 @@ class _Rows:
         found, half = [], np.arange(score.size) % 2
         for k in (0, 1):
             parts = [[(half == h) & (rows.codes == c) for c in (1, 0)] for h in (k, 1 - k)]
-            seen, kept = ([(score[i], mass[rows.places][i]) for i in pair] for pair in parts)
+            seen, kept = ([(score[i], mass[rows.indices][i]) for i in pair] for pair in parts)
             limits = np.quantile(seen[0][0], 1 - LEVELS)
             (p, n_p), (u, n_u) = (_above(each, limits) for each in seen)
             best = LEVELS[np.argmin((u + SLACK * (n_p**-0.5 + n_u**-0.5)) / p)]

@@ -26,7 +26,6 @@ from weighbridge._estimators.choice import SharedFits, average_model, check_answ
 from weighbridge._estimators.guard import MIN_ROWS_PER_PARAMETER, Choice, warn_of_choice
 from weighbridge._findings import SearchProgress, users_line
 from weighbridge._pass_weights import count_parameters, weight_parameter
-from weighbridge._support import share_outside
 from weighbridge.criteria import (
     CandidateObjective,
     CrossValidation,
@@ -34,6 +33,7 @@ from weighbridge.criteria import (
     LeaveOneOut,
     is_solved_together,
 )
+from weighbridge.domain import share_outside
 from weighbridge.exceptions import SearchWarning
 from weighbridge.label_shift import ratio_by_kind
 from weighbridge.ratios import (
@@ -128,9 +128,9 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         The whole surface: every candidate with its loss, standard error and time, those that
         failed, and which cannot be told apart from the best.
     overlap_ : {"enough", "thin", "broken"}
-        How far the source rows cover the target, as `weighbridge.diagnostics.judge_overlap` judges
-        it for the inner estimator; the same word as in `weighbridge.diagnose` and
-        `weighbridge.assess`. See the notes for a ratio that was already fitted.
+        How far the source rows cover the target, judged for the inner estimator: the same word as
+        in `weighbridge.diagnose` and `weighbridge.assess`. See the notes for a ratio that was
+        already fitted.
     shift_ : ShiftKind or None
         The kind of shift that ``shift="auto"`` found.
     log_ratio_ : ndarray of shape (n_samples,)

@@ -112,7 +112,7 @@ class Finding(Record):
 
     Examples
     --------
-    >>> from weighbridge.diagnostics import Finding
+    >>> from weighbridge.diagnosis import Finding
     >>> print(Finding("WB305", "note", "age still differs by 0.26.", "A larger lam reduces it."))
     note WB305: age still differs by 0.26. A larger lam reduces it.
     """

@@ -263,7 +263,7 @@ class Estimate:
 
     Examples
     --------
-    >>> from weighbridge.diagnostics import Estimate
+    >>> from weighbridge.diagnosis import Estimate
     >>> print(Estimate.normal(0.353, 0.02))
     0.353 [0.314, 0.392]
     """

@@ -34,7 +34,7 @@ from weighbridge._estimators import FittedRows, WeightedEstimator
 from weighbridge._findings import Finding, Option, Problem, escaped, nearest, shown, shown_file
 from weighbridge._pass_weights import AnswerError, answer_of, fit_with_weights, weight_parameter
 from weighbridge._tables import Pair, Table, read_pair
-from weighbridge.diagnostics import TELLS_APART, mostly_shared
+from weighbridge.diagnosis import SEPARATING_AUC, mostly_shared
 from weighbridge.exceptions import InputError
 from weighbridge.ratios import RATIOS, KnownRatio, check_ratio
 from weighbridge.search import AllFailedError
@@ -130,7 +130,7 @@ def _unusable(X: Any, X_target: Any) -> Iterator[tuple[str, str, str, str]]:
             yield "WB111", name, "counts the rows of each file", key
         elif np.unique(values).size == values.size:
             auc = roc_auc_score(np.arange(values.size) < source.size, values)
-            if max(auc, 1 - auc) > TELLS_APART:
+            if max(auc, 1 - auc) > SEPARATING_AUC:
                 yield "WB111", name, "is different in every row and tells the files apart", key
 
 

@@ -15,10 +15,9 @@ from sklearn.model_selection import KFold
 
 from weighbridge._findings import Estimate, Finding, Problem, listed, shown, shown_file
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge._support import covered_rows
 from weighbridge._tables import Pair, Table, as_word, defused, read_table
 from weighbridge.criteria import respond
-from weighbridge.diagnostics import domain_auc
+from weighbridge.domain import CrossFittedDomain, DomainRows, covered_rows
 from weighbridge.exceptions import InputError
 from weighbridge.tables import FEWEST_ROWS, canonical_order, take_rows, target_like_source
 from weighbridge.target_risk import (
@@ -341,7 +340,7 @@ def _unlike_others(rows: np.ndarray, X_target: Any, seed: int) -> Iterator[Findi
     if min(rows.size, others.size) < FEWEST_ROWS:
         return
     both = X_target.iloc[others], X_target.iloc[rows]
-    auc = domain_auc(*both, confidence=_BEYOND_DOUBT, random_state=seed)
+    auc = CrossFittedDomain(DomainRows(*both, random_state=seed)).auc(_BEYOND_DOUBT)
     if auc.low > 0.5:
         said = f"Deployment rows with a label are not like those without (AUC {auc.value:.2f})"
         said += ": their error is that of part of the deployment."

@@ -17,7 +17,7 @@ from weighbridge.cli._screen import Screen, Session, finding_text, within_column
 
 if TYPE_CHECKING:
     from weighbridge.adaptation import Inputs
-    from weighbridge.diagnostics import BalanceRow, Diagnosis
+    from weighbridge.diagnosis import BalanceRow, Diagnosis
 
 _DIAGNOSE = "weighbridge diagnose train.csv deploy.csv"
 _LABEL = "weighbridge label train.csv deploy.csv --label readmitted --budget 100"
@@ -83,8 +83,8 @@ def _compute(
 ) -> dict[str, Any]:
     from weighbridge.adaptation import refusals_told
     from weighbridge.cli._two_tables import fitted_ratio, read_two
-    from weighbridge.diagnostics import Diagnosis, outside_support, read_samples
-    from weighbridge.label_shift import Seen
+    from weighbridge.diagnosis import Diagnosis, read_samples
+    from weighbridge.domain import outside_support
 
     session.narration("read", 0, 1)
     two = read_two(train, deploy, settings)
@@ -100,7 +100,7 @@ def _compute(
             n_parameters=two.X.shape[1] + 1,
             confidence=settings["confidence"],
             random_state=settings["seed"],
-            seen=Seen(support),
+            support=support,
         )
         return _result(session, two, diagnosis, settings)
 
@@ -166,7 +166,7 @@ def _numbers(result: dict[str, Any]) -> list[str]:
 
 def _balance(rows: list[dict[str, Any]], screen: Screen, *, show_all: bool) -> str:
     """Return the features that differ most, with bars as long as the terminal allows."""
-    from weighbridge.diagnostics import balance_text
+    from weighbridge.diagnosis import balance_text
 
     most = len(rows) if show_all else _SHOWN
     shown = [_row(row) for row in rows]
@@ -175,7 +175,7 @@ def _balance(rows: list[dict[str, Any]], screen: Screen, *, show_all: bool) -> s
 
 def _row(row: dict[str, Any]) -> BalanceRow:
     """Return a row of a result as a row of a table without weights."""
-    from weighbridge.diagnostics import BalanceRow
+    from weighbridge.diagnosis import BalanceRow
 
     source, target, before = (
         math.nan if row[key] is None else row[key]

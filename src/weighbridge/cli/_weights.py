@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from weighbridge.adaptation import Inputs
-    from weighbridge.diagnostics import OverlapJudgement
+    from weighbridge.ratios import OverlapJudgement
 
 EXAMPLE = "weighbridge weights train.csv deploy.csv --out weights.csv"
 # Ends of the bars at the terminal; the last bar has no end.
@@ -135,7 +135,8 @@ def _result(
 
     from weighbridge.adaptation import head, inputs_dict
     from weighbridge.cli._two_tables import settings_dict
-    from weighbridge.diagnostics import outside_support, summarize_weights
+    from weighbridge.diagnosis import summarize_weights
+    from weighbridge.domain import outside_support
     from weighbridge.pictures import rounded
     from weighbridge.ratios import judge_weights
     from weighbridge.weighting import mean_one
@@ -168,7 +169,7 @@ def _differences_left(two: Inputs, weights: np.ndarray) -> list[dict[str, Any]]:
     """Return what is left of the differences, largest first, over the rows in memory."""
     import numpy as np
 
-    from weighbridge.diagnostics import balance_table
+    from weighbridge.diagnosis import balance_table
 
     table = balance_table(two.X, two.X_target, weights[two.tables[0].positions])
     rows = [row for row in table.rows if row.after is not None and np.isfinite(row.after)]
@@ -178,7 +179,7 @@ def _differences_left(two: Inputs, weights: np.ndarray) -> list[dict[str, Any]]:
 
 def _found(overlap: OverlapJudgement, left: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield what to know about the weights; where overlap is broken nothing else matters."""
-    from weighbridge.diagnostics import DIFFERENT, in_a_sentence
+    from weighbridge.diagnosis import DIFFERENT, in_a_sentence
 
     reason = overlap.reason
     if overlap.word == "broken":

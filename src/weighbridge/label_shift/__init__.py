@@ -1,7 +1,6 @@
-"""Label shift: the mix of classes changes, not how the rows of a class look."""
+"""Label shift: the class prevalence changes, and the rows of each class look as before."""
 
-from weighbridge.label_shift._chances import coded_classes
-from weighbridge.label_shift._frequencies import ClassFrequencies
+from weighbridge.label_shift._classes import coded_classes
 from weighbridge.label_shift._kinds import (
     AUTO,
     COVARIATE,
@@ -16,14 +15,12 @@ from weighbridge.label_shift._kinds import (
     kind_of_shift,
     ratio_by_kind,
 )
-from weighbridge.label_shift._ratio import LabelRatio, PriorCorrected, class_frequencies
+from weighbridge.label_shift._prevalence import ClassFrequencies
+from weighbridge.label_shift._ratio import LabelRatio
 
 # Public names; the others serve the packages above.
 __all__ = [
-    "ClassFrequencies",
     "LabelRatio",
-    "PriorCorrected",
     "ShiftKind",
-    "class_frequencies",
     "kind_of_shift",
 ]

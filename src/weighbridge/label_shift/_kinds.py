@@ -1,4 +1,4 @@
-"""Which kind of shift it is: held-out rows decide between two explanations of it."""
+"""Distinguish label shift from covariate shift by held-out rows, and fit the ratio for it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import _num_samples
 
-from weighbridge._domain import CrossFittedDomain, DomainRows
 from weighbridge._findings import Record
-from weighbridge._support import Support
-from weighbridge.label_shift._chances import coded_classes
-from weighbridge.label_shift._frequencies import ClassFrequencies, most_likely
+from weighbridge.domain import CrossFittedDomain, DomainRows, Support
+from weighbridge.label_shift._classes import coded_classes
+from weighbridge.label_shift._prevalence import ClassFrequencies, most_likely_prevalence
 from weighbridge.label_shift._ratio import BINS, LabelRatio
 from weighbridge.ratios import (
     OUTSIDE,
@@ -31,47 +31,47 @@ from weighbridge.tables import FloatArray
 
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"
-# Standard errors by which class frequencies must tell the samples apart to be what changed; by
-# which they are beaten where it is something else; by which anything must tell them apart then;
-# and by which it does so where there may be something. By simulated problems and by tasks of the
-# choosing half of the natural suite.
-_FOUND, _BEATEN, _SEEN, _HINT = 3.0, 1.5, 2.0, 1.0
-# How surely a rival may still add to class frequencies where these are what changed, and the part
-# of the best explanation that they may not have where it is something else.
-_LEFT, _MOST = 2.5, 0.95
-# A free ratio may be as good: by less than this it is no better.
-_TIED = 0.5
-# Inverse penalty of the rival that is tilted along the scores of the classes.
-_TILT = 10.0
+# Limits in standard errors of the log loss, chosen by simulated problems and by development tasks
+# of the natural suite. Label shift: class frequencies beat chance by the first, lose to the best
+# alternative by less than the second, and no alternative adds more than the third to them.
+MIN_LABEL_GAIN, MAX_TIE, MAX_ADDED = 3.0, 0.5, 2.5
+# Covariate shift: the alternative beats class frequencies by the first and chance by the second,
+# and class frequencies have less than this share of its gain.
+MIN_LOSS, MIN_ALTERNATIVE_GAIN, MAX_GAIN_SHARE = 1.5, 2.0, 0.95
+# Any gain above this is unclear, and no shift otherwise.
+MIN_GAIN = 1.0
+# Inverse penalty of the alternative that is tilted along the scores of the classes.
+TILT_C = 10.0
 
 
 @dataclass(frozen=True, repr=False)
 class ShiftKind(Record):
-    """Which kind of shift it is, as `kind_of_shift` finds it.
+    """Which kind of shift it is, from `kind_of_shift`.
 
     Parameters
     ----------
     kind : str
-        "label" (the mix of classes changed, not how the rows of a class look), "covariate" (the
-        features changed in another way), "unclear" (the rows do not tell which), or "none".
+        "label" (the class frequencies changed, and the rows of a class look as before), "covariate"
+        (the features changed in another way), "unclear" (the rows do not show which), or "none".
     frequencies : ClassFrequencies
-        Of the classes, if it is label shift.
+        Class frequencies of both samples, if it is label shift; see `LabelRatio`.
     gain : float
-        How much better class frequencies tell held-out rows of the two samples apart than a coin
-        toss, in standard errors of the log loss.
+        How much better class frequencies distinguish held-out rows of the two samples than chance,
+        in standard errors of the log loss.
     against : float
-        How much better the best other explanation does than class frequencies, in the same unit;
-        negative where these do better.
+        How much better the best alternative is than class frequencies, in the same unit.
     rival : str
-        That other explanation: "ratio", "linear", "trees", "both" (their mean), or "score" (the
-        features changed along the very scores that tell the classes apart).
+        That alternative: "ratio", "linear", "trees", "both" (their mean), or "score" (the features
+        changed along the scores that distinguish the classes).
 
     Examples
     --------
-    >>> from weighbridge.label_shift import ClassFrequencies, ShiftKind
-    >>> mix = ClassFrequencies(("no", "yes"), (0.61, 0.39), (0.39, 0.61), (0.3, 0.5), (0.5, 0.7))
-    >>> print(ShiftKind("label", mix, 7.1, -2.3, "score"))
-    The mix of classes changed (yes: 39 % to 61 %), not how the rows of a class look.
+    >>> import numpy as np
+    >>> from weighbridge.label_shift import kind_of_shift
+    >>> X, y = np.random.default_rng(0).normal(size=(1200, 2)), np.repeat([0, 1], 600)
+    >>> X[y == 1] += 2
+    >>> print(kind_of_shift(X[::2], y[::2], X[401::2]))
+    The mix of classes changed (1: 50 % to 75 %), not how the rows of a class look.
     """
 
     kind: str
@@ -79,16 +79,6 @@ class ShiftKind(Record):
     gain: float
     against: float
     rival: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            All fields; None for NaN.
-        """
-        return super().to_dict() | {"frequencies": self.frequencies.to_dict()}
 
     def __str__(self) -> str:
         if self.kind == LABEL:
@@ -102,37 +92,38 @@ class ShiftKind(Record):
 
 
 def kind_of_shift(
-    X: Any,
-    y: Any,
-    X_target: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    X_target: ArrayLike,
     *,
-    ratio: Any = None,
-    classifier: Any = None,
+    ratio: BaseEstimator | None = None,
+    classifier: BaseEstimator | None = None,
     cv: int = 5,
-    random_state: Any = 0,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> ShiftKind:
-    """Tell label shift from covariate shift, as far as features alone can.
+    """Distinguish label shift from covariate shift, as far as features alone can.
 
     Parameters
     ----------
-    X, y, X_target, classifier, cv, random_state
-        As in `class_frequencies`.
+    X, y, X_target
+        Source rows, their classes, and target rows, as in `LabelRatio.fit`.
     ratio : fitted AutoRatio, optional
         Default: fitted here.
+    classifier, cv, random_state
+        As in `LabelRatio`.
 
     Returns
     -------
     ShiftKind
-        The kind, the frequencies of the classes, and the evidence.
+        The kind, the class frequencies, and the evidence.
 
     Notes
     -----
-    Under label shift the ratio is ``r(x) = sum_c (q_c / p_c) P(c | x)``: one number per class. On
-    held-out rows it is compared with ratios that are free to be anything (by the log loss of
-    telling the samples apart, paired by row): the estimated ratio, a linear and a tree model, and,
-    the hardest rival, a tilt along the scores of the classes themselves. Label shift is what
-    remains if no rival does better and class frequencies beat a coin toss by three standard errors.
-    Only target labels can tell whether the relation between features and label has changed.
+    Under label shift, the ratio is ``r(x) = sum_c (q_c / p_c) P(c | x)``: one number per class. On
+    held-out rows, it is compared with ratios of any form (by the log loss of distinguishing the
+    samples, paired by row): the estimated ratio, a linear and a tree model, and a tilt along the
+    scores of the classes. It is label shift if no alternative is better, and class frequencies beat
+    chance by three standard errors. Only target labels show whether P(y | x) has changed otherwise.
 
     Examples
     --------
@@ -140,14 +131,14 @@ def kind_of_shift(
     >>> from weighbridge.label_shift import kind_of_shift
     >>> rng = np.random.default_rng(0)
     >>> y, y_target = rng.uniform(size=1000) < 0.5, rng.uniform(size=1000) < 0.1
-    >>> X, X_target = (rng.normal(2.0 * part)[:, None] for part in (y, y_target))
+    >>> X, X_target = (rng.normal(2.0 * labels)[:, None] for labels in (y, y_target))
     >>> kind_of_shift(X, y, X_target).kind
     'label'
     >>> other = X[rng.choice(1000, 1000, p=np.exp(-X[:, 0]) / np.exp(-X[:, 0]).sum())]
     >>> kind_of_shift(X, y, other).kind
     'covariate'
     """
-    coded_classes(y, _num_samples(X))  # numbers are no classes
+    coded_classes(y, _num_samples(X))  # LabelRatio would accept numbers.
     label_ratio = LabelRatio(classifier=classifier, cv=cv, random_state=random_state)
     label_ratio.fit(X, y, X_target)
     if ratio is None or not is_fitted(ratio):
@@ -156,141 +147,139 @@ def kind_of_shift(
     return judge_kind(label_ratio, ratio, X, X_target, domain)
 
 
-def check_shift(shift: Any) -> None:
-    """Refuse a kind of shift that does not exist."""
+def check_shift(shift: str) -> None:
+    """Raise ValueError unless `shift` is a kind of shift, or "auto"."""
     if shift not in (COVARIATE, LABEL, AUTO):
         raise ValueError(f"Got shift={shift!r}, but expected {COVARIATE!r}, {LABEL!r} or {AUTO!r}.")
 
 
 class Seen(NamedTuple):
-    """What two samples were looked at by already: others need not do it again."""
+    """What is known about two samples already."""
 
     support: Support | None = None
     domain: CrossFittedDomain | None = None
 
 
 class ByKind(NamedTuple):
-    """The ratio for the kind of shift, what was found of it, the other ratio, and what was seen."""
+    """The ratio for the kind of shift, the kind, the other ratio, and what is known."""
 
-    ratio: Any
+    ratio: BaseEstimator
     kind: ShiftKind | None = None
-    other: Any = None
+    other: BaseEstimator | None = None
     seen: Seen = Seen()
 
 
 def fit_by_kind(
     shift: str,
-    X: Any,
-    y: Any,
-    X_target: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    X_target: ArrayLike,
     *,
     numbers: bool = False,
     seen: Seen = Seen(),  # noqa: B008
     step: Callable[[], object] | None = None,
 ) -> ByKind:
-    """Fit the ratio for the kind of shift that was asked for, or that held-out rows tell."""
+    """Fit the ratio for a kind of shift, or for the kind that held-out rows show."""
     if shift == LABEL:
         ratio = LabelRatio(bins=BINS if numbers else None).fit(X, y, X_target)
         return ByKind(ratio, seen=seen)
     ratio = fit_ratio(X, X_target)
     if step is not None:
         step()
-    # another mix of classes puts no row where none was: nothing needs to be fitted to tell
+    # Label shift keeps the support.
     if seen.support is not None and seen.support.share > OUTSIDE:
         return ByKind(ratio, seen=seen)
     try:
         coded_classes(y, _num_samples(X))
-    except ValueError:  # too few rows of a class to hold out: nothing can be told
+    except ValueError:  # The labels are not classes, or a class has too few rows to hold out.
         return ByKind(ratio, seen=seen)
     label_ratio = LabelRatio().fit(X, y, X_target)
     domain = CrossFittedDomain(DomainRows(X, X_target, random_state=0))
-    found = judge_kind(label_ratio, ratio, X, X_target, domain)
-    if found.kind == LABEL:
-        return ByKind(label_ratio, found, ratio, seen._replace(domain=domain))
-    return ByKind(ratio, found, label_ratio, seen._replace(domain=domain))
+    kind = judge_kind(label_ratio, ratio, X, X_target, domain)
+    ratios = (label_ratio, ratio) if kind.kind == LABEL else (ratio, label_ratio)
+    return ByKind(ratios[0], kind, ratios[1], seen._replace(domain=domain))
 
 
-def ratio_by_kind(model: Any, X: Any, X_target: Any, y: Any) -> ByKind | None:
-    """Fit the ratio of a model for the kind of shift it is told or finds; None if by features."""
+def ratio_by_kind(model: Any, X: ArrayLike, X_target: Any, y: ArrayLike) -> ByKind | None:
+    """Fit the ratio of a model for its `shift`; return None if it is a ratio of the features."""
     check_shift(model.shift)
-    free = is_default(model.ratio) and X_target is not None
-    if model.shift == LABEL and not free:
+    is_free = is_default(model.ratio) and X_target is not None
+    if model.shift == LABEL and not is_free:
         raise ValueError(
             "Got shift='label', which needs X_target and no other ratio; for another ratio in the "
             "label pass ratio=LabelRatio(...) and leave shift out."
         )
-    if free and (model.shift == LABEL or (model.shift == AUTO and is_classifier(model.estimator))):
-        numbers = not is_classifier(model.estimator)
-        return fit_by_kind(model.shift, X, y, X_target, numbers=numbers)
+    has_classes = is_classifier(model.estimator)
+    if is_free and (model.shift == LABEL or (model.shift == AUTO and has_classes)):
+        return fit_by_kind(model.shift, X, y, X_target, numbers=not has_classes)
     return None
 
 
 def judge_kind(
-    label_ratio: LabelRatio, ratio: Any, X: Any, X_target: Any, domain: CrossFittedDomain
+    label_ratio: LabelRatio,
+    ratio: BaseEstimator,
+    X: ArrayLike,
+    X_target: ArrayLike,
+    domain: CrossFittedDomain,
 ) -> ShiftKind:
     """Return the kind of shift, by the held-out rows of a domain classifier's folds."""
     rows, codes = domain.rows, domain.rows.codes
-    chances = np.vstack([label_ratio._chances.source, label_ratio._chances.target])[rows.places]
-    implied, tilted = _along_classes(chances, codes, rows.folds, label_ratio._chances.priors)
-    rivals = {"linear": domain.linear, "trees": domain.trees, "both": domain.log_odds}
-    rivals["score"] = tilted
+    implied, tilted = _class_log_ratios(label_ratio, rows)
+    alternatives = {"linear": domain.linear, "trees": domain.trees, "both": domain.log_odds}
+    alternatives["score"] = tilted
     if hasattr(ratio, "held_out_scores"):
-        at = [ratio.held_out_scores(part) for part in (X, X_target)]
-        rivals["ratio"] = np.concatenate(at)[rows.places]
-    losses = {name: _log_losses(each, codes) for name, each in rivals.items()}
-    rival = min(losses, key=lambda name: float(losses[name].mean()))
-    own, none = _log_losses(implied, codes), _log_losses(np.zeros(codes.size), codes)
-    gain, against = _in_errors(none - own), _in_errors(own - losses[rival])
-    left = max(_adds(each, implied, codes) for each in rivals.values())
-    by_rival = none - losses[rival]
-    share = float((none - own).sum() / max(by_rival.sum(), 1e-300))
-    kind = _kind(gain, against, left, _in_errors(by_rival), share)
-    return ShiftKind(kind, label_ratio.frequencies_, gain, against, rival)
+        scores = [ratio.held_out_scores(sample) for sample in (X, X_target)]
+        alternatives["ratio"] = np.concatenate(scores)[rows.indices]
+    losses = {name: _log_losses(scores, codes) for name, scores in alternatives.items()}
+    best = min(losses, key=lambda name: float(losses[name].mean()))
+    by_class, chance = _log_losses(implied, codes), _log_losses(np.zeros(codes.size), codes)
+    gains, best_gains = chance - by_class, chance - losses[best]
+    gain, against = _in_errors(gains), _in_errors(by_class - losses[best])
+    added = max(_score_test(scores, implied, codes) for scores in alternatives.values())
+    share = float(gains.sum() / max(best_gains.sum(), 1e-300))
+    kind = _kind(gain, against, added, _in_errors(best_gains), share)
+    return ShiftKind(kind, label_ratio.frequencies_, gain, against, best)
 
 
-def _kind(gain: float, against: float, left: float, rivals_gain: float, share: float) -> str:
-    if against > _BEATEN and rivals_gain > _SEEN and share < _MOST:
+def _kind(gain: float, against: float, added: float, best_gain: float, share: float) -> str:
+    if against > MIN_LOSS and best_gain > MIN_ALTERNATIVE_GAIN and share < MAX_GAIN_SHARE:
         return COVARIATE
-    if gain > _FOUND and against < _TIED and left < _LEFT:
+    if gain > MIN_LABEL_GAIN and against < MAX_TIE and added < MAX_ADDED:
         return LABEL
-    return UNCLEAR if max(gain, rivals_gain) > _HINT else NONE
+    return UNCLEAR if max(gain, best_gain) > MIN_GAIN else NONE
 
 
-def _along_classes(
-    chances: FloatArray,
-    codes: np.ndarray,
-    folds: list[tuple[np.ndarray, np.ndarray]],
-    priors: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Return two log ratios, held out: by frequencies of classes, and a tilt along their scores."""
-    scores = np.log(chances[:, 1:] / chances[:, :1])
+def _class_log_ratios(ratio: LabelRatio, rows: DomainRows) -> tuple[FloatArray, FloatArray]:
+    """Return the held-out log ratios by class frequencies, and by a tilt along class scores."""
+    fitted, codes = ratio.probabilities_, rows.codes
+    probabilities = np.vstack([fitted.source, fitted.target])[rows.indices]
+    scores = np.log(probabilities[:, 1:] / probabilities[:, :1])
     scores = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12)
     implied, tilted = np.empty(codes.size), np.empty(codes.size)
-    odds = log_prior_odds(codes)
-    for train, test in folds:
-        found = most_likely(chances[train][codes[train] == 1], priors)
-        implied[test] = np.log(chances[test] @ (found / priors))
-        line = LogisticRegression(C=_TILT).fit(scores[train], codes[train])
-        tilted[test] = line.decision_function(scores[test]) - odds
+    for train, test in rows.folds:
+        q = most_likely_prevalence(probabilities[train][codes[train] == 1], fitted.priors)
+        implied[test] = np.log(probabilities[test] @ (q / fitted.priors))
+        tilt = LogisticRegression(C=TILT_C).fit(scores[train], codes[train])
+        tilted[test] = tilt.decision_function(scores[test]) - log_prior_odds(codes)
     return implied, tilted
 
 
 def _log_losses(log_ratio: FloatArray, codes: np.ndarray) -> FloatArray:
-    """Return the log loss of telling the samples apart, row by row."""
+    """Return the log loss of distinguishing the samples, row by row."""
     return row_log_losses(log_ratio + log_prior_odds(codes), codes)
 
 
-def _adds(other: FloatArray, implied: FloatArray, codes: np.ndarray) -> float:
-    """Return how surely another log ratio adds to the implied one, by the score of its share."""
-    chance = expit(implied + log_prior_odds(codes))
-    apart = other - implied
-    apart = apart - np.average(apart, weights=chance * (1 - chance))
-    scores = (codes - chance) * apart
+def _score_test(other: FloatArray, implied: FloatArray, codes: np.ndarray) -> float:
+    """Return the score statistic of a mixture of the implied log ratio with another one."""
+    probability = expit(implied + log_prior_odds(codes))
+    difference = other - implied
+    difference -= np.average(difference, weights=probability * (1 - probability))
+    scores = (codes - probability) * difference
     size = float(np.sqrt(scores @ scores))
     return float(scores.sum()) / size if size else 0.0
 
 
 def _in_errors(differences: FloatArray) -> float:
-    """Return the mean of differences in its standard errors."""
-    spread = float(differences.std())
-    return float(differences.mean()) / spread * math.sqrt(differences.size) if spread else 0.0
+    """Return the mean of differences in standard errors."""
+    sd = float(differences.std())
+    return float(differences.mean()) / sd * math.sqrt(differences.size) if sd else 0.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.diagnostics import BalanceTable, Feature, check_weights, read_features
+from weighbridge.diagnosis import BalanceTable, Feature, check_weights, read_features
 from weighbridge.pictures._picture import Picture, check_made
 from weighbridge.tables import check_count
 
@@ -47,7 +47,7 @@ class LovePlot(Picture):
 
     Examples
     --------
-    >>> from weighbridge.diagnostics import balance_table
+    >>> from weighbridge.diagnosis import balance_table
     >>> from weighbridge.plotting import compute_love
     >>> compute_love(balance_table([[1.0, 0.0], [3.0, 1.0]], [[5.0, 0.0], [7.0, 1.0]])).names
     ('0', '1')
@@ -65,7 +65,7 @@ def compute_love(table: BalanceTable, *, max_rows: int = MOST_ROWS) -> LovePlot:
     Parameters
     ----------
     table : BalanceTable
-        From `weighbridge.diagnostics.balance_table`.
+        From `weighbridge.diagnosis.balance_table`.
     max_rows : int, default=15
         How many of its rows are kept.
 
@@ -77,7 +77,7 @@ def compute_love(table: BalanceTable, *, max_rows: int = MOST_ROWS) -> LovePlot:
     Examples
     --------
     >>> import numpy as np
-    >>> from weighbridge.diagnostics import balance_table
+    >>> from weighbridge.diagnosis import balance_table
     >>> from weighbridge.plotting import compute_love
     >>> rng = np.random.default_rng(0)
     >>> X, X_target = rng.normal(size=(1000, 3)), rng.normal([0, 1, 0.3], size=(500, 3))
@@ -85,7 +85,7 @@ def compute_love(table: BalanceTable, *, max_rows: int = MOST_ROWS) -> LovePlot:
     >>> love.names, love.n_left_out
     (('1', '2'), 1)
     """
-    check_made(table, BalanceTable, "table", "weighbridge.diagnostics.balance_table")
+    check_made(table, BalanceTable, "table", "weighbridge.diagnosis.balance_table")
     if not len(table):
         raise ValueError("Got an empty balance table; there is nothing to draw.")
     check_count("max_rows", max_rows, 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.diagnostics import ShiftReport, balance_table
+from weighbridge.diagnosis import ShiftReport, balance_table
 from weighbridge.pictures import BALANCED, MOST_ROWS, LovePlot, check_made, compute_love
 from weighbridge.plotting._display import (
     BAND,
@@ -61,7 +61,7 @@ class BalanceDisplay(Display):
         Parameters
         ----------
         X, X_target, weights
-            As in `weighbridge.diagnostics.balance_table`; without weights there is no "after".
+            As in `weighbridge.diagnosis.balance_table`; without weights there is no "after".
         max_rows : int, default=15
             How many rows are drawn.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings import percent
-from weighbridge.diagnostics import CrossFittedDomain, DomainRows
+from weighbridge.domain import CrossFittedDomain, DomainRows
 from weighbridge.pictures import (
     OverlapHistogram,
     ReliabilityCurve,
@@ -155,7 +155,7 @@ class ReliabilityDisplay(Display):
         Parameters
         ----------
         X, X_target
-            As in `weighbridge.diagnostics.domain_auc`.
+            As in `weighbridge.diagnosis.balance_table`.
         random_state : int, RandomState instance or None, default=0
             Shuffles the folds and draws rows of large samples.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings import percent
-from weighbridge.diagnostics import balance_table, check_weights, read_features
+from weighbridge.diagnosis import balance_table, check_weights, read_features
 from weighbridge.pictures import FeatureHistogram, check_made, histogram_of
 from weighbridge.plotting._display import DEPLOYMENT, GREY, TRAINING, WEIGHTED, Display, shown_name
 
@@ -63,7 +63,7 @@ class ShiftDisplay(Display):
         Parameters
         ----------
         X, X_target
-            As in `weighbridge.diagnostics.domain_auc`.
+            As in `weighbridge.diagnosis.balance_table`.
         weights : array-like of shape (n_source,), optional
             Weights of the source rows, on any scale.
         features : list of str or int, optional

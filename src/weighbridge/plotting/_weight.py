@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._findings import percent
-from weighbridge.diagnostics import WeightSummary, check_weights, summarize_weights
+from weighbridge.diagnosis import WeightSummary, check_weights, summarize_weights
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.pictures import (
     LorenzCurve,
@@ -37,7 +37,7 @@ class WeightDisplay(Display):
     lorenz : LorenzCurve
         From `compute_lorenz`.
     summary : WeightSummary
-        From `weighbridge.diagnostics.summarize_weights`.
+        Effective sample size and tail, as in `ShiftReport.weights`.
     cap : float, optional
         Largest weight that any ratio can get, on the scale where weights have mean 1.
 
@@ -69,7 +69,7 @@ class WeightDisplay(Display):
         summary: WeightSummary,
         cap: float | None = None,
     ) -> None:
-        maker = "weighbridge.diagnostics.summarize_weights"
+        maker = "weighbridge.diagnosis.summarize_weights"
         self.histogram = check_made(
             histogram, WeightHistogram, "histogram", "compute_weight_histogram"
         )

@@ -102,7 +102,7 @@ class OverlapJudgement(Record):
 
     Examples
     --------
-    >>> from weighbridge.diagnostics import judge_overlap
+    >>> from weighbridge.ratios import judge_overlap
     >>> judge_overlap(n_rows=4000, worth=712, tail_index=0.41, outside=0.02, n_parameters=12).word
     'enough'
     """
@@ -150,7 +150,7 @@ def judge_overlap(
 
     Examples
     --------
-    >>> from weighbridge.diagnostics import judge_overlap
+    >>> from weighbridge.ratios import judge_overlap
     >>> judge_overlap(n_rows=4000, worth=6, tail_index=1.1, outside=0.71).reason
     '71 % of the deployment rows lie outside the training data'
     """

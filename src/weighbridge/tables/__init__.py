@@ -5,6 +5,7 @@ from weighbridge.tables._checks import (
     FEWEST_ROWS,
     FloatArray,
     as_floats,
+    check_confidence,
     check_count,
     check_positive,
     check_positive_grid,

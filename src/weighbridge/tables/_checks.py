@@ -25,6 +25,16 @@ def one_number(value: Any, name: str) -> float:
     return float(value)
 
 
+def check_confidence(confidence: Any) -> float:
+    """Return the confidence of an interval; raise ValueError unless it is between 0 and 1."""
+    number = one_number(confidence, "confidence")
+    if not 0 < number < 1:
+        raise ValueError(
+            f"Got confidence={number!r}, but expected a number between 0 and 1, e.g. 0.95."
+        )
+    return number
+
+
 def check_sample_weight(
     sample_weight: Any, n_samples: int, name: str = "sample_weight"
 ) -> np.ndarray | None:

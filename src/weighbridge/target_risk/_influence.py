@@ -169,13 +169,13 @@ class LabelInfluence:
     """How the weights of classes move with the rows that their frequencies were estimated from."""
 
     def __init__(self, ratio: Any, y: Any, kept: np.ndarray | None):
-        found, self.parts = ratio._found, ratio._parts(y)
-        chances, used = ratio._chances, slice(None) if kept is None else kept
-        scale = ratio._weights * chances.priors
+        estimate, self.parts = ratio.estimate_, ratio.class_shares(y)
+        chances, used = ratio.probabilities_, slice(None) if kept is None else kept
+        scale = ratio.class_weights_ * chances.priors
         # of the logarithm of each class's weight, the frequency here over that of the source
         counts = np.eye(scale.size)[chances.codes] / chances.priors - 1
-        self.of_source = (found.of_source / scale - counts / chances.codes.size)[used]
-        self.of_target = found.of_target / scale
+        self.of_source = (estimate.of_source / scale - counts / chances.codes.size)[used]
+        self.of_target = estimate.of_target / scale
 
     def of(self, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the ratio's own error adds to a weighted mean, row by row of both samples."""

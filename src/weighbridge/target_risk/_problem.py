@@ -24,8 +24,8 @@ from weighbridge._estimators import (
     rows_told,
     share_beyond,
 )
-from weighbridge._support import Support, covered_rows, outside_support
 from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
+from weighbridge.domain import Support, covered_rows, outside_support
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
 from weighbridge.ratios import (
@@ -196,9 +196,10 @@ class RiskProblem:
     def ratio_influence(self) -> RatioInfluence | LabelInfluence | None:
         """The error of an estimated ratio; None for a known one."""
         if self.by_label:
-            chances, codes = self.ratio._chances, self.ratio._parts(self._given[1]).argmax(axis=1)
+            chances = self.ratio.probabilities_
+            codes = self.ratio.class_shares(self._given[1]).argmax(axis=1)
             same = (codes.size, self.n_target) == (chances.codes.size, len(chances.target))
-            if not same or (self.ratio._middles is None and (codes != chances.codes).any()):
+            if not same or (self.ratio.bin_medians_ is None and (codes != chances.codes).any()):
                 return None  # one that was fitted to other rows says nothing of these
             return LabelInfluence(self.ratio, self.rows.y, self.rows.kept)
         if not is_estimated(self.ratio):

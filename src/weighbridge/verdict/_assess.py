@@ -20,9 +20,9 @@ from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, ch
 from weighbridge._findings import Stage, Stages, told_progress
 from weighbridge._folds import one_thread
 from weighbridge._pass_weights import count_parameters, fit_with_weights, weight_parameter
-from weighbridge._support import outside_support
 from weighbridge.criteria import CrossValidation, fixed_steps, is_solved_together
-from weighbridge.diagnostics import Diagnosis, read_samples, shift_word
+from weighbridge.diagnosis import Diagnosis, read_samples
+from weighbridge.domain import outside_support
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, LABEL
 from weighbridge.ratios import OUTSIDE
@@ -187,7 +187,8 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
                 confidence=question.confidence,
                 random_state=problem.random_state,
                 kind=problem.kind,
-                seen=problem.seen,
+                support=problem.seen.support,
+                domain=problem.seen.domain,
             )
             stage.reach(stage.done + _DIAGNOSED - _KIND)
         each.diagnosis = diagnosis.for_parameters(each.n_parameters)
@@ -242,7 +243,7 @@ def _assessed(
 
 def _shift(diagnosis: Diagnosis, none: Assessed, problem: RiskProblem) -> str:
     """Return the word for the shift; a small group that costs much is a shift, if a slight one."""
-    word = shift_word(diagnosis.auc)
+    word = diagnosis.shift
     if word == "none" and problem.by_label:  # class frequencies see what a classifier may not
         return "slight"
     worse = worse_in_deployment(none, _BEYOND_DOUBT)

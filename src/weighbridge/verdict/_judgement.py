@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._findings import Estimate, Finding
-from weighbridge.diagnostics import ShiftReport, weighting_name
+from weighbridge.diagnosis import ShiftReport, weighting_name
 from weighbridge.ratios import effective_sample_size
 from weighbridge.target_risk import Assessed, Relation, RiskProblem, assess_metrics, paired_change
 from weighbridge.verdict._candidates import LITERATURE, weighted_name

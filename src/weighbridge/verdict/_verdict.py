@@ -13,7 +13,7 @@ from weighbridge.verdict._page_words import candidate_cells, numbers_of, stored_
 from weighbridge.verdict._words import PROCEDURE, assumption, otherwise_words
 
 if TYPE_CHECKING:
-    from weighbridge.diagnostics import ShiftReport
+    from weighbridge.diagnosis import ShiftReport
     from weighbridge.target_risk import RiskEstimate
     from weighbridge.verdict._words import Answer
 

@@ -20,7 +20,7 @@ from weighbridge._findings import (
 )
 
 if TYPE_CHECKING:
-    from weighbridge.diagnostics import ShiftReport
+    from weighbridge.diagnosis import ShiftReport
     from weighbridge.target_risk import Relation, RiskEstimate
 
 HELPS, PROBABLY, NO_GAIN, UNKNOWN = "helps", "probably helps", "no gain", "unknown"

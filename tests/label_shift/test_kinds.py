@@ -1,4 +1,4 @@
-"""Which kind of shift it is, and what acts on it: weights, forecasts, expected errors."""
+"""Which kind of shift it is, and the weights and expected errors that follow from it."""
 
 import json
 import pickle
@@ -9,29 +9,26 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import softmax
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import LinearSVC
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, assess
-from weighbridge.label_shift import ClassFrequencies, LabelRatio, PriorCorrected, kind_of_shift
-from weighbridge.label_shift._frequencies import Frequencies
+from weighbridge.label_shift import LabelRatio, kind_of_shift
 from weighbridge.label_shift._kinds import _kind
+from weighbridge.label_shift._prevalence import estimate_prevalence
 from weighbridge.target_risk import estimate_risk
 from weighbridge.target_risk._influence import LabelInfluence
 
 FAST = LabelRatio(classifier=LogisticRegression())
-HALVES = ClassFrequencies((0, 1), (0.5, 0.5), (0.1, 0.9), (0, 0), (1, 1))
 
 
-def draw(n, shares, seed, apart=2.0):
-    """Normal classes at the corners of a simplex, with the given frequencies."""
+def draw(n, shares, seed, distance=2.0):
+    """Normal classes at the corners of a simplex, with the given prevalence."""
     rng = np.random.default_rng(seed)
     codes = rng.choice(len(shares), n, p=shares)
-    return apart * np.eye(len(shares))[codes] + rng.normal(size=(n, len(shares))), codes
+    return distance * np.eye(len(shares))[codes] + rng.normal(size=(n, len(shares))), codes
 
 
 def problem(kind, seed=0, n=500):
@@ -45,46 +42,46 @@ def problem(kind, seed=0, n=500):
 
 @pytest.mark.parametrize("kind", ["label", "covariate", "none"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_clear_problems_are_told_apart(kind, seed):
-    found = kind_of_shift(*problem(kind, seed))
-    assert found.kind == kind
+def test_clear_problems_are_distinguished(kind, seed):
+    result = kind_of_shift(*problem(kind, seed))
+    assert result.kind == kind
     if kind == "label":
-        mix = found.frequencies
+        mix = result.frequencies
         half = np.subtract(mix.high, mix.low) / 2
         assert (np.abs(np.subtract(mix.target, [0.1, 0.3, 0.6])) < 2 * half).all()
-        assert found.against < 0 < 3 < found.gain
-        assert str(found).startswith("The mix of classes changed (2: ")
-    assert json.loads(json.dumps(found.to_dict()))["kind"] == kind
-    assert pickle.loads(pickle.dumps(found)) == found
+        assert result.against < 0 < 3 < result.gain
+        assert str(result).startswith("The mix of classes changed (2: ")
+    assert json.loads(json.dumps(result.to_dict()))["kind"] == kind
+    assert pickle.loads(pickle.dumps(result)) == result
 
 
-def test_a_slight_change_of_classes_that_overlap_is_unclear():
-    X, y = draw(600, [0.5, 0.5], 3, apart=1)
-    found = kind_of_shift(X, y, draw(600, [0.35, 0.65], 4, apart=1)[0])
-    assert found.kind == "unclear"
-    assert "do not show whether" in str(found)
+def test_slight_change_of_overlapping_classes_is_unclear():
+    X, y = draw(600, [0.5, 0.5], 3, distance=1)
+    kind = kind_of_shift(X, y, draw(600, [0.35, 0.65], 4, distance=1)[0])
+    assert kind.kind == "unclear"
+    assert "do not show whether" in str(kind)
 
 
 @pytest.mark.parametrize(
-    ("gain", "against", "left", "rivals_gain", "share", "kind"),
+    ("gain", "against", "added", "best_gain", "share", "kind"),
     [
         (9, -1, 0, 9, 1.1, "label"),
-        (9, -1, 3, 9, 1.1, "unclear"),  # a rival adds something
-        (9, 0.4, 0, 9, 1.0, "label"),  # a tie
+        (9, -1, 3, 9, 1.1, "unclear"),  # An alternative adds something.
+        (9, 0.4, 0, 9, 1.0, "label"),  # A tie.
         (9, 0.6, 0, 9, 1.0, "unclear"),
         (9, 2, 4, 9, 0.5, "covariate"),
-        (9, 2, 4, 9, 0.98, "unclear"),  # beaten, but by next to nothing
+        (9, 2, 4, 9, 0.98, "unclear"),  # Beaten, but by next to nothing.
         (0, 2, 2, 1.9, 0.1, "unclear"),
         (2, -1, 0, 0, 1.0, "unclear"),
         (0.5, -1, 0, 0.5, 1.0, "none"),
         (-3, 2, 0, -1, 1.0, "none"),
     ],
 )
-def test_the_rule(gain, against, left, rivals_gain, share, kind):
-    assert _kind(gain, against, left, rivals_gain, share) == kind
+def test_kind_follows_the_rule(gain, against, added, best_gain, share, kind):
+    assert _kind(gain, against, added, best_gain, share) == kind
 
 
-def test_the_order_of_rows_and_of_classes_does_not_matter():
+def test_order_of_rows_and_classes_hardly_matters():
     X, y, X_target = problem("label")
     first = kind_of_shift(X, y, X_target)
     rows = np.random.default_rng(5).permutation(len(y))
@@ -96,7 +93,7 @@ def test_the_order_of_rows_and_of_classes_does_not_matter():
 
 
 @pytest.mark.parametrize("kind", ["label", "covariate"])
-def test_estimators_and_verdicts_act_by_the_kind(kind):
+def test_estimators_and_verdicts_follow_the_kind(kind):
     X, y, X_target = problem(kind)
     auto = ImportanceWeightedCV(LogisticRegression(), shift="auto", random_state=0)
     auto.fit(X, y, X_target=X_target)
@@ -112,27 +109,29 @@ def test_estimators_and_verdicts_act_by_the_kind(kind):
         assert len(np.unique(auto.log_ratio_.round(9))) == 3
 
 
-def test_weights_of_classes_reach_the_fit_rows_without_weight_do_not():
+def test_class_weights_times_sample_weights_reach_the_fit():
     X, y, X_target = problem("label", n=300)
     names = np.array(["low", "mid", "top"])[y]
-    own = np.where(np.arange(300) < 100, 0.0, 2.0)
+    sample_weight = np.where(np.arange(300) < 100, 0.0, 2.0)
     model = ImportanceWeighted(LogisticRegression(), FAST)
-    model.fit(X, names, own, X_target=X_target)
+    model.fit(X, names, sample_weight, X_target=X_target)
     ratio = clone(FAST).fit(X, names, X_target)
     weights = np.exp(ratio.score_labels(names))
     np.testing.assert_allclose(weights, np.array(ratio.frequencies_.weights)[y])
     by_hand = LogisticRegression().fit(
-        X[100:], names[100:], (2 * weights / np.average(weights, weights=own))[100:]
+        X[100:], names[100:], (2 * weights / np.average(weights, weights=sample_weight))[100:]
     )
     np.testing.assert_allclose(model.estimator_.coef_, by_hand.coef_, atol=1e-3)
     tuned = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
-    tuned.fit(X, names, own, X_target=X_target)
-    few = assess(LogisticRegression(), X, names, X_target, sample_weight=own, shift="label")
+    tuned.fit(X, names, sample_weight, X_target=X_target)
+    few = assess(
+        LogisticRegression(), X, names, X_target, sample_weight=sample_weight, shift="label"
+    )
     assert few.sentence.startswith("The mix of classes changed")
     assert tuned.best_weighting_.lam == 1
 
 
-def test_a_ratio_in_the_label_is_copied_pickled_and_reads_any_table():
+def test_label_ratio_is_cloned_pickled_and_reads_any_table():
     X, y, X_target = problem("label", n=300)
     ratio = clone(LabelRatio("bbse", classifier=GaussianNB(), cv=3)).fit(X, y, X_target)
     assert ratio.get_params()["cv"] == 3
@@ -168,29 +167,8 @@ def test_numbers_are_weighted_to_a_known_mean():
     assert np.all(np.diff(log_weights) > 0)  # as those of the truth
 
 
-def test_prior_correction_is_the_rule_of_bayes():
-    model = LogisticRegression().fit([[0.0], [2.0]], [0, 1])
-    model.coef_[:], model.intercept_[:] = 2, -2  # N(0, 1) and N(2, 1), half and half
-    x = np.linspace(-3, 5, 30)
-    density = np.column_stack([norm.pdf(x), norm.pdf(x, 2)]) * [0.1, 0.9]
-    found = PriorCorrected(model, HALVES).fit(None, None)
-    chances = found.predict_proba(x[:, None])
-    np.testing.assert_allclose(chances, density / density.sum(axis=1, keepdims=True))
-    np.testing.assert_array_equal(found.predict(x[:, None]), density.argmax(axis=1))
-    y = np.arange(1000) % 2
-    X = np.random.default_rng(7).normal(2 * y)[:, None]
-    estimated = PriorCorrected(FrozenEstimator(model)).fit(X, y, X[y == 1])
-    assert estimated.frequencies_.target[1] == pytest.approx(1, abs=0.02)
-    with pytest.raises(TypeError, match="has no predict_proba to rescale"):
-        PriorCorrected(LinearSVC().fit(X, y), HALVES).fit(X, y)
-    with pytest.raises(ValueError, match="Got neither frequencies nor X_target"):
-        PriorCorrected(model).fit(X, y)
-    with pytest.raises(ValueError, match="for a classifier of"):
-        PriorCorrected(LogisticRegression().fit(X, y + 1), HALVES).fit(X, y)
-
-
-@pytest.mark.parametrize("kept", [None, np.arange(0, 90, 2)])
-def test_errors_of_weights_of_classes_by_leaving_rows_out(kept):
+@pytest.mark.parametrize("used", [None, np.arange(0, 90, 2)])
+def test_influence_of_class_weights_equals_leaving_rows_out(used):
     rng = np.random.default_rng(8)
     codes, codes_target = rng.integers(0, 3, 90), rng.choice(3, 80, p=[0.2, 0.3, 0.5])
     source, target = (
@@ -201,25 +179,27 @@ def test_errors_of_weights_of_classes_by_leaving_rows_out(kept):
     def fitted(source, target, codes):
         made = SimpleNamespace(source=source, target=target, codes=codes)
         made.priors = np.bincount(codes) / codes.size
-        found = Frequencies.estimated(made, "bbse")
-        weights = found.target / made.priors
+        estimate = estimate_prevalence(made, "bbse")
         return SimpleNamespace(
-            _found=found, _weights=weights, _chances=made, _parts=lambda y: np.eye(3)[y]
+            estimate_=estimate,
+            class_weights_=estimate.target / made.priors,
+            probabilities_=made,
+            class_shares=lambda y: np.eye(3)[y],
         )
 
     whole = fitted(source, target, codes)
-    y = codes if kept is None else codes[kept]
-    influence = LabelInfluence(whole, y, kept)
+    y = codes if used is None else codes[used]
+    influence = LabelInfluence(whole, y, used)
     contributions = rng.normal(size=y.size)
     of_source, of_target = influence.of(contributions)
 
     def total(ratio):
-        return contributions @ np.log(ratio._weights)[y]
+        return contributions @ np.log(ratio.class_weights_)[y]
 
     left = np.array(
         [total(fitted(np.delete(source, i, 0), target, np.delete(codes, i))) for i in range(90)]
     )
-    moved = (89 / 90 * (total(whole) - left))[slice(None) if kept is None else kept]
+    moved = (89 / 90 * (total(whole) - left))[slice(None) if used is None else used]
     assert np.corrcoef(moved, of_source)[0, 1] > 0.999
     np.testing.assert_allclose(of_source, moved, atol=0.1 * np.abs(moved).max())
     left = np.array([total(fitted(source, np.delete(target, i, 0), codes)) for i in range(80)])
@@ -231,26 +211,26 @@ def test_errors_of_weights_of_classes_by_leaving_rows_out(kept):
     )
 
 
-def test_the_expected_error_under_label_shift_covers_the_truth():
-    held = 0
+def test_expected_error_under_label_shift_covers_the_truth():
+    n_covered = 0
     for seed in range(15):
-        X, y = draw(500, [0.8, 0.2], [9, seed], apart=1.2)
-        X_target, _ = draw(500, [0.2, 0.8], [10, seed], apart=1.2)
-        X_new, y_new = draw(20_000, [0.2, 0.8], [11, seed], apart=1.2)
-        found = estimate_risk(LogisticRegression(), X, y, X_target, ratio=FAST, random_state=0)
+        X, y = draw(500, [0.8, 0.2], [9, seed], distance=1.2)
+        X_target, _ = draw(500, [0.2, 0.8], [10, seed], distance=1.2)
+        X_new, y_new = draw(20_000, [0.2, 0.8], [11, seed], distance=1.2)
+        risk = estimate_risk(LogisticRegression(), X, y, X_target, ratio=FAST, random_state=0)
         truth = np.mean(LogisticRegression().fit(X, y).predict(X_new) != y_new)
-        held += found.estimate.low <= truth <= found.estimate.high
-    assert held >= 12  # of 15 at 95 %: fewer in 5 of 10,000 tries
+        n_covered += risk.estimate.low <= truth <= risk.estimate.high
+    assert n_covered >= 12  # of 15 at 95 %: fewer in 5 of 10,000 tries
 
 
-def test_rows_of_weight_0_and_ratios_of_other_rows_do_no_harm():
+def test_rows_of_weight_0_and_ratios_of_other_rows_are_accepted():
     X, y = draw(400, [0.5, 0.5], 21)
     X_target = draw(300, [0.8, 0.2], 22)[0]
     sample_weight = np.repeat([0.0, 1.0], [40, 360])
     model = LogisticRegression()
-    found = assess(model, X, y, X_target, sample_weight=sample_weight, random_state=0)
-    assert found.expect is not None
-    # a ratio fitted to other target rows: its own error is not known row by row
+    verdict = assess(model, X, y, X_target, sample_weight=sample_weight, random_state=0)
+    assert verdict.expect is not None
+    # a ratio fitted to other target rows: its sample_weight error is not known row by row
     ratio = LabelRatio(classifier=GaussianNB()).fit(X, y, X_target)
     other = estimate_risk(model, X, y, X_target[:200], ratio=ratio, random_state=0)
     same = estimate_risk(model, X, y, X_target, ratio=ratio, random_state=0)
@@ -258,7 +238,7 @@ def test_rows_of_weight_0_and_ratios_of_other_rows_do_no_harm():
     assert other.estimate.value == pytest.approx(same.estimate.value, abs=0.05)
 
 
-def test_numbers_and_many_classes_are_told_apart_by_the_model():
+def test_model_decides_between_numbers_and_many_classes():
     rng = np.random.default_rng(23)
     y = np.repeat(np.arange(60), 10)
     X = np.column_stack([y % 8, y // 8]) + 0.3 * rng.normal(size=(600, 2))
@@ -267,15 +247,13 @@ def test_numbers_and_many_classes_are_told_apart_by_the_model():
     assert ratio.frequencies_.classes == tuple(range(60))
     z = rng.poisson(200, 300)  # counts of many values, for a regressor
     Z = z[:, None] + rng.normal(size=(300, 2))
-    found = assess(LinearRegression(), Z, z, Z[z > 200], shift="label", random_state=0)
-    assert found._problem.by_label
-    assert "classes" not in found.sentence
-    with pytest.raises(ValueError, match="continuous values"):
-        kind_of_shift(X, X[:, 0], X)
+    verdict = assess(LinearRegression(), Z, z, Z[z > 200], shift="label", random_state=0)
+    assert verdict._problem.by_label
+    assert "classes" not in verdict.sentence
 
 
-def test_a_model_that_is_told_the_kind_keeps_it():
+def test_model_with_a_given_shift_keeps_it():
     X, y = draw(300, [0.5, 0.5], 24)
-    told = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
-    found = assess(told, X, y, draw(300, [0.6, 0.4], 25)[0], random_state=0)
-    assert found._problem.by_label
+    model = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
+    verdict = assess(model, X, y, draw(300, [0.6, 0.4], 25)[0], random_state=0)
+    assert verdict._problem.by_label

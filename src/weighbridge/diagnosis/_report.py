@@ -1,4 +1,4 @@
-"""Everything a diagnosis found, in one object that can be printed, shown and stored."""
+"""The numbers and findings of a diagnosis, as one object that can be printed and stored."""
 
 from __future__ import annotations
 
@@ -22,65 +22,64 @@ from weighbridge._findings import (
     shift_evidence,
     signed,
 )
-from weighbridge._support import Support
-from weighbridge.diagnostics._attribution import FeatureAttribution
-from weighbridge.diagnostics._balance import BalanceTable, finite_or_none
-from weighbridge.diagnostics._samples import in_a_sentence
-from weighbridge.diagnostics._weights import WeightSummary
+from weighbridge.diagnosis._attribution import FeatureAttribution
+from weighbridge.diagnosis._balance import BalanceTable
+from weighbridge.diagnosis._columns import in_a_sentence
+from weighbridge.diagnosis._weights import WeightSummary
+from weighbridge.domain import Support
 from weighbridge.label_shift import ShiftKind
 from weighbridge.ratios import OverlapJudgement
 
-# AUC below which a shift is slight, moderate, strong; an interval that reaches the first number
-# is no shift worth mentioning.
-NO_SHIFT = 0.52
-# An interval that reaches beyond this as well says nothing: the rows are too few.
-TOO_FEW = 0.60
-_WORDS = ((0.60, "slight"), (0.75, "moderate"), (0.95, "strong"))
-# A feature that tells the samples apart no better than this by itself is not named.
-_NAMED = 0.52
+# There is no shift if the interval of the AUC reaches down to this.
+NO_SHIFT_AUC = 0.52
+# If it also reaches up to this, the rows are too few to say so.
+TOO_FEW_AUC = 0.60
+# The word for an AUC below each limit.
+_WORDS = ((0.60, "slight"), (0.75, "moderate"), (0.95, "strong"), (math.inf, "almost complete"))
 
 
-def shift_word(auc: Estimate) -> str:
-    """Return "none" if the 95 % interval of the AUC reaches 0.52, else a word for the AUC."""
-    if _usual_interval(auc).low <= NO_SHIFT:
-        return "none"
-    return next((word for limit, word in _WORDS if auc.value < limit), "almost complete")
-
-
-def _usual_interval(auc: Estimate) -> Estimate:
-    """Return the AUC with its 95 % interval: no word depends on a confidence."""
+def interval_95(auc: Estimate) -> Estimate:
+    """Return the AUC with its 95 % interval: no word depends on another confidence."""
     return Estimate.normal(auc.value, auc.standard_error, 0.95, (0.0, 1.0))
+
+
+def shift_size(auc: Estimate) -> str:
+    """Return "none" if the 95 % interval reaches down to 0.52, else the word for the AUC."""
+    if interval_95(auc).low <= NO_SHIFT_AUC:
+        return "none"
+    return next(word for limit, word in _WORDS if auc.value < limit)
 
 
 @dataclass(frozen=True, repr=False)
 class ShiftReport(Brief, Record):
-    """Whether there is a shift, where, and whether weights can correct it: what `diagnose` found.
+    """What `diagnose` returns: whether there is shift, where, and whether weights can correct it.
 
     Parameters
     ----------
     n_source, n_target : int
         Numbers of rows.
     weighting : str
-        The weighting behind `weights`, ``balance`` and ``auc_after``.
+        The weighting that `weights`, ``balance`` and ``auc_after`` belong to.
     auc, auc_after : Estimate
-        AUC of the domain classifier before and after weighting; 1/2 is no difference.
+        AUC of the domain classifier before and after weighting; 1/2 means no difference.
     attribution : tuple of FeatureAttribution
-        Where the shift is, feature by feature.
+        How much of the shift is in each feature; see `attribute_shift`.
     balance : BalanceTable
-        Means and variances before and after weighting.
+        Means and variances before and after weighting; see `balance_table`.
     support : Support
-        Target rows outside the source sample.
+        Target rows outside the support of the source: ``share``, ``unseen_levels``.
     full, weights : WeightSummary
-        Effective rows and tail of the full ratio, and of the weights that are used.
+        Effective sample size ``ess``, concentration and tail of the full ratio, and of the weights
+        in use.
     mean_ratio : Estimate
-        Mean of the full ratio over the source rows; 1 for the true ratio.
+        Mean of the full ratio over the source rows, which is 1 for the true ratio.
     label_shift : ShiftKind or None
-        Whether class frequencies explain the shift, where labels were given; None also where more
-        than a third of the target lies outside the source, which no class frequencies explain.
+        Whether class frequencies explain the shift. None without classes, and if more than a third
+        of the target lies outside the source, which no class frequencies explain.
     overlap_judgement : OverlapJudgement
-        Enough, thin or broken, and why.
+        ``word`` (enough, thin or broken) and ``reason``.
     findings : tuple of Finding
-        What to know, each with a remedy.
+        ``code``, ``level``, ``message`` and ``help`` of what you should know.
 
     Examples
     --------
@@ -113,24 +112,24 @@ class ShiftReport(Brief, Record):
 
     @property
     def shift(self) -> str:
-        """One word for the size of the shift."""
-        return shift_word(self.auc)
+        """The size of the shift: none, slight, moderate, strong or almost complete."""
+        return shift_size(self.auc)
 
     @property
     def too_few(self) -> bool:
-        """Whether the rows are too few to tell: the 95 % interval of the AUC is that wide."""
-        return self.shift == "none" and _usual_interval(self.auc).high > TOO_FEW
+        """True if no shift was found because the interval of the AUC is too wide."""
+        return self.shift == "none" and interval_95(self.auc).high > TOO_FEW_AUC
 
     @property
     def overlap(self) -> Literal["enough", "thin", "broken"]:
-        """One word for the overlap: enough, thin or broken."""
+        """The overlap: enough, thin or broken."""
         return self.overlap_judgement.word
 
     @property
     def moved(self) -> list[str]:
-        """Features that tell the samples apart by themselves, the most telling first."""
-        telling = [each for each in self.attribution if each.alone > _NAMED]
-        return [in_a_sentence(each.name) for each in sorted(telling, key=lambda each: -each.alone)]
+        """Features that distinguish the samples by themselves, those with the largest AUC first."""
+        moved = [feature for feature in self.attribution if feature.alone > NO_SHIFT_AUC]
+        return [in_a_sentence(f.name) for f in sorted(moved, key=lambda f: -f.alone)]
 
     @property
     def sentence(self) -> str:
@@ -140,20 +139,15 @@ class ShiftReport(Brief, Record):
         return f"Shift {self.shift}, overlap {self.overlap}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers, ready for JSON.
-
-        Returns
-        -------
-        dict
-            Without NaN or infinity: None stands for what is not known.
-        """
+        """Return all numbers for JSON, with None instead of NaN and infinity."""
+        mean_ratio = self.mean_ratio.to_dict().items()
         return {
             "sentence": self.sentence,
             "shift": {
                 "word": self.shift,
                 "auc": self.auc.to_dict(),
                 "auc_after": self.auc_after.to_dict(),
-                "attribution": [each.to_dict() for each in self.attribution],
+                "attribution": [feature.to_dict() for feature in self.attribution],
                 "balance": self.balance.to_dict(),
                 "label_shift": None if self.label_shift is None else self.label_shift.to_dict(),
             },
@@ -166,20 +160,14 @@ class ShiftReport(Brief, Record):
                 "outside": self.support.to_dict(),
                 "full": self.full.to_dict(),
                 "used": self.weights.to_dict(),
-                "mean_ratio": {
-                    name: finite_or_none(value) for name, value in self.mean_ratio.to_dict().items()
-                },
+                "mean_ratio": {name: x if math.isfinite(x) else None for name, x in mean_ratio},
             },
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def __str__(self) -> str:
-        parts = [self.sentence, "", *self._numbers(), "", str(self.balance), *self._notes()]
-        return "\n".join(parts)
-
-    def _numbers(self) -> list[str]:
-        known = not math.isnan(self.full.pareto_k)
-        tail = f"   tail index {self.full.pareto_k:.2f}" if known else ""
+        k = self.full.pareto_k
+        tail = "" if math.isnan(k) else f"   tail index {k:.2f}"
         lines = [
             f"  full ratio: {self.full.ess:,.0f} effective rows of {self.n_source:,}{tail}",
             f"  after weighting ({self.weighting}) AUC {interval_text(self.auc_after)}, "
@@ -187,18 +175,18 @@ class ShiftReport(Brief, Record):
         ]
         if self.overlap == "broken":
             lines = ["  weights mean nothing here (WB302)"]
-        return [
-            f"  AUC {interval_text(self.auc)}",
-            *lines,
-            f"  {percent(self.support.share)} of the deployment rows lie outside the training data",
-        ]
-
-    def _notes(self) -> list[str]:
+        outside = percent(self.support.share)
         notes = [
             fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
             for finding in self.findings
         ]
-        return ["", *notes] if notes else []
+        return "\n".join(
+            [
+                *(self.sentence, "", f"  AUC {interval_text(self.auc)}", *lines),
+                f"  {outside} of the deployment rows lie outside the training data",
+                *("", str(self.balance), *([""] if notes else []), *notes),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         rows = "".join(

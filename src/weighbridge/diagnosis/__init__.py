@@ -1,0 +1,31 @@
+"""Diagnose the shift between two samples: whether, where, and whether weights can correct it."""
+
+from weighbridge._findings import Estimate, Finding
+from weighbridge.diagnosis._attribution import attribute_shift
+from weighbridge.diagnosis._balance import BalanceRow, BalanceTable, balance_table
+from weighbridge.diagnosis._balance_text import balance_text
+from weighbridge.diagnosis._columns import Feature, in_a_sentence, read_features, read_samples
+from weighbridge.diagnosis._diagnose import diagnose
+from weighbridge.diagnosis._diagnosis import Diagnosis
+from weighbridge.diagnosis._findings import DIFFERENT, SEPARATING_AUC, mostly_shared
+from weighbridge.diagnosis._report import ShiftReport
+from weighbridge.diagnosis._scores import weighting_name
+from weighbridge.diagnosis._weights import (
+    WeightSummary,
+    check_weights,
+    effective_sample_size,
+    pareto_k,
+    summarize_weights,
+)
+
+# Public names; the others serve the packages above.
+__all__ = [
+    "Estimate",
+    "Finding",
+    "ShiftReport",
+    "attribute_shift",
+    "balance_table",
+    "diagnose",
+    "effective_sample_size",
+    "pareto_k",
+]

@@ -1,0 +1,212 @@
+"""Calibrated class probabilities of the rows of both samples, by models that did not see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
+
+from weighbridge._folds import one_thread
+from weighbridge._pass_weights import answer_of
+from weighbridge.ratios import can_fit_trees, small_trees
+from weighbridge.tables import (
+    FloatArray,
+    QuadraticFeatures,
+    TableEncoder,
+    check_count,
+    stacked_table,
+    take_rows,
+    target_like_source,
+)
+
+# Products of more columns than this are too many coefficients for a usual number of rows.
+MAX_PRODUCTS = 20
+# Trees need rows to split.
+MIN_TREE_ROWS = 200
+MIN_CLASS_ROWS = 20
+# Models are fitted to this many rows of a larger sample.
+MAX_ROWS = 10_000
+# The penalty of calibration biases, in rows, which keeps them finite if classes never meet.
+PRIOR_ROWS = 1.0
+
+# A model, and the function that encodes a table for it.
+_EncodedModel = tuple[BaseEstimator, Callable[[Any], Any]]
+
+
+class ClassProbabilities:
+    """Cross-fitted class probabilities at the source, and the mean of the fold models elsewhere.
+
+    `source` has those of each source row by the model that did not see it. `targets` has those of
+    the target rows by each of the fold models, and `target` by one of them for each row.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        X_target: Any,
+        classifier: BaseEstimator | None,
+        cv: int,
+        random_state: int | np.random.RandomState | None,
+    ):
+        check_count("cv", cv, 2)
+        X = X.tocsr() if sp.issparse(X) else X
+        stacked, domain = stacked_table(X, X_target)
+        rng = check_random_state(random_state)
+        rows = _drawn(codes, rng)
+        seed = int(rng.randint(2**31 - 1))
+        self.example, self.codes = take_rows(X, slice(0, 2)), codes
+        self.n_classes = int(codes.max()) + 1
+        with one_thread():
+            self.models = _models(classifier, stacked, domain, rows, codes[rows], seed)
+            held_out = self._cross_fit(stacked, rows, int(cv), seed)
+            self.shares = _mixing_shares(held_out, codes[rows])
+            source = np.empty((codes.size, self.n_classes))
+            source[rows] = np.tensordot(self.shares, held_out, axes=1)
+            rest = np.setdiff1d(np.arange(codes.size), rows)
+            if rest.size:
+                source[rest] = _one_fold_each(self._by_fold(take_rows(stacked, rest)))
+            target = self._by_fold(take_rows(stacked, np.flatnonzero(domain)))
+        self.calibration = Calibration(source, codes)
+        self.source, self.targets = map(self.calibration.apply, (source, target))
+        self.priors = np.bincount(codes) / codes.size
+
+    def _cross_fit(self, stacked: Any, rows: np.ndarray, cv: int, seed: int) -> FloatArray:
+        """Fit every model without each fold, and return the held-out probabilities."""
+        codes = self.codes[rows]
+        n_folds = min(cv, int(np.bincount(codes).min()))
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        split = list(folds.split(np.zeros((rows.size, 1)), codes))
+        held_out = np.empty((len(self.models), rows.size, self.n_classes))
+        self.fitted: list[list[BaseEstimator]] = []
+        for k, (model, encode) in enumerate(self.models):
+            table = encode(take_rows(stacked, rows))
+            self.fitted.append([])
+            for train, test in split:
+                fitted = clone(model).fit(take_rows(table, train), codes[train])
+                held_out[k, test] = answer_of(fitted, "predict_proba", take_rows(table, test))
+                self.fitted[-1].append(fitted)
+        return held_out
+
+    def _by_fold(self, table: Any) -> FloatArray:
+        """Return the probabilities by the models of each fold at rows that none of them saw."""
+        result = np.zeros((len(self.fitted[0]), table.shape[0], self.n_classes))
+        for share, fitted, (_, encode) in zip(self.shares, self.fitted, self.models, strict=True):
+            encoded = encode(table)
+            for k, model in enumerate(fitted):
+                result[k] += share * answer_of(model, "predict_proba", encoded)
+        return result
+
+    @cached_property
+    def target(self) -> FloatArray:
+        """Probabilities of each target row by one of the fold models, as at the source."""
+        return _one_fold_each(self.targets)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the mean probabilities of the fold models at any rows."""
+        table = target_like_source(self.example, X)
+        table = np.asarray(table) if isinstance(table, list | tuple) else table
+        return np.asarray(self.calibration.apply(self._by_fold(table)).mean(axis=0))
+
+
+def _one_fold_each(by_fold: FloatArray) -> FloatArray:
+    """Return the probabilities of one fold for each row, because a mean would be less sharp."""
+    rows = np.arange(by_fold.shape[1])
+    return np.asarray(by_fold[rows % len(by_fold), rows])
+
+
+class Calibration:
+    """Bias-corrected temperature scaling, ``softmax(slope log p + bias)``, by maximum likelihood.
+
+    Alexandari, Kundaje and Shrikumar (2020).
+    """
+
+    def __init__(self, probabilities: FloatArray, codes: np.ndarray):
+        self.floor = 1 / (2 * codes.size)
+        log_p, truth = self._floored(probabilities), np.eye(probabilities.shape[1])[codes]
+
+        def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+            biases = np.append(0.0, parameters[1:])
+            log_q = log_softmax(parameters[0] * log_p + biases, axis=1)
+            residuals, penalty = np.exp(log_q) - truth, biases * PRIOR_ROWS
+            value = -np.sum(truth * log_q) + penalty @ parameters / 2
+            slopes = np.append(np.sum(residuals * log_p), residuals.sum(axis=0)[1:])
+            return float(value / codes.size), (slopes + penalty) / codes.size
+
+        start = np.append(1.0, np.zeros(probabilities.shape[1] - 1))
+        self.slope, *biases = minimize(loss, start, jac=True, method="BFGS").x
+        self.bias = np.append(0.0, biases)
+
+    def _floored(self, probabilities: FloatArray) -> FloatArray:
+        return np.log(np.maximum(probabilities, self.floor))
+
+    def apply(self, probabilities: FloatArray) -> FloatArray:
+        """Return calibrated probabilities."""
+        scores = self.slope * self._floored(probabilities) + self.bias
+        return np.asarray(softmax(scores, axis=-1))
+
+
+def _unchanged(table: Any) -> Any:
+    return table
+
+
+def _models(
+    classifier: BaseEstimator | None,
+    stacked: Any,
+    domain: np.ndarray,
+    rows: np.ndarray,
+    codes: np.ndarray,
+    seed: int,
+) -> list[_EncodedModel]:
+    """Return the given classifier, or up to three for a table of any kind, as its rows allow."""
+    if classifier is not None:
+        if not hasattr(classifier, "predict_proba"):
+            raise TypeError(
+                f"Got classifier of type {type(classifier).__name__}, which has no "
+                "predict_proba; wrap it in CalibratedClassifierCV, or leave it out."
+            )
+        return [(classifier, _unchanged)]
+    encoder = TableEncoder().fit(stacked, domain)
+    models: list[_EncodedModel] = [(LogisticRegression(max_iter=1000), encoder.numbers)]
+    if sp.issparse(stacked):
+        return models
+    if encoder.width <= MAX_PRODUCTS:
+        squares = QuadraticFeatures(encoder).fit(take_rows(stacked, rows))
+        models.append((LogisticRegression(C=0.3, max_iter=1000), squares))
+    if rows.size >= MIN_TREE_ROWS and can_fit_trees(stacked, codes, MIN_CLASS_ROWS):
+        trees = small_trees(
+            encoder.categorical, seed, learning_rate=0.05, max_iter=200, patience=10
+        )
+        models.append((trees, encoder.for_trees))
+    return models
+
+
+def _mixing_shares(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the shares of the most likely mixture of models, by expectation maximisation."""
+    rows = np.arange(codes.size)
+    likelihood = np.column_stack([p[rows, codes] for p in probabilities])
+    likelihood = np.maximum(likelihood, 1 / (2 * codes.size))
+    shares = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
+    for _ in range(200):
+        responsibilities = likelihood * shares
+        shares = (responsibilities / responsibilities.sum(axis=1, keepdims=True)).mean(axis=0)
+    return shares
+
+
+def _drawn(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Draw the rows that represent a large sample, with at least two of each class."""
+    if codes.size <= MAX_ROWS:
+        return np.arange(codes.size)
+    order = rng.permutation(codes.size)
+    by_class = order[np.argsort(codes[order], kind="stable")]
+    starts = np.flatnonzero(np.diff(codes[by_class], prepend=-1))
+    return np.unique(np.concatenate([by_class[starts], by_class[starts + 1], order[:MAX_ROWS]]))

@@ -1,0 +1,273 @@
+"""Standardised differences and variance ratios, against closed forms and plain loops."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weighbridge.diagnosis import BalanceRow, BalanceTable, balance_table, balance_text
+
+SAMPLE, TARGET = [[1, -1], [2, 12]], [[3, 0], [4, 42]]
+
+
+def columns(table):
+    """The columns of a balance table, as users get them."""
+    return pd.DataFrame(table.rows)
+
+
+def clinic(n, shift, seed):
+    """A small table of every kind of column."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(40 + 10 * shift, 12, n),
+            "site": rng.choice(
+                ["north", "east", "west"], n, p=[0.5 - 0.3 * shift, 0.2, 0.3 + 0.3 * shift]
+            ),
+            "bmi": np.where(rng.uniform(size=n) < 0.05 + 0.1 * shift, np.nan, rng.normal(27, 4, n)),
+            "smoker": rng.uniform(size=n) < 0.2,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("denominator", "expected"),
+    [("target", [2.8284271, 0.6846589]), ("pooled", [2.8284271, 0.9249594])],
+)
+def test_two_row_example(denominator, expected):
+    table = balance_table(SAMPLE, TARGET, [1, 2], target_weights=[1, 2], denominator=denominator)
+    assert columns(table)["after"].to_numpy() == pytest.approx(expected, abs=5e-8)
+    row = balance_table(SAMPLE, TARGET, target_weights=[1, 2]).rows[0]
+    assert row.mean_target == pytest.approx(11 / 3)
+    assert row.before == pytest.approx((11 / 3 - 1.5) / math.sqrt(0.5))
+    assert row.after is row.mean_weighted is row.variance_ratio_after is None
+
+
+def test_numbers_equal_numpys_with_sparse_tables_too():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(300, 4)), rng.gamma(2, size=(200, 4))
+    weights = rng.exponential(size=300)
+    table = balance_table(X, X_target, weights)
+    deviation = np.sqrt((X.var(axis=0, ddof=1) + X_target.var(axis=0, ddof=1)) / 2)
+    weighted, target = np.average(X, axis=0, weights=weights), X_target.mean(axis=0)
+    # numpy's covariance has the same small-sample correction for importance weights.
+    variances = np.array([np.cov(X[:, j], aweights=weights) for j in range(4)])
+    expected = {
+        "mean_source": X.mean(axis=0),
+        "mean_weighted": weighted,
+        "before": (target - X.mean(axis=0)) / deviation,
+        "after": (target - weighted) / deviation,
+        "variance_ratio_before": X_target.var(0, ddof=1) / X.var(0, ddof=1),
+        "variance_ratio_after": X_target.var(0, ddof=1) / variances,
+    }
+    for name, values in expected.items():
+        assert columns(table)[name].to_numpy() == pytest.approx(values), name
+    sparse = balance_table(sp.csr_matrix(X), sp.csr_array(X_target), weights)
+    assert sparse.to_dict() == table.to_dict()
+
+
+def test_true_weights_balance():
+    # N(0, 1) to N(1/2, 1): the difference of 1/2 vanishes within four standard errors.
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(20_000, 1)), rng.normal(0.5, size=(20_000, 1))
+    row = balance_table(X, X_target, np.exp(0.5 * X[:, 0])).rows[0]
+    assert row.before == pytest.approx(0.5, abs=4 * math.sqrt(2 / 20_000))
+    assert abs(row.after) < 4 * math.sqrt(3 / 20_000)
+    assert row.variance_ratio_after == pytest.approx(1, abs=0.05)
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=2, max_size=40),
+    st.lists(st.integers(0, 2), min_size=2, max_size=40),
+)
+def test_levels_are_shares_and_rare_ones_are_pooled(source, target):
+    names = np.array(["a", "b", "c"], dtype=object)
+    table = balance_table(names[source][:, None], names[target][:, None])
+    frequent = [k for k in range(3) if (source + target).count(k) >= 10]
+    expected = {f"0={names[k]}": (source.count(k), target.count(k)) for k in frequent}
+    rest = [
+        sum(codes.count(k) for k in range(3) if k not in frequent) for codes in (source, target)
+    ]
+    if sum(rest):
+        expected["0=other"] = tuple(rest)
+    assert {row.name for row in table.rows} == set(expected)
+    for row in table.rows:
+        p, q = (n / len(y) for n, y in zip(expected[row.name], (source, target), strict=True))
+        assert (row.kind, row.feature, row.variance_ratio_before) == ("level", "0", None)
+        assert (row.mean_source, row.mean_target) == pytest.approx((p, q))
+        spread = math.sqrt((p * (1 - p) + q * (1 - q)) / 2)
+        if spread > 0:
+            assert row.before == pytest.approx((q - p) / spread)
+        else:
+            assert row.before == (0 if p == q else math.copysign(math.inf, q - p))
+
+
+def test_every_kind_of_column_with_weights():
+    weights = np.random.default_rng(5).exponential(size=1000)
+    X, X_target = clinic(1000, 0, 0), clinic(800, 1, 1)
+    table = balance_table(X, X_target, weights)
+    assert {row.name: row.kind for row in table.rows} == {
+        "age": "number",
+        "site=east": "level",
+        "site=north": "level",
+        "site=west": "level",
+        "bmi": "number",
+        "bmi missing": "missing",
+        "smoker": "binary",
+    }
+    rows = {row.name: row for row in table.rows}
+    present = X["bmi"].notna()
+    expected = {
+        "bmi": np.average(X["bmi"][present], weights=weights[present]),
+        "bmi missing": np.average(~present, weights=weights),
+        "site=north": np.average(X["site"] == "north", weights=weights),
+        "smoker": np.average(X["smoker"], weights=weights),
+    }
+    for name, mean in expected.items():
+        assert rows[name].mean_weighted == pytest.approx(mean), name
+    assert rows["bmi"].mean_source == pytest.approx(X["bmi"].mean())
+
+
+def test_frames_of_another_library_and_order_of_columns_do_not_matter():
+    X, X_target = clinic(300, 0, 0), clinic(200, 1, 1)
+    plain = balance_table(X, X_target)
+    assert balance_table(X, X_target[["site", "smoker", "bmi", "age"]]) == plain
+    assert balance_table(pl.from_pandas(X), pl.from_pandas(X_target)).to_dict() == plain.to_dict()
+
+
+def test_names_of_pools_and_of_missing_values_are_unique():
+    X = np.array([["other"]] * 20 + [["a"]] * 3 + [["b"]] * 4, dtype=object)
+    assert [row.name for row in balance_table(X, X).rows] == ["0=other", "0=all other"]
+    X = pd.DataFrame({"age": [1.0, np.nan, 2.0], "age missing": [0.0, 1.0, 2.0]})
+    names = [row.name for row in balance_table(X, X).rows]
+    assert names == ["age", "age is missing", "age missing"]
+
+
+def test_table_does_not_grow_with_the_number_of_levels():
+    text = np.array([f"v{k}" for k in range(200) for _ in range(10)], dtype=object)[:, None]
+    assert len(balance_table(text, text)) == 51
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_scale_of_the_numbers_and_weights_does_not_matter(scale):
+    rng = np.random.default_rng(0)
+    X, X_target, weights = rng.normal(size=(50, 2)), rng.normal(1, 2, (40, 2)), rng.uniform(size=50)
+    plain = columns(balance_table(X, X_target, weights))
+    scaled = columns(balance_table(X * scale, X_target * scale, weights * scale))
+    for name in ("before", "after", "variance_ratio_before", "variance_ratio_after"):
+        np.testing.assert_allclose(scaled[name], plain[name], rtol=1e-9)
+    np.testing.assert_allclose(scaled["mean_source"], plain["mean_source"] * scale, rtol=1e-9)
+
+
+def test_largest_double_has_a_mean():
+    largest = np.finfo(float).max
+    X = np.full((41, 1), largest)
+    X[7] = np.nextafter(largest, 0)
+    row = balance_table(X, X[::-1], np.arange(41)).rows[0]
+    assert row.mean_source == pytest.approx(largest, rel=1e-15)
+    assert row.mean_weighted == pytest.approx(largest, rel=1e-15)
+
+
+def test_weight_on_one_row_leaves_no_variance_or_all_of_its_digits():
+    X = np.random.default_rng(0).normal(size=(30, 1))
+    row = balance_table(X, X + 1, np.eye(30)[10] * 7).rows[0]
+    assert row.mean_weighted == X[10, 0]
+    assert math.isnan(row.variance_ratio_after)
+    # Shares 1 - e and e on values 0 and 1: e (1 - e) / (1 - (1 - e)**2 - e**2) = 1/2 for any e.
+    X, X_target = np.array([[0.0], [1.0], [0.3]]), np.array([[0.0], [2.0], [1.0]])
+    row = balance_table(X, X_target, [1.0, 1e-13, 0.0]).rows[0]
+    assert row.variance_ratio_after == pytest.approx(1 / 0.5, rel=1e-10)
+
+
+def test_constant_columns_differ_by_nothing_or_infinitely():
+    # The sum of several 0.1 is not exactly a multiple of 0.1.
+    X, X_target = np.full((7, 2), 0.1), np.full((11, 2), [0.1, 0.3])
+    table = balance_table(X, X_target, np.arange(7))
+    for name in ("before", "after"):
+        assert columns(table)[name].tolist() == [0, math.inf]
+    assert [row.mean_weighted for row in table.rows] == [0.1, 0.1]
+    assert table.to_dict()["rows"][1]["before"] is None
+    same = balance_table([["x"]] * 12, [["x"]] * 15, np.arange(1, 13) / 7)
+    assert (same.rows[0].before, same.rows[0].after) == (0, 0)
+
+
+def test_feature_without_values_in_one_sample_comes_last():
+    X = np.array([[np.nan, 0.0], [np.nan, 1.5], [np.nan, 2.0]])
+    table = balance_table(X, [[1.0, 3.0], [2.0, 4.0]], [1, 1, 1])
+    assert math.isnan(table.rows[0].before)
+    assert [row.name for row in table.largest()] == ["0 missing", "1", "0"]
+    assert table.largest(0) == ()
+    assert "–" in str(table)
+    fields = table.to_dict()
+    assert json.loads(json.dumps(fields, allow_nan=False)) == fields
+
+
+def row(before=1.0, **fields):
+    """A row of a table without weights."""
+    numbers = dict.fromkeys(f.name for f in dataclasses.fields(BalanceRow))
+    fields = {"name": "age", "kind": "number", "mean_source": 1.0, "mean_target": 2.0, **fields}
+    return BalanceRow(**{**numbers, **fields, "before": before})
+
+
+def test_text_names_the_largest_first_and_counts_the_rest():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(500, 20)), rng.normal(np.arange(20) / 20, size=(400, 20))
+    table = balance_table(X, X_target)
+    lines = str(table).splitlines()
+    assert lines[1].split()[0] == "19"
+    assert lines[1].endswith(f"+{table.rows[19].before:.2f}")
+    assert "5 more" in lines[-1]
+    assert (len(table), len(lines)) == (20, 17)
+    text = balance_text([row(0.9), row(0.5), row(0.4)], most=1, how="all of {}")
+    assert " 2 more up to 0.50: all of 3 " in text.splitlines()[-1]
+    assert str(BalanceTable((), "pooled")).strip() == "no features to compare"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.87, "+0.87"), (-0.62, "−0.62"), (-0.001, "0.00"), (math.nan, "–"), (-1234.0, "−1e3")],
+)
+def test_text_of_a_difference_has_its_sign(value, text):
+    assert balance_text([row(value)]).split()[-1] == text
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(1, 1001)])
+def test_text_fits_a_terminal(weights):
+    X, X_target = clinic(1000, 0, 0), clinic(800, 1, 1)
+    for frame, n in ((X, 1000), (X_target, 800)):
+        frame["a feature with a name\nthat goes on and on"] = np.arange(n) * 1e-7
+        frame["far"] = 1e9 * (n - 999)
+        frame["income"] = 31_576.3 + n
+        frame["exact"] = 0.5 + 1e-3 * (n < 1000)
+        frame["rare"] = np.arange(n) == 0
+    text = str(balance_table(X, X_target, weights))
+    assert max(map(len, text.splitlines())) <= 80
+    for shown in (f"{100 * np.mean(X['site'] == 'north'):.0f} %", "0.1 %", "32,576", "∞"):
+        assert shown in text
+    narrow, wide = (balance_text([row()], width=width).splitlines()[1] for width in (80, 120))
+    assert (len(narrow), len(wide)) == (80, 120)
+
+
+def test_bad_input_raises():
+    for arguments, options, message in (
+        (
+            (SAMPLE, TARGET),
+            {"denominator": "source"},
+            "denominator='source', but expected 'pooled'",
+        ),
+        ((SAMPLE, TARGET, [1, 2, 3]), {}, r"weights of shape \(3,\), but expected \(2,\)"),
+        ((SAMPLE, TARGET), {"target_weights": [1, -2]}, "target_weights with a negative"),
+        (([[1, np.inf], [2, 3]], TARGET), {}, "infinite values in column '1'"),
+        ((clinic(50, 0, 0), clinic(50, 0, 0).drop(columns="age")), {}, "other columns than X"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            balance_table(*arguments, **options)
+    with pytest.raises(ValueError, match="Got n=-1, but expected a whole number >= 0"):
+        balance_table(SAMPLE, TARGET).largest(-1)
