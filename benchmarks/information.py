@@ -31,9 +31,8 @@ from sklearn.linear_model import (
 )
 
 from benchmarks._record import record
-from weighbridge.criteria import InformationCriterion
 from weighbridge.exceptions import WeightWarning
-from weighbridge.search import Point
+from weighbridge.model_selection import InformationCriterion, Point
 from weighbridge.weighting import Geodesic, mean_one
 
 POINTS = [Point(0.0, 1.0), Point(0.5, 3.0), Point(1.0, 1.0)]

@@ -18,13 +18,13 @@ from weighbridge._domain import CrossFittedDomain, DomainModel, DomainRows
 from weighbridge._estimators import AverageModel, SharedFits
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge._support import outside_support
-from weighbridge.criteria import LeaveOneOut, coded_texts
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.diagnostics import attribute_shift
 from weighbridge.label_shift import fit_by_kind
+from weighbridge.model_selection import LeaveOneOut, Point
 from weighbridge.ratios import KnownRatio
-from weighbridge.search import Point
 from weighbridge.target_risk import compare_risks
+from weighbridge.target_risk._coded_texts import coded_texts
 from weighbridge.weighting import mean_one
 
 

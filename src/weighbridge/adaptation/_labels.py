@@ -17,9 +17,9 @@ from weighbridge._findings import Estimate, Finding, Problem, listed, shown, sho
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge._support import covered_rows
 from weighbridge._tables import Pair, Table, as_word, defused, read_table
-from weighbridge.criteria import respond
 from weighbridge.diagnostics import domain_auc
 from weighbridge.exceptions import InputError
+from weighbridge.model_selection import respond
 from weighbridge.ratios import BROKEN
 from weighbridge.tables import FEWEST_ROWS, canonical_order, take_rows, target_like_source
 from weighbridge.target_risk import (

@@ -24,15 +24,14 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks import information
 from weighbridge import Geodesic, ImportanceWeightedCV
-from weighbridge.criteria import (
+from weighbridge.exceptions import WeightWarning
+from weighbridge.model_selection import (
     InformationCriterion,
     LeaveOneOut,
-    closed_form_family,
+    Point,
+    has_closed_form,
     information_criterion,
-    is_solved_together,
 )
-from weighbridge.exceptions import WeightWarning
-from weighbridge.search import Point
 from weighbridge.weighting import mean_one
 
 POINTS = [Point(0.0, 1.0), Point(0.5, 3.0), Point(1.0, 1.0)]
@@ -375,7 +374,7 @@ def test_fits_are_those_of_scikit_learn(estimator):
     # the loss of the unweighted fit, which the criterion has without the penalty
     X, y, s = _problem(estimator, 3)
     objective = InformationCriterion().objective(estimator, X, y, 0 * s)
-    found = objective.scores(np.ones(y.size))
+    found = objective.validator.scores(np.ones(y.size))
     tight = {"tol": 1e-7, "max_iter": 5000} if isinstance(estimator, HuberRegressor) else {}
     with warnings.catch_warnings():  # power 3 is not convex, and scikit-learn says so
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -462,7 +461,7 @@ def test_without_shift_and_with_a_true_model_it_is_akaike(estimator, parameters)
         X = rng.normal(size=(n, 2))
         y = _true_labels(estimator, X, rng)
         objective = InformationCriterion().objective(estimator, X, y, np.zeros(n))
-        found.append(objective.scores(np.ones(n)).effective_parameters)
+        found.append(objective.validator.scores(np.ones(n)).effective_parameters)
     assert abs(np.mean(found) - parameters) < 3 * np.std(found, ddof=1) / 5
 
 
@@ -482,8 +481,7 @@ def test_expected_value_is_the_expected_loss_on_the_target(name):
 )
 def test_no_other_closed_form_takes_the_new_models(estimator):
     X, y, s = _problem(estimator)
-    assert closed_form_family(estimator) is None
-    assert not is_solved_together(estimator, y)
+    assert not has_closed_form(estimator, y)
     with pytest.raises(TypeError, match="the closed form takes"):
         LeaveOneOut().objective(estimator, X, y, s)
 
@@ -621,9 +619,8 @@ def test_a_weighting_without_a_fit_is_recorded():
     objective = InformationCriterion().objective(HuberRegressor(), X, y, 0 * s)
     weights = np.full((1, y.size), 1e-12)
     weights[0, 7] = 1.0
-    (outcome,) = objective.outcomes(weights)
-    assert outcome.losses is None
-    assert outcome.error.startswith("ValueError: ")
+    (outcome,) = objective.validator.outcomes(weights)
+    assert outcome.startswith("ValueError: ")
 
 
 # --- the warning -------------------------------------------------------------------------------
