@@ -114,20 +114,6 @@ def test_without_shift_there_is_one_model(coordinates, constant):
     assert points_of(BayesianSearch()(objective, Bounds(lam=(0.5, 1)))) == [(1.0, 1.0)]
 
 
-@COORDINATES
-def test_nearly_no_shift_is_no_trouble(coordinates):
-    objective = Bowl(log_ratio=1e-9 * rng.standard_normal(60))
-    assert len(BayesianSearch(8, coordinates=coordinates, tol=0)(objective, WIDE).points) == 8
-
-
-def test_one_parameter_may_be_fixed():
-    result = BayesianSearch(12)(Bowl(), Bounds(lam=(0.3, 0.3)))
-    assert set(result.points[:, 0]) == {0.3}
-    assert abs(result.best.alpha - 2) < 0.05
-    both = Bounds(lam=(0.3, 0.3), alpha=(2, 2))
-    assert points_of(BayesianSearch(12)(Bowl(), both)) == [(0.3, 2.0)]
-
-
 @pytest.mark.parametrize(
     ("log_ratio", "message"),
     [
@@ -162,13 +148,6 @@ def test_the_unit_of_the_losses_does_not_matter(scale, shift):
 
 
 # Failures -----------------------------------------------------------------------------------------
-
-
-def test_when_the_named_points_fail_the_search_goes_on_elsewhere():
-    objective = Bowl(fail=lambda point: point in named_points())
-    result = BayesianSearch(10)(objective)
-    assert len(result.failures) == 4
-    assert result.best not in named_points()
 
 
 @COORDINATES
@@ -232,12 +211,6 @@ def test_the_noisier_the_units_the_sooner_it_ends():
     exact, some, much = (BayesianSearch(60)(Noisy(size)) for size in (0.0, 2.0, 20.0))
     assert len(much.points) < len(some.points) <= len(exact.points)
     assert points_of(much) == points_of(exact)[: len(much.points)]
-
-
-def test_a_smaller_tolerance_takes_longer():
-    rough, fine = (BayesianSearch(60, tol=tol)(Bowl()) for tol in (0.2, 1e-4))
-    assert len(rough.points) < len(fine.points)
-    assert points_of(rough) == points_of(fine)[: len(rough.points)]
 
 
 # Expected improvement and the budget ----------------------------------------------------------
@@ -341,12 +314,6 @@ def test_the_next_point_maximises_expected_improvement_over_the_pool(coordinates
 def test_the_bottom_of_a_bowl_is_found(coordinates):
     result = BayesianSearch(15, coordinates=coordinates, tol=0)(Bowl())
     assert result.values.min() - true_lowest(Bowl()) < 0.01
-
-
-def test_plain_coordinates_keep_to_the_pool():
-    # between its points the process promises gains that are not there (benchmarks/search_regret)
-    result = BayesianSearch(12, coordinates="plain", tol=0)(Bowl())
-    assert set(points_of(result)) <= set(Chart(Bounds(), None).pool)
 
 
 def test_if_all_fails_points_lie_apart():

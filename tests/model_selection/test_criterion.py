@@ -20,7 +20,7 @@ from weighbridge.model_selection import (
     Scores,
     Tempered,
 )
-from weighbridge.weighting import ERM, IWERM, RIWERM, mean_one
+from weighbridge.weighting import IWERM, RIWERM, mean_one
 
 EPS = 2.0**-52
 CRITERIA = [
@@ -213,9 +213,3 @@ def test_numbers_of_folds(cv):
     X, y, s = _problem()
     with pytest.raises(ValueError, match=f"Got cv={cv} for 90 source rows; there must be at least"):
         CrossValidation(cv).objective(LinearRegression(), X, y, s)
-
-
-def test_no_weights_at_all_are_scored_like_any_others():
-    X, y, _ = _problem()
-    scores = LeaveOneOut(validation=ERM())(Ridge(), X, y, np.zeros(90), np.zeros(90))
-    np.testing.assert_array_equal(scores.weights, np.ones(90))

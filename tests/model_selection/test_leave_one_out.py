@@ -121,10 +121,8 @@ def test_own_weights_multiply_and_zero_leaves_a_row_out(estimator):
 def test_predictions_are_those_behind_the_losses():
     X, y, s = _regression()
     objective = LeaveOneOut(scoring="neg_mean_absolute_error").objective(Ridge(), X, y, s)
-    evaluations = list(objective.evaluate(POINTS))
-    predictions = objective.predictions(evaluations)
-    for evaluation, prediction in zip(evaluations, predictions, strict=True):
-        np.testing.assert_allclose(np.abs(y - prediction), evaluation.losses, rtol=1e-12)
+    for evaluation in objective.evaluate(POINTS):
+        np.testing.assert_allclose(np.abs(y - evaluation.predictions), evaluation.losses)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -154,7 +152,7 @@ def test_a_row_that_alone_determines_its_prediction_is_not_scored():
     without = LeaveOneOut()(LinearRegression(), X[rest, :2], y[rest], s[rest], s[rest] / 2)
     np.testing.assert_allclose(scores.losses, without.losses, rtol=1e-9)
     evaluation = next(objective.evaluate(POINTS[:1]))
-    assert objective.predictions([evaluation]).shape == (1, y.size - 1)
+    assert evaluation.predictions.shape == (y.size - 1,)
     assert LeaveOneOut().objective(Ridge(), X, y, s).validator.held_out.size == y.size
 
 

@@ -158,18 +158,6 @@ def test_a_difference_is_the_paired_formula(drawn):
     assert result.difference(0, 0).value == result.difference(0, 0).standard_error == 0
 
 
-def test_the_standard_error_is_that_of_repeated_draws():
-    # Monte Carlo: over redrawn units the weighted mean scatters by the standard error it reports
-    rng = np.random.default_rng(0)
-    u = rng.exponential(size=200)
-    results = [
-        SearchResult((Evaluation(Point(0, 1), rng.normal(size=200)),), u) for _ in range(2000)
-    ]
-    scatter = np.std([result.values[0] for result in results])
-    reported = np.sqrt(np.mean([result.standard_errors[0] ** 2 for result in results]))
-    assert scatter == pytest.approx(reported, rel=4 / np.sqrt(2 * 2000))
-
-
 def small_result(**changes):
     evaluations = (
         Evaluation(Point(0.0, 1.0), np.array([3.0, 1.0, 2.0, 50.0])),
@@ -384,15 +372,6 @@ def test_a_grid_of_given_values():
     assert points == [[0, 1], [1, 1], [0.8, 3], [0.5, 1], [0.25, 2]]
     single = GridSearch(lam=1, alpha=1).points(Bounds(lam=(0.1, 0.2), alpha=(2, 2.5)))
     assert single == [(0.1, 2.0)]
-
-
-def test_the_grid_finds_its_best():
-    result = GridSearch(lam=21, alpha=5)(Bowl())
-    brute = [
-        float(np.average(each.losses, weights=Bowl().unit_weights)) for each in result.evaluations
-    ]
-    assert result.best_index == int(np.argmin(brute))
-    np.testing.assert_allclose(result.values, brute, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

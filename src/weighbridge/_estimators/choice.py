@@ -113,7 +113,7 @@ def _stack(
     chosen = finalists(result, none)
     evaluations = [result.evaluations[index] for index in chosen]
     place = chosen.index(none)
-    predictions = objective.predictions(evaluations)
+    predictions = np.stack([np.asarray(each.predictions) for each in evaluations])
     rows, held = objective.rows, objective.validator.held_out
     truth, weights = rows.codes[held], rows.unit_weights[held]
     shares = _without_small(stack_shares(predictions, truth, weights))

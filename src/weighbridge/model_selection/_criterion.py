@@ -92,16 +92,6 @@ class WeightingObjective:
                 self._done[point] = Evaluation(point, losses, predictions, error)
             yield self._done[point]
 
-    def predictions(self, evaluations: Sequence[Evaluation]) -> FloatArray:
-        """Return the held-out predictions of evaluated candidates, one row each."""
-        predictions = [evaluation.predictions for evaluation in evaluations]
-        if any(prediction is None for prediction in predictions):
-            raise ValueError(
-                "Got a candidate without held-out predictions. There are none if the metric is "
-                "not a mean over rows, for an information criterion, and after a failure."
-            )
-        return np.stack([np.asarray(prediction) for prediction in predictions])
-
 
 class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
     """Abstract: an estimate of the loss on the target, from labelled source rows.

@@ -296,19 +296,17 @@ class SearchResult:
 
     def __str__(self) -> str:
         lines = [f"{'lam':>7} {'alpha':>7} {'value':>12} {'std. error':>12}"]
-        ends = [index for index, lam in enumerate(self.points[:, 0]) if lam in (0, 1)]
         order = np.argsort(self.values, kind="stable").tolist()
-        for index in list(dict.fromkeys(order[:PRINTED_ROWS] + ends)):
+        ends = np.flatnonzero(np.isin(self.points[:, 0], (0, 1))).tolist()
+        for index in dict.fromkeys(order[:PRINTED_ROWS] + ends):
             lam, alpha = self.points[index]
             numbers = f"{self.values[index]:12.6g} {self.standard_errors[index]:12.3g}"
-            lines.append(f"{lam:7.4g} {alpha:7.4g} {numbers}  {self._remark(index)}".rstrip())
-        failed = f", {len(self.failures)} failed" if self.failures else ""
-        number = len(self.evaluations)
-        lines.append(f"{number} evaluation{'' if number == 1 else 's'}{failed}")
-        return "\n".join(lines) + (", no more expected" if self.converged else "")
-
-    def _remark(self, index: int) -> str:
-        name = {0.0: "ERM", 1.0: "IWERM"}.get(float(self.points[index, 0]), "")
-        mark = "failed" if self.evaluations[index].failed else ""
-        mark = "best" if not mark and index == self.best_index else mark
-        return ", ".join(word for word in (name, mark) if word)
+            failed = self.evaluations[index].failed
+            mark = "failed" if failed else "best" if index == self.best_index else ""
+            remarks = [{0.0: "ERM", 1.0: "IWERM"}.get(float(lam), ""), mark]
+            lines.append(f"{lam:7.4g} {alpha:7.4g} {numbers}  {', '.join(filter(None, remarks))}")
+        number, n_failed = len(self.evaluations), len(self.failures)
+        lines.append(f"{number} evaluation{'' if number == 1 else 's'}")
+        lines[-1] += f", {n_failed} failed" if n_failed else ""
+        lines[-1] += ", no more expected" if self.converged else ""
+        return "\n".join(line.rstrip() for line in lines)
