@@ -226,7 +226,7 @@ class InformationFormula(ClosedForm):
                 "power 2 on) and, with an identity link, an intercept; Huber's loss residuals "
                 "other than 0."
             )
-        self._fit.start = self._fit.solve(unweighted)
+        self._fit.start = self._fit.solve(unweighted)[0]
 
     def score(self, weights: FloatArray) -> tuple[FloatArray, None]:
         """Return the losses, which include the penalties."""
@@ -235,7 +235,7 @@ class InformationFormula(ClosedForm):
     @np.errstate(divide="ignore", invalid="ignore")
     def scores(self, weights: FloatArray) -> Scores:
         """Fit with `weights`, and score the fit."""
-        fit, theta = self._fit, self._fit.solve(weights)
+        fit, theta = self._fit, self._fit.solve(weights)[0]
         penalty = np.diag(fit.penalty(weights))
         if self._is_normal:
             fit, theta, penalty = self._with_variance(theta, penalty, weights)

@@ -138,7 +138,7 @@ class LeaveOneOutFormula(ClosedForm):
         self.row_loss: RowLoss = loss
         self._features, self._fit = design.features, design.fit(likelihood)
         unweighted = rows.fit_weights(np.ones(rows.y.size))
-        self._fit.start = self._fit.solve(unweighted)
+        self._fit.start = self._fit.solve(unweighted)[0]
         self._held_out = np.flatnonzero(~np.isnan(self._predictors(unweighted)))
         if not self._held_out.size:
             raise ValueError(
@@ -176,10 +176,11 @@ class LeaveOneOutFormula(ClosedForm):
         It is NaN if the row determines its own prediction.
         """
         fit = self._fit
-        eta = fit.predictors(fit.solve(weights))
+        theta, hessian = fit.solve(weights)
+        eta = fit.predictors(theta)
         _, slope, curvature = fit.likelihood.terms(eta)
-        inverse = pseudo_inverse(fit.hessian(curvature, weights) + np.diag(fit.penalty(weights)))
-        influence = ((self._features @ inverse) * self._features).sum(axis=1) * weights
+        spread = self._features @ pseudo_inverse(hessian)
+        influence = np.einsum("ij,ij->i", spread, self._features) * weights
         rest = 1 - influence * curvature[:, 0, 0]
         rest[rest < _MIN_REST] = np.nan
         return np.asarray(eta[:, 0] + influence * slope[:, 0] / rest)

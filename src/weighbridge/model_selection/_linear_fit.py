@@ -198,47 +198,52 @@ class LinearFit:
         pairs = zip(self.tables, np.split(theta, sizes), strict=True)
         return np.column_stack([Z @ coef for Z, coef in pairs])
 
-    def hessian(self, curvature: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the weighted sum of the Hessians in theta, without the penalty."""
-        numbered = list(enumerate(self.tables))
-        rows = [
-            [(Z.T * (weights * curvature[:, a, b])) @ V for b, V in numbered] for a, Z in numbered
-        ]
-        return np.block(rows)
+    def _sums(
+        self, slope: FloatArray, curvature: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return weighted sums of the gradients and Hessians in theta, without the penalty."""
+        pairs = list(enumerate(self.tables))
+        gradient = np.concatenate([Z.T @ (weights * slope[:, a]) for a, Z in pairs])
+        rows = [[(Z.T * (weights * curvature[:, a, b])) @ V for b, V in pairs] for a, Z in pairs]
+        return gradient, np.block(rows)
 
     @np.errstate(all="ignore")  # steps that go too far are damped
     def derivatives(self, theta: FloatArray, weights: FloatArray) -> Derivatives:
         """Return losses and gradients of the rows, and the weighted sum of their Hessians."""
         losses, slope, curvature = self.likelihood.terms(self.predictors(theta))
         gradients = [slope[:, [a]] * Z for a, Z in enumerate(self.tables)]
-        return losses, np.hstack(gradients), self.hessian(curvature, weights)
+        return losses, np.hstack(gradients), self._sums(slope, curvature, weights)[1]
 
     @np.errstate(all="ignore")
-    def solve(self, weights: FloatArray) -> FloatArray:
-        """Return the minimum; raise ValueError if none is found."""
-        theta, penalty = self.start, self.penalty(weights)
-        losses, gradients, hessian = self.derivatives(theta, weights)
+    def solve(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the minimum and the Hessian there; raise ValueError if none is found."""
+        penalty = self.penalty(weights)
+
+        def evaluate(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+            losses, slope, curvature = self.likelihood.terms(self.predictors(theta))
+            gradient, hessian = self._sums(slope, curvature, weights)
+            value = float(weights @ losses + penalty @ theta**2 / 2)
+            return value, gradient + penalty * theta, hessian + np.diag(penalty)
+
+        theta, damping = self.start, 0.0
+        value, gradient, hessian = evaluate(theta)
         if self.likelihood.is_quadratic:
-            gradient = weights @ gradients + penalty * theta
-            return np.asarray(theta - pseudo_inverse(hessian + np.diag(penalty)) @ gradient)
-        damping = 0.0
+            return np.asarray(theta - pseudo_inverse(hessian) @ gradient), hessian
         for _ in range(_MAX_STEPS):
-            value = weights @ losses + penalty @ theta**2 / 2
-            gradient = weights @ gradients + penalty * theta
-            scale, values, vectors = scaled_eigen(hessian + np.diag(penalty))
+            scale, values, vectors = scaled_eigen(hessian)
             # Absolute eigenvalues make every step a descent.
             along, size = vectors.T @ (scale * gradient), np.abs(values) + (values == 0)
             is_minimum = along**2 @ (1 / size) <= _TOLERANCE * (1 + abs(value))
-            before, rounding, damping = theta, 1e-14 * (1 + abs(value)), damping / 10
+            old, before, rounding = theta, value, 1e-14 * (1 + abs(value))
+            damping /= 10
             while damping < 1 / ROUNDING:
-                theta = before - scale * (vectors @ (along / (size + damping)))
-                losses, gradients, hessian = self.derivatives(theta, weights)
-                gain = value - weights @ losses - penalty @ theta**2 / 2
-                if gain >= 1e-4 * (along**2 @ (1 / (size + damping))) - rounding:
+                theta = old - scale * (vectors @ (along / (size + damping)))
+                value, gradient, hessian = evaluate(theta)
+                if before - value >= 1e-4 * (along**2 @ (1 / (size + damping))) - rounding:
                     break
                 damping = max(4 * damping, 1e-3)
             if is_minimum and damping < 1:
-                return theta
+                return theta, hessian
         raise ValueError(
             f"no fit under these weights was found in {_MAX_STEPS} Newton steps; it may have none. "
             "Add a penalty or an intercept, or use a log link"
