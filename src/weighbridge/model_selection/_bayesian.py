@@ -8,7 +8,7 @@ from math import pi, sqrt
 from numbers import Integral, Real
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.special import erfcx, ndtr
 from sklearn.exceptions import ConvergenceWarning
@@ -27,7 +27,7 @@ NO_SHIFT = 1e-10
 MIN_VALUES, MIN_NOISE = 4, 0.05
 
 
-def expected_improvement(mean: npt.ArrayLike, sd: npt.ArrayLike, best: npt.ArrayLike) -> FloatArray:
+def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
     """Return ``E[max(best - Y, 0)]`` for a normal variable Y.
 
     This is ``(best - mean) Phi(z) + sd phi(z)`` with ``z = (best - mean) / sd``, for
@@ -197,7 +197,7 @@ def _fit_process(places: FloatArray, values: FloatArray) -> GaussianProcessRegre
         return noiseless.fit(places, values)
 
 
-def _check_log_ratio(log_ratio: npt.ArrayLike) -> FloatArray:
+def _check_log_ratio(log_ratio: ArrayLike) -> FloatArray:
     s = np.asarray(log_ratio, dtype=float)
     if s.ndim != 1 or s.size == 0 or np.isnan(s).any() or s.max() in (-np.inf, np.inf):
         raise ValueError(

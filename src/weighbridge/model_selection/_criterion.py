@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from weighbridge.model_selection._losses import RowLoss
@@ -34,7 +34,7 @@ class Validator(ABC):
         self.rows = rows
 
     @property
-    def held_out(self) -> npt.NDArray[np.intp]:
+    def held_out(self) -> NDArray[np.intp]:
         """Numbers of the rows that have held-out predictions, in their order."""
         return np.arange(self.rows.log_ratio.size)
 
@@ -116,9 +116,9 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         self,
         estimator: BaseEstimator,
         X: Any,
-        y: npt.ArrayLike,
-        log_ratio: npt.ArrayLike,
-        sample_weight: npt.ArrayLike | None = None,
+        y: ArrayLike,
+        log_ratio: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
         n_jobs: int | None = None,
         random_state: Seed = None,
@@ -162,10 +162,10 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         self,
         estimator: BaseEstimator,
         X: Any,
-        y: npt.ArrayLike,
-        log_ratio: npt.ArrayLike,
-        log_weight: npt.ArrayLike,
-        sample_weight: npt.ArrayLike | None = None,
+        y: ArrayLike,
+        log_ratio: ArrayLike,
+        log_weight: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> Scores:
         """Score one weighting."""
         validator = self.objective(estimator, X, y, log_ratio, sample_weight).validator

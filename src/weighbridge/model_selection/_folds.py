@@ -8,8 +8,8 @@ from multiprocessing import parent_process
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from joblib import parallel_config
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import get_scorer
 from sklearn.utils import get_tags
@@ -23,20 +23,39 @@ from weighbridge.model_selection._losses import RowLoss, respond, row_loss
 from weighbridge.model_selection._rows import SourceRows, table_rows
 from weighbridge.tables import FloatArray
 
-Split: TypeAlias = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 Scorer: TypeAlias = Callable[..., float]
 
 
 class Fold(NamedTuple):
-    """Training rows and held-out rows of one split, after the fixed steps of a pipeline."""
+    """One split after the fixed steps of a pipeline, with the last step and the metric."""
 
+    estimator: BaseEstimator
+    metric: RowLoss | Scorer
+    classes: np.ndarray | None
+    is_kernel: bool
     X: Any
     y: np.ndarray
     sample_weight: FloatArray
     X_held_out: Any
     y_held_out: np.ndarray
     held_out_weights: FloatArray
-    is_kernel: bool
+
+    def score(self, weights: FloatArray) -> np.ndarray | float:
+        """Fit with weights of mean 1; return held-out predictions, or the loss of the fold."""
+        if not weights.any():
+            raise ValueError("every row that is left to fit on has weight 0")
+        X, y, X_test = self.X, self.y, self.X_held_out
+        total = weights / np.average(weights, weights=self.sample_weight) * self.sample_weight
+        if self.is_kernel and not total.all():
+            # libsvm drops rows of weight 0 and then reads the wrong columns of a kernel matrix.
+            used = np.flatnonzero(total)
+            X, y, X_test, total = X[np.ix_(used, used)], y[used], X_test[:, used], total[used]
+        model = fit_with_weights(clone(self.estimator), X, y, total)
+        if isinstance(self.metric, RowLoss):
+            return respond(model, X_test, self.metric.response, self.classes)
+        loss = -self.metric(model, X_test, self.y_held_out, sample_weight=self.held_out_weights)
+        return float(loss)
 
 
 class FoldValidator(Validator):
@@ -53,7 +72,7 @@ class FoldValidator(Validator):
         super().__init__(rows)
         self.splits, self.n_jobs = splits, n_jobs
         self.row_loss = row_loss(scoring, estimator)
-        self._scorer: Scorer | None = None if self.row_loss is not None else get_scorer(scoring)
+        self._metric: RowLoss | Scorer = self.row_loss or get_scorer(scoring)
         self._is_kernel = bool(get_tags(estimator).input_tags.pairwise)
         # A metric of whole samples may look at the pipeline, or at the original columns.
         steps = fixed_steps(estimator) if self.row_loss is not None else None
@@ -65,7 +84,7 @@ class FoldValidator(Validator):
         self._transformed: dict[int, Fold | str] = {}
 
     @property
-    def held_out(self) -> npt.NDArray[np.intp]:
+    def held_out(self) -> NDArray[np.intp]:
         return np.asarray(self._held_out)
 
     @property
@@ -76,11 +95,11 @@ class FoldValidator(Validator):
         return np.array([weights[test].sum() for _, test in self.splits])
 
     def check_metric(self, model: BaseEstimator) -> None:
-        if self._scorer is None:
+        if isinstance(self._metric, RowLoss):
             return
         rows = self.rows
         try:
-            self._scorer(model, rows.X, rows.y, sample_weight=rows.unit_weights)
+            self._metric(model, rows.X, rows.y, sample_weight=rows.unit_weights)
         except TypeError as error:
             raise TypeError(
                 f"Got a metric that cannot be weighted ({error}). It needs a signature such as "
@@ -90,13 +109,12 @@ class FoldValidator(Validator):
 
     def outcomes(self, weights: Iterable[FloatArray]) -> Iterator[Outcome]:
         """Fit every candidate on every fold, in parallel over both."""
-        metric = self._scorer if self.row_loss is None else self.row_loss
         jobs = (
-            delayed(fit_fold)(self._last, self._fold(number), row[train], metric, self.rows.classes)
+            delayed(score_fold)(self._fold(number), row[train])
             for row in weights
             for number, (train, _) in enumerate(self.splits)
         )
-        # This limit holds for this process and its threads. `fit_fold` sets it in other processes.
+        # The limit holds for this process and its threads. `score_fold` sets it in others.
         with one_blas_thread():
             results = iter(Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs))
             while (first := next(results, None)) is not None:
@@ -137,41 +155,29 @@ class FoldValidator(Validator):
                 X, X_test = rows.X[np.ix_(train, train)], rows.X[np.ix_(test, train)]
             else:
                 X, X_test = table_rows(rows.X, train), table_rows(rows.X, test)
-            X, X_test = _transform(self._transformers, X, X_test)
+            for step in self._transformers:
+                fitted = clone(step)
+                X, X_test = fitted.fit_transform(X), fitted.transform(X_test)
         except Exception as error:  # noqa: BLE001 - transformers raise any exception
             fold = f"{type(error).__name__}: {error}"
         else:
-            weight = rows.fit_weights(np.ones(rows.y.size))[train]
+            how = (self._last, self._metric, rows.classes, self._is_kernel)
+            sample_weight = rows.fit_weights(np.ones(rows.y.size))[train]
             held_out = (X_test, rows.y[test], rows.unit_weights[test])
-            fold = Fold(X, rows.y[train], weight, *held_out, self._is_kernel)
+            fold = Fold(*how, X, rows.y[train], sample_weight, *held_out)
         if self._transformers:
             self._transformed[number] = fold
         return fold
 
 
-def _transform(transformers: list[BaseEstimator], X: Any, X_test: Any) -> tuple[Any, Any]:
-    """Fit transformers to one table and apply them to both."""
-    for step in transformers:
-        fitted = clone(step)
-        X = fitted.fit_transform(X)
-        X_test = fitted.transform(X_test)
-    return X, X_test
-
-
-def fit_fold(
-    estimator: BaseEstimator,
-    fold: Fold | str,
-    weights: FloatArray,
-    metric: RowLoss | Scorer,
-    classes: np.ndarray | None,
-) -> np.ndarray | float | str:
-    """Fit on one fold with weights of mean 1; return predictions, a loss, or an error."""
+def score_fold(fold: Fold | str, weights: FloatArray) -> np.ndarray | float | str:
+    """Return the score of a fold, or its error."""
     if isinstance(fold, str):
         return fold
     # The caller limits the threads of its own process.
     with _one_thread() if parent_process() is not None else nullcontext():
         try:
-            return _fit_fold(estimator, fold, weights, metric, classes)
+            return fold.score(weights)
         except Exception as error:  # noqa: BLE001 - estimators raise any exception
             return f"{type(error).__name__}: {error}"
 
@@ -181,24 +187,3 @@ def _one_thread() -> Iterator[None]:
     """Work in one thread, even if the estimator has a number of jobs of its own."""
     with one_blas_thread(), parallel_config(backend="sequential"):
         yield
-
-
-def _fit_fold(
-    estimator: BaseEstimator,
-    fold: Fold,
-    weights: FloatArray,
-    metric: RowLoss | Scorer,
-    classes: np.ndarray | None,
-) -> np.ndarray | float:
-    if not weights.any():
-        raise ValueError("every row that is left to fit on has weight 0")
-    X, y, X_test = fold.X, fold.y, fold.X_held_out
-    total = weights / np.average(weights, weights=fold.sample_weight) * fold.sample_weight
-    if fold.is_kernel and not total.all():
-        # libsvm drops rows of weight 0 and then reads the wrong columns of a precomputed kernel.
-        used = np.flatnonzero(total)
-        X, y, X_test, total = X[np.ix_(used, used)], y[used], X_test[:, used], total[used]
-    model = fit_with_weights(clone(estimator), X, y, total)
-    if isinstance(metric, RowLoss):
-        return respond(model, X_test, metric.response, classes)
-    return -float(metric(model, X_test, fold.y_held_out, sample_weight=fold.held_out_weights))

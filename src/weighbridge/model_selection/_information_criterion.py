@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import GammaRegressor, HuberRegressor, TweedieRegressor
 
@@ -44,14 +45,14 @@ MAX_DISTANCE, MAX_FLAT = 1e-2, 1e-6
 
 
 def information_criterion(
-    losses: npt.ArrayLike,
-    gradients: npt.ArrayLike,
-    hessians: npt.ArrayLike | Callable[[FloatArray], FloatArray],
-    log_ratio: npt.ArrayLike,
-    log_weight: npt.ArrayLike,
+    losses: ArrayLike,
+    gradients: ArrayLike,
+    hessians: ArrayLike | Callable[[FloatArray], FloatArray],
+    log_ratio: ArrayLike,
+    log_weight: ArrayLike,
     *,
-    penalty: npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
+    penalty: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Scores:
     """Estimate the expected loss of a weighted fit on the target from the rows of the fit.
 
@@ -265,10 +266,9 @@ class InformationFormula(ClosedForm):
         """Warn if the criterion may be too low by 5 % or more."""
         ratio, plain = self.unit_weights, self.rows.fit_weights(np.ones(self.rows.y.size))
         with np.errstate(all="ignore"):  # a perfect fit has no gradients
-            try:
+            size = np.full(plain.size, np.nan)
+            with suppress(ValueError):
                 size = np.sqrt(np.asarray(self.scores(plain).penalties) / plain)
-            except ValueError:
-                size = np.full(plain.size, np.nan)
             ess = effective_sample_size(ratio * size)
         share, parameters = ratio.max() / ratio.sum(), self.n_parameters
         if ess < MIN_ROWS * parameters or share > MAX_SHARE:

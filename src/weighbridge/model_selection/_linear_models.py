@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn import get_config, preprocessing
 from sklearn.base import BaseEstimator, clone
@@ -174,7 +174,7 @@ def closed_form(estimator: BaseEstimator) -> LikelihoodOf | None:
 
 
 def has_closed_form(
-    estimator: BaseEstimator, y: npt.ArrayLike, sample_weight: FloatArray | None = None
+    estimator: BaseEstimator, y: ArrayLike, sample_weight: FloatArray | None = None
 ) -> bool:
     """Return True if leave-one-out costs less than folds and a few candidates."""
     kind, labels = closed_form(estimator), np.asarray(y)

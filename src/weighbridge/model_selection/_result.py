@@ -151,13 +151,9 @@ class SearchResult:
     --------
     >>> import numpy as np
     >>> from weighbridge.model_selection import Evaluation, Point, SearchResult
-    >>> result = SearchResult(
-    ...     (
-    ...         Evaluation(Point(0.0, 1.0), np.array([3.0, 1.0, 2.0])),
-    ...         Evaluation(Point(1.0, 1.0), np.array([2.0, 1.0, 1.5])),
-    ...     ),
-    ...     unit_weights=np.ones(3),
-    ... )
+    >>> plain = Evaluation(Point(0.0, 1.0), np.array([3.0, 1.0, 2.0]))
+    >>> full = Evaluation(Point(1.0, 1.0), np.array([2.0, 1.0, 1.5]))
+    >>> result = SearchResult((plain, full), unit_weights=np.ones(3))
     >>> result.values, result.best
     (array([2. , 1.5]), Point(lam=1.0, alpha=1.0))
     >>> gain = result.difference(0, 1)  # the units are the same: their own variation cancels

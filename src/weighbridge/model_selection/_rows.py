@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing, indexable
@@ -58,9 +58,9 @@ class SourceRows:
 def source_rows(
     estimator: BaseEstimator,
     X: Any,
-    y: npt.ArrayLike,
-    log_ratio: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None,
+    y: ArrayLike,
+    log_ratio: ArrayLike,
+    sample_weight: ArrayLike | None,
     validation: Any,
 ) -> SourceRows:
     """Check the rows and leave out those whose sample weight is 0."""
@@ -162,7 +162,7 @@ class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def __init__(self, ess: float = 20.0) -> None:
         self.ess = ess
 
-    def __call__(self, log_ratio: npt.ArrayLike) -> FloatArray:
+    def __call__(self, log_ratio: ArrayLike) -> FloatArray:
         """Return the log weights at the log ratios of the whole source sample."""
         if not self.ess >= 1:
             raise ValueError(f"Got ess={self.ess!r}, but expected at least 1 row.")
