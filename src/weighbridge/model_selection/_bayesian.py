@@ -130,7 +130,8 @@ class BayesianSearch(Search):
         def propose(evaluations: tuple[Evaluation, ...]) -> Sequence[Point]:
             if not evaluations or len(evaluations) >= budget:
                 return () if evaluations else first
-            return self._next_points(chart, SearchResult(evaluations, objective.unit_weights))
+            units = np.asarray(objective.unit_weights, dtype=float)
+            return self._next_points(chart, SearchResult(evaluations, units))
 
         return propose, budget
 

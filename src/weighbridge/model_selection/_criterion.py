@@ -145,12 +145,8 @@ class Criterion(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
         WeightingObjective
             The objective of a search.
         """
-        self._check(estimator)
         rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
         return WeightingObjective(self._validator(estimator, rows, n_jobs, random_state))
-
-    def _check(self, estimator: BaseEstimator) -> None:
-        """Check parameters before the rows."""
 
     @abstractmethod
     def _validator(

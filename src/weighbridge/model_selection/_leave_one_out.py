@@ -72,14 +72,13 @@ class LeaveOneOut(Criterion):
     True
     """
 
+    _max_columns: float = np.inf
+
     def __init__(
         self, *, scoring: str | None = None, validation: BaseEstimator | None = None
     ) -> None:
         self.scoring = scoring
         self.validation = validation
-
-    def _check(self, estimator: BaseEstimator) -> None:
-        self._row_loss(estimator)
 
     def _row_loss(self, estimator: BaseEstimator) -> RowLoss:
         scoring = default_scoring(estimator) if self.scoring is None else self.scoring
@@ -100,32 +99,26 @@ class LeaveOneOut(Criterion):
     def _validator(
         self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
     ) -> Validator:
-        return self._formula(estimator, rows)
-
-    def _formula(
-        self, estimator: BaseEstimator, rows: SourceRows, max_columns: float = np.inf
-    ) -> LeaveOneOutFormula:
+        loss = self._row_loss(estimator)
         kind, strength, is_mean = read_regression(estimator)
         design = linear_design(estimator, rows.X, strength, is_mean)
-        if design.features.shape[1] > max_columns:
-            raise ValueError(f"Got more than {max_columns} columns.")
-        likelihood = likelihood_of(kind, rows.y)
-        return LeaveOneOutFormula(rows, design, likelihood, self._row_loss(estimator))
+        if design.features.shape[1] > self._max_columns:
+            raise ValueError(f"Got more than {self._max_columns} columns.")
+        return LeaveOneOutFormula(rows, design, likelihood_of(kind, rows.y), loss)
 
 
 class DefaultCriterion(LeaveOneOut):
     """Leave-one-out if that is cheap and possible, else five folds."""
+
+    _max_columns = MAX_COLUMNS
 
     def _validator(
         self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
     ) -> Validator:
         if has_closed_form(estimator, rows.y):
             with suppress(ValueError):  # as many columns as rows, or a table that folds may fit
-                return self._formula(estimator, rows, MAX_COLUMNS)
+                return super()._validator(estimator, rows, n_jobs, seed)
         return CrossValidation()._validator(estimator, rows, n_jobs, seed)
-
-    def _check(self, estimator: BaseEstimator) -> None:
-        """Folds take any scoring."""
 
 
 class LeaveOneOutFormula(ClosedForm):
