@@ -31,9 +31,8 @@ from sklearn.linear_model import (
 )
 
 from benchmarks._record import record
-from weighbridge.criteria import InformationCriterion
 from weighbridge.exceptions import WeightWarning
-from weighbridge.search import Point
+from weighbridge.model_selection import InformationCriterion, Point
 from weighbridge.weighting import Geodesic, mean_one
 
 POINTS = [Point(0.0, 1.0), Point(0.5, 3.0), Point(1.0, 1.0)]
@@ -124,7 +123,7 @@ class Problem:
         rows = []
         for point in POINTS:
             weights = mean_one(Geodesic(*point)(objective.log_ratio))
-            scores = objective.scores(weights)
+            scores = objective.validator.scores(weights)
             losses = self.target_losses(weights, X, y, X_target, y_target)
             rows.append([scores.value, scores.penalty, losses.mean(), losses.std()])
         return np.array(rows), warned

@@ -30,9 +30,9 @@ from sklearn.utils.validation import has_fit_parameter
 from benchmarks._record import RESULTS, record
 from weighbridge import fit_ratio
 from weighbridge.datasets import fetch_benchmark, split_by_projection
+from weighbridge.model_selection import GridSearch
 from weighbridge.positive_unlabeled import PositiveUnlabeled
 from weighbridge.ratios import KnownRatio
-from weighbridge.search import GridSearch
 from weighbridge.weighting import ERM
 
 

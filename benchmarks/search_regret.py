@@ -37,7 +37,7 @@ from weighbridge.datasets import (
     split_by_projection,
 )
 from weighbridge.geodesic import log_weight
-from weighbridge.search import BayesianSearch, Bounds, Evaluation
+from weighbridge.model_selection import BayesianSearch, Bounds, Evaluation
 
 AFTER = (5, 8, 11, 15)
 SIZES = (100, 200, 500, 1000)
@@ -210,7 +210,7 @@ def surfaces(seed, whole=False):
 def bayesian(**options):
     def run(surface, bounds, values, rng):
         result = BayesianSearch(max(AFTER), **options)(surface, bounds)
-        return result.best_so_far[None]
+        return np.fmin.accumulate(result.values)[None]
 
     return run
 

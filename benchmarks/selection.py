@@ -36,10 +36,16 @@ from benchmarks import _shift_tasks as tasks
 from benchmarks._record import RESULTS, record
 from benchmarks._selection_summary import summary
 from weighbridge import Geodesic, ImportanceWeighted, ImportanceWeightedCV
-from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
 from weighbridge.exceptions import OverlapWarning
+from weighbridge.model_selection import (
+    BayesianSearch,
+    CrossValidation,
+    GridSearch,
+    HoldOut,
+    InformationCriterion,
+    LeaveOneOut,
+)
 from weighbridge.ratios import KnownRatio
-from weighbridge.search import BayesianSearch, GridSearch
 from weighbridge.weighting import IWERM
 
 GROUPS = {

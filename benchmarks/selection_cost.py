@@ -18,8 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.svm import SVC
 
 from benchmarks._record import best_of, record
-from weighbridge.criteria import CrossValidation, HoldOut, LeaveOneOut
-from weighbridge.search import GridSearch
+from weighbridge.model_selection import CrossValidation, GridSearch, HoldOut, LeaveOneOut
 
 
 def rows(n, n_columns, classes, seed=0):

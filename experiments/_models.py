@@ -8,8 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, SVR
 
 from weighbridge import ImportanceWeightedCV
-from weighbridge.criteria import HoldOut
-from weighbridge.search import BayesianSearch
+from weighbridge.model_selection import BayesianSearch, HoldOut
 from weighbridge.weighting import IWERM
 
 CLASSIFIERS = ("Logistic Regression", "SVM", "AdaBoost", "Naive Bayes", "Random Forest")

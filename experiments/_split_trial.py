@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from experiments._models import ManyFits, make_model, paper_procedure
 from experiments._splits import RELEASED_ALPHAS, split
 from weighbridge import Geodesic, ImportanceWeightedCV
-from weighbridge.search import BayesianSearch, Bounds, Evaluation
+from weighbridge.model_selection import BayesianSearch, Bounds, Evaluation
 from weighbridge.weighting import log_mean
 
 # Characters of an error that are kept.

@@ -8,9 +8,15 @@ from sklearn.linear_model import LinearRegression
 from experiments._models import paper_procedure
 from experiments._splits import RELEASED_ALPHAS, forest_log_ratio
 from weighbridge import Geodesic, ImportanceWeightedCV
-from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
 from weighbridge.datasets import make_quadratic
-from weighbridge.search import Point, SearchResult
+from weighbridge.model_selection import (
+    CrossValidation,
+    HoldOut,
+    InformationCriterion,
+    LeaveOneOut,
+    Point,
+    SearchResult,
+)
 from weighbridge.weighting import IWERM, log_mean
 
 LAMS = np.linspace(0, 1, 21)

@@ -22,7 +22,7 @@ from weighbridge._estimators.choice import (
     simplex_minimum,
     stack_shares,
 )
-from weighbridge.search import Evaluation, Point, SearchResult
+from weighbridge.model_selection import Evaluation, Point, SearchResult
 
 
 def _cost(shares, costs):

@@ -29,12 +29,12 @@ from weighbridge._tables import read_pair
 from weighbridge.adaptation import SavedModel, TableModel
 from weighbridge.adaptation._saved_model import model_bytes, values_seen
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
-from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import split_by_projection
 from weighbridge.diagnosis import effective_sample_size
 from weighbridge.exceptions import InputError, WeightWarning
 from weighbridge.guarantees import d2_from_ratios
 from weighbridge.label_shift import kind_of_shift
+from weighbridge.model_selection import BayesianSearch, Bounds, CrossValidation, canonical
 from weighbridge.ratios import (
     KLIEP,
     KMM,
@@ -44,7 +44,6 @@ from weighbridge.ratios import (
     KnownRatio,
     NearestNeighbourRatio,
 )
-from weighbridge.search import BayesianSearch, Bounds, canonical
 from weighbridge.target_risk import estimate_risk
 
 RNG = np.random.default_rng(0)

@@ -10,11 +10,11 @@ from sklearn.linear_model import LinearRegression
 
 from weighbridge import Geodesic, ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.datasets import make_quadratic
+from weighbridge.model_selection import BayesianSearch, Evaluation, GridSearch, Point, SearchResult
 from weighbridge.pictures import BridgeSurface, RootWeights
 from weighbridge.plotting import BridgeDisplay, compute_surface
 from weighbridge.plotting._display import WEIGHTED
 from weighbridge.ratios import KnownRatio
-from weighbridge.search import BayesianSearch, Evaluation, GridSearch, Point, SearchResult
 
 mpl.use("agg")
 

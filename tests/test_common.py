@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
 from weighbridge.conformal import ConformalClassifier, ConformalRegressor
+from weighbridge.model_selection import GridSearch
 from weighbridge.ratios import (
     KLIEP,
     KMM,
@@ -30,7 +31,6 @@ from weighbridge.ratios import (
     KnownRatio,
     NearestNeighbourRatio,
 )
-from weighbridge.search import GridSearch
 from weighbridge.weighting import RIWERM, Geodesic
 
 

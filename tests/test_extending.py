@@ -17,9 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import test_ratio_laws as laws
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, fit_ratio
-from weighbridge.criteria import CrossValidation
 from weighbridge.datasets import make_gaussian_shift
-from weighbridge.search import GridSearch
+from weighbridge.model_selection import CrossValidation, GridSearch
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extending.rst"
 

@@ -30,12 +30,18 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_info
 
 from weighbridge import Geodesic, ImportanceWeightedCV, fit_ratio
-from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
 from weighbridge.diagnosis import effective_sample_size
 from weighbridge.exceptions import OverlapWarning, SearchWarning
+from weighbridge.model_selection import (
+    BayesianSearch,
+    CrossValidation,
+    GridSearch,
+    HoldOut,
+    InformationCriterion,
+    LeaveOneOut,
+)
 from weighbridge.ratios import ClassifierRatio, DensityRatioMixin, GaussianRatio, KnownRatio
-from weighbridge.search import BayesianSearch, GridSearch
 from weighbridge.weighting import IWERM
 
 

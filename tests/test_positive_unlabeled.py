@@ -17,9 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from test_common import GentleLogRatio
 from weighbridge import Geodesic, fit_ratio
+from weighbridge.model_selection import GridSearch
 from weighbridge.positive_unlabeled import PositiveUnlabeled
 from weighbridge.ratios import KnownRatio
-from weighbridge.search import GridSearch
 from weighbridge.weighting import ERM, IWERM, RIWERM
 
 MOVE = np.array([0.8, 0.0])

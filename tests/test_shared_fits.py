@@ -16,13 +16,13 @@ from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, assess, diagnose, fit_ratio
 from weighbridge._estimators import AverageModel, SharedFits
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge.criteria import LeaveOneOut, coded_texts
 from weighbridge.datasets import make_clinic, make_quadratic
 from weighbridge.domain import CrossFittedDomain, DomainRows, outside_support
 from weighbridge.label_shift import fit_by_kind
+from weighbridge.model_selection import LeaveOneOut, Point
 from weighbridge.ratios import KnownRatio
-from weighbridge.search import Point
 from weighbridge.target_risk import compare_risks
+from weighbridge.target_risk._coded_texts import coded_texts
 from weighbridge.weighting import mean_one
 
 

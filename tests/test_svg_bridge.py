@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from weighbridge._svg import LEVELS, bridge, frame, loss_along_curves, rectangle, search_path
 from weighbridge._svg._draw import text_width
 from weighbridge._svg._map import Words, outlines, step_of
+from weighbridge.model_selection import Evaluation, GridSearch, Point, SearchResult
 from weighbridge.pictures import BridgeSurface, compute_surface
-from weighbridge.search import Evaluation, GridSearch, Point, SearchResult
 
 DRAWINGS = (bridge, loss_along_curves, search_path, rectangle)
 SVG = "{http://www.w3.org/2000/svg}"

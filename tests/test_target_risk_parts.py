@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from weighbridge.criteria._rows import ROW_LOSSES
 from weighbridge.datasets import make_gaussian_shift
+from weighbridge.model_selection import ROW_LOSSES
 from weighbridge.target_risk._influence import (
     Influence,
     Losses,

@@ -11,9 +11,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from clinic import clinic_model
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV
-from weighbridge.criteria import LeaveOneOut
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
-from weighbridge.search import GridSearch
+from weighbridge.model_selection import GridSearch, LeaveOneOut
 from weighbridge.target_risk import Question
 from weighbridge.verdict import Workload, assess, assess_models
 from weighbridge.weighting import Geodesic

@@ -37,7 +37,7 @@ PARTS = """
 top_level 700 __init__ __main__ exceptions scoring weighting
 single_files 800 _fitting _progress _numbers _files _folds _arrays _pass_weights
 findings 600 _findings; tables 2100 _tables _data; engines 430; geodesic 600; ratios 2800
-label_shift 800; estimators 1200 _estimators; model_selection 2200 criteria search; few_labels 700
+label_shift 800; estimators 1200 _estimators; model_selection 2200; few_labels 700
 conformal 800; positive_unlabeled 300; diagnosis 1600 diagnostics domain _domain _support
 target_risk 2000; verdict 1100
 plotting 2050 pictures; report 750; job 1300 adaptation; cli 1300; datasets 800

@@ -158,13 +158,13 @@ def estimator_entries(p: SimpleNamespace) -> Entries:
     tuned = partial(wb.ImportanceWeightedCV, random_state=0)
     line, logistic = LinearRegression(), LogisticRegression()
     forest = RandomForestRegressor(5, max_depth=3, random_state=0)
-    c, s, known = wb.criteria, wb.search, p.ratio
-    rules = [c.LeaveOneOut(), c.CrossValidation(3, random_state=0), c.HoldOut(random_state=0)]
+    m, known = wb.model_selection, p.ratio
+    rules = [m.LeaveOneOut(), m.CrossValidation(3, random_state=0), m.HoldOut(random_state=0)]
     rules += [
-        c.InformationCriterion(),
-        c.CrossValidation(3, validation=c.Tempered(), random_state=0),
+        m.InformationCriterion(),
+        m.CrossValidation(3, validation=m.Tempered(), random_state=0),
     ]
-    searches = [s.GridSearch(5, 2), s.BayesianSearch(8, random_state=0)]
+    searches = [m.GridSearch(5, 2), m.BayesianSearch(8)]
 
     def fit(model: Any, y: Any, **more: Any) -> Any:
         if model.ratio is not known:

@@ -18,8 +18,8 @@ from sklearn.svm import SVR
 from weighbridge import ImportanceWeightedCV
 from weighbridge.datasets import make_quadratic
 from weighbridge.exceptions import OverlapWarning
+from weighbridge.model_selection import BayesianSearch
 from weighbridge.plotting import BridgeDisplay
-from weighbridge.search import BayesianSearch
 
 data = make_quadratic(reading="all_sd", random_state=0)
 model = ImportanceWeightedCV(LinearRegression(), random_state=0)

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import GammaRegressor
 
-from weighbridge.criteria import InformationCriterion, information_criterion
+from weighbridge.model_selection import InformationCriterion, information_criterion
 from weighbridge.weighting import ERM, IWERM, RIWERM
 
 rng = np.random.default_rng(0)

@@ -12,8 +12,8 @@ to decide about next month are not like those of the past.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from weighbridge.model_selection import GridSearch
 from weighbridge.positive_unlabeled import PositiveUnlabeled
-from weighbridge.search import GridSearch
 from weighbridge.weighting import ERM
 
 rng = np.random.default_rng(1)

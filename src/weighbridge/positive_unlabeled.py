@@ -22,8 +22,8 @@ from weighbridge import ratios, tables
 from weighbridge._estimators import FittedRows, WeightedEstimator, form_answer
 from weighbridge._findings import Estimate
 from weighbridge.domain import CrossFittedDomain, DomainRows
+from weighbridge.model_selection import Evaluation, Search
 from weighbridge.ratios import effective_sample_size, warn_if_untrustworthy
-from weighbridge.search import Evaluation, Search
 from weighbridge.weighting import (
     RIWERM,
     Geodesic,
@@ -126,7 +126,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         rows.prior, *interval = rows.class_prior() if self.prior is None else [float(self.prior)]
         if search:
             result = search(rows)
-            best = form_answer("guard", rows, result, guarded=False)  # type: ignore[arg-type]
+            best = form_answer("guard", rows, result, guarded=False)
             weighting = Geodesic(*result.evaluations[best.indices[0]].point)
         model, weights = rows.fitted(weighting), rows.weights(weighting)
         self.estimator_, self.ratio_, self.log_ratio_ = model, rows.ratio, rows.log_ratio
@@ -205,7 +205,7 @@ class _SquaredLoss(RidgeClassifier):  # type: ignore[misc, unused-ignore]
 class _Rows:
     """Positive (1) and unlabelled (0) rows; to a search, the cross-validated target risk."""
 
-    row_loss, prior, ratio = None, 0.5, None
+    prior, ratio = 0.5, None
 
     def __init__(self, model: PositiveUnlabeled, X: Any, y: Any, sample_weight: Any):
         self.model, X, y = (

@@ -5,8 +5,8 @@ import copy
 import numpy as np
 from scipy.stats import norm
 
+from weighbridge.model_selection import Evaluation, Point, SearchResult
 from weighbridge.pictures import compute_surface
-from weighbridge.search import Evaluation, Point, SearchResult
 
 WEIGHTINGS = {
     "full": (1.0, None),

@@ -18,15 +18,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from weighbridge._pass_weights import fit_with_weights, naming_text
-from weighbridge.criteria import (
+from weighbridge.model_selection import (
     ROW_LOSSES,
-    CandidateObjective,
+    Objective,
     RowLoss,
+    Scores,
+    SearchResult,
+    WeightingObjective,
     default_scoring,
     fixed_steps,
     respond,
 )
-from weighbridge.search import Difference, SearchResult, weighted_mean
 from weighbridge.tables import FloatArray
 
 ANSWERS = ("stack", "guard", "argmin")
@@ -57,16 +59,14 @@ class _Proposal(NamedTuple):
     indices: list[int]
     shares: FloatArray
     loss_without: float
-    gain: Difference
+    gain: Scores
 
     def __str__(self) -> str:
-        value, error = self.gain
+        value, error = self.gain.value, self.gain.standard_error
         return f"gain {value:.3g} of {self.loss_without:.3g}, standard error {error:.2g}"
 
 
-def form_answer(
-    kind: str, objective: CandidateObjective, result: SearchResult, *, guarded: bool
-) -> Answer:
+def form_answer(kind: str, objective: Objective, result: SearchResult, *, guarded: bool) -> Answer:
     """Turn a search result into candidates and shares."""
     if kind == "argmin":
         return Answer([result.best_index], np.ones(1), "the smallest loss, whatever it gains")
@@ -77,8 +77,8 @@ def form_answer(
         return _without(none, "there was nothing to choose from")
     if result.best_index == none:
         return _without(none, "no weighting has a smaller loss")
-    loss = objective.row_loss
-    if kind == "stack" and loss is not None:
+    loss = objective.validator.row_loss if isinstance(objective, WeightingObjective) else None
+    if kind == "stack" and isinstance(objective, WeightingObjective) and loss is not None:
         proposal = _stack(objective, loss, result, none)
     else:
         gain = result.difference(none, result.best_index)
@@ -95,7 +95,7 @@ def _without(none: int, reason: str) -> Answer:
 
 def _obstacle(proposal: _Proposal, guarded: bool) -> str:
     """Say what speaks against the weights; nothing if they are worth it."""
-    value, error = proposal.gain
+    value, error = proposal.gain.value, proposal.gain.standard_error
     if np.isnan(error):
         raise ValueError(
             "Got a criterion with a single number for each candidate (a metric on one held-out "
@@ -108,19 +108,19 @@ def _obstacle(proposal: _Proposal, guarded: bool) -> str:
 
 
 def _stack(
-    objective: CandidateObjective, loss: RowLoss, result: SearchResult, none: int
+    objective: WeightingObjective, loss: RowLoss, result: SearchResult, none: int
 ) -> _Proposal:
     chosen = finalists(result, none)
     evaluations = [result.evaluations[index] for index in chosen]
     place = chosen.index(none)
-    predictions = objective.predictions(evaluations)
-    rows, held = objective.rows, objective.held_rows
+    predictions = np.stack([np.asarray(each.predictions) for each in evaluations])
+    rows, held = objective.rows, objective.validator.held_out
     truth, weights = rows.codes[held], rows.unit_weights[held]
     shares = _without_small(stack_shares(predictions, truth, weights))
     without = loss.loss(truth, predictions[place])
     together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
-    before = weighted_mean(without, weights).value
-    gain = weighted_mean(without - together, weights)
+    before = Scores(without, weights).value
+    gain = Scores(without - together, weights)
     kept = shares > 0
     indices = [index for index, keep in zip(chosen, kept, strict=True) if keep]
     return _Proposal(indices, shares[kept], before, gain)
@@ -306,8 +306,8 @@ class SharedFits:
         estimator: Any,
         log_ratio: FloatArray,
         seed: int,
-        make: Callable[[], CandidateObjective],
-    ) -> CandidateObjective:
+        make: Callable[[], Objective],
+    ) -> Objective:
         """Return a criterion with all that it has evaluated."""
         key = (_seeds(estimator), _digest(log_ratio), seed)
         if key not in self._objectives:

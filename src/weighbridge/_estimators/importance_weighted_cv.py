@@ -26,29 +26,26 @@ from weighbridge._estimators.choice import SharedFits, average_model, check_answ
 from weighbridge._estimators.guard import MIN_ROWS_PER_PARAMETER, Choice, warn_of_choice
 from weighbridge._findings import SearchProgress, users_line
 from weighbridge._pass_weights import count_parameters, weight_parameter
-from weighbridge.criteria import (
-    CandidateObjective,
-    CrossValidation,
-    FoldObjective,
-    LeaveOneOut,
-    is_solved_together,
-)
 from weighbridge.domain import share_outside
 from weighbridge.exceptions import SearchWarning
 from weighbridge.label_shift import ratio_by_kind
+from weighbridge.model_selection import (
+    Bounds,
+    DefaultCriterion,
+    Evaluation,
+    GridSearch,
+    Objective,
+    SearchResult,
+    WeightingObjective,
+    canonical,
+    evaluate_points,
+    few_points,
+)
 from weighbridge.ratios import (
     OverlapJudgement,
     effective_sample_size,
     judge_weights,
     source_log_ratio,
-)
-from weighbridge.search import (
-    Bounds,
-    Evaluation,
-    GridSearch,
-    Handful,
-    SearchResult,
-    canonical,
 )
 from weighbridge.tables import check_sample_weight, unmasked
 from weighbridge.weighting import Geodesic, mean_one, mean_one_log_ratio, source_log_weight
@@ -67,8 +64,6 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
-# Where all candidates are solved together, so many columns cost as much as folds and a search.
-MOST_COLUMNS = 100
 _SURFACE = GridSearch(lam=21, alpha=5)
 
 
@@ -84,13 +79,13 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     estimator, ratio
         As in `ImportanceWeighted`.
     criterion : criterion, optional
-        What a weighting is judged by; see `weighbridge.criteria`. Default: the cheapest that is
-        valid: `LeaveOneOut` for linear, ridge, binary logistic and Poisson regression (and
+        What a weighting is judged by; see `weighbridge.model_selection`. Default: the cheapest that
+        is valid: `LeaveOneOut` for linear, ridge, binary logistic and Poisson regression (and
         pipelines of fixed transformers that end in one) up to 20,000 rows, else `CrossValidation`.
     search : search, optional
-        Which weightings are tried; see `weighbridge.search`. Default: a grid where all candidates
-        are solved together (the models above), else three: no weights, the full ratio and
-        RIWERM(0.5). More gain next to nothing; see the guide.
+        Which weightings are tried; see `weighbridge.model_selection`. Default: a grid for the
+        models above, else three: no weights, the full ratio and RIWERM(0.5). More gain next to
+        nothing; see the guide.
     lam_bounds, alpha_bounds : (float, float)
         Where to search; default lam in [0, 1], alpha in [1, 3].
     answer : {"stack", "guard", "argmin"}, default="stack"
@@ -177,8 +172,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 
     The paper's procedure, with all its variance:
 
-    >>> from weighbridge.criteria import HoldOut
-    >>> from weighbridge.search import BayesianSearch
+    >>> from weighbridge.model_selection import BayesianSearch, HoldOut
     >>> from weighbridge.weighting import IWERM
     >>> model = ImportanceWeightedCV(
     ...     LinearRegression(),
@@ -264,14 +258,16 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         # the default criterion is the same for others of this kind
         kept = shared if self.criterion is None else SharedFits()
         objective = kept.objective(estimator, log_ratio, fold_seed, make)
-        if isinstance(objective, FoldObjective):
-            objective.check_metric(unweighted)
+        validator = objective.validator if isinstance(objective, WeightingObjective) else None
+        if validator is not None:
+            validator.check_metric(unweighted)
         unweighted_only = choice is Choice.UNWEIGHTED or _is_constant(log_ratio, sample_weight)
         if unweighted_only and self.answer != "argmin":
             none = canonical((0.0, 1.0), bounds)
             result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
         else:
-            result = self._searched(objective, bounds, by_label)
+            is_closed_form = validator is not None and validator.is_closed_form
+            result = self._searched(objective, bounds, by_label, is_closed_form)
         guarded = choice is not Choice.FREE and self.answer != "argmin"
         n_parameters = count_parameters(unweighted, _n_columns(X))
         usable = _with_rows(result, log_ratio, sample_weight, n_parameters) if guarded else result
@@ -303,30 +299,26 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 
     def _objective(
         self, estimator: Any, X: Any, y: Any, log_ratio: Any, sample_weight: Any, seed: int
-    ) -> CandidateObjective:
+    ) -> Objective:
         """Return the criterion on these rows: the cheapest that is valid, if none is named."""
+        criterion = DefaultCriterion() if self.criterion is None else self.criterion
         options = {"n_jobs": self.n_jobs, "random_state": seed}
-        if self.criterion is not None:
-            return self.criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
-        if is_solved_together(estimator, y, sample_weight):
-            closed = LeaveOneOut()
-            closed._most_columns = MOST_COLUMNS
-            with suppress(ValueError):  # a wide table, or as many columns as rows
-                return closed.objective(estimator, X, y, log_ratio, sample_weight, **options)
-        return CrossValidation().objective(estimator, X, y, log_ratio, sample_weight, **options)
+        return criterion.objective(estimator, X, y, log_ratio, sample_weight, **options)
 
     def _searched(
-        self, objective: CandidateObjective, bounds: Bounds, by_label: bool
+        self, objective: Objective, bounds: Bounds, by_label: bool, is_closed_form: bool
     ) -> SearchResult:
         """Search, show progress, and warn of candidates that failed."""
         search = self.search
-        if search is None and by_label:
-            search = Handful(2)
-        elif search is None:
-            search = _SURFACE if objective.solved_together else Handful()
+        if search is None and is_closed_form and not by_label:
+            search = _SURFACE
         progress = SearchProgress(self.verbose, self)
         try:
-            result: SearchResult = search(objective, bounds, progress=progress.listener)
+            if search is None:
+                points = few_points(bounds, 2 if by_label else 3)
+                result = evaluate_points(objective, points, progress.listener)
+            else:
+                result = search(objective, bounds, progress=progress.listener)
         finally:
             progress.close()
         if result.failures:
@@ -344,12 +336,13 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
 def check_parts(criterion: Any, search: Any) -> None:
     """Refuse what is no criterion or no search, before any work."""
     for name, part, usable, example in (
-        ("criterion", criterion, hasattr(criterion, "objective"), "criteria.CrossValidation()"),
-        ("search", search, callable(search), "search.BayesianSearch(15)"),
+        ("criterion", criterion, hasattr(criterion, "objective"), "CrossValidation()"),
+        ("search", search, callable(search), "BayesianSearch(15)"),
     ):
         if part is not None and (isinstance(part, type) or not usable):
             raise TypeError(
-                f"Got {name}={part!r}, but expected an object such as weighbridge.{example}."
+                f"Got {name}={part!r}, but expected an object such as "
+                f"weighbridge.model_selection.{example}."
             )
 
 

@@ -28,7 +28,7 @@ from weighbridge.adaptation._saved_model import (
     plain_model,
     values_seen,
 )
-from weighbridge.criteria import default_scoring
+from weighbridge.model_selection import default_scoring
 from weighbridge.pictures import Pictures
 from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Actual, Verdict

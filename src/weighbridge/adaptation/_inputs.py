@@ -36,8 +36,8 @@ from weighbridge._pass_weights import AnswerError, answer_of, fit_with_weights, 
 from weighbridge._tables import Pair, Table, read_pair
 from weighbridge.diagnosis import SEPARATING_AUC, mostly_shared
 from weighbridge.exceptions import InputError
+from weighbridge.model_selection import AllFailedError
 from weighbridge.ratios import RATIOS, KnownRatio, check_ratio
-from weighbridge.search import AllFailedError
 from weighbridge.tables import FEWEST_ROWS, MAX_ROWS, check_count, check_sample_weight
 
 _LARGEST = 1e38  # trees keep numbers in single precision

@@ -16,9 +16,9 @@ from sklearn.model_selection import KFold
 from weighbridge._findings import Estimate, Finding, Problem, listed, shown, shown_file
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge._tables import Pair, Table, as_word, defused, read_table
-from weighbridge.criteria import respond
 from weighbridge.domain import CrossFittedDomain, DomainRows, covered_rows
 from weighbridge.exceptions import InputError
+from weighbridge.model_selection import respond
 from weighbridge.tables import FEWEST_ROWS, canonical_order, take_rows, target_like_source
 from weighbridge.target_risk import (
     NAMES,

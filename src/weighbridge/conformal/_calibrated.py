@@ -25,9 +25,9 @@ from weighbridge._estimators import (
 )
 from weighbridge._findings import Finding, users_line
 from weighbridge._pass_weights import fit_with_weights
-from weighbridge.criteria import table_rows
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, ratio_by_kind
+from weighbridge.model_selection import table_rows
 from weighbridge.ratios import (
     effective_sample_size,
     is_default,

@@ -10,8 +10,14 @@ import numpy as np
 from scipy.special import expit, logit, logsumexp
 
 from weighbridge.geodesic import log_weight
+from weighbridge.model_selection import (
+    MIN_DISTANCE,
+    Point,
+    SearchResult,
+    group_rows,
+    named_points,
+)
 from weighbridge.pictures._picture import Picture, check_log_ratio, check_made
-from weighbridge.search import ROUNDING, Point, SearchResult, groups, named_points
 
 # Curves of constant alpha that have names, from the lowest to the highest.
 CURVES = {"mixture": -1.0, "straight": 0.0, "power": 1.0, "relative": 3.0}
@@ -56,7 +62,7 @@ class Mesh(NamedTuple):
     --------
     >>> import numpy as np
     >>> from weighbridge.plotting import compute_surface
-    >>> from weighbridge.search import Evaluation, Point, SearchResult
+    >>> from weighbridge.model_selection import Evaluation, Point, SearchResult
     >>> grid = [Point(lam, alpha) for lam in (0.25, 0.5, 0.75) for alpha in (1.0, 3.0)]
     >>> tried = SearchResult(tuple(Evaluation(each, np.ones(1)) for each in grid), np.ones(1))
     >>> compute_surface(tried, [-1, 0, 1], (0.5, 1.0)).mesh.loss.min()
@@ -110,7 +116,7 @@ class BridgeSurface(Picture):
     --------
     >>> import numpy as np
     >>> from weighbridge.plotting import compute_surface
-    >>> from weighbridge.search import Evaluation, Point, SearchResult
+    >>> from weighbridge.model_selection import Evaluation, Point, SearchResult
     >>> tried = [Evaluation(Point(lam, 1.0), np.ones(1)) for lam in (0.0, 0.5, 1.0)]
     >>> surface = compute_surface(SearchResult(tuple(tried), np.ones(1)), [-1, 0, 1], (0.5, 1.0))
     >>> surface.lam, sorted(surface.curves)
@@ -265,7 +271,7 @@ class RootWeights:
     """Weightings as unit vectors ``sqrt(w / sum(w))``, whose distances are those of Hellinger."""
 
     def __init__(self, log_ratio: np.ndarray) -> None:
-        self.centre, count = groups(log_ratio)
+        self.centre, count = group_rows(log_ratio)
         self.log_count = np.log(count)
         finite = self.centre[np.isfinite(self.centre)]
         self.span = float(np.ptp(finite)) if finite.size else 0.0
@@ -320,12 +326,12 @@ class _Plane:
         # the weightings are fewer than the rows: their Gram matrix is the smaller problem
         value, vector = np.linalg.eigh(centred @ centred.T)
         value = np.maximum(value[::-1], 0.0)
-        axes = centred.T @ vector[:, ::-1][:, :2] / np.sqrt(np.maximum(value[:2], ROUNDING**2))
+        axes = centred.T @ vector[:, ::-1][:, :2] / np.sqrt(np.maximum(value[:2], MIN_DISTANCE**2))
         self._origin = (roots[-2] - self._mean) @ axes
         across = (roots[-1] - self._mean) @ axes - self._origin
         length = math.hypot(*across)
         # without shift all is one point, and what is left is rounding
-        self.is_point = length < ROUNDING
+        self.is_point = length < MIN_DISTANCE
         self.kept = 1.0 if self.is_point else float(value[:2].sum() / value.sum())
         cosine, sine = across / length if length > 0 else (1.0, 0.0)
         turn = np.array([[cosine, -sine], [sine, cosine]])

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from weighbridge._estimators import ImportanceWeightedCV
-from weighbridge.criteria import default_scoring
 from weighbridge.diagnosis import BalanceTable, Diagnosis, Feature, balance_table, read_features
+from weighbridge.model_selection import default_scoring
 from weighbridge.pictures._bridge import BridgeSurface, compute_surface
 from weighbridge.pictures._features import MOST_ROWS, FeatureHistogram, LovePlot, histogram_of
 from weighbridge.pictures._picture import Picture

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from weighbridge._estimators import is_estimated
 from weighbridge._findings import Estimate, Finding, number, percent
 from weighbridge._folds import one_thread
-from weighbridge.criteria import RowLoss, respond
+from weighbridge.model_selection import RowLoss, respond
 from weighbridge.ratios import SOME_OUTSIDE, OverlapJudgement, pareto_threshold
 from weighbridge.target_risk._held_out import HeldOut, Procedure, held_out
 from weighbridge.target_risk._influence import Influence, calibrated, doubly_robust, weighted_mean

@@ -14,7 +14,7 @@ from weighbridge.tables import FloatArray
 from weighbridge.target_risk._influence import Influence, Losses, calibrated
 
 if TYPE_CHECKING:
-    from weighbridge.criteria import RowLoss
+    from weighbridge.model_selection import RowLoss
     from weighbridge.target_risk._held_out import HeldOut
     from weighbridge.target_risk._problem import RiskProblem
     from weighbridge.target_risk._question import Measure

@@ -12,8 +12,9 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from weighbridge._estimators import SharedFits, WeightedEstimator
-from weighbridge.criteria import closed_form_family, coded_texts, fixed_steps, table_rows
+from weighbridge.model_selection import closed_form, fixed_steps, table_rows
 from weighbridge.tables import FloatArray
+from weighbridge.target_risk._coded_texts import coded_texts
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._problem import RiskProblem
@@ -76,7 +77,7 @@ def share_transformers(estimators: list[Any], ratio: Any) -> tuple[list[Any], li
     bases = [base_of(each) for each in estimators]
     fixed = all(getattr(each, "criterion", None) is None for each in estimators)
     same = all(base is bases[0] for base in bases)
-    if not (fixed and same and closed_form_family(bases[0]) is not None):
+    if not (fixed and same and closed_form(bases[0]) is not None):
         return [], estimators
     steps = fixed_steps(bases[0])
     if steps is None or len(steps) == 1:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from weighbridge._folds import row_blocks
-from weighbridge.criteria import RowLoss
+from weighbridge.model_selection import RowLoss
 from weighbridge.tables import (
     FloatArray,
     Quadratic,

@@ -24,10 +24,10 @@ from weighbridge._estimators import (
     rows_told,
     share_beyond,
 )
-from weighbridge.criteria import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.domain import Support, covered_rows, outside_support
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL, ByKind, Seen, fit_by_kind
+from weighbridge.model_selection import RowLoss, SourceRows, source_rows, table_rows
 from weighbridge.ratios import (
     OverlapJudgement,
     check_ratio,
@@ -93,9 +93,9 @@ class RiskProblem:
         self.bridge = Geodesic() if self.by_label else BRIDGED
         self.rows: SourceRows = source_rows(estimator, X, y, log_ratio, sample_weight, self.bridge)
         # what told the kind serves a diagnosis of the same rows, by the same seed
-        self.seen = seen if self.rows.kept is None and random_state == 0 else Seen()
+        self.seen = seen if self.rows.numbers is None and random_state == 0 else Seen()
         # as the ratio gives it; that of `rows` has mean 1
-        self.log_ratio = log_ratio if self.rows.kept is None else log_ratio[self.rows.kept]
+        self.log_ratio = log_ratio if self.rows.numbers is None else log_ratio[self.rows.numbers]
         self._check_classes(question.cv)
         kind = StratifiedKFold if is_classifier(estimator) else KFold
         splitter = kind(question.cv, shuffle=True, random_state=self.seed)
@@ -201,7 +201,7 @@ class RiskProblem:
             same = (codes.size, self.n_target) == (chances.codes.size, len(chances.target))
             if not same or (self.ratio.bin_medians_ is None and (codes != chances.codes).any()):
                 return None  # one that was fitted to other rows says nothing of these
-            return LabelInfluence(self.ratio, self.rows.y, self.rows.kept)
+            return LabelInfluence(self.ratio, self.rows.y, self.rows.numbers)
         if not is_estimated(self.ratio):
             return None
         return RatioInfluence(

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
-from weighbridge.criteria import ROW_LOSSES, RowLoss
 from weighbridge.label_shift import AUTO, check_shift
+from weighbridge.model_selection import ROW_LOSSES, RowLoss
 from weighbridge.tables import check_confidence, check_in_memory, refuse_missing, to_numpy
 
 # Scorers by what people call the number behind them.

@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from weighbridge._findings import Estimate
 from weighbridge._pass_weights import answer_of
-from weighbridge.criteria import respond
+from weighbridge.model_selection import respond
 from weighbridge.tables import FloatArray
 from weighbridge.target_risk._question import CALIBRATED, WEIGHTED, Measure
 

@@ -25,8 +25,8 @@ from weighbridge._estimators import (
     ImportanceWeightedCV,
     WeightedEstimator,
 )
-from weighbridge.criteria import CrossValidation
 from weighbridge.exceptions import OverlapWarning, WeightWarning
+from weighbridge.model_selection import CrossValidation
 from weighbridge.ratios import (
     KnownRatio,
     check_ratio,

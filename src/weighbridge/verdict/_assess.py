@@ -20,13 +20,18 @@ from weighbridge._estimators import ImportanceWeighted, ImportanceWeightedCV, ch
 from weighbridge._findings import Stage, Stages, told_progress
 from weighbridge._folds import one_thread
 from weighbridge._pass_weights import count_parameters, fit_with_weights, weight_parameter
-from weighbridge.criteria import CrossValidation, fixed_steps, is_solved_together
 from weighbridge.diagnosis import Diagnosis, read_samples
 from weighbridge.domain import outside_support
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.label_shift import COVARIATE, LABEL
+from weighbridge.model_selection import (
+    Bounds,
+    CrossValidation,
+    few_points,
+    fixed_steps,
+    has_closed_form,
+)
 from weighbridge.ratios import OUTSIDE
-from weighbridge.search import Bounds, Handful
 from weighbridge.target_risk import (
     Assessed,
     Measure,
@@ -168,7 +173,7 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
             each.names = tuple(name for name in each.names if name not in ("power", "relative"))
         each.candidates = make_candidates(each.estimator, each.names, question.n_jobs, problem.seed)
         each.finals = problem.fit_finals(each.candidates[:1], stage.step)
-        if told_progress(question.progress).wants_news and not is_solved_together(
+        if told_progress(question.progress).wants_news and not has_closed_form(
             each.base, problem.rows.y
         ):
             each.seconds = _seconds_of_a_fit(each.base, problem)
@@ -299,7 +304,7 @@ def _n_fits(candidate: Any) -> int:
     """Return the fits of one search with the usual parts, whose number is known; else 1."""
     is_search = isinstance(candidate, ImportanceWeightedCV)
     if is_search and candidate.criterion is None and candidate.search is None:
-        return len(Handful().points()) * int(CrossValidation().cv)
+        return len(few_points()) * int(CrossValidation().cv)
     return 1
 
 

@@ -9,7 +9,7 @@ from weighbridge._estimators import (
     ImportanceWeightedCV,
     WeightedEstimator,
 )
-from weighbridge.criteria import is_solved_together
+from weighbridge.model_selection import has_closed_form
 from weighbridge.target_risk import base_of
 
 # shown as: literature name
@@ -46,7 +46,7 @@ def candidate_names(names: Any, estimator: Any, y: Any) -> tuple[str, ...]:
     """Check the names; by default all five where candidates are cheap, else three."""
     own = weighted_name(estimator)
     if names is None:
-        found = CHEAP if is_solved_together(base_of(estimator), y) else COSTLY
+        found = CHEAP if has_closed_form(base_of(estimator), y) else COSTLY
         return tuple(own if name == "tuned" else name for name in found)
     found = () if isinstance(names, str) else tuple(names)
     known = [*CHEAP[:-1], own]

@@ -5,9 +5,15 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from weighbridge import Geodesic
-from weighbridge.criteria import CrossValidation, HoldOut, InformationCriterion, LeaveOneOut
 from weighbridge.datasets import make_quadratic
-from weighbridge.search import Point, SearchResult
+from weighbridge.model_selection import (
+    CrossValidation,
+    HoldOut,
+    InformationCriterion,
+    LeaveOneOut,
+    Point,
+    SearchResult,
+)
 from weighbridge.weighting import IWERM, log_mean
 
 TRIALS = 200

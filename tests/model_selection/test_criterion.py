@@ -9,18 +9,18 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 
 from weighbridge import Geodesic
-from weighbridge.criteria import (
+from weighbridge.model_selection import (
     Criterion,
     CrossValidation,
+    GridSearch,
     HoldOut,
     InformationCriterion,
     LeaveOneOut,
+    Point,
     Scores,
     Tempered,
 )
-from weighbridge.criteria._criterion import candidate_weights
-from weighbridge.search import GridSearch, Point
-from weighbridge.weighting import ERM, IWERM, RIWERM, mean_one
+from weighbridge.weighting import IWERM, RIWERM, mean_one
 
 EPS = 2.0**-52
 CRITERIA = [
@@ -44,29 +44,6 @@ def _problem(n=90, seed=0):
 
 def _ess(weights):
     return weights.sum() ** 2 / (weights**2).sum()
-
-
-# --- weights of candidates ---------------------------------------------------------------------
-
-
-lams = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1e-12, 0.5, 1 - 1e-9, 1 - 2.0**-53, 1.0]))
-alphas = st.one_of(st.floats(-6, 6), st.sampled_from([-1.0, 1.0, 1 + 1e-12, 2.0, 3.0]))
-log_ratios = st.lists(
-    st.one_of(st.floats(-50, 50), st.floats(-1e3, 1e3), st.just(-np.inf)), min_size=2, max_size=12
-)
-
-
-@given(log_ratios, st.lists(st.tuples(lams, alphas), min_size=1, max_size=5), st.booleans())
-def test_candidate_weights_are_those_of_the_kernel(log_ratio, points, weighted):
-    log_ratio = np.array([*log_ratio, 0.0])  # at least one row counts
-    own = np.arange(1.0, log_ratio.size + 1) if weighted else None
-    rows = candidate_weights(log_ratio, points, own)
-    for row, point in zip(rows, points, strict=True):
-        expected = mean_one(Geodesic(*point)(log_ratio), own)
-        # a few roundings of log weights of up to 1000; 1e-12 up to a size of 500
-        size = 1 + np.abs(log_ratio[np.isfinite(log_ratio)]).max()
-        np.testing.assert_allclose(row, expected, rtol=max(1e-12, 8 * EPS * size), atol=1e-300)
-        assert np.average(row, weights=own) == pytest.approx(1, rel=1e-12)
 
 
 # --- tempered validation weights ---------------------------------------------------------------
@@ -137,9 +114,9 @@ def test_value_and_standard_error_by_hand(seed, n):
 
 
 def test_scores_of_other_weights_are_not_compared():
-    with pytest.raises(ValueError, match="only scores of one criterion on the same rows"):
+    with pytest.raises(ValueError, match="Only scores of one criterion on the same rows"):
         Scores(np.ones(3), np.ones(3)) - Scores(np.ones(3), np.arange(3.0))
-    with pytest.raises(ValueError, match="only scores of one criterion on the same rows"):
+    with pytest.raises(ValueError, match="Only scores of one criterion on the same rows"):
         Scores(np.ones(3), np.ones(3)) - Scores(np.ones(2), np.ones(2))
 
 
@@ -176,7 +153,7 @@ def test_the_seed_of_the_criterion_comes_first():
     for kind in (CrossValidation, HoldOut):
         own = kind(random_state=1).objective(Ridge(), X, y, s, random_state=2)
         given_seed = kind().objective(Ridge(), X, y, s, random_state=1)
-        np.testing.assert_array_equal(own.splits[0][1], given_seed.splits[0][1])
+        np.testing.assert_array_equal(own.validator.splits[0][1], given_seed.validator.splits[0][1])
 
 
 # --- bad input ---------------------------------------------------------------------------------
@@ -236,9 +213,3 @@ def test_numbers_of_folds(cv):
     X, y, s = _problem()
     with pytest.raises(ValueError, match=f"Got cv={cv} for 90 source rows; there must be at least"):
         CrossValidation(cv).objective(LinearRegression(), X, y, s)
-
-
-def test_no_weights_at_all_are_scored_like_any_others():
-    X, y, _ = _problem()
-    scores = LeaveOneOut(validation=ERM())(Ridge(), X, y, np.zeros(90), np.zeros(90))
-    np.testing.assert_array_equal(scores.weights, np.ones(90))

@@ -1,12 +1,18 @@
 """Held-out folds: the fits, losses and scores are those of scikit-learn."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.metrics import fbeta_score, get_scorer, make_scorer, max_error
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     KFold,
     RepeatedKFold,
@@ -15,16 +21,21 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from weighbridge import Geodesic, ImportanceWeighted
-from weighbridge.criteria import CrossValidation, HoldOut
-from weighbridge.criteria._rows import ROW_LOSSES, default_scoring, respond, row_loss
+from weighbridge.model_selection import (
+    ROW_LOSSES,
+    CrossValidation,
+    HoldOut,
+    Point,
+    default_scoring,
+    respond,
+)
 from weighbridge.ratios import KnownRatio
-from weighbridge.search import Point
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, mean_one
 
 TILT = KnownRatio(lambda X: 0.5 * np.asarray(X)[:, 0])
@@ -105,7 +116,9 @@ def test_splitters_and_given_splits():
     # row numbers of given splits are the caller's, also where rows are left out
     splits = list(KFold(3).split(X))
     objective = CrossValidation(splits).objective(Ridge(), X, y, s, own)
-    for (train, test), (given_train, given_test) in zip(objective.splits, splits, strict=True):
+    for (train, test), (given_train, given_test) in zip(
+        objective.validator.splits, splits, strict=True
+    ):
         np.testing.assert_array_equal(train + 20, given_train[given_train >= 20])
         np.testing.assert_array_equal(test + 20, given_test[given_test >= 20])
 
@@ -115,10 +128,10 @@ def test_hold_out_is_one_fold(estimator):
     X, y, s = _data_for(estimator)
     scoring = "neg_log_loss" if is_classifier(estimator) else None
     objective = HoldOut(0.25, scoring=scoring, random_state=0).objective(estimator, X, y, s)
-    (train, test) = objective.splits[0]
+    (train, test) = objective.validator.splits[0]
     assert test.size == 30
     assert sorted([*train, *test]) == list(range(120))
-    np.testing.assert_array_equal(objective.held_rows, np.sort(test))
+    np.testing.assert_array_equal(objective.validator.held_out, np.sort(test))
     losses = next(objective.evaluate([Point(1.0, 1.0)])).losses[np.argsort(np.argsort(test))]
     model = clone(estimator).fit(X[train], y[train], mean_one(s[train]))
     if is_classifier(estimator):
@@ -128,7 +141,7 @@ def test_hold_out_is_one_fold(estimator):
         expected = (y[test] - model.predict(X[test])) ** 2
     np.testing.assert_allclose(losses, expected, rtol=1e-4)
     lonely = np.where(np.arange(120) == 7, "one", np.where(y == y[0], "a", "b"))
-    HoldOut(random_state=0).objective(LogisticRegression(), X, lonely, s)  # cannot be stratified
+    HoldOut(random_state=0).objective(LogisticRegression(), X, lonely, s)  # one row: not stratified
 
 
 def test_a_row_that_is_held_out_often_is_one_unit():
@@ -176,8 +189,6 @@ def test_row_losses_average_to_the_scorer(scoring, classes):
     score = get_scorer(scoring)(model, X, y, sample_weight=weights)
     expected = 1 - score if scoring == "accuracy" else -score
     assert np.average(losses, weights=weights) == pytest.approx(expected, rel=1e-12)
-    assert row_loss(scoring, estimator) is loss
-    assert row_loss(scoring, Ridge() if loss.of_classes else GaussianNB()) is None
 
 
 def test_default_losses():
@@ -210,7 +221,7 @@ def test_a_class_missing_in_a_fold_gets_probability_zero_and_a_finite_loss(scori
     y = np.where(np.arange(y.size) == 11, "none such", y)
     objective = CrossValidation(4, scoring=scoring, random_state=0).objective(GaussianNB(), X, y, s)
     evaluation = next(objective.evaluate([Point(0.5, 3.0)]))
-    place = list(objective.held_rows).index(11)
+    place = list(objective.validator.held_out).index(11)
     assert evaluation.predictions.shape == (120, 3)
     assert evaluation.predictions[place, 1] == 0
     worst = {"neg_log_loss": -np.log(np.finfo(float).eps), "accuracy": 1.0}
@@ -247,11 +258,155 @@ def test_other_scorers_give_one_loss_for_each_fold(scoring, estimator):
         score = get_scorer(scoring)(model, X[test], y[test], sample_weight=validation[test])
         assert evaluation.losses[number] == pytest.approx(-score, rel=1e-6)
         assert objective.unit_weights[number] == pytest.approx(validation[test].sum())
-    with pytest.raises(ValueError, match="metric is not a mean over rows"):
-        objective.predictions([evaluation])
+    assert evaluation.predictions is None
 
 
 def test_a_scorer_without_weights_fails_clearly():
     X, y, s = _data_for(Ridge())
     with pytest.raises(ValueError, match=r"cannot be scored\. TypeError.*sample_weight"):
         CrossValidation(scoring=make_scorer(max_error))(Ridge(), X, y, s, s)
+
+
+# --- many candidates --------------------------------------------------------------------
+
+
+class Counting(RegressorMixin, BaseEstimator):
+    """The mean, which notes every fit and fails where the first row's weight is too large."""
+
+    fits = 0
+
+    def __init__(self, limit=np.inf):
+        self.limit = limit
+
+    def fit(self, X, y, sample_weight):
+        type(self).fits += 1
+        if sample_weight.max() > self.limit:
+            raise RuntimeError("a weight is too large")
+        self.mean_ = np.average(y, weights=sample_weight)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def test_candidates_are_fitted_when_they_are_asked_for_in_order():
+    X, y, s = _data_for(Ridge())
+    objective = CrossValidation(3, random_state=0).objective(Counting(), X, y, s)
+    Counting.fits = 0
+    evaluations = objective.evaluate(POINTS)
+    assert Counting.fits == 0
+    for number, evaluation in enumerate(itertools.islice(evaluations, 3), 1):
+        assert evaluation.point == POINTS[number - 1]
+        assert Counting.fits == 3 * number
+    assert list(objective.evaluate([])) == []
+
+
+def test_a_failing_estimator_is_recorded_not_raised():
+    X, y, s = _data_for(Ridge())
+    objective = CrossValidation(3, random_state=0).objective(Counting(limit=2.0), X, y, s)
+    evaluations = list(objective.evaluate(POINTS[:2]))
+    assert [each.failed for each in evaluations] == [False, True]
+    assert evaluations[1].error == "RuntimeError: a weight is too large"
+    assert evaluations[1].losses is None
+
+
+def test_a_fold_without_weight_is_recorded():
+    X, y, _ = _data_for(Ridge())
+    s = np.where(np.arange(120) < 30, 0.0, -np.inf)
+    objective = CrossValidation(KFold(4)).objective(Ridge(), X, y, s)
+    evaluations = list(objective.evaluate(POINTS[:2]))
+    assert not evaluations[0].failed
+    assert evaluations[1].error == "ValueError: every row that is left to fit on has weight 0"
+
+
+@pytest.mark.parametrize("weight", [None, "some"])
+def test_a_precomputed_kernel_gives_the_losses_of_its_columns(weight):
+    # libsvm reads the wrong columns if rows have weight 0, so these are left out
+    X, y, s = _data_for(SVC())
+    s = np.where(np.arange(120) % 5 == 1, -np.inf, s) if weight else s
+    criterion = CrossValidation(4, random_state=3)
+    machine = SVC(gamma=0.5, tol=1e-10)
+    expected = criterion(machine, X, y, 0 * X[:, 0], s).losses
+    kernel = rbf_kernel(X, gamma=0.5)
+    losses = criterion(clone(machine).set_params(kernel="precomputed"), kernel, y, 0 * X[:, 0], s)
+    np.testing.assert_allclose(losses.losses, expected, atol=1e-8)
+
+
+def test_the_number_of_jobs_changes_no_bit():
+    X, y, s = _data_for(LogisticRegression())
+    one, two = (
+        CrossValidation(4, random_state=0)
+        .objective(make_pipeline(StandardScaler(), LogisticRegression()), X, y, s, n_jobs=n_jobs)
+        .evaluate(POINTS)
+        for n_jobs in (1, 2)
+    )
+    for first, second in zip(one, two, strict=True):
+        np.testing.assert_array_equal(first.losses, second.losses)
+
+
+def test_a_prediction_that_is_nan_in_one_fold_is_a_failure():
+    class Broken(Counting):
+        def predict(self, X):
+            return np.where(X[:, 0] == X_first, np.nan, super().predict(X))
+
+    X, y, s = _data_for(Ridge())
+    X_first = X[0, 0]
+    evaluation = next(CrossValidation(3).objective(Broken(), X, y, s).evaluate(POINTS[:1]))
+    assert evaluation.failed
+    assert "NaN" in evaluation.error or "finite" in evaluation.error
+
+
+# --- pipelines ----------------------------------------------------------------------------
+
+
+def _losses(estimator, X, y, log_ratio, weights):
+    criterion = CrossValidation(random_state=0)
+    return criterion(estimator, X, y, log_ratio, np.log(weights))
+
+
+def _frame(n=200):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(40, 10, n), "town": rng.choice(["a", "b", "c"], n)})
+    X.loc[::7, "age"] = np.nan
+    y = (X["age"].fillna(30) + 5 * (X["town"] == "a") + rng.normal(0, 5, n) > 40).to_numpy()
+    return X, y, rng.normal(size=n), rng.exponential(size=n)
+
+
+def _prepared(last, *more):
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["age"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["town"]),
+    )
+    return make_pipeline(columns, *more, last)
+
+
+@pytest.mark.parametrize("last", [LogisticRegression(), RandomForestClassifier(5, random_state=0)])
+def test_transformers_that_ignore_labels_are_fitted_once_a_fold_and_change_no_loss(last):
+    X, y, log_ratio, weights = _frame()
+    found = _losses(_prepared(last), X, y, log_ratio, weights)
+    # a step that may do anything keeps the pipeline whole
+    whole = _losses(_prepared(last, FunctionTransformer()), X, y, log_ratio, weights)
+    np.testing.assert_array_equal(found.losses, whole.losses)
+
+
+def test_a_metric_of_the_rows_as_a_whole_sees_the_pipeline_and_the_table():
+    X, y, log_ratio, weights = _frame()
+
+    def score(model, X, y, sample_weight):
+        assert isinstance(model, Pipeline)
+        return float(np.average(model.predict(X[["age", "town"]]) == y, weights=sample_weight))
+
+    criterion = CrossValidation(scoring=score, random_state=0)
+    found = criterion(_prepared(LogisticRegression()), X, y, log_ratio, np.log(weights))
+    assert 0 < -found.value <= 1
+
+
+def test_a_table_that_a_transformer_cannot_take_is_a_failure_in_its_words():
+    X, y, log_ratio, weights = _frame()
+    X.loc[3, "town"] = "nowhere else"
+    strict = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["town"])), LogisticRegression()
+    )
+    objective = CrossValidation(random_state=0).objective(strict, X, y, log_ratio)
+    (outcome,) = objective.validator.outcomes([weights])
+    assert "unknown categories" in outcome

@@ -1,55 +1,49 @@
-"""What criteria that hold folds out have in common."""
+"""Criteria that hold rows out: cross-validation and a single split."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    KFold,
+    StratifiedKFold,
+    check_cv,
+    train_test_split,
+)
 
-from weighbridge.criteria._criterion import Criterion
-from weighbridge.criteria._fold_objective import FoldObjective, Split
-from weighbridge.criteria._rows import SourceRows, default_scoring, source_rows
+from weighbridge.model_selection._criterion import Criterion, Seed
+from weighbridge.model_selection._folds import FoldValidator, Scorer, Split
+from weighbridge.model_selection._losses import default_scoring
+from weighbridge.model_selection._rows import SourceRows
 
 
 class FoldCriterion(Criterion):
-    """Abstract: fits on some rows, losses of others. Members say which."""
+    """Abstract: losses of held-out rows. Subclasses split the rows."""
 
-    scoring: Any
-    validation: Any
-    random_state: Any
+    scoring: str | Scorer | None
+    random_state: Seed
 
     @abstractmethod
-    def _splits(self, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
+    def _splits(self, estimator: BaseEstimator, rows: SourceRows, seed: Seed) -> list[Split]:
         """Split the rows; the same for all candidates."""
 
-    def objective(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        log_ratio: Any,
-        sample_weight: Any = None,
-        *,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> FoldObjective:
-        """Split the rows into folds; see `Criterion.objective`."""
+    def _validator(
+        self, estimator: BaseEstimator, rows: SourceRows, n_jobs: int | None, seed: Seed
+    ) -> FoldValidator:
         scoring = default_scoring(estimator) if self.scoring is None else self.scoring
-        seed = random_state if self.random_state is None else self.random_state
-        rows = source_rows(estimator, X, y, log_ratio, sample_weight, self.validation)
-        splits = self._splits(estimator, rows, seed)
-        return FoldObjective(estimator, rows, splits, scoring, n_jobs=n_jobs)
+        seed = seed if self.random_state is None else self.random_state
+        return FoldValidator(estimator, rows, self._splits(estimator, rows, seed), scoring, n_jobs)
 
 
 class CrossValidation(FoldCriterion):
     """Importance-weighted cross-validation (Sugiyama et al. 2007).
 
-    Each fold's model is fitted with the candidate's weights on the other folds, and its losses on
+    The model of each fold is fitted with the candidate's weights on the other folds. Its losses on
     the held-out rows are averaged with validation weights, so that they represent the target.
 
     Parameters
@@ -60,9 +54,9 @@ class CrossValidation(FoldCriterion):
         As in scikit-learn; its metric must take ``sample_weight``. Default: squared error, of
         probabilities (the Brier score) or of margins for classifiers.
     validation : weighting, optional
-        Which weights the losses are averaged with: `RIWERM(0.9)` (the default, never more than 10
-        times the weight of a plain row), `Tempered()`, or `IWERM()` for the ratio itself, which is
-        consistent and wild.
+        Weights of the losses: `RIWERM(0.9)` (the default, at most 10 for a row of weight 1),
+        `Tempered()`, or `IWERM()` for the ratio itself, which is consistent and has a large
+        variance.
     random_state : int, RandomState instance or None
         Seed for the folds.
 
@@ -75,13 +69,12 @@ class CrossValidation(FoldCriterion):
     Metrics that are means over rows (squared, absolute and Poisson errors, log loss, Brier score,
     accuracy) give one loss for each row; any other gives one for each fold.
     A row that is held out several times, by repeated folds, is one unit with the average loss.
-    Support vector machines and kernel ridge share one kernel matrix, histogram boosting its bins.
 
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> from weighbridge.criteria import CrossValidation
     >>> from weighbridge.datasets import make_quadratic
+    >>> from weighbridge.model_selection import CrossValidation
     >>> from weighbridge.weighting import ERM, IWERM
     >>> data = make_quadratic(random_state=0)
     >>> criterion = CrossValidation(random_state=0)
@@ -94,14 +87,19 @@ class CrossValidation(FoldCriterion):
     """
 
     def __init__(
-        self, cv: Any = 5, *, scoring: Any = None, validation: Any = None, random_state: Any = None
+        self,
+        cv: int | BaseCrossValidator = 5,
+        *,
+        scoring: str | Scorer | None = None,
+        validation: BaseEstimator | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.cv = cv
         self.scoring = scoring
         self.validation = validation
         self.random_state = random_state
 
-    def _splits(self, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
+    def _splits(self, estimator: BaseEstimator, rows: SourceRows, seed: Seed) -> list[Split]:
         n, cv = rows.y.size, self.cv
         if isinstance(cv, Integral):
             if not 2 <= int(cv) <= n:
@@ -111,20 +109,20 @@ class CrossValidation(FoldCriterion):
                 )
             kind = StratifiedKFold if is_classifier(estimator) else KFold
             cv = kind(int(cv), shuffle=True, random_state=seed)
-        given = cv is not None and not hasattr(cv, "split")
+        is_list = cv is not None and not hasattr(cv, "split")
         cv = check_cv(cv, rows.y, classifier=is_classifier(estimator))
         with warnings.catch_warnings():
-            # a class with fewer rows than folds: the folds without it give it probability 0
+            # Folds without a class of few rows give it probability 0.
             warnings.filterwarnings("ignore", message="The least populated class", module="sklearn")
             splits = [
                 (np.asarray(train), np.asarray(test)) for train, test in cv.split(rows.X, rows.y)
             ]
-        if not given or rows.kept is None:
+        if not is_list or rows.numbers is None:
             return splits
-        # row numbers of the caller, who has not left out any
-        kept = rows.kept
+        # Given splits have the row numbers of the caller's table.
+        numbers = rows.numbers
         return [
-            (np.flatnonzero(np.isin(kept, train)), np.flatnonzero(np.isin(kept, test)))
+            (np.flatnonzero(np.isin(numbers, train)), np.flatnonzero(np.isin(numbers, test)))
             for train, test in splits
         ]
 
@@ -132,7 +130,7 @@ class CrossValidation(FoldCriterion):
 class HoldOut(FoldCriterion):
     """Importance-weighted loss on held-out source rows: the paper's ``L(h; lam, alpha)``.
 
-    Cheaper than `CrossValidation` and much more variable: with 1,000 rows of the paper's toy
+    Cheaper than `CrossValidation`, with a much larger variance: on 1,000 rows of the paper's toy
     problem it has three times the excess risk of five folds.
 
     Parameters
@@ -151,8 +149,8 @@ class HoldOut(FoldCriterion):
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from weighbridge.criteria import HoldOut
     >>> from weighbridge.datasets import make_cubic
+    >>> from weighbridge.model_selection import HoldOut
     >>> from weighbridge.weighting import IWERM, RIWERM
     >>> data = make_cubic(random_state=0)
     >>> criterion = HoldOut(validation=IWERM(), random_state=0)
@@ -166,16 +164,16 @@ class HoldOut(FoldCriterion):
         self,
         test_size: float = 0.2,
         *,
-        scoring: Any = None,
-        validation: Any = None,
-        random_state: Any = None,
+        scoring: str | Scorer | None = None,
+        validation: BaseEstimator | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.test_size = test_size
         self.scoring = scoring
         self.validation = validation
         self.random_state = random_state
 
-    def _splits(self, estimator: Any, rows: SourceRows, seed: Any) -> list[Split]:
+    def _splits(self, estimator: BaseEstimator, rows: SourceRows, seed: Seed) -> list[Split]:
         _, counts = np.unique(rows.y, return_counts=True)
         stratify = rows.y if is_classifier(estimator) and counts.min() > 1 else None
         train, test = train_test_split(

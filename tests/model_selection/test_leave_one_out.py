@@ -1,4 +1,4 @@
-"""Leave-one-out without refitting equals refitting; batched fits equal scikit-learn's."""
+"""Leave-one-out without refitting equals refitting."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,12 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.svm import LinearSVR
+from sklearn.tree import DecisionTreeRegressor
 
 from weighbridge import Geodesic
-from weighbridge.criteria import LeaveOneOut, _linear
-from weighbridge.criteria._criterion import candidate_weights
-from weighbridge.criteria._linear import CandidateSolver
-from weighbridge.criteria._linear_design import inverses, linear_model
-from weighbridge.search import Point
+from weighbridge.model_selection import LeaveOneOut, Point, has_closed_form
 from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM
 
 WEIGHTINGS = [ERM(), IWERM(), AIWERM(0.5), RIWERM(0.5), Geodesic(0.3, -2)]
@@ -120,33 +118,11 @@ def test_own_weights_multiply_and_zero_leaves_a_row_out(estimator):
     np.testing.assert_allclose(objective.unit_weights, validation, rtol=1e-12)
 
 
-@pytest.mark.parametrize("estimator", [LinearRegression(), Ridge(), LogisticRegression()])
-@pytest.mark.parametrize("limit", [("_PRODUCTS", 0), ("_WIDE", 3)])
-def test_products_row_by_row_and_candidates_one_by_one_give_the_same_result(
-    estimator, limit, monkeypatch
-):
-    X, y, s = _regression(60, 6)
-    y = y > np.median(y) if isinstance(estimator, LogisticRegression) else y
-    before = LeaveOneOut().objective(estimator, X, y, s)
-    together = [each.losses for each in before.evaluate(POINTS)]
-    monkeypatch.setattr(_linear, *limit)
-    objective = LeaveOneOut().objective(estimator, X, y, s)
-    single = [each.losses for each in objective.evaluate(POINTS)]
-    # other orders of the same sums; a loss near 0 is a difference of larger numbers
-    np.testing.assert_allclose(single, together, rtol=1e-9, atol=1e-11 * np.max(together))
-    evaluations = list(objective.evaluate(POINTS))
-    np.testing.assert_allclose(
-        objective.predictions(evaluations), before.predictions(evaluations), rtol=1e-9
-    )
-
-
 def test_predictions_are_those_behind_the_losses():
     X, y, s = _regression()
     objective = LeaveOneOut(scoring="neg_mean_absolute_error").objective(Ridge(), X, y, s)
-    evaluations = list(objective.evaluate(POINTS))
-    predictions = objective.predictions(evaluations)
-    for evaluation, prediction in zip(evaluations, predictions, strict=True):
-        np.testing.assert_allclose(np.abs(y - prediction), evaluation.losses, rtol=1e-12)
+    for evaluation in objective.evaluate(POINTS):
+        np.testing.assert_allclose(np.abs(y - evaluation.predictions), evaluation.losses)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -171,13 +147,13 @@ def test_a_row_that_alone_determines_its_prediction_is_not_scored():
     X[:, 2] = np.arange(y.size) == 5  # a column that is 0 but for one row
     objective = LeaveOneOut().objective(LinearRegression(), X, y, s)
     rest = np.delete(np.arange(y.size), 5)
-    np.testing.assert_array_equal(objective.held_rows, rest)
+    np.testing.assert_array_equal(objective.validator.held_out, rest)
     scores = LeaveOneOut()(LinearRegression(), X, y, s, s / 2)
     without = LeaveOneOut()(LinearRegression(), X[rest, :2], y[rest], s[rest], s[rest] / 2)
     np.testing.assert_allclose(scores.losses, without.losses, rtol=1e-9)
     evaluation = next(objective.evaluate(POINTS[:1]))
-    assert objective.predictions([evaluation]).shape == (1, y.size - 1)
-    assert LeaveOneOut().objective(Ridge(), X, y, s).held_rows.size == y.size
+    assert evaluation.predictions.shape == (y.size - 1,)
+    assert LeaveOneOut().objective(Ridge(), X, y, s).validator.held_out.size == y.size
 
 
 def test_weights_that_leave_too_few_rows_are_a_failure():
@@ -235,30 +211,6 @@ def test_one_newton_step_is_close_to_refitting(estimator, scoring, point):
     assert approximate == pytest.approx(exact, rel=CLOSE)
 
 
-@pytest.mark.parametrize("scale", [0.8, 4.0])
-@pytest.mark.parametrize(
-    ("estimator", "kind"),
-    [
-        (LogisticRegression(C=1), "logistic"),
-        (LogisticRegression(C=np.inf), "logistic"),
-        (LogisticRegression(C=1, fit_intercept=False), "logistic"),
-        (LogisticRegression(C=1e4), "separable"),
-        (PoissonRegressor(alpha=0), "poisson"),
-        (PoissonRegressor(alpha=1, fit_intercept=False), "poisson"),
-    ],
-)
-def test_batched_newton_fits_are_those_of_scikit_learn(estimator, kind, scale):
-    X, y, s = _generalised(kind)
-    y = X[:, 0] + 0.1 * X[:, 1] > 0 if kind == "separable" else y
-    weights = np.stack([_mean_one(Geodesic(*point), scale * s) for point in POINTS])
-    fits = CandidateSolver(linear_model(estimator, X, y).design()).fit(weights)
-    tight = clone(estimator).set_params(tol=1e-12, max_iter=10_000, solver="newton-cholesky")
-    for eta, row in zip(fits.eta, weights, strict=True):
-        expected = tight.fit(X, y, sample_weight=row)
-        predictor = X @ np.ravel(expected.coef_) + expected.intercept_
-        np.testing.assert_allclose(eta, predictor, rtol=1e-6, atol=1e-6)
-
-
 def test_newton_survives_separable_classes_without_a_penalty():
     # the likelihood has no maximum; what is found separates the classes, and nothing is raised
     X, _, s = _generalised("logistic", 60)
@@ -271,37 +223,56 @@ def test_newton_survives_separable_classes_without_a_penalty():
     assert evaluation.losses.mean() < 0.2
 
 
-def test_inverses_of_singular_matrices_are_pseudo_inverses():
-    good, bad = np.diag([1.0, 2.0]), np.diag([1.0, 0.0])
-    np.testing.assert_allclose(inverses(np.stack([good]))[0], np.diag([1, 0.5]))
-    np.testing.assert_allclose(
-        inverses(np.stack([good, bad])), [np.diag([1, 0.5]), np.diag([1.0, 0])], atol=1e-12
-    )
+# --- who gets it -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(C=0.5), PoissonRegressor(alpha=0.01)])
-def test_candidates_that_start_from_a_mix_of_others_end_where_they_do_alone(estimator):
-    X, y, s = _regression(200, 3)
-    is_class = isinstance(estimator, LogisticRegression)
-    y = y > np.median(y) if is_class else np.rint(np.abs(y) / 50)
-    points = [Point(lam, alpha) for lam in np.linspace(0, 1, 11) for alpha in (-1.0, 1.0, 3.0)]
-    objective = LeaveOneOut().objective(estimator, X / 10, y, s)
-    weights = candidate_weights(objective.log_ratio, points)
-    solver = CandidateSolver(objective.design)
-    together = solver.fit(weights)
-    for row, (coef, eta, spread) in enumerate(
-        zip(together.coef, together.eta, together.spread, strict=True)
-    ):
-        alone = solver.fit(weights[row : row + 1])
-        np.testing.assert_allclose(coef, alone.coef[0], rtol=1e-9, atol=1e-10)
-        np.testing.assert_allclose(eta, alone.eta[0], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(spread, alone.spread[0], rtol=1e-6)
-
-
-def test_a_table_that_is_too_wide_is_refused_before_anything_is_solved(monkeypatch):
-    criterion = LeaveOneOut()
-    criterion._most_columns = 2
-    monkeypatch.setattr(_linear, "CandidateSolver", None)
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (DecisionTreeRegressor(), r"Got DecisionTreeRegressor.*takes LinearRegression, Ridge"),
+        (LinearRegression(positive=True), r"Got LinearRegression\(positive=True\)"),
+        (LogisticRegression(class_weight="balanced"), "Got LogisticRegression"),
+        (LogisticRegression(solver="liblinear"), "Got LogisticRegression"),
+        (LogisticRegression(l1_ratio=0.5, solver="saga"), "Got LogisticRegression"),
+        (make_pipeline(LinearSVR(), Ridge()), "pipeline with LinearSVR, whose output may depend"),
+    ],
+)
+def test_other_estimators_are_refused_by_name(estimator, message):
     X, y, s = _regression()
-    with pytest.raises(ValueError, match="more than 2 columns"):
-        criterion.objective(Ridge(), X, y, s)
+    y = y > 0 if isinstance(estimator, LogisticRegression) else y
+    with pytest.raises(TypeError, match=message):
+        LeaveOneOut().objective(estimator, X, y, s)
+    assert not has_closed_form(estimator, y)
+
+
+def test_tables_that_are_no_numbers_other_classes_and_counts():
+    X, y, s = _regression()
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    with pytest.raises(ValueError, match="missing or infinite values"):
+        LeaveOneOut().objective(Ridge(), broken, y, s)
+    with pytest.raises(ValueError, match="Got 3 classes; the closed form"):
+        LeaveOneOut().objective(LogisticRegression(), X, np.arange(y.size) % 3, s)
+    with pytest.raises(ValueError, match=r"Got a negative label \(-1\)"):
+        LeaveOneOut().objective(PoissonRegressor(), X, np.r_[-1, np.ones(y.size - 1)], s)
+    one_hot = make_pipeline(OneHotEncoder(), Ridge())  # sparse
+    rounded = X[:, :1].round()
+    dense = make_pipeline(OneHotEncoder(sparse_output=False), Ridge())
+    losses = [LeaveOneOut()(each, rounded, y, s, s).losses for each in (one_hot, dense)]
+    np.testing.assert_allclose(*losses, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scoring", "known"),
+    [
+        (Ridge(), "r2", "neg_mean_absolute_error"),
+        (Ridge(), "accuracy", "neg_mean_squared_error"),
+        (LogisticRegression(), "neg_mean_squared_error", "neg_brier_score"),
+        (LogisticRegression(), len, "neg_log_loss"),
+        (LogisticRegression(), "neg_squared_margin", "accuracy"),
+    ],
+)
+def test_metrics_that_are_no_means_over_rows_are_refused(estimator, scoring, known):
+    X, y, s = _regression()
+    with pytest.raises(ValueError, match=rf"not a mean over rows .*one of \[.*'{known}'.*\]\. Use"):
+        LeaveOneOut(scoring=scoring).objective(estimator, X, y > 0, s)

@@ -1,0 +1,308 @@
+"""Evaluated weightings, with the uncertainty of every comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import norm
+
+from weighbridge.model_selection._points import Point
+from weighbridge.tables import FloatArray
+
+# Rows of the printed table, besides ERM and IWERM.
+PRINTED_ROWS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Losses of one weighting, or differences of two; lower is better.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_units,)
+        One loss for each row, or for each fold if the metric is not a mean over rows.
+    weights : ndarray of shape (n_units,)
+        Weight of each loss in the mean.
+    predictions : ndarray, optional
+        The held-out predictions that the losses belong to.
+    penalties : ndarray of shape (n_units,), optional
+        The part of the losses that `information_criterion` has added to them.
+
+    Notes
+    -----
+    The mean is ``D = sum(u d) / sum(u)``. Its variance is ``n / (n - 1) sum(u^2 (d - D)^2) /
+    sum(u)^2`` over the n units with ``u > 0``.
+
+    Examples
+    --------
+    Two candidates are compared in pairs, unit by unit:
+
+    >>> import numpy as np
+    >>> from weighbridge.model_selection import Scores
+    >>> first = Scores(np.array([1.0, 2.0, 3.0]), np.ones(3))
+    >>> second = Scores(np.array([1.1, 2.2, 3.3]), np.ones(3))
+    >>> round(first.value, 6), round(first.standard_error, 6)
+    (2.0, 0.57735)
+    >>> difference = first - second
+    >>> round(difference.value, 6), round(difference.standard_error, 6)
+    (-0.2, 0.057735)
+    """
+
+    losses: FloatArray
+    weights: FloatArray
+    predictions: FloatArray | None = None
+    penalties: FloatArray | None = None
+
+    @property
+    def value(self) -> float:
+        """Weighted mean of the losses."""
+        used, shares = unit_shares(self.weights)
+        return float(self.losses[used] @ shares)
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the weighted mean; NaN for fewer than two units."""
+        used, shares = unit_shares(self.weights)
+        n = shares.size
+        if n < 2:
+            return float("nan")
+        # BLAS scales before it squares, so that large losses do not overflow.
+        return float(np.sqrt(n / (n - 1)) * norm(shares * (self.losses[used] - self.value)))
+
+    @property
+    def effective_parameters(self) -> float:
+        """``tr(J H^-1)`` of an information criterion; 0 for other criteria."""
+        return 0.0 if self.penalties is None else float(self.weights @ self.penalties)
+
+    @property
+    def penalty(self) -> float:
+        """Part of the value that is penalty, ``tr(J H^-1) / n``; the rest is the mean loss."""
+        return self.effective_parameters / float(self.weights.sum())
+
+    def __sub__(self, other: Scores) -> Scores:
+        if not np.array_equal(self.weights, other.weights):
+            raise ValueError(
+                "Got scores with other units or other weights. Only scores of one criterion on the "
+                "same rows can be compared in pairs."
+            )
+        return Scores(self.losses - other.losses, self.weights)
+
+
+def unit_shares(weights: FloatArray) -> tuple[np.ndarray, FloatArray]:
+    """Return a mask of the units with positive weight, and their shares of the total."""
+    used = weights > 0
+    shares = weights[used] / weights[used].max()  # sums of large weights must not overflow
+    return used, shares / shares.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The losses of one candidate.
+
+    Parameters
+    ----------
+    point : Point
+        The candidate.
+    losses : array of shape (n_units,) or None
+        One loss per unit (a row, or a fold), smaller is better; None if the candidate failed.
+    predictions : array or None
+        Held-out predictions, if the criterion has them.
+    error : str or None
+        Why the candidate failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.model_selection import Evaluation, Point
+    >>> Evaluation(Point(0.0, 1.0), losses=np.array([0.5, 1.5])).failed
+    False
+    >>> Evaluation(Point(1.0, 1.0), losses=None, error="singular matrix").failed
+    True
+    """
+
+    point: Point
+    losses: FloatArray | None
+    predictions: FloatArray | None = None
+    error: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether there are no losses to compare."""
+        return self.losses is None or self.error is not None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchResult:
+    """The evaluated candidates, the best of them, and those that are not significantly worse.
+
+    Parameters
+    ----------
+    evaluations : tuple of Evaluation
+        In order of evaluation.
+    unit_weights : array of shape (n_units,)
+        Weight of each unit's loss.
+    converged : bool
+        Whether the search ended before all evaluations because it expected no more improvement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.model_selection import Evaluation, Point, SearchResult
+    >>> plain = Evaluation(Point(0.0, 1.0), np.array([3.0, 1.0, 2.0]))
+    >>> full = Evaluation(Point(1.0, 1.0), np.array([2.0, 1.0, 1.5]))
+    >>> result = SearchResult((plain, full), unit_weights=np.ones(3))
+    >>> result.values, result.best
+    (array([2. , 1.5]), Point(lam=1.0, alpha=1.0))
+    >>> gain = result.difference(0, 1)  # the units are the same: their own variation cancels
+    >>> round(gain.value, 6), round(gain.standard_error, 6)
+    (0.5, 0.288675)
+    >>> result.not_worse(z=1.0), result.not_worse(z=2.0)
+    (array([False,  True]), array([ True,  True]))
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    unit_weights: FloatArray
+    converged: bool = False
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """Every candidate's lam and alpha, of shape (n_candidates, 2)."""
+        points = [evaluation.point for evaluation in self.evaluations]
+        return np.array(points, dtype=float).reshape(-1, 2)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """Weighted mean loss of every candidate; NaN if it failed."""
+        used, shares = unit_shares(self.unit_weights)
+        values = np.full(len(self.evaluations), np.nan)
+        for index, evaluation in enumerate(self.evaluations):
+            if evaluation.losses is not None and not evaluation.failed:
+                values[index] = evaluation.losses[used] @ shares
+        return values
+
+    @cached_property
+    def standard_errors(self) -> FloatArray:
+        """Standard error of every value by itself; that of a `difference` is usually smaller."""
+        errors = np.full(len(self.evaluations), np.nan)
+        for index in np.flatnonzero(np.isfinite(self.values)).tolist():
+            errors[index] = self._scores(index).standard_error
+        return errors
+
+    @property
+    def failures(self) -> list[tuple[Point, str]]:
+        """The candidates that failed, with the messages."""
+        failed = [evaluation for evaluation in self.evaluations if evaluation.failed]
+        return [(evaluation.point, str(evaluation.error)) for evaluation in failed]
+
+    @cached_property
+    def best_index(self) -> int:
+        """Index of the smallest value. If there is a tie, the smallest lam is the best."""
+        if np.isnan(self.values).all():
+            raise ValueError(
+                f"Got no candidate with a value among {len(self.evaluations)}, so none is the "
+                "best. See `failures`."
+            )
+        lam, alpha = self.points.T
+        return int(np.lexsort((alpha, lam, self.values))[0])  # NaN comes last
+
+    @property
+    def best(self) -> Point:
+        """The candidate with the smallest value."""
+        return self.evaluations[self.best_index].point
+
+    def index_of(self, point: tuple[float, float]) -> int:
+        """Return the index of a candidate. Alpha is ignored if lam is 0 or 1.
+
+        Parameters
+        ----------
+        point : (float, float)
+            lam and alpha.
+
+        Returns
+        -------
+        int
+            Its position among the evaluations.
+        """
+        lam, alpha = point
+        for index, evaluation in enumerate(self.evaluations):
+            same = evaluation.point.lam == lam
+            if same and (lam in (0, 1) or evaluation.point.alpha == alpha):
+                return index
+        raise ValueError(
+            f"Got lam={lam}, alpha={alpha}, which is not among the {len(self.evaluations)} "
+            "candidates. `points` lists them."
+        )
+
+    def difference(self, first: int, second: int) -> Scores:
+        """Return the losses of one candidate minus those of another, paired by unit.
+
+        Parameters
+        ----------
+        first, second : int
+            Indices of two candidates that did not fail.
+
+        Returns
+        -------
+        Scores
+            With ``value`` (below 0 if the first candidate is better) and ``standard_error``.
+        """
+        return self._scores(first) - self._scores(second)
+
+    def not_worse(self, z: float = 1.0) -> NDArray[np.bool_]:
+        """Return which candidates are not significantly worse than the best.
+
+        Parameters
+        ----------
+        z : float, default=1.0
+            The largest difference from the best, in standard errors of that difference.
+
+        Returns
+        -------
+        array of bool, of shape (n_candidates,)
+            True for the best itself, False for those that failed.
+        """
+        similar = np.isfinite(self.values)
+        for index in np.flatnonzero(similar).tolist():
+            difference = self.difference(index, self.best_index)
+            # A tie counts even if a single unit leaves the standard error unknown.
+            similar[index] = difference.value <= 0 or (
+                difference.value <= z * difference.standard_error
+            )
+        return similar
+
+    def _scores(self, index: int) -> Scores:
+        evaluation = self.evaluations[index]
+        if evaluation.losses is None or evaluation.failed:
+            raise ValueError(
+                f"Got candidate {index}, {evaluation.point}, which failed ({evaluation.error}) and "
+                "has no losses to compare. Choose one whose value is not NaN."
+            )
+        return Scores(evaluation.losses, self.unit_weights)
+
+    def __repr__(self) -> str:
+        number = len(self.evaluations)
+        if np.isnan(self.values).all():
+            return f"<SearchResult of {number} failed evaluations>"
+        lam, alpha = self.best
+        best = f"lam={lam:g}, alpha={alpha:g}, value {self.values[self.best_index]:.6g}"
+        return f"<SearchResult of {number} evaluations, best {best}>"
+
+    def __str__(self) -> str:
+        lines = [f"{'lam':>7} {'alpha':>7} {'value':>12} {'std. error':>12}"]
+        order = np.argsort(self.values, kind="stable").tolist()
+        ends = np.flatnonzero(np.isin(self.points[:, 0], (0, 1))).tolist()
+        for index in dict.fromkeys(order[:PRINTED_ROWS] + ends):
+            lam, alpha = self.points[index]
+            numbers = f"{self.values[index]:12.6g} {self.standard_errors[index]:12.3g}"
+            failed = self.evaluations[index].failed
+            mark = "failed" if failed else "best" if index == self.best_index else ""
+            remarks = [{0.0: "ERM", 1.0: "IWERM"}.get(float(lam), ""), mark]
+            lines.append(f"{lam:7.4g} {alpha:7.4g} {numbers}  {', '.join(filter(None, remarks))}")
+        number, n_failed = len(self.evaluations), len(self.failures)
+        lines.append(f"{number} evaluation{'' if number == 1 else 's'}")
+        lines[-1] += f", {n_failed} failed" if n_failed else ""
+        lines[-1] += ", no more expected" if self.converged else ""
+        return "\n".join(line.rstrip() for line in lines)

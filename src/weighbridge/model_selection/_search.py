@@ -1,0 +1,217 @@
+"""The loop that evaluates proposed points, and the search over a grid."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import isfinite, nan
+from numbers import Integral
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from weighbridge.model_selection._points import Bounds, Point, canonical, named_points
+from weighbridge.model_selection._result import Evaluation, Scores, SearchResult
+from weighbridge.tables import FloatArray
+
+# Returns the next points for all evaluations so far; none if no other is worth its cost.
+Proposal: TypeAlias = Callable[[tuple[Evaluation, ...]], Sequence[Point]]
+# Called with an evaluation, the number of evaluations, the planned number and the smallest value.
+Progress: TypeAlias = Callable[[Evaluation, int, int, float], object]
+
+
+class AllFailedError(RuntimeError):
+    """Not one candidate could be evaluated."""
+
+
+class Objective(Protocol):
+    """What a search minimises; see `Search`."""
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log density ratios of the rows."""
+
+    @property
+    def unit_weights(self) -> FloatArray:
+        """Weight of each unit's loss."""
+
+    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
+        """Evaluate the points lazily, in order."""
+
+
+class Search(BaseEstimator, ABC):  # type: ignore[misc, unused-ignore]
+    """Abstract: proposes points and receives their losses.
+
+    A search is called with an objective and `Bounds`, and returns a `SearchResult`.
+
+    Notes
+    -----
+    An objective is any object with three members. ``log_ratio`` has the log density ratios of the
+    rows, by which a search measures how similar two candidates are. ``unit_weights`` has the weight
+    of each unit's loss, at least 0, the same for all candidates. ``evaluate(points)`` yields one
+    `Evaluation` for each point, lazily and in order. A candidate that fails gives an `Evaluation`
+    with an error; it does not raise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.model_selection import Evaluation, GridSearch
+    >>> class Parabola:  # best at lam = 0.3, whatever alpha is
+    ...     log_ratio = np.linspace(-1, 1, 20)
+    ...     unit_weights = np.ones(1)
+    ...
+    ...     def evaluate(self, points):
+    ...         for point in points:
+    ...             yield Evaluation(point, np.array([(point.lam - 0.3) ** 2]))
+    >>> GridSearch(lam=11, alpha=1)(Parabola()).best.lam
+    0.3
+    """
+
+    def __call__(
+        self,
+        objective: Objective,
+        bounds: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
+        *,
+        progress: Progress | None = None,
+    ) -> SearchResult:
+        """Minimise the objective."""
+        propose, planned = self._plan(objective, bounds)
+        return _run(objective, propose, planned, progress)
+
+    @abstractmethod
+    def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposal, int]:
+        """Return the proposals, and the largest number of evaluations."""
+
+
+def evaluate_points(
+    objective: Objective, points: Sequence[Point], progress: Progress | None = None
+) -> SearchResult:
+    """Evaluate the given points and no others."""
+    return _run(objective, _all_at_once(points), len(points), progress)
+
+
+def _all_at_once(points: Sequence[Point]) -> Proposal:
+    return lambda evaluations: () if evaluations else points
+
+
+def _run(
+    objective: Objective, propose: Proposal, planned: int, progress: Progress | None
+) -> SearchResult:
+    """Evaluate all proposed points, each once."""
+    units = np.asarray(objective.unit_weights, dtype=np.float64)
+    if units.ndim != 1 or not (np.isfinite(units).all() and (units >= 0).all() and units.any()):
+        raise ValueError(
+            f"Got unit weights of shape {units.shape} from the objective, but needed a finite "
+            "number of at least 0 for each unit, not all of them 0."
+        )
+    evaluations: tuple[Evaluation, ...] = ()
+    least = nan
+    while points := propose(evaluations):
+        stream = iter(objective.evaluate(points))
+        for point in points:
+            evaluation = _checked(next(stream, None), point, units)
+            evaluations += (evaluation,)
+            if progress is not None:
+                if evaluation.losses is not None:
+                    least = float(np.fmin(least, Scores(evaluation.losses, units).value))
+                progress(evaluation, len(evaluations), planned, least)
+    _check_successes(evaluations)
+    return SearchResult(evaluations, units, converged=len(evaluations) < planned)
+
+
+def _checked(evaluation: Evaluation | None, point: Point, units: FloatArray) -> Evaluation:
+    """Return the evaluation with its losses as an array, or as failed if they are not finite."""
+    if evaluation is None or evaluation.point != point:
+        returned = "no evaluation" if evaluation is None else f"an evaluation of {evaluation.point}"
+        raise RuntimeError(
+            f"The objective returned {returned} where that of {point} was due. It must return one "
+            "for each point in their order, those that fail included."
+        )
+    if evaluation.losses is None or evaluation.error is not None:
+        return replace(evaluation, losses=None, error=evaluation.error or "no losses, no message")
+    losses = np.asarray(evaluation.losses, dtype=np.float64)
+    if losses.shape != units.shape:
+        raise RuntimeError(
+            f"The objective returned losses of shape {losses.shape} at {point}, but has "
+            f"{units.size} unit weights. It must return one loss for each."
+        )
+    # A finite sum has finite terms, and takes less time.
+    if not isfinite(losses.sum()) and (bad := int((~np.isfinite(losses[units > 0])).sum())):
+        message = f"{bad} of {losses.size} losses are NaN or infinite"
+        return replace(evaluation, losses=None, error=message)
+    return replace(evaluation, losses=losses)
+
+
+def _check_successes(evaluations: Sequence[Evaluation]) -> None:
+    if evaluations and all(evaluation.failed for evaluation in evaluations):
+        point, message = evaluations[0].point, evaluations[0].error
+        raise AllFailedError(
+            f"All {len(evaluations)} candidates failed, the first (lam={point.lam:g}, "
+            f"alpha={point.alpha:g}) with: {message}. Where every weighting fails, the cause is "
+            "seldom the weights: check whether the estimator fits these rows by itself, whether "
+            "each fold has rows of every class, and whether the metric takes sample_weight."
+        )
+
+
+class GridSearch(Search):
+    """Evaluate every point of a grid, the named points (ERM, IWERM, ...) before all others.
+
+    Parameters
+    ----------
+    lam, alpha : int or sequence of float, default=11 and 3
+        The number of equally spaced values within the bounds, both ends included (a single one is
+        the lower bound); or the values themselves.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from weighbridge.datasets import make_cubic
+    >>> from weighbridge.model_selection import GridSearch, LeaveOneOut
+    >>> data = make_cubic(random_state=0)
+    >>> objective = LeaveOneOut().objective(LinearRegression(), data.X, data.y, data.log_ratio)
+    >>> len(GridSearch(lam=[0.2, 0.4, 0.6], alpha=2)(objective).points)
+    10
+    """
+
+    def __init__(self, lam: int | Sequence[float] = 11, alpha: int | Sequence[float] = 3) -> None:
+        self.lam = lam
+        self.alpha = alpha
+
+    def _plan(self, objective: Objective, bounds: Bounds) -> tuple[Proposal, int]:
+        points = self.points(bounds)
+        return _all_at_once(points), len(points)
+
+    def points(self, bounds: Bounds = Bounds()) -> list[Point]:  # noqa: B008
+        """Return the points in order of evaluation, without any weights twice."""
+        lams = _values("lam", self.lam, bounds.lam)
+        alphas = _values("alpha", self.alpha, bounds.alpha)
+        grid = [canonical((lam, alpha), bounds) for lam in lams for alpha in alphas]
+        return list(dict.fromkeys(named_points(bounds) + grid))
+
+
+def _values(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -> list[float]:
+    """Return the checked values of one axis of a grid."""
+    low, high = bounds
+    if not isinstance(given, bool) and isinstance(given, Integral):
+        if given < 1:
+            raise ValueError(f"Got {name}={given}, but a grid has at least 1 value of {name}.")
+        spaced = np.linspace(low, high, int(given) if low < high else 1).tolist()
+        # linspace gives 0.30000000000000004; readers expect the shortest decimal next to it.
+        return [min(max(round(value, 12), low), high) for value in spaced]
+    try:
+        values = [float(value) for value in given]  # type: ignore[union-attr]
+    except (TypeError, ValueError):
+        values = []
+    if not values:
+        raise ValueError(
+            f"Got {name}={given!r}, but expected how many values of {name} to try, or the values."
+        )
+    for value in values:
+        if not low <= value <= high:
+            raise ValueError(
+                f"Got {name}={value} in the grid, which is outside the bounds {bounds}. Leave it "
+                "out or widen the bounds."
+            )
+    return values
