@@ -12,9 +12,8 @@ from weighbridge._estimators import ImportanceWeighted
 from weighbridge.ratios import check_ratio, fit_ratio, is_fitted, source_log_ratio
 from weighbridge.tables import check_sample_weight, unmasked
 from weighbridge.weighting import (
-    mean_one,
     mean_one_log_ratio,
-    source_log_weight,
+    source_weights,
     weighting_or_default,
 )
 
@@ -157,7 +156,7 @@ class ImportanceWeightedScorer:
         log_ratio = mean_one_log_ratio(
             source_log_ratio(self.ratio, X, sample_weight, y), sample_weight
         )
-        weights = mean_one(source_log_weight(weighting, log_ratio, sample_weight), sample_weight)
+        weights = source_weights(weighting, log_ratio, sample_weight)
         scorer = check_scoring(estimator, self.scoring)
         try:
             return scorer(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from weighbridge.geodesic import log_weight
-from weighbridge.tables import FloatArray, check_sample_weight, to_numpy
+from weighbridge.tables import check_sample_weight, to_numpy
 
 __all__ = ["AIWERM", "ERM", "IWERM", "RIWERM", "Geodesic", "log_mean", "mean_one"]
 
@@ -232,7 +232,7 @@ def mean_one(log_weight: Any, sample_weight: Any = None) -> Any:
     return out
 
 
-def _rows(values: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | None]:
+def _rows(values: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Check logarithms and sample weights, one of each per row."""
     values = np.asarray(to_numpy(values), dtype=float)
     if values.ndim != 1 or values.size == 0:
@@ -284,6 +284,14 @@ def source_log_weight(
     log_weight = np.full(log_ratio.size, -np.inf)
     log_weight[sample_weight > 0] = found
     return log_weight
+
+
+def source_weights(
+    weighting: Any, log_ratio: np.ndarray, sample_weight: np.ndarray | None
+) -> np.ndarray:
+    """Return the weights of the source rows under a weighting, with mean 1."""
+    log_weight = source_log_weight(weighting, log_ratio, sample_weight)
+    return np.asarray(mean_one(log_weight, sample_weight))
 
 
 def weighting_or_default(weighting: Any) -> Any:

@@ -29,7 +29,6 @@ from weighbridge.model_selection import (
     fixed_steps,
     respond,
 )
-from weighbridge.tables import FloatArray
 
 ANSWERS = ("stack", "guard", "argmin")
 # Standard errors by which weights must beat no weights: where the choice is free, and where few
@@ -49,7 +48,7 @@ class Answer(NamedTuple):
     """Which candidates the final model is made of, with what shares, and in short why."""
 
     indices: list[int]
-    shares: FloatArray
+    shares: np.ndarray
     reason: str
 
 
@@ -57,7 +56,7 @@ class _Proposal(NamedTuple):
     """Candidates and shares, the loss without weights, and the paired gain over it."""
 
     indices: list[int]
-    shares: FloatArray
+    shares: np.ndarray
     loss_without: float
     gain: Scores
 
@@ -126,13 +125,13 @@ def _stack(
     return _Proposal(indices, shares[kept], before, gain)
 
 
-def _without_small(shares: FloatArray) -> FloatArray:
+def _without_small(shares: np.ndarray) -> np.ndarray:
     """Drop small shares, and scale the others up."""
     kept = shares >= _SMALLEST_SHARE
     return np.where(kept, shares, 0.0) / shares[kept].sum()
 
 
-def stack_shares(predictions: FloatArray, truth: np.ndarray, weights: FloatArray) -> FloatArray:
+def stack_shares(predictions: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Shares, at least 0 and adding up to 1, of the average with the least squared error."""
     error = predictions - truth if predictions.ndim == 2 else predictions.copy()
     if predictions.ndim == 3:
@@ -142,7 +141,7 @@ def stack_shares(predictions: FloatArray, truth: np.ndarray, weights: FloatArray
     return simplex_minimum(flat @ flat.T)
 
 
-def simplex_minimum(costs: FloatArray) -> FloatArray:
+def simplex_minimum(costs: np.ndarray) -> np.ndarray:
     """Minimise ``shares' costs shares`` over shares that are at least 0 and add up to 1."""
     size = len(costs)
     scale = np.trace(costs) / size
@@ -276,7 +275,7 @@ class SharedFits:
         self._prepared: dict[Any, tuple[Any, Any]] = {}
         self._objectives: dict[Any, Any] = {}
 
-    def model(self, estimator: Any, X: Any, y: Any, weights: FloatArray | None) -> Any:
+    def model(self, estimator: Any, X: Any, y: Any, weights: np.ndarray | None) -> Any:
         """Return a copy that is fitted with these weights, or without any."""
         key = (_seeds(estimator), None if weights is None else _digest(weights))
         if key not in self._models:
@@ -288,7 +287,7 @@ class SharedFits:
                 self._models[key] = fit_with_weights(clone(estimator), X, y, weights)
         return self._models[key]
 
-    def _fit_last(self, pipeline: Pipeline, X: Any, y: Any, weights: FloatArray | None) -> Pipeline:
+    def _fit_last(self, pipeline: Pipeline, X: Any, y: Any, weights: np.ndarray | None) -> Pipeline:
         """Fit the last step after transformers that know nothing of weights, fitted once."""
         key = _seeds(pipeline)
         if key not in self._prepared:
@@ -304,7 +303,7 @@ class SharedFits:
     def objective(
         self,
         estimator: Any,
-        log_ratio: FloatArray,
+        log_ratio: np.ndarray,
         seed: int,
         make: Callable[[], Objective],
     ) -> Objective:
@@ -315,7 +314,7 @@ class SharedFits:
         return self._objectives[key]
 
 
-def _digest(numbers: FloatArray) -> bytes:
+def _digest(numbers: np.ndarray) -> bytes:
     return blake2b(numbers.tobytes()).digest()
 
 

@@ -48,7 +48,7 @@ from weighbridge.ratios import (
     source_log_ratio,
 )
 from weighbridge.tables import check_sample_weight, unmasked
-from weighbridge.weighting import Geodesic, mean_one, mean_one_log_ratio, source_log_weight
+from weighbridge.weighting import Geodesic, mean_one_log_ratio, source_weights
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -275,7 +275,7 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         form = "guard" if self.answer == "stack" and by_label else self.answer
         answer = form_answer(form, objective, usable, guarded=guarded)
         weightings = [Geodesic(*usable.evaluations[index].point) for index in answer.indices]
-        weights = [_weights(each, log_ratio, sample_weight) for each in weightings]
+        weights = [source_weights(each, log_ratio, sample_weight) for each in weightings]
         delivered = weights if sample_weight is None else [sample_weight * row for row in weights]
         weighted = [each.lam > 0 for each in weightings]
         # where there are none, it is the very fit without any
@@ -381,13 +381,6 @@ def _choice(
     return Choice.of(outside, share_beyond(ratio), counts * np.exp(used - used.max()), counts)
 
 
-def _weights(
-    weighting: Geodesic, log_ratio: np.ndarray, sample_weight: np.ndarray | None
-) -> np.ndarray:
-    """Return the weights of mean 1 of a weighting."""
-    return mean_one(source_log_weight(weighting, log_ratio, sample_weight), sample_weight)
-
-
 def _with_rows(
     result: SearchResult,
     log_ratio: np.ndarray,
@@ -397,7 +390,7 @@ def _with_rows(
     """Leave out weightings with too few effective rows for the parameters of the model."""
 
     def n_rows(each: Evaluation) -> float:
-        weights = _weights(Geodesic(*each.point), log_ratio, sample_weight)
+        weights = source_weights(Geodesic(*each.point), log_ratio, sample_weight)
         return effective_sample_size(weights if sample_weight is None else sample_weight * weights)
 
     fewest = MIN_ROWS_PER_PARAMETER * n_parameters
@@ -414,7 +407,7 @@ def _overlap(
 ) -> OverlapJudgement:
     """Judge the overlap, by what `diagnose` and `assess` look at as well."""
     beyond = share_beyond(ratio)
-    weights = mean_one(log_ratio, sample_weight)
+    weights = source_weights(Geodesic(), log_ratio, sample_weight)
     if sample_weight is not None:
         used = sample_weight > 0
         sample_weight, weights = sample_weight[used], (sample_weight * weights)[used]

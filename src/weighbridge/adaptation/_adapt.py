@@ -56,9 +56,8 @@ from weighbridge.verdict import Verdict, assess_models
 from weighbridge.weighting import (
     Geodesic,
     log_mean,
-    mean_one,
     mean_one_log_ratio,
-    source_log_weight,
+    source_weights,
 )
 
 # name: scorer of scikit-learn
@@ -470,8 +469,7 @@ def _weights(
     used = verdict.candidate(verdict.use)
     mixture = used.mixture or ((used.lam, 1.0 if used.alpha is None else used.alpha, 1.0),)
     parts = [
-        mean_one(source_log_weight(Geodesic(lam, alpha), log_ratio, sample_weight), sample_weight)
-        for lam, alpha, _ in mixture
+        source_weights(Geodesic(lam, alpha), log_ratio, sample_weight) for lam, alpha, _ in mixture
     ]
     shares = [share for *_, share in mixture]
     weights = np.average(parts, axis=0, weights=shares)

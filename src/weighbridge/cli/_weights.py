@@ -139,12 +139,12 @@ def _result(
     from weighbridge.domain import outside_support
     from weighbridge.pictures import rounded
     from weighbridge.ratios import judge_weights
-    from weighbridge.weighting import mean_one
+    from weighbridge.weighting import Geodesic
 
     summary = summarize_weights(weights)
     left = _differences_left(two, weights)
     outside = outside_support(two.X, two.X_target, random_state=settings["seed"]).share
-    overlap = judge_weights(mean_one(log_ratio), outside, two.X.shape[1] + 1)
+    overlap = judge_weights(Geodesic().weights(log_ratio), outside, two.X.shape[1] + 1)
     counts = np.histogram(weights, [*_EDGES, np.inf])[0]
     return session.result(
         **head("weights"),

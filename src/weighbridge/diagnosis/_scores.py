@@ -16,9 +16,8 @@ from weighbridge.tables import to_numpy
 from weighbridge.weighting import (
     Geodesic,
     log_mean,
-    mean_one,
     mean_one_log_ratio,
-    source_log_weight,
+    source_weights,
 )
 
 
@@ -44,10 +43,8 @@ class RatioScores:
 
     def importance_weights(self, weighting: BaseEstimator | None) -> np.ndarray:
         """Return the weights that should make the samples alike; None is the full ratio."""
-        log_weight = self.log_ratio
-        if weighting is not None:
-            log_weight = source_log_weight(weighting, self.log_ratio, self.sample_weight)
-        return mean_one(log_weight, self.sample_weight)
+        weighting = Geodesic() if weighting is None else weighting
+        return source_weights(weighting, self.log_ratio, self.sample_weight)
 
     def fit_weights(self, weighting: BaseEstimator | None) -> np.ndarray:
         """Return the importance weights times the sample weights, which a fit gets."""

@@ -10,7 +10,6 @@ from scipy.special import expit, logit
 
 from weighbridge.geodesic._derivatives import log_weight_d_lam
 from weighbridge.geodesic._log_weight import (
-    FloatArray,
     as_float64,
     check_alpha,
     check_lam,
@@ -126,7 +125,7 @@ def path_length(
     return length if alpha.ndim else float(length)
 
 
-def _checked_sample(log_ratio: Any) -> FloatArray:
+def _checked_sample(log_ratio: Any) -> np.ndarray:
     """Return the log ratios of one or more rows; raise ValueError unless all are finite."""
     s = as_float64(log_ratio, "log_ratio")
     if s.ndim != 1 or s.size == 0:
@@ -142,7 +141,7 @@ def _checked_sample(log_ratio: Any) -> FloatArray:
     return s
 
 
-def _log_base(log_ratio: FloatArray, sample_weight: Any) -> Any:
+def _log_base(log_ratio: np.ndarray, sample_weight: Any) -> Any:
     if sample_weight is None:
         return 0.0
     weight = as_float64(sample_weight, "sample_weight")
@@ -156,7 +155,7 @@ def _log_base(log_ratio: FloatArray, sample_weight: Any) -> Any:
         return np.log(weight)
 
 
-def _speed(log_density: FloatArray, derivative: FloatArray) -> FloatArray:
+def _speed(log_density: np.ndarray, derivative: np.ndarray) -> np.ndarray:
     mass = np.exp(log_density - np.max(log_density, axis=-1, keepdims=True))
     mass = mass / np.sum(mass, axis=-1, keepdims=True)
     mean = np.sum(mass * derivative, axis=-1, keepdims=True)

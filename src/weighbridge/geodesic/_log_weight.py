@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from weighbridge._arrays import array_namespace, device_of, to_numpy
 
@@ -18,11 +17,10 @@ WORK = 7
 
 NAMES = ("log_ratio", "lam", "alpha")
 
-FloatArray = npt.NDArray[np.float64]
 Kernel = Callable[[Any, Any, Any, Any], Any]
 
 
-def as_float64(value: Any, name: str) -> FloatArray:
+def as_float64(value: Any, name: str) -> np.ndarray:
     """Return numbers, or an array of any library, as a NumPy array of float64."""
     try:
         array = to_numpy(value)
@@ -36,7 +34,7 @@ def as_float64(value: Any, name: str) -> FloatArray:
         ) from None
 
 
-def check_lam(lam: FloatArray) -> None:
+def check_lam(lam: np.ndarray) -> None:
     """Raise ValueError unless every lam lies in [0, 1]."""
     bad = ~((lam >= 0) & (lam <= 1))
     if bad.any():
@@ -46,7 +44,7 @@ def check_lam(lam: FloatArray) -> None:
         )
 
 
-def check_alpha(alpha: FloatArray) -> None:
+def check_alpha(alpha: np.ndarray) -> None:
     """Raise ValueError unless every alpha is finite."""
     bad = ~np.isfinite(alpha)
     if bad.any():
@@ -56,7 +54,7 @@ def check_alpha(alpha: FloatArray) -> None:
         )
 
 
-def _check_log_ratio(s: FloatArray, lam: FloatArray, alpha: FloatArray) -> None:
+def _check_log_ratio(s: np.ndarray, lam: np.ndarray, alpha: np.ndarray) -> None:
     if np.isfinite(s).all():
         return
     count = int(np.isnan(s).sum())

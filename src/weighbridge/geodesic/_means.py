@@ -8,7 +8,6 @@ import numpy as np
 
 from weighbridge.geodesic._derivatives import unit_legendre
 from weighbridge.geodesic._log_weight import (
-    FloatArray,
     as_float64,
     check_alpha,
     check_lam,
@@ -250,5 +249,5 @@ def _check_probabilities(p: Any, name: str) -> None:
         )
 
 
-def _arrays(**values: Any) -> list[FloatArray]:
+def _arrays(**values: Any) -> list[np.ndarray]:
     return [as_float64(value, name) for name, value in values.items()]

@@ -27,7 +27,6 @@ from weighbridge.ratios import (
     log_prior_odds,
     row_log_losses,
 )
-from weighbridge.tables import FloatArray
 
 NONE, LABEL, COVARIATE, UNCLEAR = "none", "label", "covariate", "unclear"
 AUTO = "auto"
@@ -249,7 +248,7 @@ def _kind(gain: float, against: float, added: float, best_gain: float, share: fl
     return UNCLEAR if max(gain, best_gain) > MIN_GAIN else NONE
 
 
-def _class_log_ratios(ratio: LabelRatio, rows: DomainRows) -> tuple[FloatArray, FloatArray]:
+def _class_log_ratios(ratio: LabelRatio, rows: DomainRows) -> tuple[np.ndarray, np.ndarray]:
     """Return the held-out log ratios by class frequencies, and by a tilt along class scores."""
     fitted, codes = ratio.probabilities_, rows.codes
     probabilities = np.vstack([fitted.source, fitted.target])[rows.indices]
@@ -264,12 +263,12 @@ def _class_log_ratios(ratio: LabelRatio, rows: DomainRows) -> tuple[FloatArray, 
     return implied, tilted
 
 
-def _log_losses(log_ratio: FloatArray, codes: np.ndarray) -> FloatArray:
+def _log_losses(log_ratio: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the log loss of distinguishing the samples, row by row."""
     return row_log_losses(log_ratio + log_prior_odds(codes), codes)
 
 
-def _score_test(other: FloatArray, implied: FloatArray, codes: np.ndarray) -> float:
+def _score_test(other: np.ndarray, implied: np.ndarray, codes: np.ndarray) -> float:
     """Return the score statistic of a mixture of the implied log ratio with another one."""
     probability = expit(implied + log_prior_odds(codes))
     difference = other - implied
@@ -279,7 +278,7 @@ def _score_test(other: FloatArray, implied: FloatArray, codes: np.ndarray) -> fl
     return float(scores.sum()) / size if size else 0.0
 
 
-def _in_errors(differences: FloatArray) -> float:
+def _in_errors(differences: np.ndarray) -> float:
     """Return the mean of differences in standard errors."""
     sd = float(differences.std())
     return float(differences.mean()) / sd * math.sqrt(differences.size) if sd else 0.0

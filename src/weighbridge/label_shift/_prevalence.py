@@ -19,7 +19,6 @@ from scipy.special import ndtri
 
 from weighbridge._findings import Record, number, percent, wilson
 from weighbridge.label_shift._probabilities import PRIOR_ROWS, ClassProbabilities
-from weighbridge.tables import FloatArray
 
 METHODS = ("em", "bbse", "rlls")
 # Largest numbers of steps, and the largest change of a prevalence in the last one.
@@ -37,18 +36,18 @@ MISFIT_SHARE, MAX_CORRECTION = 0.5, 0.05
 class PrevalenceEstimate:
     """Prevalence in the target, the influence of each row of both samples, and the misfit."""
 
-    target: FloatArray
-    of_source: FloatArray
-    of_target: FloatArray
-    misfit: FloatArray | float = 0.0
+    target: np.ndarray
+    of_source: np.ndarray
+    of_target: np.ndarray
+    misfit: np.ndarray | float = 0.0
 
     @property
-    def variances(self) -> FloatArray:
+    def variances(self) -> np.ndarray:
         """Sum of the squared influences and of the squared misfit."""
         of_rows = np.sum(self.of_source**2, axis=0) + np.sum(self.of_target**2, axis=0)
         return np.asarray(of_rows + np.square(self.misfit))
 
-    def interval(self, confidence: float) -> tuple[FloatArray, FloatArray]:
+    def interval(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the union of Wilson's interval and the normal one."""
         z, q = float(ndtri((1 + confidence) / 2)), self.target
         m, n_classes = len(self.of_target), q.size
@@ -70,8 +69,8 @@ def estimate_prevalence(
 
 
 def most_likely_prevalence(
-    probabilities: FloatArray, priors: FloatArray, *, ordered: bool = False
-) -> FloatArray:
+    probabilities: np.ndarray, priors: np.ndarray, *, ordered: bool = False
+) -> np.ndarray:
     """Return the q that maximises ``mean log sum_c (q_c / p_c) P(c | x)``."""
     if ordered:
         return _smoothed_em(probabilities, priors)
@@ -94,13 +93,13 @@ def most_likely_prevalence(
     return np.asarray(q / q.sum())
 
 
-def _loss(ratios: FloatArray, q: FloatArray) -> float:
+def _loss(ratios: np.ndarray, q: np.ndarray) -> float:
     """Return the mean negative log likelihood plus the sum of q."""
     likelihood = ratios @ q
     return float(q.sum() - np.log(likelihood).mean()) if likelihood.min() > 0 else np.inf
 
 
-def _smoothed_em(probabilities: FloatArray, priors: FloatArray) -> FloatArray:
+def _smoothed_em(probabilities: np.ndarray, priors: np.ndarray) -> np.ndarray:
     """Maximise the likelihood by EM with a smoothing step (Silverman et al. 1990).
 
     Features distinguish neighbouring bins too badly to estimate the weight of each alone.
@@ -118,7 +117,7 @@ def _smoothed_em(probabilities: FloatArray, priors: FloatArray) -> FloatArray:
     return q
 
 
-def reweighted_posterior(probabilities: FloatArray, class_weights: FloatArray) -> FloatArray:
+def reweighted_posterior(probabilities: np.ndarray, class_weights: np.ndarray) -> np.ndarray:
     """Return ``w_c P(c | x) / sum_k w_k P(k | x)``, the class probabilities under weights w."""
     joint = probabilities * class_weights
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
@@ -153,11 +152,11 @@ def _by_likelihood(probabilities: ClassProbabilities, ordered: bool) -> Prevalen
     return PrevalenceEstimate(q / q.sum(), of_source @ influence.T / n, of_target, misfit)
 
 
-def _safe_log(probabilities: FloatArray) -> FloatArray:
+def _safe_log(probabilities: np.ndarray) -> np.ndarray:
     return np.asarray(np.log(np.maximum(probabilities, 1e-12)))
 
 
-def _mean_slopes(probabilities: FloatArray, logs: FloatArray) -> FloatArray:
+def _mean_slopes(probabilities: np.ndarray, logs: np.ndarray) -> np.ndarray:
     """Return the derivatives of mean probabilities by the slope of `logs`, and by the biases."""
     tilted = probabilities * logs
     by_slope = tilted.mean(axis=0) - probabilities.T @ tilted.sum(axis=1) / len(logs)
@@ -165,7 +164,7 @@ def _mean_slopes(probabilities: FloatArray, logs: FloatArray) -> FloatArray:
     return np.column_stack([by_slope, by_bias])
 
 
-def _calibration_influence(probabilities: ClassProbabilities) -> FloatArray:
+def _calibration_influence(probabilities: ClassProbabilities) -> np.ndarray:
     """Return n times the influence of each source row on the slope and the biases."""
     source = probabilities.source
     logs, (n, k) = _safe_log(source), source.shape
@@ -200,7 +199,7 @@ def _by_moments(probabilities: ClassProbabilities, method: str) -> PrevalenceEst
     return PrevalenceEstimate(priors * weights, of_source, of_target, priors * (weights - plain))
 
 
-def _normalised(weights: FloatArray, priors: FloatArray) -> FloatArray:
+def _normalised(weights: np.ndarray, priors: np.ndarray) -> np.ndarray:
     """Return weights of at least 0 with mean 1 over the source."""
     positive = np.maximum(weights, 0)
     return np.asarray(positive / (priors @ positive))

@@ -19,7 +19,6 @@ from weighbridge._folds import one_thread
 from weighbridge._pass_weights import answer_of
 from weighbridge.ratios import can_fit_trees, small_trees
 from weighbridge.tables import (
-    FloatArray,
     QuadraticFeatures,
     TableEncoder,
     check_count,
@@ -80,7 +79,7 @@ class ClassProbabilities:
         self.source, self.targets = map(self.calibration.apply, (source, target))
         self.priors = np.bincount(codes) / codes.size
 
-    def _cross_fit(self, stacked: Any, rows: np.ndarray, cv: int, seed: int) -> FloatArray:
+    def _cross_fit(self, stacked: Any, rows: np.ndarray, cv: int, seed: int) -> np.ndarray:
         """Fit every model without each fold, and return the held-out probabilities."""
         codes = self.codes[rows]
         n_folds = min(cv, int(np.bincount(codes).min()))
@@ -97,7 +96,7 @@ class ClassProbabilities:
                 self.fitted[-1].append(fitted)
         return held_out
 
-    def _by_fold(self, table: Any) -> FloatArray:
+    def _by_fold(self, table: Any) -> np.ndarray:
         """Return the probabilities by the models of each fold at rows that none of them saw."""
         result = np.zeros((len(self.fitted[0]), table.shape[0], self.n_classes))
         for share, fitted, (_, encode) in zip(self.shares, self.fitted, self.models, strict=True):
@@ -107,18 +106,18 @@ class ClassProbabilities:
         return result
 
     @cached_property
-    def target(self) -> FloatArray:
+    def target(self) -> np.ndarray:
         """Probabilities of each target row by one of the fold models, as at the source."""
         return _one_fold_each(self.targets)
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any) -> np.ndarray:
         """Return the mean probabilities of the fold models at any rows."""
         table = target_like_source(self.example, X)
         table = np.asarray(table) if isinstance(table, list | tuple) else table
         return np.asarray(self.calibration.apply(self._by_fold(table)).mean(axis=0))
 
 
-def _one_fold_each(by_fold: FloatArray) -> FloatArray:
+def _one_fold_each(by_fold: np.ndarray) -> np.ndarray:
     """Return the probabilities of one fold for each row, because a mean would be less sharp."""
     rows = np.arange(by_fold.shape[1])
     return np.asarray(by_fold[rows % len(by_fold), rows])
@@ -130,11 +129,11 @@ class Calibration:
     Alexandari, Kundaje and Shrikumar (2020).
     """
 
-    def __init__(self, probabilities: FloatArray, codes: np.ndarray):
+    def __init__(self, probabilities: np.ndarray, codes: np.ndarray):
         self.floor = 1 / (2 * codes.size)
         log_p, truth = self._floored(probabilities), np.eye(probabilities.shape[1])[codes]
 
-        def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
             biases = np.append(0.0, parameters[1:])
             log_q = log_softmax(parameters[0] * log_p + biases, axis=1)
             residuals, penalty = np.exp(log_q) - truth, biases * PRIOR_ROWS
@@ -146,10 +145,10 @@ class Calibration:
         self.slope, *biases = minimize(loss, start, jac=True, method="BFGS").x
         self.bias = np.append(0.0, biases)
 
-    def _floored(self, probabilities: FloatArray) -> FloatArray:
+    def _floored(self, probabilities: np.ndarray) -> np.ndarray:
         return np.log(np.maximum(probabilities, self.floor))
 
-    def apply(self, probabilities: FloatArray) -> FloatArray:
+    def apply(self, probabilities: np.ndarray) -> np.ndarray:
         """Return calibrated probabilities."""
         scores = self.slope * self._floored(probabilities) + self.bias
         return np.asarray(softmax(scores, axis=-1))

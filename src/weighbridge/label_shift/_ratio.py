@@ -11,7 +11,6 @@ from weighbridge.label_shift._classes import binned_labels, coded_classes
 from weighbridge.label_shift._prevalence import METHODS, ClassFrequencies, estimate_prevalence
 from weighbridge.label_shift._probabilities import ClassProbabilities
 from weighbridge.tables import (
-    FloatArray,
     as_labels,
     check_confidence,
     check_count,
@@ -145,12 +144,12 @@ class LabelRatio(BaseEstimator):
         self.class_weights_ = np.maximum(estimate.target, least) / priors
         return self
 
-    def score_labels(self, y: ArrayLike) -> FloatArray:
+    def score_labels(self, y: ArrayLike) -> np.ndarray:
         """Return the log weights of labels, ``log q(y) - log p(y)``."""
         check_is_fitted(self, "frequencies_")
         return self.class_shares(y) @ np.log(self.class_weights_)
 
-    def class_shares(self, y: ArrayLike) -> FloatArray:
+    def class_shares(self, y: ArrayLike) -> np.ndarray:
         """Return the share of each class in each label: 0 or 1, or the weights of two bins."""
         labels = as_labels(y)
         if self.bin_medians_ is not None:
@@ -167,7 +166,7 @@ class LabelRatio(BaseEstimator):
             )
         return np.eye(self.classes_.size)[indices]
 
-    def score_samples(self, X: ArrayLike) -> FloatArray:
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Return the log ratio ``log sum_c (q_c / p_c) P(c | x)`` of any rows."""
         check_is_fitted(self, "frequencies_")
         return np.asarray(np.log(self.probabilities_.predict(X) @ self.class_weights_))

@@ -19,7 +19,6 @@ from weighbridge.model_selection._chart import Chart
 from weighbridge.model_selection._points import Bounds, Point, named_points
 from weighbridge.model_selection._result import Evaluation, SearchResult
 from weighbridge.model_selection._search import Objective, Proposal, Search
-from weighbridge.tables import FloatArray
 
 # Log ratios that differ by less give the same weights to ten digits.
 NO_SHIFT = 1e-10
@@ -27,7 +26,7 @@ NO_SHIFT = 1e-10
 MIN_VALUES, MIN_NOISE = 4, 0.05
 
 
-def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
+def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> np.ndarray:
     """Return ``E[max(best - Y, 0)]`` for a normal variable Y.
 
     This is ``(best - mean) Phi(z) + sd phi(z)`` with ``z = (best - mean) / sd``, for
@@ -183,7 +182,7 @@ def _noise(result: SearchResult) -> float:
     return float(np.nan_to_num(result.difference(second, first).standard_error))
 
 
-def _fit_process(places: FloatArray, values: FloatArray) -> GaussianProcessRegressor:
+def _fit_process(places: np.ndarray, values: np.ndarray) -> GaussianProcessRegressor:
     """Fit by maximum likelihood; the noise is that of the fit, and no part of predictions."""
     kernel = ConstantKernel(1.0, (1e-2, 1e2)) * Matern(0.5, (0.05, 5.0), nu=2.5)
     process = GaussianProcessRegressor(kernel + WhiteKernel(1e-4, (1e-8, 1e-3)), normalize_y=True)
@@ -198,7 +197,7 @@ def _fit_process(places: FloatArray, values: FloatArray) -> GaussianProcessRegre
         return noiseless.fit(places, values)
 
 
-def _check_log_ratio(log_ratio: ArrayLike) -> FloatArray:
+def _check_log_ratio(log_ratio: ArrayLike) -> np.ndarray:
     s = np.asarray(log_ratio, dtype=float)
     if s.ndim != 1 or s.size == 0 or np.isnan(s).any() or s.max() in (-np.inf, np.inf):
         raise ValueError(

@@ -9,7 +9,6 @@ from scipy.special import expit, logsumexp
 
 from weighbridge.geodesic import log_weight
 from weighbridge.model_selection._points import Bounds, Point, canonical, named_points
-from weighbridge.tables import FloatArray
 
 # Candidates of the pool: curves of constant alpha, and points on each.
 N_ALPHAS, N_LAMS = 17, 41
@@ -31,7 +30,7 @@ class Chart:
     the coordinates are (lam, alpha), scaled to the unit square, as in the paper.
     """
 
-    def __init__(self, bounds: Bounds, log_ratio: FloatArray | None) -> None:
+    def __init__(self, bounds: Bounds, log_ratio: np.ndarray | None) -> None:
         self.bounds, self._scale = bounds, 1.0
         self._groups = None if log_ratio is None else group_rows(log_ratio)
         # Weights change fast near the ends of curves of large alpha.
@@ -49,7 +48,7 @@ class Chart:
             points += [canonical((lam, alpha), bounds) for lam in spaced]
         self.pool: list[Point] = list(dict.fromkeys(points))
 
-    def coordinates(self, points: Sequence[tuple[float, float]]) -> FloatArray:
+    def coordinates(self, points: Sequence[tuple[float, float]]) -> np.ndarray:
         """Return one row of coordinates for each point; the farthest from ERM is at about 1."""
         if self._groups is None:
             low, high = np.array([self.bounds.lam, self.bounds.alpha]).T
@@ -60,14 +59,14 @@ class Chart:
         return np.asarray(np.exp(log_mass / 2) / self._scale)
 
 
-def _equidistant(values: FloatArray, steps: FloatArray, number: int) -> list[float]:
+def _equidistant(values: np.ndarray, steps: np.ndarray, number: int) -> list[float]:
     """Return values at equal distances along a path whose steps have the given lengths."""
     length = np.insert(np.cumsum(steps + 1e-9), 0, 0.0)
     spaced = np.interp(np.linspace(0, length[-1], number), length, values)
     return np.clip(np.round(spaced, DECIMALS), values[0], values[-1]).tolist()
 
 
-def group_rows(log_ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+def group_rows(log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean log ratio and size of at most `MAX_GROUPS` groups of similar rows."""
     s = np.sort(log_ratio)
     if s.size <= MAX_GROUPS:

@@ -14,11 +14,10 @@ from weighbridge.model_selection._losses import RowLoss
 from weighbridge.model_selection._points import Point
 from weighbridge.model_selection._result import Evaluation, Scores
 from weighbridge.model_selection._rows import SourceRows, source_rows
-from weighbridge.tables import FloatArray
 from weighbridge.weighting import Geodesic, mean_one
 
 # Losses and held-out predictions, or why there are none.
-Outcome: TypeAlias = tuple[FloatArray, FloatArray | None] | str
+Outcome: TypeAlias = tuple[np.ndarray, np.ndarray | None] | str
 Seed: TypeAlias = int | np.random.RandomState | None
 
 
@@ -39,7 +38,7 @@ class Validator(ABC):
         return np.arange(self.rows.log_ratio.size)
 
     @property
-    def unit_weights(self) -> FloatArray:
+    def unit_weights(self) -> np.ndarray:
         """Weight of each loss."""
         return self.rows.unit_weights[self.held_out]
 
@@ -47,7 +46,7 @@ class Validator(ABC):
         """Raise TypeError if the metric takes no weights. `model` is fitted."""
 
     @abstractmethod
-    def outcomes(self, weights: Iterable[FloatArray]) -> Iterator[Outcome]:
+    def outcomes(self, weights: Iterable[np.ndarray]) -> Iterator[Outcome]:
         """Score each of the weights, lazily and in order; return failures as text."""
 
 
@@ -56,7 +55,7 @@ class ClosedForm(Validator):
 
     is_closed_form = True
 
-    def outcomes(self, weights: Iterable[FloatArray]) -> Iterator[Outcome]:
+    def outcomes(self, weights: Iterable[np.ndarray]) -> Iterator[Outcome]:
         """Score each of the weights, lazily and in order; return failures as text."""
         for row in weights:
             try:
@@ -65,7 +64,7 @@ class ClosedForm(Validator):
                 yield f"{type(error).__name__}: {error}"
 
     @abstractmethod
-    def score(self, weights: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    def score(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Return losses and held-out predictions of a fit with `weights`."""
 
 

@@ -21,7 +21,6 @@ from weighbridge.model_selection._criterion import Outcome, Validator
 from weighbridge.model_selection._linear_models import fixed_steps
 from weighbridge.model_selection._losses import RowLoss, respond, row_loss
 from weighbridge.model_selection._rows import SourceRows, table_rows
-from weighbridge.tables import FloatArray
 
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 Scorer: TypeAlias = Callable[..., float]
@@ -36,12 +35,12 @@ class Fold(NamedTuple):
     is_kernel: bool
     X: Any
     y: np.ndarray
-    sample_weight: FloatArray
+    sample_weight: np.ndarray
     X_held_out: Any
     y_held_out: np.ndarray
-    held_out_weights: FloatArray
+    held_out_weights: np.ndarray
 
-    def score(self, weights: FloatArray) -> np.ndarray | float:
+    def score(self, weights: np.ndarray) -> np.ndarray | float:
         """Fit with weights of mean 1; return held-out predictions, or the loss of the fold."""
         if not weights.any():
             raise ValueError("every row that is left to fit on has weight 0")
@@ -88,7 +87,7 @@ class FoldValidator(Validator):
         return np.asarray(self._held_out)
 
     @property
-    def unit_weights(self) -> FloatArray:
+    def unit_weights(self) -> np.ndarray:
         weights = self.rows.unit_weights
         if self.row_loss is not None:
             return weights[self.held_out]
@@ -107,7 +106,7 @@ class FoldValidator(Validator):
                 "sklearn.metrics.make_scorer(metric, greater_is_better=False)."
             ) from error
 
-    def outcomes(self, weights: Iterable[FloatArray]) -> Iterator[Outcome]:
+    def outcomes(self, weights: Iterable[np.ndarray]) -> Iterator[Outcome]:
         """Fit every candidate on every fold, in parallel over both."""
         jobs = (
             delayed(score_fold)(self._fold(number), row[train])
@@ -138,7 +137,7 @@ class FoldValidator(Validator):
         n_bad = int((~np.isfinite(losses)).sum())
         return f"ValueError: the loss of {n_bad} of {losses.size} held-out {units} is not finite"
 
-    def _row_means(self, values: FloatArray) -> FloatArray:
+    def _row_means(self, values: np.ndarray) -> np.ndarray:
         """Average the values of each row, in the order of the rows."""
         out = np.zeros((self._held_out.size, *values.shape[1:]))
         np.add.at(out, self._unit, values)
@@ -170,7 +169,7 @@ class FoldValidator(Validator):
         return fold
 
 
-def score_fold(fold: Fold | str, weights: FloatArray) -> np.ndarray | float | str:
+def score_fold(fold: Fold | str, weights: np.ndarray) -> np.ndarray | float | str:
     """Return the score of a fold, or its error."""
     if isinstance(fold, str):
         return fold

@@ -26,7 +26,7 @@ from weighbridge.model_selection._linear_models import (
 from weighbridge.model_selection._result import Scores
 from weighbridge.model_selection._rows import SourceRows
 from weighbridge.ratios import effective_sample_size
-from weighbridge.tables import FloatArray, check_sample_weight
+from weighbridge.tables import check_sample_weight
 from weighbridge.weighting import IWERM, mean_one, mean_one_log_ratio
 
 _TAKEN = (
@@ -47,7 +47,7 @@ MAX_DISTANCE, MAX_FLAT = 1e-2, 1e-6
 def information_criterion(
     losses: ArrayLike,
     gradients: ArrayLike,
-    hessians: ArrayLike | Callable[[FloatArray], FloatArray],
+    hessians: ArrayLike | Callable[[np.ndarray], np.ndarray],
     log_ratio: ArrayLike,
     log_weight: ArrayLike,
     *,
@@ -130,7 +130,7 @@ def _check(**arrays: tuple[Any, ...]) -> None:
 
 
 def _information(
-    derivatives: smooth.Derivatives, penalty: FloatArray, ratio: FloatArray, weights: FloatArray
+    derivatives: smooth.Derivatives, penalty: np.ndarray, ratio: np.ndarray, weights: np.ndarray
 ) -> Scores:
     """Return ``r l`` and ``r w g' H^-1 g`` of each row, divided by r."""
     losses, gradients, hessian = derivatives
@@ -229,12 +229,12 @@ class InformationFormula(ClosedForm):
             )
         self._fit.start = self._fit.solve(unweighted)[0]
 
-    def score(self, weights: FloatArray) -> tuple[FloatArray, None]:
+    def score(self, weights: np.ndarray) -> tuple[np.ndarray, None]:
         """Return the losses, which include the penalties."""
         return self.scores(weights).losses, None
 
     @np.errstate(divide="ignore", invalid="ignore")
-    def scores(self, weights: FloatArray) -> Scores:
+    def scores(self, weights: np.ndarray) -> Scores:
         """Fit with `weights`, and score the fit."""
         fit, theta = self._fit, self._fit.solve(weights)[0]
         penalty = np.diag(fit.penalty(weights))
@@ -244,8 +244,8 @@ class InformationFormula(ClosedForm):
         return _information(derivatives, penalty, self.unit_weights, weights)
 
     def _with_variance(
-        self, theta: FloatArray, penalty: FloatArray, weights: FloatArray
-    ) -> tuple[smooth.LinearFit, FloatArray, FloatArray]:
+        self, theta: np.ndarray, penalty: np.ndarray, weights: np.ndarray
+    ) -> tuple[smooth.LinearFit, np.ndarray, np.ndarray]:
         """Append the variance to the parameters of a normal model."""
         fit, y = self._fit, self._fit.likelihood.y
         residual = y - fit.predictors(theta)[:, 0]

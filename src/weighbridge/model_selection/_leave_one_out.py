@@ -20,7 +20,6 @@ from weighbridge.model_selection._linear_models import (
 )
 from weighbridge.model_selection._losses import ROW_LOSSES, RowLoss, default_scoring, row_loss
 from weighbridge.model_selection._rows import SourceRows
-from weighbridge.tables import FloatArray
 
 # A row determines its own prediction if its weighted leverage is within this of 1.
 _MIN_REST = 1e-9
@@ -145,7 +144,7 @@ class LeaveOneOutFormula(ClosedForm):
         """Numbers of the rows that do not determine their own prediction in the unweighted fit."""
         return self._held_out
 
-    def score(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def score(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return losses and predictions of the rows by the fits without them."""
         eta = self._predictors(weights)[self._held_out]
         likelihood, codes = self._fit.likelihood, self.rows.codes[self._held_out]
@@ -162,7 +161,7 @@ class LeaveOneOutFormula(ClosedForm):
         return losses, predictions
 
     @np.errstate(under="ignore")
-    def _predictors(self, weights: FloatArray) -> FloatArray:
+    def _predictors(self, weights: np.ndarray) -> np.ndarray:
         """Return the linear predictor of each row by the fit without that row.
 
         This is ``eta + q w l' / (1 - q w l'')`` with ``q = x' H^-1 x`` (mathematics, section 3).

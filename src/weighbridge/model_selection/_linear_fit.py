@@ -10,12 +10,10 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import boxcox, expit, gammaln, logsumexp, softmax
 
-from weighbridge.tables import FloatArray
-
 # Losses of shape (n,), slopes (n, k) and curvatures (n, k, k) in k linear predictors.
-Terms: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+Terms: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Losses and gradients of the rows, and the weighted sum of their Hessians, in all parameters.
-Derivatives: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+Derivatives: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Eigenvalues below this share of the largest are rounding errors.
 ROUNDING = 1e-12
 # Largest squared Newton decrement of a solution, relative to its value, and number of steps.
@@ -28,12 +26,12 @@ _MAX_EXPONENT = 700.0
 class Likelihood:
     """The losses of rows with labels y, as a function of k linear predictors of shape (n, k)."""
 
-    terms: Callable[[FloatArray], Terms]
-    y: FloatArray
+    terms: Callable[[np.ndarray], Terms]
+    y: np.ndarray
     n_predictors: int = 1
     # The scorer with the same minimum, and predictions at one predictor, for leave-one-out.
     scoring: str = ""
-    response: Callable[[FloatArray], FloatArray] = np.asarray
+    response: Callable[[np.ndarray], np.ndarray] = np.asarray
     # Linear predictor of a constant model.
     level: float = 0.0
 
@@ -43,20 +41,20 @@ class Likelihood:
         return self.scoring == "neg_mean_squared_error"
 
 
-def normal(y: FloatArray) -> Likelihood:
+def normal(y: np.ndarray) -> Likelihood:
     """Return ``(y - eta)^2 / 2``."""
 
-    def terms(eta: FloatArray) -> Terms:
+    def terms(eta: np.ndarray) -> Terms:
         error = eta - y[:, None]
         return np.square(error[:, 0]) / 2, error, np.ones((y.size, 1, 1))
 
     return Likelihood(terms, y, scoring="neg_mean_squared_error")
 
 
-def normal_with_variance(y: FloatArray) -> Likelihood:
+def normal_with_variance(y: np.ndarray) -> Likelihood:
     """Return ``((y - eta)^2 / v + log(2 pi v)) / 2``; the variance v is the second predictor."""
 
-    def terms(eta: FloatArray) -> Terms:
+    def terms(eta: np.ndarray) -> Terms:
         error, v = eta[:, 0] - y, eta[:, 1]
         ratio = error**2 / v
         slope = np.column_stack([error / v, (1 - ratio) / (2 * v)])
@@ -67,27 +65,27 @@ def normal_with_variance(y: FloatArray) -> Likelihood:
     return Likelihood(terms, y, n_predictors=2)
 
 
-def logistic(y: FloatArray) -> Likelihood:
+def logistic(y: np.ndarray) -> Likelihood:
     """Return ``log(1 + exp(eta)) - y eta`` of two classes, y in {0, 1}."""
 
-    def terms(eta: FloatArray) -> Terms:
+    def terms(eta: np.ndarray) -> Terms:
         eta, mean = eta[:, 0], expit(eta)
         loss = np.logaddexp(0.0, eta) - y * eta
         return loss, mean - y[:, None], (mean * (1 - mean))[:, :, None]
 
-    def response(eta: FloatArray) -> FloatArray:
+    def response(eta: np.ndarray) -> np.ndarray:
         return np.stack([expit(-eta), expit(eta)], axis=-1)
 
     return Likelihood(terms, y, scoring="neg_log_loss", response=response)
 
 
-def poisson(y: FloatArray) -> Likelihood:
+def poisson(y: np.ndarray) -> Likelihood:
     """Return ``exp(eta) - y eta + log(y!)`` of counts."""
 
-    def mean_of(eta: FloatArray) -> FloatArray:
+    def mean_of(eta: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(np.minimum(eta, _MAX_EXPONENT)))
 
-    def terms(eta: FloatArray) -> Terms:
+    def terms(eta: np.ndarray) -> Terms:
         mean = mean_of(eta)
         loss = mean[:, 0] - y * eta[:, 0] + gammaln(y + 1)
         return loss, mean - y[:, None], mean[:, :, None]
@@ -105,7 +103,7 @@ def multinomial(y: np.ndarray) -> Likelihood:
     n_classes = int(y.max()) + 1
     indicators, contrasts = np.eye(n_classes)[y], helmert(n_classes).T
 
-    def terms(eta: FloatArray) -> Terms:
+    def terms(eta: np.ndarray) -> Terms:
         scores = eta @ contrasts.T
         probabilities = softmax(scores, axis=1)
         loss = logsumexp(scores, axis=1) - (scores * indicators).sum(axis=1)
@@ -117,10 +115,10 @@ def multinomial(y: np.ndarray) -> Likelihood:
     return Likelihood(terms, y, n_predictors=n_classes - 1)
 
 
-def tweedie(y: FloatArray, power: float, has_log_link: bool) -> Likelihood:
+def tweedie(y: np.ndarray, power: float, has_log_link: bool) -> Likelihood:
     """Return half the unit deviance of a power."""
 
-    def terms(eta: FloatArray) -> Terms:
+    def terms(eta: np.ndarray) -> Terms:
         mean = np.exp(eta[:, 0]) if has_log_link else eta[:, 0]
         slope = (mean - y) * mean**-power  # in the mean
         curvature = mean**-power - power * (mean - y) * mean ** (-power - 1)
@@ -138,10 +136,10 @@ def tweedie(y: FloatArray, power: float, has_log_link: bool) -> Likelihood:
     return Likelihood(terms, y, level=float(level))
 
 
-def huber(y: FloatArray, epsilon: float) -> Likelihood:
+def huber(y: np.ndarray, epsilon: float) -> Likelihood:
     """Return ``sigma + H((y - eta) / sigma) sigma``, H a square up to epsilon, then sigma."""
 
-    def terms(eta: FloatArray) -> Terms:
+    def terms(eta: np.ndarray) -> Terms:
         residual, sigma = (y - eta[:, 0]) / eta[:, 1], eta[:, 1]
         clipped = np.clip(residual, -epsilon, epsilon)
         loss = np.where(sigma > 0, sigma * (1 + clipped * (2 * residual - clipped)), np.inf)
@@ -153,7 +151,7 @@ def huber(y: FloatArray, epsilon: float) -> Likelihood:
     return Likelihood(terms, y, n_predictors=2)
 
 
-def scaled_eigen(hessian: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def scaled_eigen(hessian: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return scales of the parameters, and in these units eigenvalues and eigenvectors.
 
     Eigenvalues that are rounding errors become 0.
@@ -165,7 +163,7 @@ def scaled_eigen(hessian: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
     return scale, values, vectors
 
 
-def pseudo_inverse(hessian: FloatArray) -> FloatArray:
+def pseudo_inverse(hessian: np.ndarray) -> np.ndarray:
     """Invert a symmetric matrix; directions of eigenvalue 0 are left out."""
     scale, values, vectors = scaled_eigen(hessian)
     reciprocal = np.divide(1.0, values, out=np.zeros_like(values), where=values != 0)
@@ -183,24 +181,24 @@ class LinearFit:
     """
 
     likelihood: Likelihood
-    tables: list[FloatArray]
-    diagonal: FloatArray
+    tables: list[np.ndarray]
+    diagonal: np.ndarray
     is_mean: bool
-    start: FloatArray
+    start: np.ndarray
 
-    def penalty(self, weights: FloatArray) -> FloatArray:
+    def penalty(self, weights: np.ndarray) -> np.ndarray:
         """Return the diagonal of the penalty."""
         return self.diagonal * (weights.sum() if self.is_mean else 1.0)
 
-    def predictors(self, theta: FloatArray) -> FloatArray:
+    def predictors(self, theta: np.ndarray) -> np.ndarray:
         """Return the linear predictors of the rows, of shape (n, k)."""
         sizes = np.cumsum([Z.shape[1] for Z in self.tables])[:-1]
         pairs = zip(self.tables, np.split(theta, sizes), strict=True)
         return np.column_stack([Z @ coef for Z, coef in pairs])
 
     def _sums(
-        self, slope: FloatArray, curvature: FloatArray, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+        self, slope: np.ndarray, curvature: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return weighted sums of the gradients and Hessians in theta, without the penalty."""
         pairs = list(enumerate(self.tables))
         gradient = np.concatenate([Z.T @ (weights * slope[:, a]) for a, Z in pairs])
@@ -208,18 +206,18 @@ class LinearFit:
         return gradient, np.block(rows)
 
     @np.errstate(all="ignore")  # steps that go too far are damped
-    def derivatives(self, theta: FloatArray, weights: FloatArray) -> Derivatives:
+    def derivatives(self, theta: np.ndarray, weights: np.ndarray) -> Derivatives:
         """Return losses and gradients of the rows, and the weighted sum of their Hessians."""
         losses, slope, curvature = self.likelihood.terms(self.predictors(theta))
         gradients = [slope[:, [a]] * Z for a, Z in enumerate(self.tables)]
         return losses, np.hstack(gradients), self._sums(slope, curvature, weights)[1]
 
     @np.errstate(all="ignore")
-    def solve(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def solve(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the minimum and the Hessian there; raise ValueError if none is found."""
         penalty = self.penalty(weights)
 
-        def evaluate(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        def evaluate(theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
             losses, slope, curvature = self.likelihood.terms(self.predictors(theta))
             gradient, hessian = self._sums(slope, curvature, weights)
             value = float(weights @ losses + penalty @ theta**2 / 2)

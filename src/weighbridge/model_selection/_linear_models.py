@@ -24,9 +24,8 @@ from weighbridge.model_selection._linear_fit import (
     normal,
     poisson,
 )
-from weighbridge.tables import FloatArray
 
-LikelihoodOf: TypeAlias = Callable[[FloatArray], Likelihood]
+LikelihoodOf: TypeAlias = Callable[[np.ndarray], Likelihood]
 
 # Their output depends on neither labels nor weights.
 _SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "KBinsDiscretizer")
@@ -83,8 +82,8 @@ def _is_fixed(step: BaseEstimator) -> bool:
 class LinearDesign(NamedTuple):
     """Scaled features, the diagonal of the penalty, and whether losses are averaged before it."""
 
-    features: FloatArray
-    penalty: FloatArray
+    features: np.ndarray
+    penalty: np.ndarray
     is_mean: bool
 
     def fit(self, likelihood: Likelihood) -> LinearFit:
@@ -174,7 +173,7 @@ def closed_form(estimator: BaseEstimator) -> LikelihoodOf | None:
 
 
 def has_closed_form(
-    estimator: BaseEstimator, y: ArrayLike, sample_weight: FloatArray | None = None
+    estimator: BaseEstimator, y: ArrayLike, sample_weight: np.ndarray | None = None
 ) -> bool:
     """Return True if leave-one-out costs less than folds and a few candidates."""
     kind, labels = closed_form(estimator), np.asarray(y)

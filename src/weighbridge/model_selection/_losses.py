@@ -10,7 +10,6 @@ from scipy.special import xlogy
 from sklearn.base import BaseEstimator, is_classifier
 
 from weighbridge._pass_weights import answer_of
-from weighbridge.tables import FloatArray
 
 # The smallest probability that a log loss is taken of, as in scikit-learn.
 _EPS = float(np.finfo(float).eps)
@@ -25,7 +24,7 @@ class RowLoss:
     loss: Callable[[np.ndarray, np.ndarray], np.ndarray]
     of_classes: bool = False
 
-    def expected(self, probabilities: FloatArray, prediction: FloatArray) -> FloatArray:
+    def expected(self, probabilities: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         """Return the mean loss of predictions, if the classes have these probabilities."""
         total = np.zeros(len(probabilities))
         for code, probability in enumerate(probabilities.T):
@@ -33,35 +32,35 @@ class RowLoss:
         return total
 
 
-def _squared(y: FloatArray, prediction: FloatArray) -> FloatArray:
+def _squared(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     return np.asarray(np.square(y - prediction))
 
 
-def _absolute(y: FloatArray, prediction: FloatArray) -> FloatArray:
+def _absolute(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     return np.asarray(np.abs(y - prediction))
 
 
-def _poisson(y: FloatArray, prediction: FloatArray) -> FloatArray:
+def _poisson(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     mean = np.maximum(prediction, _EPS)
     deviance = 2 * (xlogy(y, y / mean) - y + mean)
     return np.where(prediction < 0, np.inf, deviance)
 
 
-def _log(y: np.ndarray, prediction: FloatArray) -> FloatArray:
+def _log(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     share = _of_true_class(y, prediction) / prediction.sum(axis=-1)
     return np.asarray(-np.log(np.clip(share, _EPS, 1)))
 
 
-def _zero_one(y: np.ndarray, prediction: FloatArray) -> FloatArray:
+def _zero_one(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     return np.asarray(prediction.argmax(axis=-1) != y, dtype=float)
 
 
-def _brier(y: np.ndarray, prediction: FloatArray) -> FloatArray:
+def _brier(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     total = np.square(prediction).sum(axis=-1) - 2 * _of_true_class(y, prediction) + 1
     return np.asarray(total / 2 if prediction.shape[-1] == 2 else total)
 
 
-def _of_true_class(y: np.ndarray, prediction: FloatArray) -> FloatArray:
+def _of_true_class(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     return np.take_along_axis(prediction, y[:, None], axis=-1)[:, 0]
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.linalg import norm
 
 from weighbridge.model_selection._points import Point
-from weighbridge.tables import FloatArray
 
 # Rows of the printed table, besides ERM and IWERM.
 PRINTED_ROWS = 5
@@ -51,10 +50,10 @@ class Scores:
     (-0.2, 0.057735)
     """
 
-    losses: FloatArray
-    weights: FloatArray
-    predictions: FloatArray | None = None
-    penalties: FloatArray | None = None
+    losses: np.ndarray
+    weights: np.ndarray
+    predictions: np.ndarray | None = None
+    penalties: np.ndarray | None = None
 
     @property
     def value(self) -> float:
@@ -91,7 +90,7 @@ class Scores:
         return Scores(self.losses - other.losses, self.weights)
 
 
-def unit_shares(weights: FloatArray) -> tuple[np.ndarray, FloatArray]:
+def unit_shares(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a mask of the units with positive weight, and their shares of the total."""
     used = weights > 0
     shares = weights[used] / weights[used].max()  # sums of large weights must not overflow
@@ -124,8 +123,8 @@ class Evaluation:
     """
 
     point: Point
-    losses: FloatArray | None
-    predictions: FloatArray | None = None
+    losses: np.ndarray | None
+    predictions: np.ndarray | None = None
     error: str | None = None
 
     @property
@@ -164,17 +163,17 @@ class SearchResult:
     """
 
     evaluations: tuple[Evaluation, ...]
-    unit_weights: FloatArray
+    unit_weights: np.ndarray
     converged: bool = False
 
     @cached_property
-    def points(self) -> FloatArray:
+    def points(self) -> np.ndarray:
         """Every candidate's lam and alpha, of shape (n_candidates, 2)."""
         points = [evaluation.point for evaluation in self.evaluations]
         return np.array(points, dtype=float).reshape(-1, 2)
 
     @cached_property
-    def values(self) -> FloatArray:
+    def values(self) -> np.ndarray:
         """Weighted mean loss of every candidate; NaN if it failed."""
         used, shares = unit_shares(self.unit_weights)
         values = np.full(len(self.evaluations), np.nan)
@@ -184,7 +183,7 @@ class SearchResult:
         return values
 
     @cached_property
-    def standard_errors(self) -> FloatArray:
+    def standard_errors(self) -> np.ndarray:
         """Standard error of every value by itself; that of a `difference` is usually smaller."""
         errors = np.full(len(self.evaluations), np.nan)
         for index in np.flatnonzero(np.isfinite(self.values)).tolist():

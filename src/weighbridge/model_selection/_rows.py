@@ -15,12 +15,11 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
 from weighbridge.ratios import effective_sample_size
-from weighbridge.tables import FloatArray, check_sample_weight, is_frame, take_rows, unmasked
+from weighbridge.tables import check_sample_weight, is_frame, take_rows, unmasked
 from weighbridge.weighting import (
     RIWERM,
-    mean_one,
     mean_one_log_ratio,
-    source_log_weight,
+    source_weights,
     weighting_or_default,
 )
 
@@ -31,9 +30,9 @@ class SourceRows:
 
     X: Any  # a table of any library
     y: np.ndarray
-    log_ratio: FloatArray
-    sample_weight: FloatArray | None
-    validation: FloatArray
+    log_ratio: np.ndarray
+    sample_weight: np.ndarray | None
+    validation: np.ndarray
     classes: np.ndarray | None
     # Row numbers in the caller's table; None if every row has positive weight.
     numbers: np.ndarray | None = field(default=None, repr=False)
@@ -46,11 +45,11 @@ class SourceRows:
         return np.searchsorted(self.classes, self.y)
 
     @property
-    def unit_weights(self) -> FloatArray:
+    def unit_weights(self) -> np.ndarray:
         """Weight of each row in the mean of the losses."""
         return self.fit_weights(self.validation)
 
-    def fit_weights(self, weights: FloatArray) -> FloatArray:
+    def fit_weights(self, weights: np.ndarray) -> np.ndarray:
         """Return importance weights times the sample weights of the rows."""
         return weights if self.sample_weight is None else weights * self.sample_weight
 
@@ -83,7 +82,7 @@ def source_rows(
         log_ratio, sample_weight = log_ratio[numbers], sample_weight[numbers]
     log_ratio = mean_one_log_ratio(log_ratio, sample_weight)
     weighting = weighting_or_default(RIWERM(0.9) if validation is None else validation)
-    weights = mean_one(source_log_weight(weighting, log_ratio, sample_weight), sample_weight)
+    weights = source_weights(weighting, log_ratio, sample_weight)
     classes = _classes(estimator, labels)
     return SourceRows(X, labels, log_ratio, sample_weight, weights, classes, numbers)
 
@@ -93,7 +92,7 @@ def table_rows(X: Any, numbers: np.ndarray) -> Any:
     return take_rows(X, numbers) if is_frame(X) else _safe_indexing(X, numbers)
 
 
-def _check_shapes(n: int, y: np.ndarray, log_ratio: FloatArray) -> None:
+def _check_shapes(n: int, y: np.ndarray, log_ratio: np.ndarray) -> None:
     if y.ndim != 1:
         raise ValueError(
             f"Got y of shape {y.shape}. Choosing a weighting takes one label for each row. Fit "
@@ -162,7 +161,7 @@ class Tempered(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def __init__(self, ess: float = 20.0) -> None:
         self.ess = ess
 
-    def __call__(self, log_ratio: ArrayLike) -> FloatArray:
+    def __call__(self, log_ratio: ArrayLike) -> np.ndarray:
         """Return the log weights at the log ratios of the whole source sample."""
         if not self.ess >= 1:
             raise ValueError(f"Got ess={self.ess!r}, but expected at least 1 row.")

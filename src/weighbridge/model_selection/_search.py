@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 
 from weighbridge.model_selection._points import Bounds, Point, canonical, named_points
 from weighbridge.model_selection._result import Evaluation, Scores, SearchResult
-from weighbridge.tables import FloatArray
 
 # Returns the next points for all evaluations so far; none if no other is worth its cost.
 Proposal: TypeAlias = Callable[[tuple[Evaluation, ...]], Sequence[Point]]
@@ -30,11 +29,11 @@ class Objective(Protocol):
     """What a search minimises; see `Search`."""
 
     @property
-    def log_ratio(self) -> FloatArray:
+    def log_ratio(self) -> np.ndarray:
         """Log density ratios of the rows."""
 
     @property
-    def unit_weights(self) -> FloatArray:
+    def unit_weights(self) -> np.ndarray:
         """Weight of each unit's loss."""
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
@@ -121,7 +120,7 @@ def _run(
     return SearchResult(evaluations, units, converged=len(evaluations) < planned)
 
 
-def _checked(evaluation: Evaluation | None, point: Point, units: FloatArray) -> Evaluation:
+def _checked(evaluation: Evaluation | None, point: Point, units: np.ndarray) -> Evaluation:
     """Return the evaluation with its losses as an array, or as failed if they are not finite."""
     if evaluation is None or evaluation.point != point:
         returned = "no evaluation" if evaluation is None else f"an evaluation of {evaluation.point}"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from weighbridge._findings import UNKNOWN, number, percent
 from weighbridge.pictures import WeightedFeature
-from weighbridge.tables import MAX_ROWS
 from weighbridge.verdict import candidate_cells, metric_table
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _USUAL: dict[str, tuple[Any, ...]] = {
     "confidence": (0.95,),
     "seed": (0,),
     "pool": (False,),
-    "max_rows": (MAX_ROWS,),
+    "max_rows": (100_000,),
 }
 
 

@@ -3,7 +3,6 @@
 from weighbridge._arrays import array_namespace, device_of, is_foreign, to_numpy, unmasked
 from weighbridge.tables._checks import (
     FEWEST_ROWS,
-    FloatArray,
     as_floats,
     check_confidence,
     check_count,

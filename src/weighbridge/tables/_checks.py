@@ -6,11 +6,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from weighbridge._arrays import unmasked
 
-FloatArray = npt.NDArray[np.float64]
 # With fewer rows of a sample no interval says anything.
 FEWEST_ROWS = 20
 

@@ -19,8 +19,6 @@ from weighbridge.tables._columns import (
     read_columns,
 )
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
-
 # Categories with fewer rows share one level, and so do those beyond the most frequent ones.
 RARE_ROWS = 5
 MAX_LEVELS = 50
@@ -249,7 +247,7 @@ def _with_missing(text: np.ndarray) -> np.ndarray:
     return np.array([_MISSING if value is None else value for value in text], dtype=str)
 
 
-def _level_codes(text: np.ndarray, levels: np.ndarray) -> FloatArray:
+def _level_codes(text: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """Return the index of each value's level; that of the others (or NaN) for unknown values."""
     distinct, places = distinct_values(text)
     values = _with_missing(distinct)

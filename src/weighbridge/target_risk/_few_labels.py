@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit, xlogy
 
 from weighbridge._findings import Estimate, wilson
-from weighbridge.tables import FloatArray
 from weighbridge.target_risk._influence import Influence, Losses, calibrated
 
 if TYPE_CHECKING:
@@ -35,12 +34,12 @@ class Sample(NamedTuple):
     """Which target rows are labelled, the share of the target each stands for, and its stratum."""
 
     rows: npt.NDArray[np.intp]
-    shares: FloatArray
+    shares: np.ndarray
     stratum: npt.NDArray[np.intp]
 
     @classmethod
     def drawn(
-        cls, rows: npt.NDArray[np.intp], stands_for: FloatArray, known: npt.NDArray[np.bool_]
+        cls, rows: npt.NDArray[np.intp], stands_for: np.ndarray, known: npt.NDArray[np.bool_]
     ) -> Sample:
         """Make a sample of rows with known labels; those that stand for as many are a stratum."""
         values, strata = np.unique(stands_for, return_inverse=True)
@@ -52,7 +51,7 @@ class Sample(NamedTuple):
             stratum = np.zeros_like(stratum)
         return cls(rows[known], weights / weights.sum(), stratum)
 
-    def covariance(self, *values: FloatArray) -> tuple[FloatArray, float]:
+    def covariance(self, *values: np.ndarray) -> tuple[np.ndarray, float]:
         """Return covariances of means of values, and the degrees of freedom of the first."""
         off = self.shares[:, None] * (np.column_stack(values) - self.shares @ np.array(values).T)
         sizes = np.bincount(self.stratum)
@@ -63,7 +62,7 @@ class Sample(NamedTuple):
         part = parts[:, 0, 0] / (total[0, 0] or 1)
         return total, 1 / float(part**2 @ (1 / (sizes - 1)) or 1)
 
-    def effective(self, losses: FloatArray) -> float:
+    def effective(self, losses: np.ndarray) -> float:
         """Return how large a plain sample is whose share of errors has the same variance."""
         # no stratum is taken to be pure
         chance = (np.bincount(self.stratum, losses) + 0.5) / (np.bincount(self.stratum) + 1)
@@ -72,7 +71,7 @@ class Sample(NamedTuple):
         return middle * (1 - middle) / spread
 
 
-def by_labels(losses: FloatArray, sample: Sample, measure: Measure, confidence: float) -> Estimate:
+def by_labels(losses: np.ndarray, sample: Sample, measure: Measure, confidence: float) -> Estimate:
     """Return a mean by labels alone: Wilson's interval for a share of errors, else Student's."""
     mean = min(float(sample.shares @ losses), measure.bounds[1])
     if measure.bounds[1] == 1:
@@ -92,7 +91,7 @@ def _rooted(found: Estimate) -> Estimate:
 
 
 def with_forecast(
-    losses: FloatArray, sample: Sample, forecast: Influence, measure: Measure, confidence: float
+    losses: np.ndarray, sample: Sample, forecast: Influence, measure: Measure, confidence: float
 ) -> Estimate:
     """Return a mean by labels, by forecasts at all target rows, and by the forecast of the mean."""
     # the latter is a first guess with heavy tails: labels overrule it the sooner the further off
@@ -120,7 +119,7 @@ def with_forecast(
     return _rooted(found) if measure.root else found
 
 
-def _powered(losses: FloatArray, sample: Sample, rows: FloatArray) -> tuple[float, float, float]:
+def _powered(losses: np.ndarray, sample: Sample, rows: np.ndarray) -> tuple[float, float, float]:
     """Return a prediction-powered mean, the part of the labels' variance left to it, and that."""
     there = rows[sample.rows]
     covariance, _ = sample.covariance(losses, there)
@@ -161,8 +160,8 @@ class Relation(NamedTuple):
 
 
 def compare_relation(
-    losses: FloatArray,
-    values: FloatArray,
+    losses: np.ndarray,
+    values: np.ndarray,
     sample: Sample,
     forecasts: tuple[Influence, Influence],
     confidence: float,
@@ -182,7 +181,7 @@ def compare_relation(
     return Relation(losses.size, p_value, p_value < 1 - confidence, part)
 
 
-def _p_value(scores: FloatArray, between: float) -> float:
+def _p_value(scores: np.ndarray, between: float) -> float:
     """Return the chance of larger max(loss, 0)^2 + label^2, for normal scores so correlated."""
     # a point of the plane is a direction times a length whose square is exponential
     angle = (np.arange(720) + 0.5) * (2 * math.pi / 720)
@@ -216,7 +215,7 @@ def forecast_labels(problem: RiskProblem, said: dict[str, HeldOut]) -> Influence
     return calibrated(part, *problem.log_ratios, problem.ratio_influence, problem.bridge)
 
 
-def label_values(problem: RiskProblem, codes: npt.NDArray[Any]) -> FloatArray:
+def label_values(problem: RiskProblem, codes: npt.NDArray[Any]) -> np.ndarray:
     """Return labels as numbers: from their mean on, or whether they are of the commonest class."""
     known = problem.rows.codes
     of_class = problem.rows.classes is not None

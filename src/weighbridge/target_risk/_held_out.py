@@ -13,7 +13,6 @@ from sklearn.frozen import FrozenEstimator
 
 from weighbridge._estimators import SharedFits, WeightedEstimator
 from weighbridge.model_selection import closed_form, fixed_steps, table_rows
-from weighbridge.tables import FloatArray
 from weighbridge.target_risk._coded_texts import coded_texts
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ class FoldRows(NamedTuple):
 
     X: Any
     y: np.ndarray
-    sample_weight: FloatArray | None
-    log_ratio: FloatArray | None
+    sample_weight: np.ndarray | None
+    log_ratio: np.ndarray | None
     asked: tuple[Any, Any]
 
 
@@ -190,7 +189,7 @@ def _one_fold(
 
 
 def _fitted(
-    estimator: Any, X: Any, y: np.ndarray, sample_weight: FloatArray | None, shared: SharedFits
+    estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, shared: SharedFits
 ) -> Any:
     """Fit a copy of an estimator."""
     if not isinstance(estimator, WeightedEstimator):

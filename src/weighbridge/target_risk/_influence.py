@@ -12,7 +12,7 @@ from scipy.special import expit, stdtrit
 
 from weighbridge._findings import Estimate
 from weighbridge.ratios import pareto_k
-from weighbridge.tables import FloatArray, take_rows
+from weighbridge.tables import take_rows
 from weighbridge.weighting import RIWERM, Geodesic
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ class Influence:
     """An estimate with its sources of error."""
 
     value: float
-    source: FloatArray
-    target: FloatArray
-    residuals: FloatArray
-    shares: FloatArray
-    folds: FloatArray
+    source: np.ndarray
+    target: np.ndarray
+    residuals: np.ndarray
+    shares: np.ndarray
+    folds: np.ndarray
     plain: bool = False
     # what the rows cannot tell, as standard deviations; in a difference equal signs cancel
-    unseen: FloatArray = field(default_factory=partial(np.zeros, 2))
+    unseen: np.ndarray = field(default_factory=partial(np.zeros, 2))
     # what is forecast at each target row, by the calibrated method
-    rows: FloatArray = field(default_factory=partial(np.zeros, 0))
+    rows: np.ndarray = field(default_factory=partial(np.zeros, 0))
 
     @cached_property
     def of_source(self) -> float:
@@ -131,8 +131,8 @@ class RatioInfluence:
         features: Features,
         X: Any,
         X_target: Any,
-        log_ratio: FloatArray,
-        log_ratio_target: FloatArray,
+        log_ratio: np.ndarray,
+        log_ratio_target: np.ndarray,
     ):
         self.features, self.X, self.X_target = features, X, X_target
         odds = np.log(log_ratio_target.size / log_ratio.size)
@@ -148,7 +148,7 @@ class RatioInfluence:
                 information += (phi * spread[block, None]).T @ phi
         self.information = information
 
-    def of(self, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def of(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the ratio's own error adds to a weighted mean, row by row of both samples."""
         gradient = self.features.moments(self.X, contributions[:, None])
         coefficients = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
@@ -157,7 +157,7 @@ class RatioInfluence:
             self.scores[1] * self.features.times(self.X_target, coefficients)[:, 0],
         )
 
-    def moved(self, source: FloatArray, target: FloatArray) -> FloatArray:
+    def moved(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return by how much the log ratio at the source rows moves if rows count so much more."""
         total = self.features.moments(self.X, source * self.scores[0][:, None])
         total += self.features.moments(self.X_target, target * self.scores[1][:, None])
@@ -177,12 +177,12 @@ class LabelInfluence:
         self.of_source = (estimate.of_source / scale - counts / chances.codes.size)[used]
         self.of_target = estimate.of_target / scale
 
-    def of(self, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def of(self, contributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the ratio's own error adds to a weighted mean, row by row of both samples."""
         by_class = self.parts.T @ contributions
         return self.of_source @ by_class, self.of_target @ by_class
 
-    def moved(self, source: FloatArray, target: FloatArray) -> FloatArray:
+    def moved(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return by how much the log ratio at the source rows moves if rows count so much more."""
         return self.parts @ (self.of_source.T @ source + self.of_target.T @ target)
 
@@ -190,18 +190,18 @@ class LabelInfluence:
 class Losses(NamedTuple):
     """Losses of one procedure: held out, expected there, and expected at the target."""
 
-    held_out: FloatArray
-    expected: FloatArray
-    expected_target: FloatArray
-    of_folds: FloatArray
+    held_out: np.ndarray
+    expected: np.ndarray
+    expected_target: np.ndarray
+    of_folds: np.ndarray
     of_final: float
     # other forecasts of the loss, at the source and at the target: a classifier's own, by its
     # probabilities; for regressors the losses themselves, smoothed
-    forecasts: tuple[tuple[FloatArray, FloatArray], ...] = ()
+    forecasts: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
 
 def doubly_robust(
-    part: Losses, shares: FloatArray, ratio: RatioInfluence | LabelInfluence | None
+    part: Losses, shares: np.ndarray, ratio: RatioInfluence | LabelInfluence | None
 ) -> Influence:
     """Estimate the mean loss on the target: modelled losses, corrected by weighted residuals."""
     residuals = part.held_out - part.expected
@@ -215,7 +215,7 @@ def doubly_robust(
     return Influence(value, source, target, off, shares, part.of_folds)
 
 
-def weighted_mean(losses: FloatArray, shares: FloatArray, *, plain: bool) -> Influence:
+def weighted_mean(losses: np.ndarray, shares: np.ndarray, *, plain: bool) -> Influence:
     """Estimate a mean loss by weights of the rows alone; nothing comes from target or folds."""
     value = float(shares @ losses)
     off, nothing = losses - value, np.zeros(1)
@@ -232,8 +232,8 @@ _MISJUDGED, _APART = 0.1, 0.25
 
 def calibrated(
     part: Losses,
-    log_ratio: FloatArray,
-    log_ratio_target: FloatArray,
+    log_ratio: np.ndarray,
+    log_ratio_target: np.ndarray,
     ratio: RatioInfluence | LabelInfluence | None,
     bridge: Geodesic = BRIDGED,
 ) -> Influence:
@@ -261,8 +261,8 @@ def calibrated(
 
 
 def _calibration(
-    losses: FloatArray, shares: FloatArray, forecasts: Sequence[tuple[FloatArray, FloatArray]]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    losses: np.ndarray, shares: np.ndarray, forecasts: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Regress losses on forecasts; return what is expected at the target, residuals, their pull."""
     columns = []
     for at_source, at_target in forecasts:

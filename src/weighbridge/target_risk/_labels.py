@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from weighbridge._folds import row_blocks
 from weighbridge.model_selection import RowLoss
 from weighbridge.tables import (
-    FloatArray,
     Quadratic,
     QuadraticRows,
     TableEncoder,
@@ -29,7 +28,7 @@ _SCALE_ROWS = 10_000
 # for them again.
 _KEPT_NUMBERS = 24_000_000
 
-Block = tuple[slice, FloatArray]
+Block = tuple[slice, np.ndarray]
 
 
 class Features:
@@ -47,7 +46,7 @@ class Features:
             self.quadratic = Quadratic(products=d * (d + 3) / 2 <= room).fit(some)
         self.width = 1 + (d if self.quadratic is None else self.quadratic.scale.size)
         self._n_numbers = d
-        self._kept: list[tuple[Any, list[Block] | FloatArray]] = []
+        self._kept: list[tuple[Any, list[Block] | np.ndarray]] = []
         self._room = _KEPT_NUMBERS
 
     def blocks(self, X: Any, *, keep: bool = True) -> Iterator[Block]:
@@ -57,7 +56,7 @@ class Features:
             return iter(found)
         return self._made(X, found)
 
-    def _found(self, X: Any) -> list[Block] | FloatArray | None:
+    def _found(self, X: Any) -> list[Block] | np.ndarray | None:
         """Return what is kept of a table: its features, the numbers behind them, or nothing."""
         for table, found in self._kept:
             if table is X:
@@ -73,7 +72,7 @@ class Features:
             return None
         return self._kept[-1][1]
 
-    def _made(self, X: Any, numbers: FloatArray | None) -> Iterator[Block]:
+    def _made(self, X: Any, numbers: np.ndarray | None) -> Iterator[Block]:
         for block in row_blocks(X.shape[0], 4 * self.width):
             some = self._numbers(take_rows(X, block)) if numbers is None else numbers[block]
             phi = np.empty((some.shape[0], self.width))
@@ -84,14 +83,14 @@ class Features:
                 phi[:, 1:] = self.quadratic.transform(some)
             yield block, phi
 
-    def times(self, X: Any, coefficients: FloatArray) -> FloatArray:
+    def times(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         """Return the features of all rows times a matrix of coefficients."""
         inner = self._factored(X)
         if inner is not None:
             return coefficients[0] + inner @ coefficients[1:]
         return np.concatenate([phi @ coefficients for _, phi in self.blocks(X)])
 
-    def moments(self, X: Any, values: FloatArray) -> FloatArray:
+    def moments(self, X: Any, values: np.ndarray) -> np.ndarray:
         """Return the transposed features of all rows times a matrix of values of the rows."""
         inner = self._factored(X)
         if inner is not None:
@@ -108,7 +107,7 @@ class Features:
             return None
         return QuadraticRows(found, self.quadratic)
 
-    def _numbers(self, X: Any) -> FloatArray:
+    def _numbers(self, X: Any) -> np.ndarray:
         numbers = self.encoder.numbers(X)
         if self.projection is not None:
             numbers = numbers @ self.projection
@@ -117,7 +116,7 @@ class Features:
         return np.clip(np.asarray(dense, dtype=np.float64), -8.0, 8.0)
 
 
-def _projection(width: int) -> FloatArray | None:
+def _projection(width: int) -> np.ndarray | None:
     """Return a random projection of a table that is too wide to be smoothed column by column."""
     if width <= _MAX_COLUMNS:
         return None
@@ -132,16 +131,16 @@ PENALTIES = (1e-3, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 class Smoothed(NamedTuple):
     """Cross-fitted values at the source rows; at the target rows the mean over the folds."""
 
-    at_source: FloatArray
-    at_target: FloatArray
+    at_source: np.ndarray
+    at_target: np.ndarray
 
 
 def smooth(
     features: Features,
     X: Any,
     X_target: Any,
-    values: FloatArray,
-    weights: FloatArray,
+    values: np.ndarray,
+    weights: np.ndarray,
     fold: npt.NDArray[np.intp],
 ) -> Smoothed:
     """Regress `values` on the features of the source rows, leaving each row's fold out."""
@@ -173,7 +172,7 @@ def smooth(
     return Smoothed(held_out[best], features.times(X_target, solved[best].mean(axis=0)))
 
 
-def _ridge(gram: FloatArray, moment: FloatArray, penalty: float) -> FloatArray:
+def _ridge(gram: np.ndarray, moment: np.ndarray, penalty: float) -> np.ndarray:
     """Solve the normal equations; the constant is not penalised."""
     shrunk = gram + penalty * np.eye(len(gram))
     shrunk[0, 0] = gram[0, 0] + 1e-12 * penalty
@@ -189,10 +188,10 @@ class PlausibleLabels:
 
     def __init__(
         self,
-        smooth: Callable[[FloatArray], Smoothed],
+        smooth: Callable[[np.ndarray], Smoothed],
         codes: npt.NDArray[Any],
         n_classes: int | None,
-        weights: FloatArray,
+        weights: np.ndarray,
     ):
         self.n_classes = n_classes
         if n_classes is not None:
@@ -215,7 +214,7 @@ class PlausibleLabels:
         self.source = np.hstack([centre + unit * mean.at_source, unit * scale])
         self.target = np.hstack([centre + unit * mean.at_target, unit * scale_target])
 
-    def expected_loss(self, loss: RowLoss, model: FloatArray, response: FloatArray) -> FloatArray:
+    def expected_loss(self, loss: RowLoss, model: np.ndarray, response: np.ndarray) -> np.ndarray:
         """Return the loss of predictions, averaged over the plausible labels of each row."""
         if self.n_classes is None:
             mean, scale = model.T
@@ -224,13 +223,13 @@ class PlausibleLabels:
         return loss.expected(model, response)
 
 
-def _chances(smoothed: FloatArray) -> FloatArray:
+def _chances(smoothed: np.ndarray) -> np.ndarray:
     """Bring smoothed indicators of classes back to probabilities."""
     positive = np.clip(smoothed, 1e-3, None)
     return np.asarray(positive / positive.sum(axis=1, keepdims=True))
 
 
-def _weighted_quantiles(values: FloatArray, weights: FloatArray, n: int) -> FloatArray:
+def _weighted_quantiles(values: np.ndarray, weights: np.ndarray, n: int) -> np.ndarray:
     """Return equally likely values with the mean and the spread of the whole."""
     order = np.argsort(values)
     share = np.cumsum(weights[order]) / weights.sum()

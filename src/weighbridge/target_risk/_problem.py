@@ -41,7 +41,6 @@ from weighbridge.ratios import (
 )
 from weighbridge.tables import (
     FEWEST_ROWS,
-    FloatArray,
     check_sample_weight,
     target_like_source,
     to_numpy,
@@ -116,23 +115,23 @@ class RiskProblem:
             )
 
     @cached_property
-    def shares(self) -> FloatArray:
+    def shares(self) -> np.ndarray:
         """Importance weights of the source rows, the full ratio, adding up to 1."""
         weights = np.exp(self.rows.log_ratio - self.rows.log_ratio.max())
         return np.asarray(weights / weights.sum())
 
     @cached_property
-    def plain_shares(self) -> FloatArray:
+    def plain_shares(self) -> np.ndarray:
         """Shares of the source rows as they are."""
         return np.full(self.rows.y.size, 1 / self.rows.y.size)
 
     @cached_property
-    def log_ratio_target(self) -> FloatArray:
+    def log_ratio_target(self) -> np.ndarray:
         """Log ratio at the target rows, as the ratio gives it."""
         return to_numpy(self.ratio.score_samples(self.X_target)).astype(float)
 
     @property
-    def log_ratios(self) -> tuple[FloatArray, FloatArray]:
+    def log_ratios(self) -> tuple[np.ndarray, np.ndarray]:
         """Log ratios at both samples, scaled to a mean ratio of 1 over the source rows."""
         row = self.rows.log_ratio.argmax()  # any but those of ratio 0
         off = float(self.log_ratio[row] - self.rows.log_ratio[row])
@@ -258,7 +257,7 @@ class RiskProblem:
             tuple(forecasts),
         )
 
-    def smooth(self, values: FloatArray) -> Smoothed:
+    def smooth(self, values: np.ndarray) -> Smoothed:
         """Return values of the source rows by their features, held out, and at the target."""
         X, weights = self.rows.X, self.rows.validation
         return smooth(self.features, X, self.X_target, values, weights, self.fold)

@@ -13,14 +13,13 @@ from sklearn.isotonic import IsotonicRegression
 from weighbridge._findings import Estimate
 from weighbridge._pass_weights import answer_of
 from weighbridge.model_selection import respond
-from weighbridge.tables import FloatArray
 from weighbridge.target_risk._question import CALIBRATED, WEIGHTED, Measure
 
 if TYPE_CHECKING:
     from weighbridge.target_risk._held_out import HeldOut, Response
     from weighbridge.target_risk._problem import RiskProblem
 
-Metric = Callable[[FloatArray], float]
+Metric = Callable[[np.ndarray], float]
 # Draws of the bootstrap, and how many share a pass over the rows.
 _N_DRAWS = 200
 _AT_ONCE = 20
@@ -36,9 +35,9 @@ class _Draw(NamedTuple):
     """Weights of the source rows, as they are and toward the target, and of the target rows."""
 
     number: int
-    plain: FloatArray
-    toward_target: FloatArray
-    target: FloatArray | None = None
+    plain: np.ndarray
+    toward_target: np.ndarray
+    target: np.ndarray | None = None
 
 
 def whole_estimates(
@@ -111,7 +110,7 @@ class _SoftLabels:
             weights *= draw.target / np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
         return self.metrics[fold](weights.ravel())
 
-    def calibrated(self, chances: FloatArray, shares: FloatArray) -> FloatArray:
+    def calibrated(self, chances: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Return the chance of each class at target rows, by source rows of these weights."""
         found = np.empty(chances.T.shape)
         for code in range(self.n_classes == 2, self.n_classes):  # of two classes one is enough
@@ -129,7 +128,7 @@ def value_of(
     X: Any,
     codes: np.ndarray,
     classes: np.ndarray | None,
-    weights: FloatArray,
+    weights: np.ndarray,
 ) -> float:
     """Return a measure on labelled rows; NaN where it has no value there."""
     loss = measure.row_loss
@@ -160,12 +159,12 @@ def metric_of(
     return _scored(measure, said, classes[codes], classes)
 
 
-def _auc(score: FloatArray, is_class: np.ndarray) -> Metric:
+def _auc(score: np.ndarray, is_class: np.ndarray) -> Metric:
     """Return the chance that a row of the class has the higher score; ties count half."""
     _, place = np.unique(score, return_inverse=True)
 
     @np.errstate(invalid="ignore")
-    def metric(weights: FloatArray) -> float:
+    def metric(weights: np.ndarray) -> float:
         here, other = (np.bincount(place, weights * part) for part in (is_class, ~is_class))
         return float(here @ (np.cumsum(other) - other / 2) / (here.sum() * other.sum()))
 
@@ -178,7 +177,7 @@ def _of_counts(name: str, codes: np.ndarray, predicted: np.ndarray, classes: lis
     positive = classes.index(1) if 1 in classes else n - 1
 
     @np.errstate(invalid="ignore")
-    def metric(weights: FloatArray) -> float:
+    def metric(weights: np.ndarray) -> float:
         table = np.bincount(cell, weights, minlength=n * n).reshape(n, n)
         rows, columns = table.sum(axis=1), table.sum(axis=0)
         sizes = rows if name == "balanced_accuracy" else (rows + columns) / 2
@@ -207,7 +206,7 @@ def _scored(
     replay = type("Replay", (kind, _Replay), {})(said, classes)
     rows = np.arange(y.size)
 
-    def metric(weights: FloatArray) -> float:
+    def metric(weights: np.ndarray) -> float:
         try:
             return float(measure.scorer(replay, rows, y, sample_weight=weights))
         except TypeError as error:
