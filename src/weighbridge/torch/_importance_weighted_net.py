@@ -39,7 +39,7 @@ from weighbridge.tables import check_sample_weight
 from weighbridge.torch._batch import find_layer, watched
 from weighbridge.torch._dynamic import Beyond, DynamicWeights
 from weighbridge.torch._net import Told, WeightedNet, WeightedNetClassifier, as_rows, column
-from weighbridge.weighting import Geodesic, source_log_weight, weighting_or_default
+from weighbridge.weighting import Geodesic, weighting_or_default
 
 # Share of the rows that is kept apart from training, and the fewest that a ratio is estimated on.
 HOLD_OUT = 0.2
@@ -282,7 +282,7 @@ class ImportanceWeightedNet(WeightedEstimator):
             )
         head = self._head_weighting()
         if head is not None and not on_losses:
-            source_log_weight(weighting_or_default(head), np.zeros(2), None)
+            weighting_or_default(head)(np.zeros(2))
         target = None if X_target is None else as_rows(X_target, like=data.X)
         if target is not None and len(target) < 2:
             raise ValueError("Got X_target with one row; a ratio needs a few dozen.")
