@@ -45,7 +45,7 @@ demo: $(VENV)/.cli ## install what is needed, go from two tables to a report
 	$(BIN)/weighbridge demo
 	@echo "  the command is $(BIN)/weighbridge; to type it without the folder: . $(BIN)/activate"
 
-test: $(VENV)/.test ## install what is needed, run the tests (5 to 10 minutes on two cores)
+test: $(VENV)/.test ## install what is needed, run the tests (3 minutes on two cores)
 	$(BIN)/python $(PYTEST) -m "$(TESTS)"
 	@echo "there are more: make test-all, and Monte Carlo by make test-slow"
 

@@ -540,3 +540,16 @@ def test_a_failed_fit_leaves_the_earlier_one_whole():
     with pytest.raises(ValueError, match="inconsistent"):
         model.fit(X, y[:-1])
     assert vars(model) == before
+
+
+@pytest.mark.parametrize("name", ["lam", "alpha"])
+def test_a_parameter_of_the_weighting_is_named_with_the_remedy(name):
+    with pytest.raises(ValueError, match=f"weighting__{name}.*weighbridge.for_target"):
+        ImportanceWeighted(Ridge()).set_params(**{name: 0.5})
+
+
+def test_a_step_behind_a_scaler_is_told_to_go_outside_the_pipeline():
+    X = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) ** 2})
+    model = make_pipeline(StandardScaler(), ImportanceWeighted(Ridge()))
+    with pytest.raises(TypeError, match="ImportanceWeighted\\(make_pipeline"):
+        model.fit(X, X["a"], importanceweighted__X_target=X[10:])

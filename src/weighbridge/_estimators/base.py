@@ -217,6 +217,13 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         estimator
             The object itself.
         """
+        if "weighting" in self._defaults and (unknown := {"lam", "alpha"} & {*params}):
+            name = min(unknown)
+            raise ValueError(
+                f"Invalid parameter {name!r} for estimator {type(self).__name__}: it belongs to the "
+                f"weighting, weighting__{name}. A search over it would fit the ratio anew in each "
+                "fold; weighbridge.for_target(...) prepares a model and a score for searches."
+            )
         for name, default in self._defaults.items():
             nested = any(key.startswith(f"{name}__") for key in params)
             given = params.get(name, getattr(self, name))

@@ -77,10 +77,14 @@ class ImportanceWeighted(WeightedEstimator):
 
     See Also
     --------
+    weighbridge.for_target : A model with a fitted ratio and its score, for any search over `lam`.
     weighbridge.iw_scorer : Scores weighted toward the target, for use in cross-validation.
 
     Notes
     -----
+    A search over ``weighting__lam`` fits the ratio anew in each fold; `weighbridge.for_target` fits
+    it once. The wrapper goes outside a pipeline, because a step gets `X` transformed and
+    ``X_target`` as it is.
     A ratio that is fitted but not frozen counts as not fitted: clones forget it.
     Inside scikit-learn's cross-validation, pass a frozen, fitted ratio (see the second example):
     scikit-learn slices every argument that is as long as ``X``, and would silently cut ``X_target``

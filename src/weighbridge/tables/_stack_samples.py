@@ -20,7 +20,9 @@ def stack_samples(X: Any, X_target: Any) -> tuple[Any, np.ndarray]:
     if is_frame(X) != is_frame(X_target):
         raise TypeError(
             f"Got X of type {type(X).__name__} and X_target of type {type(X_target).__name__}; "
-            "columns cannot be matched. Pass both as data frames, or both as arrays."
+            "columns cannot be matched. A step of a pipeline gets X transformed and X_target as it "
+            "is: put the pipeline inside, ImportanceWeighted(make_pipeline(...)). Otherwise pass "
+            "both as data frames, or both as arrays."
         )
     if is_foreign(X) and is_foreign(X_target):
         samples = _aligned_foreign(X, X_target)
