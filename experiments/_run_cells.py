@@ -25,7 +25,8 @@ from experiments._warnings import count
 WORKERS = ("_models", "_split_trial", "_splits", "_toy_trials", "_workers")
 LIBRARY = (
     "_arrays.py", "_estimators", "_findings", "_folds.py", "_pass_weights.py", "datasets",
-    "engines", "geodesic/_log_weight.py", "label_shift", "model_selection", "ratios", "tables", "weighting.py",
+    "engines", "geodesic/_log_weight.py", "label_shift", "model_selection", "ratios", "tables",
+    "weighting.py",
 )  # fmt: skip
 
 

@@ -220,9 +220,9 @@ class WeightedEstimator(MetaEstimatorMixin, BaseEstimator):
         if "weighting" in self._defaults and (unknown := {"lam", "alpha"} & {*params}):
             name = min(unknown)
             raise ValueError(
-                f"Invalid parameter {name!r} for estimator {type(self).__name__}: it belongs to the "
-                f"weighting, weighting__{name}. A search over it would fit the ratio anew in each "
-                "fold; weighbridge.for_target(...) prepares a model and a score for searches."
+                f"Invalid parameter {name!r} for estimator {type(self).__name__}: it belongs to "
+                f"the weighting, weighting__{name}. A search over it would fit the ratio anew in "
+                "each fold; weighbridge.for_target(...) prepares a model and a score for searches."
             )
         for name, default in self._defaults.items():
             nested = any(key.startswith(f"{name}__") for key in params)
