@@ -222,6 +222,7 @@ def adapt(
     max_rows : int or None, default=100_000
         A table with more rows is represented by that many of them, drawn at random; deployment rows
         with labels are kept beside them, up to 10,000. `Adaptation.weigh` covers the other rows.
+        None takes all rows of files and data frames, and 100,000 rows of a table of an engine.
     progress : bool or function ``progress(stage, done, total)``, optional
         How far the work is, and about how long it still takes, is shown on a line: by default at a
         terminal, always with True, never with False. A function is told instead; stages are
