@@ -110,12 +110,13 @@ def balance_table(
         ``variance_ratio_after``; ``pandas.DataFrame(table.rows)`` has them as columns.
         ``largest(n)`` returns the rows that differ most.
 
-    Notes ----- Levels with fewer than 10 rows in both samples together, and those beyond the 50
-    most frequent, share one row, ``site=other``. The standard deviation of a number has ``n - 1``
-    in its denominator, and its weighted variance the factor ``sum(w)**2 / (sum(w)**2 -
-    sum(w**2))``. That of a share ``p`` is ``sqrt(p (1 - p))``. If it is 0, the difference is 0 if
-    the means are equal, and infinite otherwise. A feature without a value in one sample has the
-    difference NaN.
+    Notes
+    -----
+    Levels with fewer than 10 rows in both samples together, and those beyond the 50 most frequent,
+    share one row, ``site=other``. The standard deviation of a number has ``n - 1`` in its
+    denominator, and its weighted variance the factor ``sum(w)**2 / (sum(w)**2 - sum(w**2))``.
+    That of a share ``p`` is ``sqrt(p (1 - p))``. If it is 0, the difference is 0 if the means are
+    equal, and infinite otherwise. A feature without a value in one sample has the difference NaN.
 
     Examples
     --------
