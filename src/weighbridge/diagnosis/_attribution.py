@@ -82,11 +82,12 @@ def attribute_shift(
     Notes
     -----
     ``fall`` is that of a cross-fitted classifier that distinguishes the samples: a feature is
-    shuffled with its indicator of missing values, or with all its levels, among the held-out rows of a fold, and the fold's model scores them again. Either of two redundant
-    features can replace the other, so they share the fall, and neither may have much of it.
-    ``alone`` has no such gap: it is the AUC of held-out rows by the ratio of the samples in each
-    bin of the feature (or level, or missing values) in the other folds. A feature with ``alone``
-    above 0.95 distinguishes the samples by itself.
+    shuffled with its indicator of missing values, or with all its levels, among the held-out rows
+    of a fold, and the fold's model scores them again. Either of two redundant features can replace
+    the other, so they share the fall, and neither may have much of it. ``alone`` has no such gap:
+    it is the AUC of held-out rows by the ratio of the samples in each bin of the feature (or level,
+    or missing values) in the other folds. A feature with ``alone`` above 0.95 distinguishes the
+    samples by itself.
 
     Examples
     --------
