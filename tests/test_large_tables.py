@@ -5,10 +5,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from weighbridge import ImportanceWeighted, ImportanceWeightedCV, adapt, diagnose, fit_ratio
 from weighbridge.datasets import make_clinic
+from weighbridge.engines import sample
 from weighbridge.exceptions import BlockError, InputError
 from weighbridge.label_shift import LabelRatio
 from weighbridge.ratios import GaussianRatio, KnownRatio
@@ -181,3 +183,54 @@ def test_max_rows_must_be_large_enough():
         adapt(TRAIN, DEPLOY, **QUICK, max_rows=3)
     with pytest.raises(ValueError, match="max_rows=3"):
         diagnose(KnownRatio(lambda X: np.zeros(len(X))), DATA.X, DEPLOY, max_rows=3)
+
+
+@pytest.mark.parametrize("library", ["polars", "duckdb"])
+def test_labels_that_are_nan_are_no_labels_in_any_engine(library):
+    frame = pd.DataFrame({"x": np.arange(3000.0), "y": np.where(np.arange(3000) % 10, np.nan, 1.0)})
+    engine = pytest.importorskip(library)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    deploy = engine.from_arrow(table)
+    deploy = deploy.lazy() if library == "polars" else deploy
+    train = frame[:500].assign(y=np.arange(500.0))
+    result = adapt(train, deploy, label="y", max_rows=1000, lam=0.5, alpha=3.0, ratio="gaussian")
+    assert next(iter(result.actual.values())).rows == 300
+    assert not result.pair.X_target.duplicated().any()
+    (note,) = (finding.message for finding in result.findings if finding.code == "WB139")
+    assert "with more of those that have a label" in note
+
+
+@pytest.mark.parametrize("size", [100, 600])
+def test_values_beside_the_rows_must_be_as_many_when_rows_are_drawn(size):
+    X = DATA.X[NUMBERS][:300]
+    with pytest.raises(ValueError, match=f"Got {size} values beside 300 rows of X"):
+        diagnose(X, DEPLOY[NUMBERS], sample_weight=np.ones(size), max_rows=100)
+
+
+@pytest.mark.parametrize("kind", [sp.coo_matrix, sp.bsr_array])
+def test_rows_of_every_sparse_format_are_drawn(kind):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    ratio = fit_ratio(kind(X), kind(X[:200]), "ulsif", max_rows=100)
+    assert ratio.rows_used_ == {"source": (100, 300), "target": (100, 200)}
+
+
+def test_rows_of_nested_lists_keep_their_types_when_drawn():
+    rows = [[float(k), "uv"[k % 2]] for k in range(300)]
+    assert fit_ratio(rows, rows[:200], "gaussian", max_rows=250).rows_used_["source"] == (250, 300)
+
+
+def test_a_table_without_rows_gets_a_column_of_numbers(result):
+    assert result.weigh(TRAIN[:0])["weight"].dtype == float
+    assert len(result.predict(DEPLOY[:0])) == 0
+    with pytest.raises(ValueError, match="Got X without rows"):
+        fit_ratio(as_engine(DATA.X[:0]), as_engine(DEPLOY))
+
+
+def test_files_in_subfolders_are_read_by_an_engine_and_refused_by_adapt(result, folder):
+    nested = folder / "all" / "site=north"
+    nested.mkdir(parents=True)
+    TRAIN.drop(columns="site").to_parquet(nested / "train.parquet")
+    (folder / "all" / "README.txt").write_text("no table")
+    assert set(sample(folder / "all", 10)["site"]) == {"north"}
+    with pytest.raises(InputError, match="Parquet files in subfolders, which are not read"):
+        adapt(folder / "all", DEPLOY, **QUICK)

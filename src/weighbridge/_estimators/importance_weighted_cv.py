@@ -120,8 +120,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     reason_ : str
         Why, in one line: what the candidates gain over no weights, and whether it is enough.
     search_result_ : SearchResult
-        The whole surface: every candidate with its loss, standard error and time, those that
-        failed, and which cannot be told apart from the best.
+        The whole surface: every candidate with its loss and standard error, those that failed, and
+        which cannot be told apart from the best.
     overlap_ : {"enough", "thin", "broken"}
         How far the source rows cover the target, judged for the inner estimator: the same word as
         in `weighbridge.diagnose` and `weighbridge.assess`. See the notes for a ratio that was

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from weighbridge._findings import Problem, listed, shown_file
@@ -94,6 +95,11 @@ def parquet_files(folder: str) -> list[str]:
         return []
     # Names like _metadata.parquet belong to the program that wrote the folder.
     names = [name for name in names if not name.startswith((".", "_"))]
+    nested = [path for path in Path(folder).glob("*/**/*.parquet") if path.is_file()]
+    if nested:
+        message = f"{shown_file(folder)} has Parquet files in subfolders, which are not read."
+        evidence = (f"for example {shown_file(str(nested[0]))}",)
+        raise InputError([Problem("WB118", message, evidence, "name one folder", "usage")])
     return [os.path.join(folder, name) for name in sorted(names, key=_by_number)]
 
 

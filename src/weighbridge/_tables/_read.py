@@ -66,8 +66,12 @@ def read_table(
     if not is_final and label is not None and label in frame:
         is_labelled = frame[label].notna()
         if is_labelled.sum() < MAX_LABELLED_ROWS:
-            labelled, _ = sample_and_count(drop_missing(data, label), MAX_LABELLED_ROWS, seed)
-            frame = imported_pandas().concat([frame[~is_labelled], labelled], ignore_index=True)
+            labelled, n_labelled = sample_and_count(
+                drop_missing(data, label), MAX_LABELLED_ROWS, seed
+            )
+            if n_labelled:
+                rows = [frame[~is_labelled], labelled[labelled[label].notna()]]
+                frame = imported_pandas().concat(rows, ignore_index=True)
     table = _collect(FrameSource(frame, name), name, None, seed, None)
     return replace(table, rows=n_rows, has_positions=n_rows == len(frame))
 

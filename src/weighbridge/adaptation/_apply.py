@@ -96,8 +96,8 @@ def add_column(table: Any, name: str, function: Callable[[Any], np.ndarray]) -> 
             f"The table already has a column {name!r}. Choose another name, e.g. "
             f"name={f'{name}_2'!r}."
         )
-    values = np.asarray(function(table))
-    column = nw.new_series(name, values.tolist(), backend=frame.implementation)
+    values, dtype = (function(table).tolist(), None) if len(frame) else ([], nw.Float64)
+    column = nw.new_series(name, values, dtype, backend=frame.implementation)
     if hasattr(table, "index"):
         column = nw.from_native(nw.to_native(column).set_axis(table.index), series_only=True)
     return frame.with_columns(column).to_native()

@@ -75,20 +75,21 @@ def read_inputs(
     name, found, X, X_target = _find_ratio(ratio, X, X_target, option)
     if _is_same(X, X_target, (here, there), option):  # its labels are those of training
         pair = replace(pair, y_target=None)
-    notes = (*pair.notes, *_sample_note(here), *_sample_note(there))
+    notes = (*pair.notes, *_sample_note(here, max_rows), *_sample_note(there, max_rows))
     return Inputs((here, there), pair, X, X_target, name, found, notes)
 
 
-def _sample_note(table: Table) -> Iterator[Finding]:
-    """Yield a finding where not all rows of a table were looked at."""
+def _sample_note(table: Table, max_rows: int | None) -> Iterator[Finding]:
+    """Yield a finding if only some rows of a table were read."""
     if table.sampled < table.rows:
+        has_more = max_rows is not None and table.sampled > max_rows
         yield Finding(
             "WB139",
             "note",
             f"{table.sampled:,} of the {table.rows:,} rows of {shown_file(table.name)}, drawn at "
-            "random, represent all of them.",
-            "More would hardly change what is shown. Weights are those of these rows; "
-            "result.weigh(table) or weighbridge weights computes those of all rows.",
+            f"random,{' with more of those that have a label,' * has_more} represent all of them.",
+            "More would hardly change what is shown. result.weigh(table) or weighbridge weights "
+            "computes the weights of all rows.",
         )
 
 

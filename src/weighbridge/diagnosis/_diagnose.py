@@ -165,7 +165,7 @@ def _draw_findings(name: str, drawn: Any, n_rows: int) -> list[Finding]:
     if n_drawn == n_rows:
         return []
     message = f"{n_drawn:,} of the {n_rows:,} rows of {name}, drawn at random, represent all."
-    remedy = "More would hardly change what is shown; max_rows=None takes all rows in memory."
+    remedy = "More would hardly change what is shown."
     return [Finding("WB139", "note", message, remedy)]
 
 

@@ -32,13 +32,13 @@ class RatioScores:
     def __init__(self, ratio: BaseEstimator, samples: Samples, confidence: float):
         self.sample_weight = samples.sample_weight
         raw = source_log_ratio(ratio, samples.X, self.sample_weight, samples.y)
+        self.log_ratio = mean_one_log_ratio(raw, self.sample_weight)
         raw_target = _checked_log_ratio(ratio, samples.X_target, "target")
         by_features = raw
         if hasattr(ratio, "score_labels"):
             by_features = _checked_log_ratio(ratio, samples.X, "source")
         log_scale = log_mean(raw, self.sample_weight)
         self.by_features, self.log_ratio_target = by_features - log_scale, raw_target - log_scale
-        self.log_ratio = mean_one_log_ratio(raw, self.sample_weight)
         self.mean_ratio = _mean_ratio(by_features, confidence)
 
     def importance_weights(self, weighting: BaseEstimator | None) -> np.ndarray:

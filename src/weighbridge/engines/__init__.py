@@ -88,7 +88,11 @@ def drop_missing(table: Any, name: str) -> Any:
         return table.filter(~field.is_null(nan_is_null=True))
     if hasattr(table, "random_sample"):  # Ray
         return table.map_batches(lambda rows: rows.dropna(subset=[name]), batch_format="pandas")
-    return import_module("narwhals").from_native(table).drop_nulls(name).to_native()
+    nw = import_module("narwhals")
+    rows = nw.from_native(table).drop_nulls(name)
+    if rows.collect_schema()[name].is_float():
+        rows = rows.filter(~nw.col(name).is_nan())
+    return rows.to_native()
 
 
 def with_column(table: Any, name: str, function: Callable[[pd.DataFrame], ArrayLike]) -> Any:

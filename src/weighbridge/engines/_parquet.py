@@ -14,10 +14,13 @@ def open_parquet(path: Path) -> ds.Dataset:
         # A buffer would hold whole row groups.
         options = ds.ParquetFragmentScanOptions(pre_buffer=False, page_checksum_verification=True)
         parquet = ds.ParquetFileFormat(default_fragment_scan_options=options)
-        hive = "hive" if path.is_dir() else None
-        dataset = ds.dataset(str(path), format=parquet, partitioning=hive)
-        if not dataset.files:
+        paths: list[str] | str = str(path)
+        if path.is_dir():
+            paths = sorted(str(file) for file in path.rglob("*") if file.suffix == ".parquet")
+        if not paths:
             raise FileNotFoundError("The folder has no .parquet files.")
+        hive = {"partitioning": "hive", "partition_base_dir": str(path)} if path.is_dir() else {}
+        dataset = ds.dataset(paths, format=parquet, **hive)
         first, *others = dataset.get_fragments()
     schema, names = dataset.schema, first.physical_schema.names
     for file in others:

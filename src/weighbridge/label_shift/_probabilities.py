@@ -91,7 +91,7 @@ class ClassProbabilities:
             table = encode(take_rows(stacked, rows))
             self.fitted.append([])
             for train, test in split:
-                fitted = clone(model).fit(take_rows(table, train), codes[train])
+                fitted = clone(model).fit(_with_values(take_rows(table, train)), codes[train])
                 held_out[k, test] = answer_of(fitted, "predict_proba", take_rows(table, test))
                 self.fitted[-1].append(fitted)
         return held_out
@@ -156,6 +156,14 @@ class Calibration:
 
 def _unchanged(table: Any) -> Any:
     return table
+
+
+def _with_values(table: Any) -> Any:
+    """Return the table with 0 in columns without any value, in which trees find no bins."""
+    if sp.issparse(table) or not isinstance(table, np.ndarray) or table.dtype.kind != "f":
+        return table
+    is_empty = np.isnan(table).all(axis=0)
+    return np.where(is_empty, 0.0, table) if is_empty.any() else table
 
 
 def _models(

@@ -22,6 +22,9 @@ from weighbridge.model_selection._linear_models import fixed_steps
 from weighbridge.model_selection._losses import RowLoss, respond, row_loss
 from weighbridge.model_selection._rows import SourceRows, table_rows
 
+# Tables of all folds are kept up to this many numbers (480 MB); beyond, each is made anew.
+MAX_KEPT_NUMBERS = 60_000_000
+
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 Scorer: TypeAlias = Callable[..., float]
 
@@ -99,6 +102,8 @@ class FoldValidator(Validator):
         rows = self.rows
         try:
             self._metric(model, rows.X, rows.y, sample_weight=rows.unit_weights)
+        except ValueError:
+            return  # The rows that count may lack a class; candidates report their own failures.
         except TypeError as error:
             raise TypeError(
                 f"Got a metric that cannot be weighted ({error}). It needs a signature such as "
@@ -164,7 +169,8 @@ class FoldValidator(Validator):
             sample_weight = rows.fit_weights(np.ones(rows.y.size))[train]
             held_out = (X_test, rows.y[test], rows.unit_weights[test])
             fold = Fold(*how, X, rows.y[train], sample_weight, *held_out)
-        if self._transformers:
+        size = int(np.prod(getattr(X, "shape", (0,)))) if not isinstance(fold, str) else 0
+        if self._transformers and size * len(self.splits) <= MAX_KEPT_NUMBERS:
             self._transformed[number] = fold
         return fold
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
@@ -79,6 +79,8 @@ def source_rows(
     if sample_weight is not None and not sample_weight.all():
         numbers = np.flatnonzero(sample_weight > 0)
         X, labels = table_rows(X, numbers), labels[numbers]
+        if get_tags(estimator).input_tags.pairwise:
+            X = X[:, numbers]
         log_ratio, sample_weight = log_ratio[numbers], sample_weight[numbers]
     log_ratio = mean_one_log_ratio(log_ratio, sample_weight)
     weighting = weighting_or_default(RIWERM(0.9) if validation is None else validation)

@@ -107,7 +107,8 @@ class AutoRatio(EstimatedRatio):
         rows = RowScores(X_few)
         candidate, fitted = self._compare(X_few, codes_few, rows, seed)
         if is_large:
-            candidate = ratio_candidates(X, codes, seed)[self.chosen_]()
+            candidates = ratio_candidates(X, codes, seed)  # All rows may have too many levels.
+            candidate = candidates.get(self.chosen_, candidates["linear"])()
         if not candidate.refit:
             rows = RowScores(X)
             folds = assign_folds(rows.group, codes, int(self.cv))

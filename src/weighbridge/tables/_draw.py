@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from weighbridge._arrays import to_numpy
 from weighbridge.engines import is_engine_table, sample_and_count
@@ -35,6 +36,8 @@ def draw_rows(
                 "memory first: weighbridge.engines.sample(table, 100_000)."
             )
         drawn, n_rows = sample_and_count(table, max_rows, random_state)
+        if n_rows == 0:
+            raise ValueError(f"Got {name} without rows. Check its query, or whether it was read.")
         return drawn, list(beside), n_rows
     nested = isinstance(table, list | tuple)
     n_rows = len(table) if nested else next(iter(getattr(table, "shape", ())), 0)
@@ -42,6 +45,19 @@ def draw_rows(
         return table, list(beside), n_rows
     rng = np.random.default_rng(random_state)
     rows = np.sort(rng.choice(n_rows, max_rows, replace=False))
-    table = take_rows(np.asarray(table) if nested else table, rows)
-    kept = [None if values is None else to_numpy(values)[rows] for values in beside]
-    return table, kept, n_rows
+    if nested:
+        table = [table[row] for row in rows]
+    else:
+        table = take_rows(table.tocsr() if sp.issparse(table) else table, rows)
+    return table, [_values_at(values, rows, n_rows) for values in beside], n_rows
+
+
+def _values_at(values: Any, rows: np.ndarray, n_rows: int) -> Any:
+    """Return the values of some rows, or what is no vector of all rows as it is."""
+    if values is None or np.ndim(values := to_numpy(values)) == 0:
+        return values
+    if len(values) != n_rows:
+        raise ValueError(
+            f"Got {len(values):,} values beside {n_rows:,} rows of X, but expected one for each."
+        )
+    return values[rows]
