@@ -29,9 +29,9 @@ def array_namespace(*arrays: object) -> Any:
     try:
         import array_api_compat
     except ImportError:
-        own = getattr(foreign[0], "__array_namespace__", None)
-        if own is not None:
-            return own()
+        namespace = getattr(foreign[0], "__array_namespace__", None)
+        if namespace is not None:
+            return namespace()
         raise ImportError(
             f"Arrays of type {type(foreign[0]).__name__} need the package array-api-compat: "
             "pip install array-api-compat"

@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from weighbridge import ImportanceWeighted, ImportanceWeightedCV, assess
+from weighbridge import ImportanceWeighted, ImportanceWeightedCV, assess, diagnose
 from weighbridge.label_shift import LabelRatio, kind_of_shift
 from weighbridge.label_shift._kinds import _kind
 from weighbridge.label_shift._prevalence import estimate_prevalence
@@ -257,3 +257,12 @@ def test_model_with_a_given_shift_keeps_it():
     model = ImportanceWeightedCV(LogisticRegression(), shift="label", random_state=0)
     verdict = assess(model, X, y, draw(300, [0.6, 0.4], 25)[0], random_state=0)
     assert verdict._problem.by_label
+
+
+def test_a_column_without_values_in_the_source_does_no_harm_beside_labels():
+    rng = np.random.default_rng(0)
+    X, X_target = rng.normal(size=(300, 3)), rng.normal(size=(260, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[:, 2] = np.nan
+    assert np.isfinite(LabelRatio().fit(X, y, X_target).frequencies_.target).all()
+    assert "WB114" in {finding.code for finding in diagnose(X, X_target, y=y).findings}

@@ -410,3 +410,17 @@ def test_a_table_that_a_transformer_cannot_take_is_a_failure_in_its_words():
     objective = CrossValidation(random_state=0).objective(strict, X, y, log_ratio)
     (outcome,) = objective.validator.outcomes([weights])
     assert "unknown categories" in outcome
+
+
+def test_rows_of_weight_0_leave_the_columns_of_a_kernel_matrix_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = (X[:, 0] + 0.3 * rng.normal(size=120) > 0).astype(int)
+    kernel, used = X @ X.T, np.arange(120) >= 40
+    log_ratio = X[:, 1]
+    criterion, model = CrossValidation(5, random_state=0), SVC(kernel="precomputed")
+    whole = criterion.objective(model, kernel, y, log_ratio, used.astype(float))
+    alone = criterion.objective(model, kernel[np.ix_(used, used)], y[used], log_ratio[used])
+    for point in (Point(0.0, 1.0), Point(1.0, 1.0)):
+        losses = [next(objective.evaluate([point])).losses for objective in (whole, alone)]
+        np.testing.assert_allclose(*losses, rtol=1e-10)

@@ -107,7 +107,7 @@ class Table:
     place: Callable[[int], str] = field(repr=False)
     # whether the source says itself what is a number and what is text
     typed: bool = False
-    # an engine draws rows without saying which they are
+    # False for rows that an engine drew: their numbers in its table are unknown.
     has_positions: bool = True
 
     def column(self, name: str) -> Column:

@@ -30,7 +30,7 @@ DIFFERENT = 0.1
 MIN_SHARE_FOR_HALF = 0.02
 # A larger AUC after weighting, its interval included, shows that the ratio missed something.
 MAX_AUC_AFTER = 0.55
-# The mean of an estimated ratio may be off by so many standard errors, or by so much.
+# Largest distance of the mean ratio from 1, in standard errors and as a number.
 MEAN_RATIO_ERRORS, MEAN_RATIO_MARGIN = 3.0, 0.1
 # Where a feature has no value, by whether source and target have none.
 _EMPTY = {
