@@ -211,7 +211,7 @@ def test_target_through_a_pipeline_is_transformed_under_routing(data):
 
 @pytest.mark.usefixtures("routing")
 # two thirds of the rows have a heavy tail of weights
-@pytest.mark.filterwarnings("ignore:WB301:weighbridge.exceptions.OverlapWarning")
+@pytest.mark.filterwarnings("ignore:WB303:weighbridge.exceptions.OverlapWarning")
 def test_own_weights_through_cross_validation(data):
     model = ImportanceWeighted(Ridge(), data.frozen)
     weights = np.linspace(0.5, 1.5, 200)

@@ -185,8 +185,6 @@ def _number_problem(answer: np.ndarray) -> str:
 
 def count_parameters(estimator: Any, n_columns: int) -> int:
     """Return the number of coefficients of a fitted linear model, else of columns, plus 1."""
-    # An average of models that cannot be merged keeps them.
-    model = estimator.models[0] if hasattr(estimator, "models") else estimator
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     coefficients = getattr(last, "coef_", None)
     return (n_columns if coefficients is None else int(np.size(coefficients))) + 1

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _num_samples, assert_all_finite, column_or_1d
 
 from weighbridge import ratios, tables
-from weighbridge._estimators import FittedRows, WeightedEstimator, form_answer
+from weighbridge._estimators import FittedRows, WeightedEstimator, choose
 from weighbridge._findings import Estimate
 from weighbridge.domain import CrossFittedDomain, DomainRows
 from weighbridge.model_selection import Evaluation, Search
@@ -126,8 +126,7 @@ class PositiveUnlabeled(ClassifierMixin, WeightedEstimator):  # type: ignore[mis
         rows.prior, *interval = rows.class_prior() if self.prior is None else [float(self.prior)]
         if search:
             result = search(rows)
-            best = form_answer("guard", rows, result, guarded=False)
-            weighting = Geodesic(*result.evaluations[best.indices[0]].point)
+            weighting, _ = choose(result, "guard")
         model, weights = rows.fitted(weighting), rows.weights(weighting)
         self.estimator_, self.ratio_, self.log_ratio_ = model, rows.ratio, rows.log_ratio
         self.prior_, self.prior_interval_ = rows.prior, tuple(interval) or None

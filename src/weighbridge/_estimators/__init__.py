@@ -1,14 +1,12 @@
-"""The estimators that weight their rows: with a weighting you give, or with one chosen for you."""
+"""Estimators that weight their rows: by a weighting you give, or by one chosen for you."""
 
 from weighbridge._estimators.base import (
-    FittedRows,
     WeightedEstimator,
-    column_names,
     is_estimated,
     refuse_text,
-    rows_told,
     share_beyond,
 )
-from weighbridge._estimators.choice import AverageModel, SharedFits, check_answer, form_answer
+from weighbridge._estimators.fitted_rows import FittedRows, column_names, rows_told
+from weighbridge._estimators.guard import check_answer, choose
 from weighbridge._estimators.importance_weighted import ImportanceWeighted
 from weighbridge._estimators.importance_weighted_cv import ImportanceWeightedCV

@@ -1,80 +1,119 @@
-"""How freely a weighting may be chosen, given the overlap of the samples."""
+"""The choice between the best weighting and none."""
 
 from __future__ import annotations
 
 import warnings
-from enum import Enum
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
+from weighbridge._estimators.base import share_beyond
 from weighbridge._findings import users_line
+from weighbridge.domain import share_outside
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.ratios import (
-    NEARLY_ALL,
-    OUTSIDE,
-    OverlapJudgement,
-    has_few_effective_rows,
-)
+from weighbridge.model_selection import SearchResult
+from weighbridge.ratios import OverlapJudgement, effective_sample_size, judge_weights
+from weighbridge.weighting import Geodesic, source_weights
 
-# If more target rows have an extreme ratio, a larger gain and this effective sample size for each
-# parameter are needed. Chosen on the development half of the natural suite and the selection
-# benchmark; both stay the same if nearly any task is left out.
-GUARDED_BEYOND = OUTSIDE
-MIN_ROWS_PER_PARAMETER = 2
+ANSWERS = ("guard", "argmin")
+# The gain over no weights that is enough, in standard errors of the paired difference, and the
+# share of the rows from which the effective sample size makes all weightings alike. On the
+# development tasks of the natural suite, 0.5 and 1 standard errors and shares of 0.95 and 0.98 give
+# the same losses within noise; a share of 0.8 gives gains away.
+MIN_GAIN, NEARLY_EVEN = 0.5, 0.95
 
 
-class Choice(Enum):
-    """How freely a weighting is chosen: by its loss, only for a large gain, or not at all."""
-
-    FREE = "free"
-    GUARDED = "guarded"
-    UNWEIGHTED = "unweighted"
-
-    @classmethod
-    def of(
-        cls,
-        outside: float | None,
-        beyond: float | None,
-        weights: np.ndarray,
-        sample_weight: np.ndarray,
-    ) -> Choice:
-        """Return the choice by target rows outside or with an extreme ratio, else by the ESS."""
-        if outside is not None and outside > OUTSIDE:
-            return cls.UNWEIGHTED
-        if outside is None and beyond is not None and beyond > NEARLY_ALL:
-            return cls.UNWEIGHTED
-        if beyond is not None:
-            return cls.GUARDED if beyond > GUARDED_BEYOND else cls.FREE
-        return cls.GUARDED if has_few_effective_rows(weights, sample_weight) else cls.FREE
-
-
-def warn_of_choice(
-    overlap: OverlapJudgement, choice: Choice, answer: str, *, weighted: bool
-) -> None:
-    """Warn that overlap is broken, or that it changed the choice of a weighting, and how."""
-    if choice is Choice.FREE and overlap.word != "broken":
-        return
-    fault = "much of the target lies where there are hardly any source rows"
-    if choice is Choice.FREE:
-        fault = f"overlap is broken: {overlap.reason}"
-    message = (
-        f"{overlap.code} {fault}. {_consequence(choice, answer, weighted=weighted)} Look "
-        "for a feature that tells the samples apart (an id, a date), or label rows of the target."
-    )
-    warnings.warn(message, OverlapWarning, stacklevel=users_line())
-
-
-def _consequence(choice: Choice, answer: str, *, weighted: bool) -> str:
-    if answer == "argmin":
-        return "The weighting with the smallest loss rests on very few of them."
-    if choice is Choice.FREE:
-        return "The weighting was chosen by held-out losses, which rest on few rows there."
-    if weighted:
-        return (
-            "A weighting was chosen nevertheless, because it gains more than two standard errors "
-            "on the source rows that are nearest to the target; it rests on very few of them."
+def check_answer(answer: str, lam_bounds: tuple[float, float]) -> None:
+    """Raise ValueError unless the answer exists and can be formed within the bounds."""
+    if answer not in ANSWERS:
+        raise ValueError(f"Got answer={answer!r}, but expected one of {', '.join(ANSWERS)}.")
+    if answer != "argmin" and lam_bounds[0] > 0:
+        raise ValueError(
+            f"Got lam_bounds={lam_bounds}, which exclude lam = 0, with answer={answer!r}, which "
+            "compares with no weights; start the bounds at 0, or use answer='argmin'."
         )
-    return (
-        "The model is fitted without weights: where samples hardly overlap, weights do more "
-        "harm than good, and no held-out loss can tell (answer='argmin' overrides this)."
+
+
+def judge_samples(
+    ratio: Any,
+    X: Any,
+    X_target: Any,
+    log_ratio: np.ndarray,
+    sample_weight: np.ndarray | None,
+    n_parameters: int,
+) -> tuple[OverlapJudgement, str]:
+    """Return the overlap, and why no weighting should be tried, or an empty text."""
+    beyond = outside = share_beyond(ratio)
+    if X_target is not None:
+        with suppress(TypeError, ValueError):  # A pipeline of the ratio may read any table.
+            outside = share_outside(X, X_target, sample_weight)
+    weights, n_rows = source_weights(Geodesic(), log_ratio, sample_weight), float(log_ratio.size)
+    if sample_weight is not None:
+        used = sample_weight > 0
+        sample_weight, weights = sample_weight[used], (sample_weight * weights)[used]
+        n_rows = effective_sample_size(sample_weight)
+    overlap = judge_weights(weights, outside, n_parameters, sample_weight, beyond=beyond)
+    # The weights of label shift depend on the class alone, and every class has source rows.
+    if not overlap.can_weight and not hasattr(ratio, "score_labels"):
+        return overlap, f"Overlap is {overlap.word} ({overlap.reason}), so no weighting was tried."
+    share = effective_sample_size(weights) / n_rows
+    if share > NEARLY_EVEN:
+        return overlap, (
+            f"The samples hardly differ (the full ratio has {100 * share:.0f} % of the rows as "
+            "effective sample size), so no weighting was tried."
+        )
+    return overlap, ""
+
+
+def choose(result: SearchResult, answer: str) -> tuple[Geodesic, str]:
+    """Return the weighting that is used, and why."""
+    index = result.best_index
+    reason = "The candidate with the smallest held-out loss is used, whatever it gains."
+    if answer == "guard":
+        index, reason = guarded_choice(result)
+    return Geodesic(*result.evaluations[index].point), reason
+
+
+def guarded_choice(result: SearchResult) -> tuple[int, str]:
+    """Return the index of the best candidate if its gain is more than noise, else of no weights."""
+    none, best = result.index_of((0.0, 1.0)), result.best_index
+    if result.evaluations[none].failed:
+        return none, "The held-out loss without weights failed, so nothing was compared with it."
+    if len(result.evaluations) == 1:
+        return none, "The bounds leave no other candidate than no weights."
+    if best == none:
+        return none, "The unweighted model has the smallest held-out loss of all candidates."
+    gain = result.difference(none, best)
+    if np.isnan(gain.standard_error):
+        raise ValueError(
+            "Got a criterion with a single number for each candidate (a metric on one held-out "
+            "part as a whole), whose gain over no weights has no standard error. Use "
+            "CrossValidation(...) or a metric that is a mean over rows, or answer='argmin'."
+        )
+    change = (
+        f"The best of {len(result.evaluations)} candidates lowers the held-out loss of "
+        f"{result.values[none]:.3g} by {gain.value:.3g} (standard error {gain.standard_error:.2g})"
+    )
+    if gain.value > MIN_GAIN * gain.standard_error:
+        return best, f"{change}, so it is used."
+    return none, f"{change}, less than half a standard error, so no weights are used."
+
+
+def warn_of_overlap(overlap: OverlapJudgement, *, weighted: bool) -> None:
+    """Warn that overlap is thin or broken, and what this meant for the choice."""
+    if overlap.word == "enough":
+        return
+    if weighted:
+        consequence = "The weighting was chosen by held-out losses, which rest on few rows there."
+    else:
+        consequence = (
+            "The model is fitted without weights, because held-out losses cannot tell there which "
+            "weights do harm (answer='argmin' overrides this)."
+        )
+    warnings.warn(
+        f"{overlap.code} overlap is {overlap}. {consequence} Look for a feature that tells the "
+        "samples apart (an id, a date), or label rows of the target.",
+        OverlapWarning,
+        stacklevel=users_line(),
     )

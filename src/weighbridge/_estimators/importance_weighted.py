@@ -9,12 +9,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators.base import (
-    FittedRows,
     WeightedEstimator,
     is_estimated,
     refuse_text,
     tables_in_memory,
 )
+from weighbridge._estimators.fitted_rows import FittedRows
 from weighbridge._pass_weights import fit_with_weights, weight_parameter
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.ratios import (
@@ -168,10 +168,7 @@ class ImportanceWeighted(WeightedEstimator):
         delivered = weights if sample_weight is None else sample_weight * weights
         ess = effective_sample_size(delivered)
         log_cap = _log_cap(weighting)
-        if self._shared is None:
-            fit_with_weights(estimator, X, y, delivered)
-        else:
-            estimator = self._shared.model(estimator, X, y, delivered)
+        fit_with_weights(estimator, X, y, delivered)
         refuse_text(estimator, X, ratio)
 
         self.estimator_, self.ratio_ = estimator, ratio

@@ -79,16 +79,14 @@ def write_weights(
     path: Path,
     weights: np.ndarray,
     log_ratio: np.ndarray,
-    parts: Sequence[np.ndarray] = (),
     *,
     rows: np.ndarray | None,
 ) -> None:
     """Write the weights of some training rows, numbered from 1, as CSV or Parquet by the name.
 
-    The weights of several fits become further columns. Without `rows`, no row is numbered.
+    Without `rows`, no row is numbered.
     """
-    columns = [weights, log_ratio, *parts]
-    names = [*WEIGHT_COLUMNS, *(f"weight_{k}" for k in range(1, len(parts) + 1))]
+    columns, names = [weights, log_ratio], [*WEIGHT_COLUMNS]
     if rows is None:
         del names[0]
     else:

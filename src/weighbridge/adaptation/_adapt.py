@@ -48,11 +48,12 @@ from weighbridge.adaptation._labels import (
 )
 from weighbridge.exceptions import InputError
 from weighbridge.label_shift import AUTO, COVARIATE, LABEL
+from weighbridge.model_selection import GridSearch
 from weighbridge.pictures import compute_pictures
 from weighbridge.ratios import source_log_ratio
 from weighbridge.tables import MAX_ROWS
 from weighbridge.target_risk import Question, base_of
-from weighbridge.verdict import Verdict, assess_models
+from weighbridge.verdict import Verdict, assess_models, weighting_of
 from weighbridge.weighting import (
     Geodesic,
     log_mean,
@@ -371,7 +372,7 @@ def _adaptation(
     """Put together what was found."""
     verdict, inputs = next(iter(verdicts.values())), asked.inputs
     pair, diagnosis = inputs.pair, verdict._diagnosis
-    weights, log_ratio, log_scale, parts = _weights(verdict, diagnosis.ratio, inputs)
+    weights, log_ratio, log_scale = _weights(verdict, diagnosis.ratio, inputs)
     rows = asked.labels.rows
     plan, frame = None, None
     taken = settings.label in (ROW, STANDS_FOR)  # the file could not tell them apart
@@ -384,7 +385,6 @@ def _adaptation(
         weights=weights,
         log_ratio=log_ratio,
         log_scale=log_scale,
-        parts=parts,
         actual=None,
         metrics=metrics_dict(verdict, some, asked.labels, asked.metrics),
         to_label=plan,
@@ -432,10 +432,8 @@ def _model(
         bounds |= {"lam_bounds": (lam, lam), "answer": "argmin"}
     if alpha is not None:
         bounds["alpha_bounds"] = (alpha, alpha)
-    tuned = ImportanceWeightedCV(
-        estimator, n_jobs=settings.n_parallel, random_state=settings.seed, verbose=0, **bounds
-    )
-    return name, tuned
+    bounds |= {"n_jobs": settings.n_parallel, "random_state": settings.seed, "verbose": 0}
+    return name, ImportanceWeightedCV(estimator, search=GridSearch(), **bounds)
 
 
 def _find_metrics(
@@ -459,19 +457,11 @@ def _find_metrics(
     return usual if loss == "accuracy" else loss, scorers
 
 
-def _weights(
-    verdict: Any, ratio: Any, inputs: Inputs
-) -> tuple[np.ndarray, np.ndarray, float, list[np.ndarray]]:
-    """Return the weights of mean 1, log ratios, the log of their scale, and weights by part."""
+def _weights(verdict: Verdict, ratio: Any, inputs: Inputs) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the weights of mean 1, the log ratios, and the logarithm of their scale."""
     sample_weight, y = inputs.pair.weight, inputs.pair.y
     raw = source_log_ratio(ratio, inputs.X, sample_weight, y)
     log_ratio = mean_one_log_ratio(raw, sample_weight)
     log_scale = float(log_mean(raw, sample_weight))
-    used = verdict.candidate(verdict.use)
-    mixture = used.mixture or ((used.lam, 1.0 if used.alpha is None else used.alpha, 1.0),)
-    parts = [
-        source_weights(Geodesic(lam, alpha), log_ratio, sample_weight) for lam, alpha, _ in mixture
-    ]
-    shares = [share for *_, share in mixture]
-    weights = np.average(parts, axis=0, weights=shares)
-    return weights, log_ratio, log_scale, parts if len(parts) > 1 else []
+    weighting = weighting_of(verdict.candidate(verdict.use).model)
+    return source_weights(weighting, log_ratio, sample_weight), log_ratio, log_scale

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from weighbridge import __version__
-from weighbridge._estimators import ImportanceWeightedCV
+from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
 from weighbridge._files import RUN_FILES, SCHEMA, check_outputs, is_ours, write_whole
 from weighbridge._findings import Brief, Finding, Option, argument
 from weighbridge._tables import Pair, Table, TableWriter, write_weights
@@ -25,7 +25,6 @@ from weighbridge.adaptation._saved_model import (
     SavedModel,
     TableModel,
     model_bytes,
-    plain_model,
     values_seen,
 )
 from weighbridge.model_selection import default_scoring
@@ -72,8 +71,7 @@ def save(
         whole = {kind: stack.enter_context(write_whole(path)) for kind, path in paths.items()}
         train = result.tables[0]
         numbers = train.positions + 1 if train.has_positions else None
-        columns = result.weights, result.log_ratio, result.parts
-        write_weights(whole["weights"], *columns, rows=numbers)
+        write_weights(whole["weights"], result.weights, result.log_ratio, rows=numbers)
         if rows is not None:
             with TableWriter(whole["labels"], [*rows]) as written:
                 written.write([rows[name].to_numpy() for name in rows])
@@ -100,16 +98,12 @@ class Adaptation(Brief):
         Verdicts of further models, by name.
     weights : ndarray of shape (n_train,)
         Weight of each training row that was learned from, mean 1; all 1 if the unweighted model is
-        used. `weigh` computes those of any other rows. Of a model that averages several fits, their
-        mean by share; `parts` has those of each fit. Row weights you give multiply them in the
+        used. `weigh` computes those of any other rows. Row weights you give multiply them in the
         fit, and the mean is taken under those.
     log_ratio : ndarray of shape (n_train,)
         Log density ratio of each training row, scaled to a mean ratio of 1.
     log_scale : float
         The logarithm of that scale.
-    parts : list of ndarray of shape (n_train,)
-        The weights that each fit was made with, where the model averages several; their shares are
-        in the ``mixture`` of the candidate. Empty where there is one fit.
     actual : dict of str to Estimate, or None
         The actual error of each candidate, where the deployment has labels: on how many ``rows``,
         and its interval (Wilson's for a share of errors, else Student's).
@@ -153,7 +147,6 @@ class Adaptation(Brief):
     weights: np.ndarray
     log_ratio: np.ndarray
     log_scale: float
-    parts: list[np.ndarray]
     actual: dict[str, Actual] | None
     metrics: list[dict[str, Any]]
     to_label: dict[str, Any] | None
@@ -182,10 +175,9 @@ class Adaptation(Brief):
         """The fitted model with nothing of weighbridge in it, for tools that know scikit-learn.
 
         A pipeline that takes data frames as training was: numbers as floats, categories as text.
-        Where the model averages several fits, a ``VotingClassifier`` or ``VotingRegressor`` of
-        pipelines, which predicts the same; machines without probabilities cannot be averaged so.
         """
-        return plain_model(self.verdict.model)
+        model = self.verdict.model
+        return model.estimator_ if isinstance(model, WeightedEstimator) else model
 
     def weigh(self, table: Any, name: str = "weight") -> Any:
         """Return the same kind of table with the weight of every row.

@@ -11,6 +11,7 @@ import numpy as np
 from weighbridge._tables import features_of
 from weighbridge.engines import is_engine_table, with_column
 from weighbridge.ratios import RATIOS, source_log_ratio
+from weighbridge.verdict import weighting_of
 from weighbridge.weighting import Geodesic, log_mean
 
 
@@ -18,8 +19,8 @@ from weighbridge.weighting import Geodesic, log_mean
 class TableWeights:
     """The weight of each row of a data frame, as the training rows were weighted.
 
-    `mixture` has lam, alpha and share of each weighting that the model averages, and the logarithm
-    of the weights' mean over the training rows.
+    `log_scale` and `log_mean_weight` are the logarithms of the mean ratio and, after division by
+    that, of the mean weight of the training rows.
     """
 
     ratio: Any
@@ -27,17 +28,14 @@ class TableWeights:
     ratio_column: str | None
     label: str
     classes: np.ndarray | None
+    weighting: Geodesic
     log_scale: float
-    mixture: tuple[tuple[float, float, float, float], ...]
+    log_mean_weight: float
 
     def __call__(self, table: Any) -> np.ndarray:
         """Return one weight for each row."""
         log_ratio = self._log_ratio(table) - self.log_scale
-        weights = [
-            share * np.exp(Geodesic(lam, alpha)(log_ratio) - log_mean_weight)
-            for lam, alpha, share, log_mean_weight in self.mixture
-        ]
-        return np.asarray(np.sum(weights, axis=0))
+        return np.asarray(np.exp(self.weighting(log_ratio) - self.log_mean_weight))
 
     def _log_ratio(self, table: Any) -> np.ndarray:
         if self.ratio_column is not None:
@@ -64,23 +62,17 @@ class TableWeights:
 
 def table_weights(result: Any) -> TableWeights:
     """Return the weights of the candidate in use as a function of a data frame."""
-    used = result.verdict.candidate(result.verdict.use)
-    mixture = used.mixture or ((used.lam, 1.0 if used.alpha is None else used.alpha, 1.0),)
+    weighting = weighting_of(result.verdict.candidate(result.verdict.use).model)
     is_column = result.ratio in result.pair.X.columns
-
-    def log_mean_weight(lam: float, alpha: float) -> float:
-        return float(log_mean(Geodesic(lam, alpha)(result.log_ratio), result.pair.weight))
-
     return TableWeights(
         ratio=result.verdict._diagnosis.ratio,
         kinds=dict(result.kinds),
         ratio_column=result.ratio if is_column and result.ratio not in RATIOS else None,
         label=result.settings.label,
         classes=np.unique(result.pair.y) if result.task == "classification" else None,
+        weighting=weighting,
         log_scale=result.log_scale,
-        mixture=tuple(
-            (lam, alpha, share, log_mean_weight(lam, alpha)) for lam, alpha, share in mixture
-        ),
+        log_mean_weight=float(log_mean(weighting(result.log_ratio), result.pair.weight)),
     )
 
 

@@ -393,5 +393,4 @@ def pool_labels(found: Adaptation, inputs: Inputs, labels: Labels, scoring: str)
     pooled = {"counts": counts * (change.high < 0), "labels": n, "change": change.to_dict()}
     if pooled["counts"]:
         verdict = replace(verdict, model=fitted(np.arange(n), counts))
-        found = replace(found, parts=[])  # one fit, with the mean of their weights
     return replace(found, verdict=verdict, pooled=pooled)

@@ -14,13 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.ensemble import VotingClassifier, VotingRegressor
-from sklearn.preprocessing import LabelEncoder
-from sklearn.utils import Bunch
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
-from weighbridge._estimators import AverageModel, WeightedEstimator
+from weighbridge._estimators import WeightedEstimator
 from weighbridge._findings import Finding, Option, argument, listed, shown, users_line
 from weighbridge._tables import features_of
 from weighbridge.adaptation._inputs import refused
@@ -141,7 +138,6 @@ _OURS = (
     "numpy.dtype",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
-    "weighbridge._estimators.choice.AverageModel",
 )
 # Bytes that any archive may unpack to, all of it and its schema alone, and how many times its own
 # size a larger one may: real ones pack 7 times, their schemas to about the size of the archive.
@@ -228,31 +224,6 @@ class Unseen:
                 f"{shown(first)}, where training had {had}.",
                 "Check spelling, units and decimal points; a prediction there is a guess.",
             )
-
-
-def plain_model(model: Any) -> Any:
-    """Return the fitted model with nothing of weighbridge in it; see `Adaptation.pipeline`."""
-    inner = model.estimator_ if isinstance(model, WeightedEstimator) else model
-    if not isinstance(inner, AverageModel):
-        return inner
-    parts = [(f"fit_{k}", each) for k, each in enumerate(inner.models, 1)]
-    if not is_classifier(inner):
-        voting = VotingRegressor(parts, weights=inner.shares)
-    elif hasattr(inner, "predict_proba"):
-        voting = VotingClassifier(
-            parts, voting="soft", weights=inner.shares, flatten_transform=False
-        )
-        voting.le_ = LabelEncoder().fit(inner.classes_)
-        voting.classes_ = voting.le_.classes_
-    else:
-        raise TypeError(
-            f"Got a mean of {len(parts)} classifiers without probabilities: scikit-learn has no "
-            'model of that kind. Use result.model, or a single fit: lam=1, or model="linear".'
-        )
-    voting.estimators_, voting.named_estimators_ = inner.models, Bunch(**dict(parts))
-    if hasattr(inner, "feature_names_in_"):
-        voting.feature_names_in_ = inner.feature_names_in_
-    return voting
 
 
 def model_bytes(saved: SavedModel) -> bytes:

@@ -238,7 +238,7 @@ class Job:
             _verdict_block(self.adaptation, self.session.out),
             *[within_columns(f"  {each}") for each in label_words(facts)],
             *([f"{known}\n{_actual_block(facts)}"] if facts.actual else []),
-            _files_block(self.result["files"], verdict.use, len(self.adaptation.parts)),
+            _files_block(self.result["files"], verdict.use),
             f"  {now}",
         ]
         return "\n" + "\n\n".join(parts)
@@ -304,15 +304,13 @@ def _verdict_block(adaptation: Adaptation, screen: Screen) -> str:
     return "\n\n".join([*shown, *(finding_text(each.to_dict()) for each in adaptation.findings)])
 
 
-def _files_block(files: Mapping[str, str], use: str, parts: int) -> str:
+def _files_block(files: Mapping[str, str], use: str) -> str:
     """Return the files, what each is for, and how large it is."""
     from weighbridge.verdict import text_table
 
     said = {kind: what.format(use=use) for kind, what in _FILES.items()}
     if use == "none":
         said["model"] = "the unweighted model"
-    if parts:
-        said["weights"] = f"weights of its {parts} fits, and their mean"
     width = max(map(len, files.values()))
     rows = [
         (f"{files[kind]:<{width}}  {what}", _bytes_text(Path(files[kind]).stat().st_size))

@@ -122,13 +122,17 @@ def named_points(bounds: Bounds | None = None) -> list[Point]:
     return [point for point in points if point in bounds]
 
 
-def few_points(bounds: Bounds | None = None, number: int = 3) -> list[Point]:
-    """Return no weights, the full ratio, and `number` - 2 points between them at the largest alpha.
+def few_points(bounds: Bounds | None = None, *, by_label: bool = False) -> list[Point]:
+    """Return ERM, IWERM, AIWERM(0.5) and RIWERM(0.5), moved into the bounds.
 
-    By default these are ERM, IWERM and RIWERM(0.5).
+    These gain as much as a search over all of (lam, alpha) (development tasks of the natural
+    suite). Weights of classes are right or wrong as a whole: for these, ERM and IWERM.
     """
     bounds = bounds or Bounds()
-    (low, high), alpha = bounds.lam, bounds.alpha[1]
-    steps = [0.0, 1.0, *(step / (number - 1) for step in range(1, number - 1))]
-    points = [canonical((low + step * (high - low), alpha), bounds) for step in steps]
+    (low, high), (low_alpha, high_alpha) = bounds.lam, bounds.alpha
+    few = [(0.0, 1.0), (1.0, 1.0)] + [(0.5, 1.0), (0.5, 3.0)] * (not by_label)
+    points = [
+        canonical((min(max(lam, low), high), min(max(alpha, low_alpha), high_alpha)), bounds)
+        for lam, alpha in few
+    ]
     return list(dict.fromkeys(points))

@@ -284,7 +284,9 @@ def _bridge(verdict: Verdict) -> BridgeSurface | None:
     """Return the map of what the tuned candidate chose from; None where nothing was searched."""
     tuned = next((each for each in verdict.candidates if each.name == "tuned"), None)
     model = None if tuned is None else tuned.model
-    if not isinstance(model, ImportanceWeightedCV) or len(model.search_result_.evaluations) < 3:
+    if not isinstance(model, ImportanceWeightedCV) or model.search_result_ is None:
+        return None
+    if len(model.search_result_.evaluations) < 3:
         return None
     chosen = model.best_weighting_
     return compute_surface(

@@ -77,6 +77,8 @@ class BridgeDisplay(Display):
                 f"Got {type(estimator).__name__}, which did not search for a weighting; pass "
                 "a fitted ImportanceWeightedCV."
             )
+        if estimator.search_result_ is None:
+            raise ValueError(f"Got a model without a search to draw. {estimator.reason_}")
         weighting = estimator.best_weighting_
         chosen = weighting.lam, weighting.alpha
         log_ratio = estimator.log_ratio_

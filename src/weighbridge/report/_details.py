@@ -263,14 +263,8 @@ def _use(facts: Facts) -> str:
     if files.get("model") is None:
         return f"In Python, result.model is {kept}; result.save(folder) writes it to a file."
     is_pooled = (facts.expect.get("pooled") or {}).get("counts")
-    parts = len(facts.mixture) if facts.use == "tuned" and not is_pooled else 0
-    weights = f" The weight of every training row is in {files.get('weights')}"
-    if parts > 1:
-        weights += (
-            f": a column for each of the {parts} fits that it averages, and weight, their mean by "
-            "share, for tools that take one"
-        )
-    weights = f"{weights}." if files.get("weights") else ""
+    weights = f" The weight of every training row is in {files.get('weights')}."
+    weights = weights if files.get("weights") else ""
     also = " and to the labelled deployment rows" if is_pooled else ""
     return f"{files['model']} holds {kept}, fitted to all training rows{also}.{weights}"
 

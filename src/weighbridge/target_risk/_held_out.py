@@ -11,7 +11,8 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from weighbridge._estimators import SharedFits, WeightedEstimator
+from weighbridge._estimators import WeightedEstimator
+from weighbridge._pass_weights import fit_with_weights
 from weighbridge.model_selection import closed_form, fixed_steps, table_rows
 from weighbridge.target_risk._coded_texts import coded_texts
 
@@ -119,13 +120,11 @@ class Procedure(NamedTuple):
 def fit_finals(estimators: list[Any], problem: RiskProblem, step: Step | None) -> list[Any]:
     """Fit a copy of each estimator to all rows; a frozen one is taken as it is."""
     rows, finals = problem.rows, []
-    shared: dict[int, SharedFits] = {}
     for each in estimators:
         if isinstance(each, FrozenEstimator):
             finals.append(each)
             continue
-        fits = shared.setdefault(id(base_of(each)), SharedFits())
-        finals.append(_fitted(each, rows.X, rows.y, rows.sample_weight, fits))
+        finals.append(_fitted(each, rows.X, rows.y, rows.sample_weight))
         if step is not None:
             step()
     return finals
@@ -174,31 +173,23 @@ def _one_fold(
     scored = None
     if part.log_ratio is not None:
         scored = ScoredRatio(ratio.estimator, part.X, part.log_ratio)
-    shared: dict[int, SharedFits] = {}
     X_held, X_target = part.asked
     said = []
     for estimator, asked in zip(estimators, responses, strict=True):
-        fits = shared.setdefault(id(base_of(estimator)), SharedFits())
         # a ratio of the estimator's own has other values
         if isinstance(estimator, WeightedEstimator) and estimator.ratio is ratio and scored:
             estimator = clone(estimator).set_params(ratio=scored)
-        model = _fitted(estimator, part.X, part.y, part.sample_weight, fits)
+        model = _fitted(estimator, part.X, part.y, part.sample_weight)
         answers = {name: (ask(model, X_held), ask(model, X_target)) for name, ask in asked.items()}
         said.append(answers)
     return said
 
 
-def _fitted(
-    estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, shared: SharedFits
-) -> Any:
+def _fitted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
     """Fit a copy of an estimator."""
     if not isinstance(estimator, WeightedEstimator):
-        return shared.model(estimator, X, y, sample_weight)
-    model = clone(estimator)
-    model._shared = shared
-    model.fit(X, y, sample_weight=sample_weight)
-    del model._shared
-    return model
+        return fit_with_weights(clone(estimator), X, y, sample_weight)
+    return clone(estimator).fit(X, y, sample_weight=sample_weight)
 
 
 def _put_together(

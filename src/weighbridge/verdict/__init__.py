@@ -1,6 +1,7 @@
 """Whether weighting is worth it: five questions, answered in words and numbers."""
 
 from weighbridge.verdict._assess import Workload, assess, assess_models
+from weighbridge.verdict._candidates import weighting_of
 from weighbridge.verdict._judgement import knowing
 from weighbridge.verdict._page_words import (
     StoredResult,

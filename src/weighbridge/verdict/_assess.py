@@ -78,10 +78,12 @@ class _Model:
     def others(self) -> list[Any]:
         return self.candidates[1:]
 
-    @property
-    def is_settled(self) -> bool:
-        """True where nothing is weighted: no shift, or too little overlap."""
-        return not self.diagnosis.overlap.can_weight or self.shift == "none"
+    def is_settled(self, *, by_label: bool) -> bool:
+        """True if nothing is weighted: no shift, or too little overlap to choose weights."""
+        if self.shift == "none" or self.diagnosis.overlap.word == "broken":
+            return True
+        # Weights that were given are assessed all the same.
+        return not (self.diagnosis.overlap.can_weight or by_label or "given" in self.names)
 
 
 @np.errstate(under="ignore")  # kernels and weights far away are 0
@@ -204,7 +206,10 @@ def _unweighted(models: dict[str, _Model], problem: RiskProblem, stage: Stage) -
 
 def _weighted(models: dict[str, _Model], problem: RiskProblem, stages: Stages) -> None:
     """Fit and assess all other candidates, where there is anything to weight for."""
-    pending = {name: each for name, each in models.items() if not each.is_settled}
+    by_label = problem.by_label
+    pending = {
+        name: model for name, model in models.items() if not model.is_settled(by_label=by_label)
+    }
     n_fits = sum(len(each.others) for each in pending.values())
     if not n_fits:
         return

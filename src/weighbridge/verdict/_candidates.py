@@ -11,6 +11,7 @@ from weighbridge._estimators import (
 )
 from weighbridge.model_selection import has_closed_form
 from weighbridge.target_risk import base_of
+from weighbridge.weighting import AIWERM, RIWERM, Geodesic
 
 # shown as: literature name
 LITERATURE = {
@@ -34,8 +35,8 @@ def make_candidates(
     made = {
         "none": base,
         "full": ImportanceWeighted(base),
-        "power": ImportanceWeightedCV(base, alpha_bounds=(1.0, 1.0), answer="argmin", **options),
-        "relative": ImportanceWeightedCV(base, alpha_bounds=(3.0, 3.0), answer="argmin", **options),
+        "power": ImportanceWeighted(base, weighting=AIWERM(0.5)),
+        "relative": ImportanceWeighted(base, weighting=RIWERM(0.5)),
         "tuned": ImportanceWeightedCV(base, **options) if base is estimator else estimator,
         "given": estimator,
     }
@@ -66,3 +67,10 @@ def weighted_name(estimator: Any) -> str:
         fixed = low == high and (low_alpha == high_alpha or low in (0, 1))
         return "given" if fixed else "tuned"
     return "given" if isinstance(estimator, WeightedEstimator) else "tuned"
+
+
+def weighting_of(model: Any) -> Any:
+    """Return the weighting of a fitted candidate."""
+    if not isinstance(model, WeightedEstimator):
+        return Geodesic(lam=0.0)
+    return getattr(model, "best_weighting_", None) or model.weighting or Geodesic()

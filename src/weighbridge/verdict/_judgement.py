@@ -8,12 +8,12 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from weighbridge._estimators import ImportanceWeightedCV, WeightedEstimator
+from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._findings import Estimate, Finding
 from weighbridge.diagnosis import ShiftReport, weighting_name
 from weighbridge.ratios import effective_sample_size
 from weighbridge.target_risk import Assessed, Relation, RiskProblem, assess_metrics, paired_change
-from weighbridge.verdict._candidates import LITERATURE, weighted_name
+from weighbridge.verdict._candidates import LITERATURE, weighted_name, weighting_of
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
 from weighbridge.weighting import Geodesic
@@ -39,7 +39,7 @@ def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> V
         mix=_mix(problem),
     )
     used, candidates = assessed[judgement.use], _told_apart(made, weighted)
-    report = diagnosis.report(_weighting(used.model) if _key(made[judgement.use]) else None)
+    report = diagnosis.report(weighting_of(used.model) if _key(made[judgement.use]) else None)
     bare = Verdict(
         sentence="",
         use=judgement.use,
@@ -117,11 +117,9 @@ def _key(candidate: Candidate) -> Any:
     """Return what tells weights apart, to the digits shown; nothing for no weights."""
     if candidate.lam is None:
         return candidate.name
-    return tuple(
-        (round(lam, 2), lam == 1 or round(alpha, 2), round(share, 2))
-        for lam, alpha, share in candidate.mixture
-        if lam > 0
-    )
+    if candidate.lam == 0:
+        return ()
+    return round(candidate.lam, 2), candidate.alpha and round(candidate.alpha, 2)
 
 
 def _told_apart(candidates: dict[str, Candidate], weighted: str) -> tuple[Candidate, ...]:
@@ -149,30 +147,22 @@ def worse_in_deployment(none: Assessed, confidence: float) -> Estimate | None:
     return none.influence.minus(none.training).estimate(confidence)
 
 
-def _weighting(model: Any) -> Any:
-    """Return the weighting of a fitted candidate."""
-    if not isinstance(model, WeightedEstimator):
-        return Geodesic(lam=0.0)
-    chosen = getattr(model, "best_weighting_", None)
-    return chosen or model.weighting or Geodesic()
-
-
 def _candidate(
     name: str, assessed: Assessed, change: Estimate | None, problem: RiskProblem
 ) -> Candidate:
     model = assessed.model
-    weighting = _weighting(model)
+    weighting = weighting_of(model)
     worth = getattr(model, "ess_", None)
     if worth is None:
         worth = effective_sample_size(problem.plain_shares)
     lam: float | None = None
     alpha: float | None = None
-    literature, mixture = LITERATURE.get(name, name), getattr(model, "mixture_", [(weighting, 1.0)])
+    literature = LITERATURE.get(name, name)
     if isinstance(weighting, Geodesic):
         lam = float(weighting.lam)
         alpha = None if lam in (0, 1) else float(weighting.alpha)
     else:  # a weighting of the user's own has a name in place of numbers
-        literature, mixture = weighting_name(weighting), []
+        literature = weighting_name(weighting)
     return Candidate(
         name=name,
         literature=literature,
@@ -181,7 +171,6 @@ def _candidate(
         risk=assessed.risk,
         change=change,
         worth=float(worth),
-        mixture=tuple((float(each.lam), float(each.alpha), share) for each, share in mixture),
         model=model,
         _held_out=None if assessed.responses is None else assessed.responses.at_source,
     )
@@ -192,7 +181,7 @@ def _constant(assessed: Assessed, none: Assessed, problem: RiskProblem) -> Candi
     row = _candidate("constant", assessed, paired_change(assessed, none), problem)
     guess = "most frequent class" if row.risk.measure == "error" else "class frequencies"
     guess = guess if is_classifier(assessed.model) else assessed.model.strategy
-    return replace(row, literature=guess, lam=None, mixture=())
+    return replace(row, literature=guess, lam=None)
 
 
 def _chosen_by_other_loss(model: Any, measure: str) -> bool:

@@ -53,8 +53,6 @@ class StoredResult:
         self.rows = [*self.candidates, *([constant] if constant else [])]
         # the candidate of the model that was kept
         self.used = self.candidate(self.use)
-        # what the tuned model is an average of: lam, alpha and share of each part
-        self.mixture: list[list[float]] = (self.candidate("tuned") or {}).get("mixture") or []
         # no figure is given where the files hardly overlap
         self.is_withheld = bool(self.expect.get("withheld"))
         confidence = self.expect.get("confidence", self.settings.get("confidence", 0.95))
@@ -65,8 +63,7 @@ class StoredResult:
 
     def is_none(self, name: str) -> bool:
         """Whether a weighting turned out to be none at all."""
-        candidate = self.candidate(name) or {}
-        return candidate.get("lam") == 0 and len(candidate.get("mixture") or []) < 2
+        return (self.candidate(name) or {}).get("lam") == 0
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -110,14 +107,13 @@ def numbers_of(expect: dict[str, Any]) -> Numbers:
 def candidate_cells(candidate: dict[str, Any], numbers: Numbers) -> list[str]:
     """Return a row of the comparison behind its name: weighting, loss, change, effective rows."""
     lam, alpha = candidate["lam"], candidate["alpha"]
-    mixed = len(candidate.get("mixture") or []) > 1
     own = UNKNOWN if candidate["name"] == "constant" else candidate["literature"].partition("(")[0]
     error, change = (
         candidate[part] and stored_estimate(candidate[part]) for part in ("error", "change")
     )
     return [
-        "mix" if mixed else own if lam is None else f"{lam:.2f}",
-        UNKNOWN if mixed or alpha is None else f"{alpha:.2f}",
+        own if lam is None else f"{lam:.2f}",
+        UNKNOWN if alpha is None else f"{alpha:.2f}",
         "withheld" if error is None else numbers.value(error.value),
         UNKNOWN if error is None else numbers.span(error),
         UNKNOWN if change is None else numbers.change(change.value),
@@ -408,7 +404,7 @@ def _choice_words(facts: StoredResult, surface: Any) -> list[str]:
     """Return the chosen weighting, how flat the choice is, or why nothing was chosen."""
     if surface is None:
         return [_nothing_drawn(facts)]
-    words = [_chosen(facts, surface) + _flat(surface)]
+    words = [_chosen(surface) + _flat(surface)]
     if facts.use == "none" and surface.chosen.lam != 0:
         words.append(
             "It is not used: the unweighted model is expected to do as well in deployment."
@@ -433,18 +429,11 @@ def _nothing_drawn(facts: StoredResult) -> str:
     return "The weighting was given and not searched for, so there is no map of other choices."
 
 
-def _chosen(facts: StoredResult, surface: Any) -> str:
+def _chosen(surface: Any) -> str:
     how = "tried one after another" if surface.searched else "tried"
-    tried = f"Of {surface.lam.size:,} weightings {how}, "
-    left_out = "on rows left out of the fit"
-    mixture = facts.mixture
-    if len(mixture) < 2:
-        return f"{tried}{_point(surface)} was chosen by its {surface.loss_name} {left_out}. "
     return (
-        f"{tried}no single one was chosen: an average of {len(mixture)} models, each with its own "
-        f"weighting, has the best {surface.loss_name} {left_out}. The largest share, "
-        f"{percent(max(part[2] for part in mixture))}, has {_point(surface)}, the star on "
-        "the map. "
+        f"Of {surface.lam.size:,} weightings {how}, {_point(surface)} was chosen by its "
+        f"{surface.loss_name} on rows left out of the fit. "
     )
 
 

@@ -142,9 +142,6 @@ class Candidate:
         Paired change against none; None for none itself, and where it is withheld.
     worth : float
         Effective number of rows under its weights.
-    mixture : tuple of (float, float, float)
-        lam, alpha and share of every weighting that the model on all rows is an average of; `lam`,
-        `alpha` and `worth` are those of the largest share. Empty for your own weighting.
     same_as : str or None
         Name of the candidate with the same weights that stands for this one in the comparison. Both
         fit the same model, and yet their risks differ: those are of the whole procedure.
@@ -169,7 +166,6 @@ class Candidate:
     risk: RiskEstimate
     change: Estimate | None
     worth: float
-    mixture: tuple[tuple[float, float, float], ...]
     same_as: str | None = None
     model: Any = field(default=None, repr=False, compare=False)
     # probabilities or predictions for each source row, by the model that did not see it
@@ -193,7 +189,6 @@ class Candidate:
             "change": None if self.change is None else self.change.to_dict(),
             "state": self.risk.state,
             "worth": self.worth,
-            "mixture": [list(part) for part in self.mixture],
             "same_as": self.same_as,
         }
 

@@ -343,7 +343,7 @@ def test_zero_weights_count_among_the_rows():
 def test_a_cap_that_nothing_reaches_is_no_cap():
     X = np.random.default_rng(0).exponential(size=(3000, 1))
     ratio = KnownRatio(lambda X: 0.85 * X[:, 0])
-    with pytest.warns(OverlapWarning, match="WB301"):
+    with pytest.warns(OverlapWarning, match="WB303"):
         ImportanceWeighted(Ridge(), ratio, weighting=Geodesic(0.9999, 1.001)).fit(X, X[:, 0])
 
 
@@ -360,7 +360,7 @@ def test_nearly_even_weights_are_never_blamed(n):
 def test_a_heavy_tail_is_announced():
     X = np.random.default_rng(0).exponential(size=(3000, 1))
     ratio = KnownRatio(lambda X: 0.85 * X[:, 0])  # tail index 0.85
-    with pytest.warns(OverlapWarning, match=r"WB301 .*Pareto k-hat 0\.\d\d, reliable below 0\.70"):
+    with pytest.warns(OverlapWarning, match=r"WB303 .*Pareto k-hat 0\.\d\d, reliable below 0\.70"):
         ImportanceWeighted(Ridge(), ratio).fit(X, X[:, 0])
 
 
