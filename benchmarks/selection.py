@@ -106,7 +106,7 @@ def run(group, task, model, seed, ratio_kind, rivals):
     figures = {
         "group": group, "task": task, "model": model, "seed": seed, "ratio": ratio_kind,
         "warned": any(issubclass(each.category, OverlapWarning) for each in caught),
-        "weighted": bool(default.best_weighting_.lam > 0 or len(default.mixture_) > 1),
+        "weighted": bool(default.best_weighting_.lam > 0),
         "seconds": time.perf_counter() - begun,
         "losses": {"default": loss(default, data)},
     }  # fmt: skip

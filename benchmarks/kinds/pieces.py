@@ -62,7 +62,7 @@ def chosen(model, X, y, X_target, shift):
 
 def said(model):
     """Return the kind that a model of `shift="auto"` tells, on what evidence, and what it did."""
-    kind, is_weighted = model.shift_, any(each.lam > 0 for each, _ in model.mixture_)
+    kind, is_weighted = model.shift_, model.best_weighting_.lam > 0
     by = "label" if hasattr(model.ratio_, "score_labels") else "covariate"
     out = {"kind": getattr(kind, "kind", UNSURE), "acted": by if is_weighted else "none"}
     return out | {name: getattr(kind, name, None) for name in ("gain", "against", "rival")}

@@ -138,8 +138,8 @@ def _chosen(task, estimator, model, seed, method, options):
     with _cost(cost, name, estimator):
         chosen = ImportanceWeightedCV(estimator, random_state=seed, **settings)
         chosen.fit(task.Xs, task.ys, X_target=task.Xu)
-    mixture = [[each.lam, each.alpha, share] for each, share in chosen.mixture_]
-    about = {"overlap": chosen.overlap_, "reason": chosen.reason_, "mixture": mixture}
+    best = chosen.best_weighting_
+    about = {"overlap": chosen.overlap_, "reason": chosen.reason_, "best": [best.lam, best.alpha]}
     return {"losses": {name: loss(chosen, task)}, "cost": cost, **about}
 
 
