@@ -98,7 +98,7 @@ def test_model_diagnosis_and_verdict_give_one_word(shift, word, weighted):
 
 
 def test_a_frozen_ratio_tells_the_rows_outside():
-    X, y, X_target = _shifted(2.2, n=400)
+    X, y, X_target = _shifted(3.0, n=400)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
         ratio = FrozenEstimator(fit_ratio(X, X_target))

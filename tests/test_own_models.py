@@ -11,7 +11,7 @@ from weighbridge.ratios import GaussianRatio
 from weighbridge.target_risk import estimate_risk
 
 RNG = np.random.default_rng(0)
-X, X_TARGET = RNG.normal(0, 1, (60, 2)), RNG.normal(0.3, 1, (40, 2))
+X, X_TARGET = RNG.normal(0, 1, (60, 2)), RNG.normal(0.6, 1, (40, 2))
 CLASSES = np.where(X[:, 0] + RNG.normal(size=60) > 0, "up", "down")
 SPOILED = {
     "is NaN or infinite in": lambda p: np.where(np.arange(len(p))[:, None] == 0, np.nan, p),

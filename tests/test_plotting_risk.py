@@ -9,7 +9,9 @@ from matplotlib.colors import to_hex
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from pictures import faults
+from weighbridge import ImportanceWeightedCV
 from weighbridge.datasets import make_gaussian_shift, make_quadratic
+from weighbridge.model_selection import GridSearch
 from weighbridge.plotting import RiskDisplay, compute_forest
 from weighbridge.plotting._display import GREY, WEIGHTED
 from weighbridge.verdict import assess
@@ -18,7 +20,8 @@ from weighbridge.verdict import assess
 @pytest.fixture(scope="module")
 def verdict():
     data = make_quadratic(random_state=0)
-    return assess(LinearRegression(), data.X, data.y, data.X_target, random_state=0)
+    tuned = ImportanceWeightedCV(LinearRegression(), search=GridSearch(), random_state=0)
+    return assess(tuned, data.X, data.y, data.X_target, random_state=0)
 
 
 @pytest.fixture(autouse=True)

@@ -374,7 +374,7 @@ def test_a_diagnosis_without_answers_gets_them_from_its_numbers():
 def test_a_search_that_chose_no_weights_is_said_to_have_done_so():
     result = RESULTS["no_gain"]()
     tuned = result["expect"]["candidates"][-1]
-    tuned.update(lam=0.0, alpha=None, mixture=[[0.0, 1.0, 1.0]])
+    tuned.update(lam=0.0, alpha=None)
     result["pictures"]["bridge"]["chosen"]["lam"] = 0.0
     words = Page(render(result)).words
     assert "no weighting (lam 0) was chosen" in words
@@ -564,7 +564,7 @@ def small_result():
     estimate = {"value": 0.401, "low": 0.369, "high": 0.433}
     tuned = {"value": 0.353, "low": 0.314, "high": 0.391}
     moved = {"value": -0.048, "low": -0.091, "high": -0.005}
-    shared = {"mixture": [], "state": "good"}
+    shared = {"state": "good"}
     return {
         "schema": "weighbridge/1",
         "version": "0.1.0",
@@ -644,7 +644,7 @@ def test_drawing_changes_nothing_in_the_result():
 def test_the_sentence_on_the_choice_counts_as_the_title_and_the_table_of_the_map_do():
     def said(result):
         page = re.sub("</?span[^>]*>", "", render(result))
-        return page, re.search(r"has lam 0\.70.*?</p>", page).group()
+        return page, re.search(r"lam 0\.70 with.*?</p>", page).group()
 
     page, words = said(helps())
     good, tried = re.search(r"<h3>(\d+) of (\d+) weightings do as well", page).groups()

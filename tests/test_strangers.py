@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import VotingClassifier, VotingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -41,10 +40,8 @@ def adapted(clinic, **settings):
 
 
 @pytest.fixture(scope="module")
-def mixed(clinic):
-    found = adapted(clinic)
-    assert len(found.parts) > 1
-    return found
+def found(clinic):
+    return adapted(clinic)
 
 
 # names
@@ -197,20 +194,20 @@ def test_tables_without_a_common_column_are_refused(clinic):
 # what is shown
 
 
-def test_tab_shows_eight_names_and_hides_nothing(mixed):
-    for each in (mixed, mixed.verdict, mixed.verdict.report):
+def test_tab_shows_eight_names_and_hides_nothing(found):
+    for each in (found, found.verdict, found.verdict.report):
         shown = [name for name in dir(each) if not name.startswith("_")]
         assert len(shown) <= 8
         for name in shown:
             getattr(each, name)
-    assert isinstance(mixed, Adaptation)
-    assert mixed.log_ratio.shape == mixed.weights.shape  # there, though not on the list
+    assert isinstance(found, Adaptation)
+    assert found.log_ratio.shape == found.weights.shape  # there, though not on the list
 
 
-def test_diagnose_has_the_cards_of_adapt_in_a_notebook(mixed, clinic):
+def test_diagnose_has_the_cards_of_adapt_in_a_notebook(found, clinic):
     train, deploy = clinic
     shown = wb.diagnose(train, deploy)._repr_html_()
-    whole = mixed._repr_html_()
+    whole = found._repr_html_()
     assert "<script" not in shown + whole
     for question in ("Is there shift?", "Is there overlap?"):
         assert question in shown
@@ -236,35 +233,11 @@ def frames(found):
 def test_the_weights_are_those_that_made_the_model(clinic):
     for settings in ({"lam": 1, "alpha": 3}, {"lam": 0}):
         found = adapted(clinic, **settings)
-        assert found.parts == []
         assert isinstance(found.pipeline, Pipeline)
         X, y = frames(found)
         made = by_hand(found.pipeline, X, y, found.weights).predict_proba(X)
         np.testing.assert_allclose(made, found.pipeline.predict_proba(X), atol=1e-6)
         np.testing.assert_allclose(made, found.verdict.model.predict_proba(X), atol=1e-6)
-
-
-def test_a_mix_has_the_weights_of_each_part(mixed):
-    X, y = frames(mixed)
-    assert isinstance(mixed.pipeline, VotingClassifier)
-    for part, weights in zip(mixed.pipeline.estimators_, mixed.parts, strict=True):
-        made = by_hand(part, X, y, weights).predict_proba(X)
-        np.testing.assert_allclose(made, part.predict_proba(X), atol=1e-6)
-    np.testing.assert_allclose(
-        mixed.pipeline.predict_proba(X), mixed.verdict.model.predict_proba(X), atol=1e-12
-    )
-    np.testing.assert_array_equal(mixed.pipeline.predict(X), mixed.verdict.model.predict(X))
-    assert [*mixed.pipeline.feature_names_in_] == [*X.columns]
-
-
-def test_a_mix_of_regressions_is_a_vote_of_them():
-    data = make_quadratic(200, 150, random_state=1)
-    train = pd.DataFrame(data.X, columns=["x"]).assign(y=data.y)
-    found = wb.adapt(train, pd.DataFrame(data.X_target, columns=["x"]), label="y", progress=False)
-    X = found.pair.X
-    if found.parts:
-        assert isinstance(found.pipeline, VotingRegressor)
-    np.testing.assert_allclose(found.pipeline.predict(X), found.verdict.model.predict(X))
 
 
 ALONE = """

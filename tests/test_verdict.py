@@ -300,7 +300,6 @@ def test_any_callable_with_parameters_is_a_weighting():
     assert verdict.use == "given"
     given = verdict.candidate("given")
     assert (given.lam, given.alpha, given.literature) == (None, None, "Capped(cap=5.0)")
-    assert given.mixture == ()
     assert verdict.report.weighting == "Capped(cap=5.0)"
     assert "given *" in str(verdict)
     assert max(map(len, str(verdict).split("\n"))) <= 80
@@ -328,14 +327,6 @@ def test_what_is_no_weighting_is_refused_before_the_work(weighting, error, messa
         assess(own, data.X, data.y, data.X_target, progress=progress)
     with pytest.raises(error, match=message):
         own.fit(data.X, data.y)
-
-
-def test_an_average_of_weightings_is_called_a_mix(clinic):
-    verdict, _ = clinic
-    tuned = verdict.candidate("tuned")
-    assert sum(part[2] for part in tuned.mixture) == pytest.approx(1)
-    row = next(line for line in str(verdict).split("\n") if line.strip().startswith("tuned"))
-    assert (" mix " in row) == (len(tuned.mixture) > 1)
 
 
 def test_a_verdict_of_none_shows_what_the_full_ratio_would_do():

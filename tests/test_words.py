@@ -483,17 +483,14 @@ def test_a_model_that_ends_without_weights_is_not_helped_by_weighting():
     assert answers[3].evidence == "the choice was lam 0, no weights"
 
 
-def test_a_search_that_ends_without_weights_had_enough_rows_to_weight_by(report):
-    """Thin overlap is no reason where other weightings were tried and are in the table."""
-    verdict = assessed(report, [row("none", risk(0.2)), row("full", risk(0.3), lam=1.0)], "thin")
-    judgement = Judgement("strong", "thin", Estimate.normal(0.0, 0.1), None)
-    for can_weight, evidence in (
-        (True, "the choice was lam 0, no weights"),
-        (False, "too little overlap to weight by"),
+def test_without_a_search_the_reason_is_the_overlap(report):
+    verdict = assessed(report, [row("none", risk(0.2))], "thin")
+    for weighted, evidence in (
+        ("tuned", "the choice was lam 0, no weights"),
+        ("none", "too little overlap to weight by"),
     ):
-        thin = replace(report.overlap_judgement, word="thin", can_weight=can_weight)
-        some = replace(verdict, report=replace(report, overlap_judgement=thin))
-        assert _worded(some, judgement).answer("weighting").evidence == evidence
+        judgement = Judgement("strong", "thin", Estimate.normal(0.0, 0.1), None, weighted)
+        assert _worded(verdict, judgement).answer("weighting").evidence == evidence
 
 
 def test_the_change_on_the_card_is_in_the_table():

@@ -157,7 +157,7 @@ def test_column_that_separates_the_samples_is_named():
 
 
 def test_thin_overlap_and_few_rows_are_findings():
-    data = make_quadratic(random_state=0)
+    data = make_quadratic(200, random_state=0)
     report = diagnose(data.ratio, data.X, data.X_target)
     assert report.overlap == "thin"
     assert None not in (find(report, "WB301"), find(report, "WB306"))

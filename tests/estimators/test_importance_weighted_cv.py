@@ -169,7 +169,7 @@ def test_thin_overlap_stays_without_weights_and_says_so():
     with pytest.warns(OverlapWarning, match="WB301 overlap is thin.* fitted without weights"):
         model = ImportanceWeightedCV(Ridge(), ratio).fit(X, y)
     full = effective_sample_size(np.exp(model.log_ratio_))
-    assert 10 < full < 50 < 7 * 16
+    assert 10 < full < 50
     assert (model.overlap_, model.best_weighting_.lam) == ("thin", 0)
     # The limit depends on the number of parameters.
     model = ImportanceWeightedCV(Ridge(), ratio).fit(X[:, :1], y)

@@ -99,9 +99,10 @@ def test_a_negative_zero_is_zero():
     assert str(grid.evaluations[0].point) == "Point(lam=0.0, alpha=1.0)"
 
 
-def test_few_points_lie_on_the_curve_of_the_largest_alpha():
-    assert few_points() == [(0, 1), (1, 1), (0.5, 3)]
-    assert few_points(Bounds(lam=(0, 0.8), alpha=(2, 4)), 2) == [(0, 2), (0.8, 4)]
+def test_few_points_move_into_the_bounds():
+    assert few_points() == [(0, 1), (1, 1), (0.5, 1), (0.5, 3)]
+    assert few_points(by_label=True) == [(0, 1), (1, 1)]
+    assert few_points(Bounds(lam=(0, 0.8), alpha=(2, 4))) == [(0, 2), (0.8, 2), (0.5, 2), (0.5, 3)]
     assert few_points(Bounds(lam=(0.3, 0.3), alpha=(1, 1))) == [(0.3, 1)]
 
 

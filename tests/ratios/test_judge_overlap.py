@@ -24,8 +24,9 @@ def judged(**numbers):
         ({"worth": 9.9, "outside": 0.051}, "broken"),
         # The samples are distinguished, and yet covered: only weights are useless.
         ({"worth": 9.9, "outside": 0.05}, "thin"),
-        ({"worth": 20.0, "n_parameters": 3}, "thin"),
-        ({"worth": 21.0, "n_parameters": 3}, "enough"),
+        ({"worth": 10.0, "n_parameters": 1}, "enough"),
+        ({"worth": 19.0, "n_parameters": 3}, "thin"),
+        ({"worth": 20.0, "n_parameters": 3}, "enough"),
         ({"worth": 49.0, "n_parameters": 100}, "thin"),
         ({"worth": 50.0, "n_parameters": 100}, "enough"),
         ({"n_rows": 5, "worth": 5.0}, "enough"),  # All rows count.

@@ -44,7 +44,7 @@ def judge_samples(
     n_parameters: int,
 ) -> tuple[OverlapJudgement, str]:
     """Return the overlap, and why no weighting should be tried, or an empty text."""
-    beyond = outside = share_beyond(ratio)
+    outside = None
     if X_target is not None:
         with suppress(TypeError, ValueError):  # A pipeline of the ratio may read any table.
             outside = share_outside(X, X_target, sample_weight)
@@ -53,7 +53,9 @@ def judge_samples(
         used = sample_weight > 0
         sample_weight, weights = sample_weight[used], (sample_weight * weights)[used]
         n_rows = effective_sample_size(sample_weight)
-    overlap = judge_weights(weights, outside, n_parameters, sample_weight, beyond=beyond)
+    overlap = judge_weights(
+        weights, outside, n_parameters, sample_weight, beyond=share_beyond(ratio)
+    )
     # The weights of label shift depend on the class alone, and every class has source rows.
     if not overlap.can_weight and not hasattr(ratio, "score_labels"):
         return overlap, f"Overlap is {overlap.word} ({overlap.reason}), so no weighting was tried."

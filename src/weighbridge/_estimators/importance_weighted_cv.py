@@ -124,9 +124,8 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
     The loss of the chosen weighting in `search_result_` is the smallest of many and too optimistic.
     A `weighbridge.exceptions.OverlapWarning` names thin (WB301) and broken (WB302) overlap.
 
-    The rows outside the source are counted if ``fit`` gets ``X_target``. A ratio fitted before
-    has the share of target rows with a far larger ratio than nearly all source rows; a known one
-    has no such share, so `weighbridge.diagnose` may see more.
+    The rows outside the source are counted if ``fit`` gets ``X_target``. With a ratio that was
+    fitted before, only the effective sample size is judged, so `weighbridge.diagnose` may see more.
 
     It holds rows out, so scikit-learn's ``check_estimator`` needs ``expected_failed_checks``; the
     guide to `weighbridge.ImportanceWeighted` lists them with the reasons.

@@ -26,7 +26,7 @@ from weighbridge._estimators import (
 from weighbridge._findings import Finding, users_line
 from weighbridge._pass_weights import fit_with_weights
 from weighbridge.exceptions import OverlapWarning
-from weighbridge.label_shift import COVARIATE, ratio_by_kind
+from weighbridge.label_shift import LABEL, ratio_by_kind
 from weighbridge.model_selection import table_rows
 from weighbridge.ratios import (
     effective_sample_size,
@@ -313,7 +313,7 @@ class CalibratedEstimator(WeightedEstimator):
         if part is None:
             return estimator
         if isinstance(estimator, WeightedEstimator):
-            if is_default(estimator.ratio) and estimator.shift == COVARIATE:
+            if is_default(estimator.ratio) and estimator.shift != LABEL:
                 estimator.set_params(ratio=FrozenEstimator(ratio))
             given = None if is_fitted(clone(estimator.ratio, safe=False)) else X_target
             return estimator.fit(part.X, part.y, part.sample_weight, X_target=given)

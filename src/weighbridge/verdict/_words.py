@@ -247,7 +247,7 @@ class Judgement:
             _shift(self, report),
             _matters(self, numbers, risks.none),
             _overlap(self, report),
-            _weighting(self, numbers, report.overlap_judgement.can_weight),
+            _weighting(self, numbers),
             _expect(self, numbers, risks),
         )
 
@@ -414,7 +414,7 @@ def _overlap(judgement: Judgement, report: ShiftReport) -> Answer:
     return _answer("overlap", judgement.overlap, evidence, advice[judgement.overlap])
 
 
-def _weighting(judgement: Judgement, numbers: Numbers, can_weight: bool) -> Answer:
+def _weighting(judgement: Judgement, numbers: Numbers) -> Answer:
     word, actual = judgement.weighting, judgement.actual
     if word == UNKNOWN:
         return _answer("weighting", UNKNOWN, WITHHELD, "Use the unweighted model.")
@@ -422,7 +422,7 @@ def _weighting(judgement: Judgement, numbers: Numbers, can_weight: bool) -> Answ
         return _answer("weighting", word, "nothing to weight for", _KEEP, "neutral")
     if judgement.change is None:
         few, chosen = "too little overlap to weight by", "the choice was lam 0, no weights"
-        return _answer("weighting", word, chosen if can_weight else few, _KEEP)
+        return _answer("weighting", word, few if judgement.weighted == "none" else chosen, _KEEP)
     evidence, role = _change(judgement.change, numbers), ""
     if word == NO_GAIN:
         small = f"; worth having {_worth(judgement, numbers)}" if judgement.is_small else ""
