@@ -642,12 +642,13 @@ def test_drawing_changes_nothing_in_the_result():
 
 
 def test_the_sentence_on_the_choice_counts_as_the_title_and_the_table_of_the_map_do():
-    def said(result):
+    def rendered(result):
         page = re.sub("</?span[^>]*>", "", render(result))
-        return page, re.search(r"has lam 0\.70.*?</p>", page).group()
+        return page, re.search(r"Of \d+ weightings tried.*?</p>", page).group()
 
-    page, words = said(helps())
+    page, words = rendered(RESULTS["demo"]())
     good, tried = re.search(r"<h3>(\d+) of (\d+) weightings do as well", page).groups()
+    assert words.startswith(f"Of {tried} weightings tried, lam 0.70 with alpha 3.00 was chosen")
     assert f"{good} of them (33 %) are within two standard errors of the best" in words
     table = re.search(r'id="fig-bridge".*?</table>', page, re.S).group()
     assert int(good) == table.count("<td>yes</td>")
@@ -655,6 +656,5 @@ def test_the_sentence_on_the_choice_counts_as_the_title_and_the_table_of_the_map
     # one that stands alone, and all of them
     for rest, end in ((9.0, "No other comes within two"), (0.0, "(100 %) are within two")):
         result = helps()
-        bridge = result["pictures"]["bridge"]
-        bridge["apart"] = [0.0, *[rest] * (len(bridge["lam"]) - 1)]
-        assert f"{end} standard errors of the best" in said(result)[1]
+        result["pictures"]["bridge"]["apart"] = [0.0, rest, rest, rest]
+        assert f"{end} standard errors of the best" in rendered(result)[1]
