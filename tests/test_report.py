@@ -374,7 +374,7 @@ def test_a_diagnosis_without_answers_gets_them_from_its_numbers():
 def test_a_search_that_chose_no_weights_is_said_to_have_done_so():
     result = RESULTS["no_gain"]()
     tuned = result["expect"]["candidates"][-1]
-    tuned.update(lam=0.0, alpha=None, mixture=[[0.0, 1.0, 1.0]])
+    tuned.update(lam=0.0, alpha=None)
     result["pictures"]["bridge"]["chosen"]["lam"] = 0.0
     words = Page(render(result)).words
     assert "no weighting (lam 0) was chosen" in words
@@ -564,7 +564,6 @@ def small_result():
     estimate = {"value": 0.401, "low": 0.369, "high": 0.433}
     tuned = {"value": 0.353, "low": 0.314, "high": 0.391}
     moved = {"value": -0.048, "low": -0.091, "high": -0.005}
-    shared = {"mixture": [], "state": "good"}
     return {
         "schema": "weighbridge/1",
         "version": "0.1.0",
@@ -610,9 +609,9 @@ def small_result():
             "training": 0.351,
             "candidates": [
                 {"name": "none", "literature": "ERM", "lam": 0.0, "alpha": None, "error": estimate}
-                | {"change": None, "worth": 4000.0, **shared},
+                | {"change": None, "worth": 4000.0, "state": "good"},
                 {"name": "tuned", "literature": "", "lam": 0.95, "alpha": 3.75, "error": tuned}
-                | {"change": moved, "worth": 1557.0, **shared},
+                | {"change": moved, "worth": 1557.0, "state": "good"},
             ],
             "actual": None,
             "withheld": None,

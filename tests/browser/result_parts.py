@@ -110,10 +110,8 @@ def candidates(errors, half=0.038):
                 "change": change,
                 "state": "good",
                 "worth": 4000.0 if k == 0 else 712.0 + 200 * k,
-                "mixture": [[lam, alpha or 1.0, 1.0]],
             }
         )
-    found[-1]["mixture"] = [[0.95, 2.5, 0.7], [0.5, 1.0, 0.3]]
     return found
 
 
@@ -128,7 +126,6 @@ def constant(error, change, half=0.038):
         "change": estimate(change, 0.6 * half),
         "state": "good",
         "worth": 4000.0,
-        "mixture": [],
         "same_as": None,
     }
 
