@@ -273,14 +273,14 @@ def test_a_search_is_told_from_a_grid():
 
 
 def test_surface_between_the_candidates():
-    # the surface has the losses of both ends, whatever alpha, and stays between the smallest and
-    # the largest loss of the candidates
+    # the surface has the distance to the best of both ends, whatever alpha, and stays between the
+    # smallest and the largest of the candidates
     surface = compute_surface(_tried(_grid()), LOG_RATIO, (0.5, 1.0))
     mesh = surface.mesh
-    assert mesh.x.shape == mesh.y.shape == mesh.loss.shape
-    np.testing.assert_allclose(mesh.loss[:, 0], surface.loss[surface.lam == 0][0])
-    np.testing.assert_allclose(mesh.loss[:, -1], surface.loss[surface.lam == 1][0])
-    assert surface.loss.min() <= mesh.loss.min() <= mesh.loss.max() <= surface.loss.max()
+    assert mesh.x.shape == mesh.y.shape == mesh.apart.shape
+    np.testing.assert_allclose(mesh.apart[:, 0], surface.apart[surface.lam == 0][0])
+    np.testing.assert_allclose(mesh.apart[:, -1], surface.apart[surface.lam == 1][0])
+    assert surface.apart.min() <= mesh.apart.min() <= mesh.apart.max() <= surface.apart.max()
     # curves of the grid are curves of the surface, also where lam has bounds
     ends = [surface.ends[name][0] for name in ("none", "full")]
     np.testing.assert_allclose(mesh.x[0, [0, -1]], ends, atol=1e-12)
@@ -298,9 +298,9 @@ def test_a_failed_candidate_leaves_a_gap_in_the_surface():
         return None if (lam, alpha) == (0.5, 3.0) else lam
 
     mesh = compute_surface(_tried(_grid(), loss), LOG_RATIO, (0.3, 1.0)).mesh
-    assert np.isnan(mesh.loss[-1]).any()
-    assert np.isfinite(mesh.loss[0]).all()
-    assert np.isfinite(mesh.loss[:, [0, -1]]).all()
+    assert np.isnan(mesh.apart[-1]).any()
+    assert np.isfinite(mesh.apart[0]).all()
+    assert np.isfinite(mesh.apart[:, [0, -1]]).all()
 
 
 def test_written_down_and_read_again():
@@ -310,7 +310,7 @@ def test_written_down_and_read_again():
     for name in ("lam", "alpha", "loss", "standard_error", "x", "y"):
         np.testing.assert_allclose(getattr(again, name), getattr(surface, name), atol=6e-5)
     # five digits are written, so at most half a unit of the fifth is lost
-    np.testing.assert_allclose(again.mesh.loss, surface.mesh.loss, rtol=5.1e-5)
+    np.testing.assert_allclose(again.mesh.apart, surface.mesh.apart, rtol=5.1e-5)
     assert (again.chosen, again.searched, again.loss_name) == ((0.5, 3.0), False, "log loss")
     assert again.curves.keys() == surface.curves.keys()
     assert again.hangers.keys() == surface.hangers.keys()

@@ -564,7 +564,6 @@ def small_result():
     estimate = {"value": 0.401, "low": 0.369, "high": 0.433}
     tuned = {"value": 0.353, "low": 0.314, "high": 0.391}
     moved = {"value": -0.048, "low": -0.091, "high": -0.005}
-    shared = {"state": "good"}
     return {
         "schema": "weighbridge/1",
         "version": "0.1.0",
@@ -610,9 +609,9 @@ def small_result():
             "training": 0.351,
             "candidates": [
                 {"name": "none", "literature": "ERM", "lam": 0.0, "alpha": None, "error": estimate}
-                | {"change": None, "worth": 4000.0, **shared},
+                | {"change": None, "worth": 4000.0, "state": "good"},
                 {"name": "tuned", "literature": "", "lam": 0.95, "alpha": 3.75, "error": tuned}
-                | {"change": moved, "worth": 1557.0, **shared},
+                | {"change": moved, "worth": 1557.0, "state": "good"},
             ],
             "actual": None,
             "withheld": None,
@@ -642,12 +641,13 @@ def test_drawing_changes_nothing_in_the_result():
 
 
 def test_the_sentence_on_the_choice_counts_as_the_title_and_the_table_of_the_map_do():
-    def said(result):
+    def rendered(result):
         page = re.sub("</?span[^>]*>", "", render(result))
-        return page, re.search(r"lam 0\.70 with.*?</p>", page).group()
+        return page, re.search(r"Of \d+ weightings tried.*?</p>", page).group()
 
-    page, words = said(helps())
+    page, words = rendered(RESULTS["demo"]())
     good, tried = re.search(r"<h3>(\d+) of (\d+) weightings do as well", page).groups()
+    assert words.startswith(f"Of {tried} weightings tried, lam 0.70 with alpha 3.00 was chosen")
     assert f"{good} of them (33 %) are within two standard errors of the best" in words
     table = re.search(r'id="fig-bridge".*?</table>', page, re.S).group()
     assert int(good) == table.count("<td>yes</td>")
@@ -655,6 +655,5 @@ def test_the_sentence_on_the_choice_counts_as_the_title_and_the_table_of_the_map
     # one that stands alone, and all of them
     for rest, end in ((9.0, "No other comes within two"), (0.0, "(100 %) are within two")):
         result = helps()
-        bridge = result["pictures"]["bridge"]
-        bridge["apart"] = [0.0, *[rest] * (len(bridge["lam"]) - 1)]
-        assert f"{end} standard errors of the best" in said(result)[1]
+        result["pictures"]["bridge"]["apart"] = [0.0, rest, rest, rest]
+        assert f"{end} standard errors of the best" in rendered(result)[1]

@@ -255,14 +255,12 @@ def weights(k):
     }
 
 
-def bridge(searched=False, three=False):
-    """Return the map of a grid, a search or three candidates, of a smooth loss."""
-    lam, alpha = (each.ravel() for each in np.meshgrid(np.linspace(0, 1, 21), np.linspace(1, 3, 5)))
-    if searched:
-        order = np.random.default_rng(0).permutation(len(lam))[:15]
-        lam, alpha = lam[order], alpha[order]
-    if three:
-        lam, alpha = np.array([0.0, 1.0, 0.5]), np.array([1.0, 1.0, 3.0])
+def bridge(*, grid=False):
+    """Return the map of the four default weightings or of a grid, for a smooth loss."""
+    lam, alpha = np.array([[0.0, 1.0, 0.5, 0.5], [1.0, 1.0, 1.0, 3.0]])
+    if grid:
+        axes = np.meshgrid(np.linspace(0, 1, 21), np.linspace(1, 3, 5))
+        lam, alpha = (axis.ravel() for axis in axes)
     loss = 0.241 - 0.021 * (1 - (1 - lam) ** 2) - 0.01 * lam * (1 - lam) * alpha
     # the nearer two weightings, the more of their noise is shared
     noise = 0.04 * np.sin(np.arange(200.0))

@@ -99,7 +99,7 @@ def probably():
 
 
 def demo():
-    """Return one whose deployment labels are known, and whose search went step by step."""
+    """Return one whose deployment labels are known, and whose weighting is one of a grid."""
     result = helps()
     result["command"] = "demo"
     result["verdict"]["sentence"] = (
@@ -107,7 +107,7 @@ def demo():
     )
     _know(result, (0.405, 0.36, 0.365, 0.37, 0.36))
     result["expect"]["metrics"] = metrics({"value": 0.71, "low": 0.66, "high": 0.76}, 0.7)
-    result["pictures"]["bridge"] = bridge(searched=True)
+    result["pictures"]["bridge"] = bridge(grid=True)
     return result
 
 
@@ -238,10 +238,8 @@ def broken():
 
 
 def two_features():
-    """Return one with two features, whose search tried three weightings."""
-    result = helps(("x", "y"))
-    result["pictures"]["bridge"] = bridge(three=True)
-    return result
+    """Return one with two features."""
+    return helps(("x", "y"))
 
 
 def five_hundred_features():

@@ -42,7 +42,7 @@ def test_arrow_keys_on_a_slider_change_what_is_read(browser, name, slider):
     from selenium.webdriver import Keys
 
     browser.open(name)
-    _keys(browser, "#probe-lam", Keys.HOME, *[Keys.ARROW_RIGHT] * 3)
+    _keys(browser, "#probe-lam", Keys.HOME, Keys.ARROW_RIGHT)
     _keys(browser, slider, Keys.HOME)
     texts = [_output(browser)]
     for _ in range(3):
@@ -51,13 +51,18 @@ def test_arrow_keys_on_a_slider_change_what_is_read(browser, name, slider):
     assert len(set(texts)) > 1
 
 
-def test_a_slider_says_its_value_not_its_step(browser):
+@pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.parametrize("alpha", ["HOME", "END"])
+def test_the_ends_of_lam_are_read_and_spoken_whatever_alpha(browser, name, alpha):
     from selenium.webdriver import Keys
 
-    browser.open("helps")
-    _keys(browser, "#probe-lam", Keys.END)
-    spoken = "return document.getElementById('probe-lam').getAttribute('aria-valuetext')"
-    assert float(browser.run(spoken)) == 1.0
+    browser.open(name)
+    _keys(browser, "#probe-alpha", getattr(Keys, alpha))
+    for key, lam in ((Keys.HOME, 0.0), (Keys.END, 1.0)):
+        _keys(browser, "#probe-lam", key)
+        assert _output(browser).startswith(f"lam {lam:.2f}, ")
+        spoken = "return document.getElementById('probe-lam').getAttribute('aria-valuetext')"
+        assert float(browser.run(spoken)) == lam
 
 
 @pytest.mark.parametrize("how", ["mouse", "touch"])
@@ -171,7 +176,7 @@ def test_every_data_table_opens(browser, report):
 
 
 def test_a_link_to_a_finding_or_figure_shows_it(browser):
-    for fragment in ("#WB501", "#fig-rectangle", "#overlap", "#fig-worth"):
+    for fragment in ("#WB501", "#fig-bridge", "#overlap", "#fig-worth"):
         browser.open("helps", fragment=fragment)
         top = browser.driver.execute_async_script(
             """

@@ -49,14 +49,15 @@ _BESIDE = len(named_points())
 
 
 class Mesh(NamedTuple):
-    """A surface to fill in: places and losses between the candidates of a grid.
+    """The surface between the candidates of a grid.
 
     Parameters
     ----------
-    x, y, loss, apart : ndarray of shape (n_curves, n_steps)
-        Along each curve of constant alpha equally many steps of equal length. Losses, and how far
-        they are from the best, are interpolated between candidates along the curves, then across
-        them; NaN next to failed ones.
+    x, y, apart : ndarray of shape (n_curves, n_steps)
+        Places on the bridge, and by how many standard errors the loss exceeds the best one. Along
+        each curve of constant alpha there are equally many steps of equal length. `apart` is
+        interpolated between candidates along the curves, then across them. It is NaN next to a
+        failed candidate.
 
     Examples
     --------
@@ -65,13 +66,12 @@ class Mesh(NamedTuple):
     >>> from weighbridge.model_selection import Evaluation, Point, SearchResult
     >>> grid = [Point(lam, alpha) for lam in (0.25, 0.5, 0.75) for alpha in (1.0, 3.0)]
     >>> tried = SearchResult(tuple(Evaluation(each, np.ones(1)) for each in grid), np.ones(1))
-    >>> compute_surface(tried, [-1, 0, 1], (0.5, 1.0)).mesh.loss.min()
-    np.float64(1.0)
+    >>> compute_surface(tried, [-1, 0, 1], (0.5, 1.0)).mesh.apart.max()
+    np.float64(0.0)
     """
 
     x: np.ndarray
     y: np.ndarray
-    loss: np.ndarray
     apart: np.ndarray
 
 
@@ -152,7 +152,7 @@ class BridgeSurface(Picture):
         x, y = found.pop("chosen_place")
         if self.mesh is not None:
             places = _decimals({"x": self.mesh.x, "y": self.mesh.y})
-            found["mesh"] = self.mesh._replace(**places, loss=_digits(self.mesh.loss))
+            found["mesh"] = self.mesh._replace(**places)
         return found | {"chosen": {**self.chosen._asdict(), "x": x, "y": y}}
 
     @classmethod
@@ -223,7 +223,7 @@ def compute_surface(
         chosen=point,
         chosen_place=plane(roots(np.array([point.lam]), point.alpha))[0],
         searched=grid is None and not _is_in_order(result.points),
-        mesh=None if grid is None else _mesh(grid, [result.values, apart], roots, plane),
+        mesh=None if grid is None else _mesh(grid, apart, roots, plane),
         loss_name=loss_name,
         apart=apart,
     )
@@ -393,7 +393,7 @@ def _shared(points: list[tuple[float, float]], axis: int) -> list[float]:
     return [float(value) for value in values[counts > 1]]
 
 
-def _mesh(grid: _Grid, values: list[np.ndarray], roots: RootWeights, plane: _Plane) -> Mesh:
+def _mesh(grid: _Grid, apart: np.ndarray, roots: RootWeights, plane: _Plane) -> Mesh:
     """Fill in between the candidates of a grid, evenly along curves of constant alpha."""
     between = math.ceil((_MESH_CURVES - 1) / (grid.alpha.size - 1))
     # whole numbers are the curves of the grid themselves
@@ -407,14 +407,14 @@ def _mesh(grid: _Grid, values: list[np.ndarray], roots: RootWeights, plane: _Pla
         arch = roots.arch(alpha, ends)
         curves.append(roots(arch.even(steps), alpha))
         if position == int(position):
-            along, at = arch.share(grid.lam), grid.candidate[int(position)]
-            tried.append([np.interp(share, along, each[at]) for each in values])
+            candidates = grid.candidate[int(position)]
+            tried.append(np.interp(share, arch.share(grid.lam), apart[candidates]))
     x, y = plane(np.vstack(curves)).T.reshape(2, len(curves), steps)
-    return Mesh(x, y, *_across(np.array(tried), positions).swapaxes(0, 1))
+    return Mesh(x, y, _across(np.array(tried), positions))
 
 
 def _across(tried: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Interpolate between the curves of the grid."""
     below, above = (np.asarray(end(positions), dtype=int) for end in (np.floor, np.ceil))
-    part = (positions - below)[:, None, None]
-    return np.asarray((1 - part) * tried[below] + part * tried[above])
+    share = (positions - below)[:, None]
+    return np.asarray((1 - share) * tried[below] + share * tried[above])

@@ -15,13 +15,10 @@ from weighbridge._svg import (
     expected_error,
     feature,
     feature_key,
-    loss_along_curves,
     love,
     overlap,
     paired_change,
-    rectangle,
     reliability,
-    search_path,
     weights,
 )
 from weighbridge.pictures import WeightCurves
@@ -68,7 +65,6 @@ def page_figures(facts: Facts) -> dict[str, Any]:
         # those a reader can pick, and which one is picked at first
         "weightings": [(name, name == facts.shown) for name in names] if len(names) > 1 else [],
         "keys": [feature_key(name, id=f"key-{k}") for k, name in enumerate(names)],
-        "rectangle": _rectangle(facts),
     }
 
 
@@ -225,41 +221,19 @@ def _weight_figures(name: str, curves: WeightCurves) -> list[Figure]:
 
 
 def _choice_figures(facts: Facts) -> list[Figure]:
-    """Return the map of weightings, the loss along its curves, and the path of a search."""
+    """Return the map of the weightings that were tried."""
     surface = facts.pictures.bridge
     if surface is None:
         return []
-    drawn = bridge(surface, id="bridge")
-    found = [
-        _figure("fig-bridge", drawn, _bridge_caption(drawn)),
-        _figure(
-            "fig-curves",
-            loss_along_curves(surface, id="curves"),
-            "From no weights (lam 0) to the full ratio (lam 1). The band is two standard errors of "
-            "the difference from the best weighting; where it reaches the thin line, the best "
-            "loss, a weighting does as well.",
-        ),
-    ]
-    if surface.searched:
-        found.append(
-            _figure(
-                "fig-search",
-                search_path(surface, id="search"),
-                "The weightings in the order in which they were tried.",
-            )
-        )
-    return found
-
-
-def _bridge_caption(chart: Chart) -> str:
-    if "data-x0" not in chart.svg:  # the chart itself says why it is no map
-        return ""
-    return (
-        "Every point is a weighting, and distance is how different the weights are: no weights at "
-        "the left end, the full ratio at the right end. Blue weightings do as well as the best: on "
-        "the same rows, their loss is at most two standard errors of the difference higher. The "
-        "star is the choice."
+    chart = bridge(surface, id="bridge")
+    caption = (
+        "Each mark is a weighting. Distance shows how different the weights are, with no weights "
+        "at the left end and the full ratio at the right end. Blue weightings do as well as the "
+        "best. On the same rows, their loss is at most two standard errors of the difference "
+        "higher. The star marks the choice."
     )
+    # A sentence in place of the map needs no key.
+    return [_figure("fig-bridge", chart, caption if "data-x0" in chart.svg else "")]
 
 
 def _trust_figures(facts: Facts) -> list[Figure]:
@@ -274,21 +248,6 @@ def _trust_figures(facts: Facts) -> list[Figure]:
             "The ratio rests on the chance that a row comes from deployment. Of the rows with a "
             "given chance, that share should be deployment rows: the curve should follow the "
             "dashed line.",
-        )
-    ]
-
-
-def _rectangle(facts: Facts) -> list[Figure]:
-    """Return the rectangle of lam and alpha."""
-    surface = facts.pictures.bridge
-    if surface is None:
-        return []
-    return [
-        _figure(
-            "fig-rectangle",
-            rectangle(surface, id="rectangle"),
-            "Both ends of lam are one weighting each, whatever alpha; hence the map above, which "
-            "has the table of all losses.",
         )
     ]
 

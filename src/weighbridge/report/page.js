@@ -57,7 +57,9 @@
   function picked() {
     var at = sliders.map(function (slider, k) { return axes[k][slider.value]; });
     return nearest(function (i) {
-      return Math.pow((tried[0][i] - at[0]) / width(0), 2) + Math.pow((tried[1][i] - at[1]) / width(1), 2);
+      var lam = tried[0][i], isEnd = lam === 0 || lam === 1;  // there alpha has no effect
+      var off = isEnd ? 0 : (tried[1][i] - at[1]) / width(1);
+      return Math.pow((lam - at[0]) / width(0), 2) + Math.pow(off, 2);
     });
   }
   function digits(value, n) { return value.toFixed(n).replace("-", "\u2212"); }
