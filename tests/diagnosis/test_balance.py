@@ -1,8 +1,8 @@
 """Standardised differences and variance ratios, against closed forms and plain loops."""
 
-import dataclasses
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.diagnosis import BalanceRow, BalanceTable, balance_table, balance_text
+from weighbridge.diagnosis import BalanceTable, balance_table
 
 SAMPLE, TARGET = [[1, -1], [2, 12]], [[3, 0], [4, 42]]
 
@@ -209,11 +209,10 @@ def test_feature_without_values_in_one_sample_comes_last():
     assert json.loads(json.dumps(fields, allow_nan=False)) == fields
 
 
-def row(before=1.0, **fields):
-    """A row of a table without weights."""
-    numbers = dict.fromkeys(f.name for f in dataclasses.fields(BalanceRow))
-    fields = {"name": "age", "kind": "number", "mean_source": 1.0, "mean_target": 2.0, **fields}
-    return BalanceRow(**{**numbers, **fields, "before": before})
+def table_of(*before):
+    """A table without weights whose rows have these differences."""
+    row = balance_table([[1.0], [2.0]], [[3.0], [4.0]]).rows[0]
+    return BalanceTable(tuple(replace(row, before=value) for value in before), "pooled")
 
 
 def test_text_names_the_largest_first_and_counts_the_rest():
@@ -225,7 +224,7 @@ def test_text_names_the_largest_first_and_counts_the_rest():
     assert lines[1].endswith(f"+{table.rows[19].before:.2f}")
     assert "5 more" in lines[-1]
     assert (len(table), len(lines)) == (20, 17)
-    text = balance_text([row(0.9), row(0.5), row(0.4)], most=1, how="all of {}")
+    text = table_of(0.9, 0.5, 0.4).text(1, more="all of {}")
     assert " 2 more up to 0.50: all of 3 " in text.splitlines()[-1]
     assert str(BalanceTable((), "pooled")).strip() == "no features to compare"
 
@@ -235,7 +234,7 @@ def test_text_names_the_largest_first_and_counts_the_rest():
     [(0.87, "+0.87"), (-0.62, "−0.62"), (-0.001, "0.00"), (math.nan, "–"), (-1234.0, "−1e3")],
 )
 def test_text_of_a_difference_has_its_sign(value, text):
-    assert balance_text([row(value)]).split()[-1] == text
+    assert str(table_of(value)).split()[-1] == text
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(1, 1001)])
@@ -251,7 +250,7 @@ def test_text_fits_a_terminal(weights):
     assert max(map(len, text.splitlines())) <= 80
     for shown in (f"{100 * np.mean(X['site'] == 'north'):.0f} %", "0.1 %", "32,576", "∞"):
         assert shown in text
-    narrow, wide = (balance_text([row()], width=width).splitlines()[1] for width in (80, 120))
+    narrow, wide = (table_of(1.0).text(width=width).splitlines()[1] for width in (80, 120))
     assert (len(narrow), len(wide)) == (80, 120)
 
 

@@ -24,7 +24,7 @@ from weighbridge._findings import (
 )
 from weighbridge.diagnosis._attribution import FeatureAttribution
 from weighbridge.diagnosis._balance import BalanceTable
-from weighbridge.diagnosis._columns import in_a_sentence
+from weighbridge.diagnosis._findings import in_a_sentence
 from weighbridge.diagnosis._weights import WeightSummary
 from weighbridge.domain import Support
 from weighbridge.label_shift import ShiftKind
@@ -140,30 +140,13 @@ class ShiftReport(Brief, Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers for JSON, with None instead of NaN and infinity."""
-        mean_ratio = self.mean_ratio.to_dict().items()
-        return {
-            "sentence": self.sentence,
-            "shift": {
-                "word": self.shift,
-                "auc": self.auc.to_dict(),
-                "auc_after": self.auc_after.to_dict(),
-                "attribution": [feature.to_dict() for feature in self.attribution],
-                "balance": self.balance.to_dict(),
-                "label_shift": None if self.label_shift is None else self.label_shift.to_dict(),
-            },
-            "overlap": {
-                "word": self.overlap,
-                "reason": self.overlap_judgement.reason,
-                "n_source": self.n_source,
-                "n_target": self.n_target,
-                "weighting": self.weighting,
-                "outside": self.support.to_dict(),
-                "full": self.full.to_dict(),
-                "used": self.weights.to_dict(),
-                "mean_ratio": {name: x if math.isfinite(x) else None for name, x in mean_ratio},
-            },
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+        fields = super().to_dict()
+        findings, judgement = fields.pop("findings"), fields.pop("overlap_judgement")
+        names = ("auc", "auc_after", "attribution", "balance", "label_shift")
+        shift = {"word": self.shift} | {name: fields.pop(name) for name in names}
+        fields["outside"], fields["used"] = fields.pop("support"), fields.pop("weights")
+        overlap = {"word": self.overlap, "reason": judgement["reason"]} | fields
+        return {"sentence": self.sentence, "shift": shift, "overlap": overlap, "findings": findings}
 
     def __str__(self) -> str:
         k = self.full.pareto_k
@@ -175,18 +158,15 @@ class ShiftReport(Brief, Record):
         ]
         if self.overlap == "broken":
             lines = ["  weights mean nothing here (WB302)"]
-        outside = percent(self.support.share)
+        outside = (
+            f"  {percent(self.support.share)} of the deployment rows lie outside the training "
+        )
         notes = [
             fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
             for finding in self.findings
         ]
-        return "\n".join(
-            [
-                *(self.sentence, "", f"  AUC {interval_text(self.auc)}", *lines),
-                f"  {outside} of the deployment rows lie outside the training data",
-                *("", str(self.balance), *([""] if notes else []), *notes),
-            ]
-        )
+        head = [self.sentence, "", f"  AUC {interval_text(self.auc)}", *lines, f"{outside}data"]
+        return "\n".join([*head, "", str(self.balance), *([""] if notes else []), *notes])
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from weighbridge import ratios
 from weighbridge._findings import Record, percent
-from weighbridge.ratios import pareto_threshold
-from weighbridge.tables import as_floats, refuse_all_zero, refuse_bad, to_numpy
+from weighbridge.tables import check_weights
 
 
 def effective_sample_size(weights: ArrayLike) -> float:
@@ -36,7 +35,7 @@ def effective_sample_size(weights: ArrayLike) -> float:
     >>> round(effective_sample_size([1, 1, 1000]), 3)
     1.004
     """
-    return _effective_sample_size(scaled_weights(weights))
+    return ratios.effective_sample_size(check_weights(weights))
 
 
 def pareto_k(weights: ArrayLike) -> float:
@@ -66,27 +65,22 @@ def pareto_k(weights: ArrayLike) -> float:
     >>> round(pareto_k(np.exp(0.3 * x)), 1)  # target Exp(0.7): the tail index is 0.3
     0.3
     """
-    return ratios.pareto_k(scaled_weights(weights))
+    return ratios.pareto_k(check_weights(weights))
 
 
 @dataclass(frozen=True, repr=False)
 class WeightSummary(Record):
     """Effective sample size `ess` of `n_rows` weights, their concentration, and their tail.
 
-    `rows_for_half` and `rows_for_ninety` are the fewest rows that carry 50 % and 90 % of the total,
-    and `largest_share` is the share of one row. `lam_cap` is the largest ``lam`` at ``alpha = 1``
-    that keeps the tail of a full ratio within `pareto_limit`: ``r**lam`` has ``lam`` times its
-    shape.
+    `rows_for_half` is the smallest number of rows that carry half of the total, and `largest_share`
+    is the share of one row.
     """
 
     n_rows: int
     ess: float
     largest_share: float
     rows_for_half: int
-    rows_for_ninety: int
     pareto_k: float
-    pareto_limit: float
-    lam_cap: float
 
     def __str__(self) -> str:
         ess = f"{self.ess:,.0f}" if self.ess >= 100 else f"{self.ess:.1f}"
@@ -99,43 +93,13 @@ class WeightSummary(Record):
 
 def summarize_weights(weights: ArrayLike) -> WeightSummary:
     """Return the effective sample size of weights on any scale, with their tail."""
-    scaled = scaled_weights(weights)
+    scaled = check_weights(weights)
     carried = np.cumsum(np.sort(scaled)[::-1])
-    # Rounding may leave the last sum a little off the total.
-    half, ninety = (int(np.searchsorted(carried, s * carried[-1])) + 1 for s in (0.5, 0.9))
-    k, limit = ratios.pareto_k(scaled), pareto_threshold(scaled.size)
     return WeightSummary(
         n_rows=scaled.size,
-        ess=_effective_sample_size(scaled),
+        ess=ratios.effective_sample_size(scaled),
         largest_share=float(scaled.max() / scaled.sum()),
-        rows_for_half=half,
-        rows_for_ninety=ninety,
-        pareto_k=k,
-        pareto_limit=limit,
-        lam_cap=limit / k if k > limit else 1.0,
+        # Rounding may leave the last sum a little off the total.
+        rows_for_half=int(np.searchsorted(carried, carried[-1] / 2)) + 1,
+        pareto_k=ratios.pareto_k(scaled),
     )
-
-
-def check_weights(
-    weights: ArrayLike, n_rows: int | None = None, name: str = "weights"
-) -> np.ndarray:
-    """Return weights as floats; raise ValueError unless there is one >= 0 for each row."""
-    array = as_floats(to_numpy(weights), name)
-    if array.ndim != 1 or array.size == 0 or n_rows not in (None, array.size):
-        expected = "one number for each row" if n_rows is None else f"({n_rows},), one for each row"
-        raise ValueError(f"Got {name} of shape {array.shape}, but expected {expected}.")
-    refuse_bad(array, name)
-    refuse_all_zero(array.max(), name)
-    return array
-
-
-def scaled_weights(
-    weights: ArrayLike, n_rows: int | None = None, name: str = "weights"
-) -> np.ndarray:
-    """Return checked weights over a power of 2, so that squares neither over- nor underflow."""
-    array = check_weights(weights, n_rows, name)
-    return np.ldexp(array, -math.frexp(float(array.max()))[1])
-
-
-def _effective_sample_size(scaled: np.ndarray) -> float:
-    return float(scaled.sum()) ** 2 / float(scaled @ scaled)

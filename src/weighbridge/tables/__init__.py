@@ -9,7 +9,7 @@ from weighbridge.tables._checks import (
     check_positive,
     check_positive_grid,
     check_sample_weight,
-    check_stretch,
+    check_weights,
     one_number,
     refuse_all_zero,
     refuse_bad,
