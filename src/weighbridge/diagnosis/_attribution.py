@@ -10,15 +10,8 @@ from numpy.typing import ArrayLike
 
 from weighbridge._findings import Record
 from weighbridge._folds import one_thread
-from weighbridge.domain import (
-    CrossFittedDomain,
-    DomainRows,
-    binned,
-    fold_auc,
-    stacked_features,
-    standard_error,
-)
-from weighbridge.tables import TableEncoder, check_count
+from weighbridge.domain import CrossFittedDomain, DomainRows, binned, fold_auc, standard_error
+from weighbridge.tables import check_count, stacked_features
 
 # Rows scored for all features and shuffles together, which keeps wide tables within seconds.
 MAX_SCORED = 600_000
@@ -127,7 +120,7 @@ def _falls(domain: CrossFittedDomain, n_shuffles: int) -> list[tuple[float, floa
     auc, influence, _ = fold_auc(domain.log_odds, rows.codes, domain.weights, tests)
     scores, used = np.zeros((n_shuffles, rows.codes.size)), np.concatenate(tests)
     falls = []
-    for number_columns, tree_column in _encoded_columns(rows.encoder):
+    for number_columns, tree_column in rows.encoder.columns_of_features():
         for k, (test, order) in enumerate(zip(tests, orders, strict=True)):
             term = numbers[k][:, number_columns] @ domain.coefficients[k][number_columns]
             trees = _shuffled_tree_log_odds(domain, k, test, order, tree_column)
@@ -165,20 +158,6 @@ def _scored_rows(rows: DomainRows, n_shuffles: int) -> list[np.ndarray]:
         np.concatenate([test[rows.codes[test] == code][:most] for code in (0, 1)])
         for test in rows.tests
     ]
-
-
-def _encoded_columns(encoder: TableEncoder) -> list[tuple[np.ndarray, int]]:
-    """Return for each feature its columns of `numbers` and its column of `for_trees`."""
-    n_features = len(encoder.labels)
-    if encoder.sparse:
-        return [(np.array([j]), j) for j in range(n_features)]
-    is_number = ~np.array(encoder.is_text)[encoder.order]
-    numbers, texts = encoder.order[is_number], encoder.order[~is_number]
-    owners = [numbers[encoder.varies], numbers[encoder.gappy]]
-    owners += [np.full(len(v), j) for j, v in zip(texts, encoder.levels, strict=True)]
-    owner = np.concatenate(owners)
-    index = np.argsort(np.concatenate([numbers, texts]))
-    return [(np.flatnonzero(owner == j), int(index[j])) for j in range(n_features)]
 
 
 def _aucs_alone(domain: CrossFittedDomain) -> list[float]:

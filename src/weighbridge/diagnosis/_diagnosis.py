@@ -18,15 +18,8 @@ from weighbridge._folds import one_thread
 from weighbridge.diagnosis._attribution import attribute_domain
 from weighbridge.diagnosis._balance import balance_table
 from weighbridge.diagnosis._findings import rare_classes, report_findings, table_findings
-from weighbridge.diagnosis._report import ShiftReport, shift_size
-from weighbridge.diagnosis._weights import summarize_weights
-from weighbridge.domain import (
-    CrossFittedDomain,
-    DomainRows,
-    Support,
-    outside_support,
-    read_features,
-)
+from weighbridge.diagnosis._report import ShiftReport, shift_size, summarize_weights
+from weighbridge.domain import CrossFittedDomain, DomainRows, Support, outside_support
 from weighbridge.label_shift import LabelRatio, ShiftKind, coded_classes, judge_kind
 from weighbridge.ratios import OUTSIDE, OverlapJudgement, judge_weights, source_log_ratio
 from weighbridge.tables import (
@@ -34,13 +27,20 @@ from weighbridge.tables import (
     as_labels,
     check_sample_weight,
     is_continuous,
+    read_features,
     refuse_missing,
     stacked_table,
     take_rows,
     target_like_source,
     to_numpy,
 )
-from weighbridge.weighting import Geodesic, log_mean, mean_one_log_ratio, source_weights
+from weighbridge.weighting import (
+    Geodesic,
+    log_mean,
+    mean_one_log_ratio,
+    source_weights,
+    weighting_name,
+)
 
 # Integers with more distinct values than this are quantities, not classes.
 MAX_INTEGER_CLASSES = 50
@@ -59,27 +59,25 @@ def read_samples(
     X: Any, X_target: Any, y: Any = None, sample_weight: ArrayLike | None = None
 ) -> Samples:
     """Match the columns and drop rows of weight 0; refuse few rows and missing labels."""
-    _, codes = stacked_table(X, X_target)
-    n_source, n_target = np.bincount(codes).tolist()
+    n_source, n_target = np.bincount(stacked_table(X, X_target)[1]).tolist()
     X_target = target_like_source(X, X_target)
-    sample_weight = check_sample_weight(sample_weight, n_source)
-    if sample_weight is not None and not sample_weight.all():
-        used = np.flatnonzero(sample_weight)
-        X, sample_weight = _take(X, used), sample_weight[used]
+    weight = check_sample_weight(sample_weight, n_source)
+    if weight is not None and not weight.all():
+        used = np.flatnonzero(weight)
         y = _take(y, used) if y is not None and np.shape(y)[:1] == (n_source,) else y
-        n_source = used.size
-    for name, n_rows in (("X", n_source), ("X_target", n_target)):
+        X, weight, n_source = _take(X, used), weight[used], used.size
+    counted = "" if weight is None else " that count"
+    for rows, n_rows in ((f"rows{counted} in X", n_source), ("rows in X_target", n_target)):
         if n_rows < FEWEST_ROWS:
-            counted = " that count" if name == "X" and sample_weight is not None else ""
             raise ValueError(
-                f"Got {n_rows} rows{counted} in {name}; at least {FEWEST_ROWS} are needed to say "
-                "anything about a shift. Collect more rows; target rows need no labels."
+                f"Got {n_rows} {rows}; at least {FEWEST_ROWS} are needed to say anything about a "
+                "shift. Collect more rows; target rows need no labels."
             )
     if y is not None:
         refuse_missing(y)
     for _ in read_features(X, X_target):  # This refuses infinite values.
         pass
-    return Samples(X, X_target, y, sample_weight)
+    return Samples(X, X_target, y, weight)
 
 
 def _take(values: Any, rows: np.ndarray) -> Any:
@@ -151,19 +149,16 @@ class Diagnosis:
             return [Finding("WB117", "note", message, "Everything else needs no labels.")]
         # Label shift keeps the support.
         if self.label_shift is None and self.support.share <= OUTSIDE:
-            by_label: BaseEstimator = LabelRatio(random_state=random_state)
-            if _is_fitted_to(self.ratio, codes, self.log_ratio_target.size):
-                by_label = self.ratio
-            else:
-                by_label.fit(self.X, y, self.X_target)
+            by_label = self.ratio
+            if not _is_fitted_to(self.ratio, codes, self.log_ratio_target.size):
+                by_label = LabelRatio(random_state=random_state).fit(self.X, y, self.X_target)
             self.label_shift = judge_kind(by_label, self.ratio, self.X, self.X_target, self.domain)
         return rare_classes(labels, codes)
 
     def _judge_overlap(self, n_parameters: int) -> OverlapJudgement:
-        weights, extreme_share = self.fit_weights(None), share_beyond(self.ratio)
-        return judge_weights(
-            weights, self.support.share, n_parameters, self.sample_weight, extreme_share
-        )
+        weights, share = self.fit_weights(None), self.support.share
+        beyond = share_beyond(self.ratio)
+        return judge_weights(weights, share, n_parameters, self.sample_weight, beyond)
 
     def for_parameters(self, n_parameters: int) -> Diagnosis:
         """Return the same diagnosis for a model with another number of parameters."""
@@ -254,15 +249,3 @@ def _mean_ratio(log_ratio: np.ndarray, confidence: float) -> Estimate:
     with np.errstate(over="ignore", divide="ignore"):
         logs = largest + np.log([mean.value, mean.standard_error, mean.low, mean.high])
         return Estimate(*np.exp(logs).tolist())
-
-
-def weighting_name(weighting: BaseEstimator | None) -> str:
-    """Return the name of a weighting in a report; None is the full ratio."""
-    if weighting is None:
-        return "full"
-    if not isinstance(weighting, Geodesic):
-        parameters = (f"{key}={value!r}" for key, value in weighting.get_params().items())
-        return f"{type(weighting).__name__}({', '.join(parameters)})"
-    if weighting.lam in (0, 1):
-        return "none" if weighting.lam == 0 else "full"
-    return f"lam {weighting.lam:.2f}, alpha {weighting.alpha:.2f}"

@@ -8,6 +8,9 @@ from html import escape
 from textwrap import fill
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from weighbridge._findings import (
     NAMED,
     Brief,
@@ -25,10 +28,10 @@ from weighbridge._findings import (
 from weighbridge.diagnosis._attribution import FeatureAttribution
 from weighbridge.diagnosis._balance import BalanceTable
 from weighbridge.diagnosis._findings import in_a_sentence
-from weighbridge.diagnosis._weights import WeightSummary
 from weighbridge.domain import Support
 from weighbridge.label_shift import ShiftKind
-from weighbridge.ratios import OverlapJudgement
+from weighbridge.ratios import OverlapJudgement, effective_sample_size, pareto_k
+from weighbridge.tables import check_weights
 
 # There is no shift if the interval of the AUC reaches down to this.
 NO_SHIFT_AUC = 0.52
@@ -38,16 +41,49 @@ TOO_FEW_AUC = 0.60
 _WORDS = ((0.60, "slight"), (0.75, "moderate"), (0.95, "strong"), (math.inf, "almost complete"))
 
 
-def interval_95(auc: Estimate) -> Estimate:
-    """Return the AUC with its 95 % interval: no word depends on another confidence."""
-    return Estimate.normal(auc.value, auc.standard_error, 0.95, (0.0, 1.0))
-
-
 def shift_size(auc: Estimate) -> str:
     """Return "none" if the 95 % interval reaches down to 0.52, else the word for the AUC."""
-    if interval_95(auc).low <= NO_SHIFT_AUC:
+    # No word depends on the confidence that was asked for.
+    if Estimate.normal(auc.value, auc.standard_error).low <= NO_SHIFT_AUC:
         return "none"
     return next(word for limit, word in _WORDS if auc.value < limit)
+
+
+@dataclass(frozen=True, repr=False)
+class WeightSummary(Record):
+    """Effective sample size `ess` of `n_rows` weights, their concentration, and their tail.
+
+    `rows_for_half` is the smallest number of rows that carry half of the total, and `largest_share`
+    is the share of one row.
+    """
+
+    n_rows: int
+    ess: float
+    largest_share: float
+    rows_for_half: int
+    pareto_k: float
+
+    def __str__(self) -> str:
+        ess = f"{self.ess:,.0f}" if self.ess >= 100 else f"{self.ess:.1f}"
+        tail = "" if math.isnan(self.pareto_k) else f"; tail index {self.pareto_k:.2f}"
+        return (
+            f"{ess} effective rows of {self.n_rows:,}, half of the weight on "
+            f"{self.rows_for_half:,}, at most {percent(self.largest_share)} on one{tail}"
+        )
+
+
+def summarize_weights(weights: ArrayLike) -> WeightSummary:
+    """Return the effective sample size of weights on any scale, with their tail."""
+    scaled = check_weights(weights)
+    carried = np.cumsum(np.sort(scaled)[::-1])
+    return WeightSummary(
+        n_rows=scaled.size,
+        ess=effective_sample_size(scaled),
+        largest_share=float(scaled.max() / scaled.sum()),
+        # Rounding may leave the last sum a little off the total.
+        rows_for_half=int(np.searchsorted(carried, carried[-1] / 2)) + 1,
+        pareto_k=pareto_k(scaled),
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,7 +154,8 @@ class ShiftReport(Brief, Record):
     @property
     def too_few(self) -> bool:
         """True if no shift was found because the interval of the AUC is too wide."""
-        return self.shift == "none" and interval_95(self.auc).high > TOO_FEW_AUC
+        interval = Estimate.normal(self.auc.value, self.auc.standard_error)
+        return self.shift == "none" and interval.high > TOO_FEW_AUC
 
     @property
     def overlap(self) -> Literal["enough", "thin", "broken"]:

@@ -7,7 +7,6 @@ from weighbridge.domain._classifier import (
     fold_auc,
     standard_error,
 )
-from weighbridge.domain._features import Feature, read_features, stacked_features
 from weighbridge.domain._support import (
     MIN_NAMED_ROWS,
     Support,

@@ -20,7 +20,6 @@ from sklearn.utils import check_random_state
 
 from weighbridge._findings import Estimate
 from weighbridge._folds import assign_folds, one_thread
-from weighbridge.domain._features import BoolArray, FloatArray, IntArray
 from weighbridge.ratios import SEPARABLE_AUC, can_fit_trees, small_trees
 from weighbridge.tables import (
     RowScores,
@@ -70,14 +69,14 @@ class DomainRows:
         self.trees = small_trees(
             self.encoder.categorical, self.seed, learning_rate=0.1, max_iter=100, patience=5
         )
-        self.tree_codes: FloatArray | None = None
+        self.tree_codes: np.ndarray | None = None
         if can_fit_trees(self.table, self.codes):
             self.tree_codes = self.encoder.for_trees(self.table)
             for j in np.flatnonzero(~self.encoder.categorical):
                 n_bins = min(N_BINS, self.trees.max_bins)
                 self.tree_codes[:, j] = binned(self.tree_codes[:, j], n_bins)
 
-    def with_weights(self, weights: ArrayLike | None) -> FloatArray:
+    def with_weights(self, weights: ArrayLike | None) -> np.ndarray:
         """Return weights of these rows: those given for the source, and 1 for the target."""
         result = np.ones(self.codes.size)
         if weights is not None:
@@ -103,7 +102,7 @@ class CrossFittedDomain:
     def __init__(self, rows: DomainRows, weights: ArrayLike | None = None) -> None:
         self.rows = rows
         self.weights = rows.with_weights(weights)
-        self.coefficients: list[FloatArray] = []
+        self.coefficients: list[np.ndarray] = []
         self.tree_models: list[HistGradientBoostingClassifier | None] = [None] * len(rows.folds)
         with one_thread():
             self.linear = np.empty(rows.codes.size)
@@ -117,7 +116,7 @@ class CrossFittedDomain:
                 self._add_trees(rows.tree_codes)
         self.log_odds = (self.linear + self.trees) / 2
 
-    def _linear_model(self, train: IntArray) -> tuple[FloatArray, float]:
+    def _linear_model(self, train: np.ndarray) -> tuple[np.ndarray, float]:
         rows, weight = self.rows, self._balanced(train)
         width = rows.numbers.shape[1]
         if weight is None:
@@ -126,7 +125,7 @@ class CrossFittedDomain:
         linear.fit(rows.numbers[train], rows.codes[train], sample_weight=weight)
         return linear.coef_[0], float(linear.intercept_[0])
 
-    def _add_trees(self, tree_codes: FloatArray) -> None:
+    def _add_trees(self, tree_codes: np.ndarray) -> None:
         for k, (train, test) in enumerate(self.rows.folds):
             weight = self._balanced(train)
             if weight is not None:
@@ -135,7 +134,7 @@ class CrossFittedDomain:
                 self.tree_models[k] = trees
                 self.trees[test] = trees.decision_function(tree_codes[test])
 
-    def _balanced(self, train: IntArray) -> FloatArray | None:
+    def _balanced(self, train: np.ndarray) -> np.ndarray | None:
         """Return weights of equal total for both samples, or None if one has no weight."""
         codes, weight = self.rows.codes[train], self.weights[train].copy()
         for code in (0, 1):
@@ -153,7 +152,7 @@ class CrossFittedDomain:
         return Estimate.normal(value, error, confidence, (0.0, 1.0))
 
 
-def binned(column: FloatArray, n_bins: int) -> FloatArray:
+def binned(column: np.ndarray, n_bins: int) -> np.ndarray:
     """Return the bin of each number, with equal counts; NaN stays, and few values stay distinct."""
     known = ~np.isnan(column)
     values = np.unique(column[known])
@@ -166,8 +165,8 @@ def binned(column: FloatArray, n_bins: int) -> FloatArray:
 
 
 def fold_auc(
-    scores: FloatArray, codes: IntArray, weights: FloatArray, tests: list[IntArray]
-) -> tuple[float, FloatArray, float]:
+    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, tests: list[np.ndarray]
+) -> tuple[float, np.ndarray, float]:
     """Return the AUC over the pairs that share a fold, each row's influence, the standard error.
 
     With ``a_i`` the weight of row i times that of the other sample in its fold, and the placement
@@ -197,8 +196,8 @@ def fold_auc(
 
 
 def _placements(
-    scores: FloatArray, is_target: BoolArray, weight: FloatArray, n_source: float, n_target: float
-) -> FloatArray:
+    scores: np.ndarray, is_target: np.ndarray, weight: np.ndarray, n_source: float, n_target: float
+) -> np.ndarray:
     _, level = np.unique(scores, return_inverse=True)
     source = np.bincount(level, np.where(is_target, 0.0, weight))
     target = np.bincount(level, np.where(is_target, weight, 0.0))
@@ -207,7 +206,7 @@ def _placements(
     return np.where(is_target, source_below[level], target_above[level])
 
 
-def standard_error(influence: FloatArray, codes: IntArray, weights: FloatArray) -> float:
+def standard_error(influence: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
     """Return ``sqrt(sum_i influence_i**2)``, corrected for the mean of each sample."""
     variance = 0.0
     for code in (0, 1):
@@ -217,6 +216,6 @@ def standard_error(influence: FloatArray, codes: IntArray, weights: FloatArray) 
     return math.sqrt(variance)
 
 
-def _effective_rows(weights: FloatArray) -> float:
+def _effective_rows(weights: np.ndarray) -> float:
     share = weights / weights.sum()
     return 1 / float(share @ share)

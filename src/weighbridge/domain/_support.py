@@ -30,18 +30,13 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils import check_random_state
 
 from weighbridge._findings import Record, percent
-from weighbridge.domain._features import (
-    BoolArray,
-    Feature,
-    FloatArray,
-    IntArray,
-    stacked_features,
-)
 from weighbridge.tables import (
     MAX_LEVELS,
     RARE_ROWS,
+    Feature,
     canonical_order,
     finite_sparse,
+    stacked_features,
     stacked_table,
     take_rows,
 )
@@ -96,14 +91,14 @@ def outside_support(
     return _support(*stacked_table(X, X_target), random_state)[0]
 
 
-def covered_rows(X: ArrayLike, X_target: ArrayLike) -> tuple[IntArray, BoolArray]:
+def covered_rows(X: ArrayLike, X_target: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return the target rows that were drawn (all of up to 10,000), and which are covered."""
     _, drawn, is_outside = _support(*stacked_table(X, X_target))
     order = np.argsort(drawn)
     return drawn[order], ~is_outside[order]
 
 
-def share_outside(X: ArrayLike, X_target: ArrayLike, sample_weight: FloatArray | None) -> float:
+def share_outside(X: ArrayLike, X_target: ArrayLike, sample_weight: np.ndarray | None) -> float:
     """Return the share of the target rows outside the source rows of positive weight."""
     stacked, codes = stacked_table(X, X_target)
     if sample_weight is not None:
@@ -113,8 +108,8 @@ def share_outside(X: ArrayLike, X_target: ArrayLike, sample_weight: FloatArray |
 
 
 def _support(
-    stacked: Any, codes: IntArray, random_state: int | np.random.RandomState | None = 0
-) -> tuple[Support, IntArray, BoolArray]:
+    stacked: Any, codes: np.ndarray, random_state: int | np.random.RandomState | None = 0
+) -> tuple[Support, np.ndarray, np.ndarray]:
     """Return the support, the target rows drawn, and which of them are outside."""
     n_source, n_target = np.bincount(codes)
     drawn = np.arange(n_target)
@@ -137,7 +132,7 @@ def _support(
     return Support(share, p, q, threshold, unseen, unseen_share), drawn, is_outside
 
 
-def _far_rows(source: Any, target: Any, limit: float) -> IntArray:
+def _far_rows(source: Any, target: Any, limit: float) -> np.ndarray:
     """Return the target rows with no source row within a distance."""
     far = np.arange(target.shape[0])
     for block in (source[:FIRST_ROWS], source[FIRST_ROWS:]):
@@ -153,7 +148,7 @@ class _Coordinates:
     `is_unseen` and `is_single` are about all target rows, the gaps about those drawn.
     """
 
-    def __init__(self, table: Any, codes: IntArray, drawn: IntArray):
+    def __init__(self, table: Any, codes: np.ndarray, drawn: np.ndarray):
         n_source, n_target = np.bincount(codes)
         self.is_unseen, self.is_single = np.zeros((2, n_target), dtype=bool)
         self.squared_gaps, self.largest_gap = np.zeros((2, drawn.size))
@@ -201,7 +196,7 @@ class _Coordinates:
             name = f"{feature.name}={'other' if is_rare else levels[k]}" if k < missing else ""
             self.unseen_counts[name or feature.gap_name] += int(n_target[k])
 
-    def _add_indicators(self, source: IntArray, target: IntArray, n_target: IntArray) -> None:
+    def _add_indicators(self, source: np.ndarray, target: np.ndarray, n_target: np.ndarray) -> None:
         """Add an indicator of each frequent level of the target, and one of the others."""
         self.n_varying += int(np.ptp(np.concatenate([source, target])) > 0)
         frequent = np.argsort(-n_target, kind="stable")[:MAX_LEVELS]
@@ -246,12 +241,12 @@ class _Coordinates:
         self.largest_gap[present] = np.maximum(self.largest_gap[present], gap)
 
 
-def _in_spreads(distance: FloatArray, spread: FloatArray | float) -> FloatArray:
+def _in_spreads(distance: np.ndarray, spread: np.ndarray | float) -> np.ndarray:
     """Return distances in spreads, large ones as logarithms."""
     return np.asarray(LINEAR_SPREADS * np.arcsinh(distance / (LINEAR_SPREADS * spread)))
 
 
-def _centre_and_spread(numbers: FloatArray) -> tuple[float, float]:
+def _centre_and_spread(numbers: np.ndarray) -> tuple[float, float]:
     """Return the median, and a standard deviation in which tails count by their logarithms."""
     low, centre, high = np.percentile(numbers, [25, 50, 75])
     spread = (high - low) / 1.349 or float(np.std(numbers)) * (numbers.min() < numbers.max())

@@ -9,7 +9,6 @@ import numpy as np
 
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge.diagnosis import BalanceTable, Diagnosis, balance_table
-from weighbridge.domain import Feature, read_features
 from weighbridge.model_selection import default_scoring
 from weighbridge.pictures._bridge import BridgeSurface, compute_surface
 from weighbridge.pictures._features import MOST_ROWS, FeatureHistogram, LovePlot, histogram_of
@@ -24,7 +23,7 @@ from weighbridge.pictures._weights import (
     compute_reliability,
     compute_weight_histogram,
 )
-from weighbridge.tables import check_count
+from weighbridge.tables import Feature, check_count, read_features
 from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Candidate, Verdict
 from weighbridge.weighting import Geodesic

@@ -38,6 +38,7 @@ from weighbridge.tables._encoder import (
     numbers_meant,
     refuse_infinite,
 )
+from weighbridge.tables._features import Feature, read_features, stacked_features
 from weighbridge.tables._quadratic import (
     MAX_PRODUCTS,
     Quadratic,

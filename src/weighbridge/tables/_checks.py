@@ -97,14 +97,17 @@ def check_positive_grid(name: str, values: Any) -> None:
         )
 
 
-def check_weights(weights: Any, n_rows: int | None = None, name: str = "weights") -> np.ndarray:
+def check_weights(
+    weights: Any, n_rows: int | None = None, name: str = "weights", *, can_be_zero: bool = False
+) -> np.ndarray:
     """Return weights over a power of 2, so that their squares neither over- nor underflow."""
     array = as_floats(to_numpy(weights), name)
     if array.ndim != 1 or array.size == 0 or n_rows not in (None, array.size):
         expected = "one number for each row" if n_rows is None else f"({n_rows},), one for each row"
         raise ValueError(f"Got {name} of shape {array.shape}, but expected {expected}.")
     refuse_bad(array, name)
-    refuse_all_zero(array.max(), name)
+    if not can_be_zero:
+        refuse_all_zero(array.max(), name)
     return np.ldexp(array, -int(np.frexp(array.max())[1]))
 
 

@@ -8,19 +8,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from weighbridge.tables import (
-    column_labels,
-    distinct_values,
-    gap_name,
-    read_columns,
-    stacked_table,
-)
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
+from weighbridge.tables._columns import column_labels, distinct_values, gap_name, read_columns
+from weighbridge.tables._stack_samples import stacked_table
 
 
 @dataclass(frozen=True)
@@ -33,7 +24,7 @@ class Feature:
     levels: tuple[str, ...] | None
     gap_name: str = ""
 
-    def missing(self) -> tuple[BoolArray, BoolArray]:
+    def missing(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the indicators of missing values in both samples."""
         if self.levels is None:
             return np.isnan(self.source), np.isnan(self.target)
@@ -45,7 +36,7 @@ def read_features(X: ArrayLike, X_target: ArrayLike) -> Iterator[Feature]:
     return stacked_features(*stacked_table(X, X_target))
 
 
-def stacked_features(stacked: Any, codes: IntArray) -> Iterator[Feature]:
+def stacked_features(stacked: Any, codes: np.ndarray) -> Iterator[Feature]:
     """Yield the columns of a table that has the source rows first."""
     n_source, labels = int(np.sum(codes == 0)), column_labels(stacked)
     for label, column in zip(labels, _columns(stacked), strict=True):
@@ -70,7 +61,7 @@ def _columns(table: Any) -> Iterable[np.ndarray]:
     return (by_column[:, [j]].toarray().ravel() for j in range(by_column.shape[1]))
 
 
-def _level_indices(text: np.ndarray) -> tuple[IntArray, tuple[str, ...]]:
+def _level_indices(text: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     distinct, indices = distinct_values(text)
     levels = sorted(value for value in distinct if value is not None)
     rank = {None: -1} | {level: index for index, level in enumerate(levels)}
