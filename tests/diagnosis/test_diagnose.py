@@ -26,9 +26,6 @@ def find(report, code):
     return next((finding for finding in report.findings if finding.code == code), None)
 
 
-# --- columns -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("frame", "n"), [(pd.DataFrame, 100), (pl.from_pandas, FEW)])
 def test_columns_are_matched_by_name(frame, n):
     X, X_target = frame(FRAME[:n]), frame(FRAME_TARGET[:n])
@@ -71,12 +68,9 @@ def test_constant_columns_are_named():
 def test_key_is_named_unless_it_is_a_measurement():
     X, X_target = FRAME.assign(id=np.arange(120)), FRAME_TARGET.assign(id=np.arange(200, 300))
     finding = find(diagnose(RATIO, X, X_target), "WB111")
-    assert finding.message == "id is different in every row and tells the samples apart."
+    assert finding.message == "id differs in every row and distinguishes the samples."
     far_away = diagnose(RATIO, FRAME, FRAME_TARGET.assign(b=FRAME_TARGET["b"] + 20))
     assert find(far_away, "WB111") is None
-
-
-# --- rows ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, csr_array])
@@ -129,20 +123,10 @@ def test_order_of_rows_does_not_matter():
 def test_large_samples_are_drawn_with_a_finding():
     report = diagnose(RATIO, X, X_TARGET, max_rows=50)
     assert (report.n_source, report.n_target) == (50, 50)
-    messages = [finding.message for finding in report.findings if finding.code == "WB139"]
-    assert messages == [
-        "50 of the 120 rows of X, drawn at random, represent all.",
-        "50 of the 100 rows of X_target, drawn at random, represent all.",
+    texts = [
+        finding.message.split(",")[0] for finding in report.findings if finding.code == "WB139"
     ]
-
-
-# --- the other arguments -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("confidence", [95, 1, 0, "0.95"])
-def test_bad_confidence_raises(confidence):
-    with pytest.raises(ValueError, match="Got confidence="):
-        diagnose(X, X_TARGET, confidence=confidence)
+    assert texts == ["50 of the 120 rows of X", "50 of the 100 rows of X_target"]
 
 
 def test_intervals_have_the_confidence_asked_for_and_words_do_not():
@@ -150,6 +134,8 @@ def test_intervals_have_the_confidence_asked_for_and_words_do_not():
     assert wide.mean_ratio.low < narrow.mean_ratio.low
     assert narrow.auc.low > wide.auc.low
     assert narrow.shift == wide.shift
+    with pytest.raises(ValueError, match="Got confidence=95"):
+        diagnose(X, X_TARGET, confidence=95)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +174,6 @@ def test_errors_of_a_comparison_do_not_mention_ratios(compare):
         with pytest.raises(ValueError, match=message) as caught:
             compare(few, X_TARGET)
         assert "ratio" not in str(caught.value)
-
-
-# --- labels --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

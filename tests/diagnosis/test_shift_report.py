@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 from weighbridge import Geodesic, ImportanceWeighted, ImportanceWeightedCV, diagnose, fit_ratio
 from weighbridge.datasets import make_clinic, make_gaussian_shift, make_quadratic
-from weighbridge.diagnosis import Estimate, Finding
+from weighbridge.diagnosis import Estimate, Finding, summarize_weights
 from weighbridge.ratios import ULSIF, KnownRatio
 
 
@@ -36,27 +36,39 @@ def test_clinic_is_described(clinic):
     assert clinic.full.ess == clinic.weights.ess
 
 
-def test_text_has_at_most_80_columns(clinic):
+def test_text_html_and_dict_agree(clinic):
     lines = str(clinic).split("\n")
     assert lines[0] == clinic.sentence == "Shift strong, overlap enough"
     assert max(map(len, lines)) <= 80
     assert any(line.strip().startswith("age") for line in lines)
     for record in (clinic, clinic.balance, clinic.full, clinic.support, clinic.attribution[0]):
         assert repr(record) == str(record)
-
-
-def test_dict_is_json_without_nan(clinic):
     stored = json.loads(json.dumps(clinic.to_dict(), allow_nan=False))
     assert stored["shift"]["word"] == clinic.shift
     assert stored["overlap"]["full"]["ess"] == clinic.full.ess
     assert len(stored["shift"]["balance"]["rows"]) == len(clinic.balance)
-
-
-def test_html_has_no_script_and_the_same_words(clinic):
     html = clinic._repr_html_()
     assert clinic.sentence in html
     assert "<script" not in html
     assert len(html) < 20_000
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda w: max(w) > 1e-3))
+def test_rows_for_half_are_the_fewest_that_carry_half_of_the_weight(weights):
+    summary = summarize_weights(weights)
+    largest_first = sorted(weights, reverse=True)
+    total, rows = math.fsum(weights), summary.rows_for_half
+    assert math.fsum(largest_first[:rows]) >= total / 2 * (1 - 1e-12)
+    assert math.fsum(largest_first[: rows - 1]) <= total / 2 * (1 + 1e-12)
+    assert summary.largest_share == pytest.approx(largest_first[0] / total)
+
+
+def test_text_of_weights():
+    even = summarize_weights(np.ones(1000))
+    assert even.to_dict()["pareto_k"] is None
+    assert str(even).startswith("1,000 effective rows of 1,000, half of the weight on 500")
+    with pytest.raises(ValueError, match="zero for every row"):
+        summarize_weights([0.0, 0.0])
 
 
 def test_ratio_model_and_samples_give_the_same_numbers():
@@ -90,17 +102,10 @@ def test_sample_weights_multiply():
     assert report.full.ess == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
 
 
-@pytest.mark.parametrize(
-    ("auc", "word"),
-    [
-        (0.5, "none"),
-        (0.52, "none"),
-        (0.53, "slight"),
-        (0.61, "moderate"),
-        (0.76, "strong"),
-        (0.95, "almost complete"),
-    ],
-)
+WORDS = {0.5: "none", 0.52: "none", 0.53: "slight", 0.61: "moderate", 0.76: "strong"}
+
+
+@pytest.mark.parametrize(("auc", "word"), [*WORDS.items(), (0.95, "almost complete")])
 def test_shift_follows_the_auc(clinic, auc, word):
     assert replace(clinic, auc=Estimate(auc, 0.0, auc, auc)).shift == word
 
@@ -114,15 +119,12 @@ def test_shift_does_not_depend_on_the_confidence(clinic, auc, error):
     assert (reports[0].shift == "none") == (auc - 1.959964 * error <= 0.52)
 
 
-def test_no_shift_is_a_finding():
+def test_no_shift_and_too_few_rows_are_findings():
     X = np.random.default_rng(0).normal(size=(400, 2))
     report = diagnose(X[:200], X[200:])
     assert report.sentence == "No shift found"
     assert [finding.code for finding in report.findings] == ["WB201"]
     assert report.findings[0].help.startswith("Weights are not needed")
-
-
-def test_too_few_rows_are_a_finding():
     X = np.random.default_rng(0).normal(size=(80, 3))
     report = diagnose(KnownRatio(lambda X: np.zeros(len(X))), X[:40], X[40:])
     assert report.auc.low <= 0.52 < 0.6 < report.auc.high
@@ -149,7 +151,7 @@ def test_column_that_separates_the_samples_is_named():
     )
     report = diagnose(X, X_target)
     assert (report.overlap, report.support.share) == ("broken", 1.0)
-    assert "sensor_version alone tells the samples apart" in find(report, "WB302").help
+    assert "sensor_version alone distinguishes the samples" in find(report, "WB302").help
     assert find(report, "WB113") is not None
     assert "weights mean nothing here (WB302)" in str(report)
     data = make_gaussian_shift(100, 100, n_features=2, shift=10.0, random_state=0)

@@ -73,13 +73,12 @@ def attribute_shift(
 
     Notes
     -----
-    ``fall`` is that of a cross-fitted classifier that distinguishes the samples: a feature is
-    shuffled with its indicator of missing values, or with all its levels, among the held-out rows
-    of a fold, and the fold's model scores them again. Either of two redundant features can replace
-    the other, so they share the fall, and neither may have much of it. ``alone`` has no such gap:
-    it is the AUC of held-out rows by the ratio of the samples in each bin of the feature (or level,
-    or missing values) in the other folds. A feature with ``alone`` above 0.95 distinguishes the
-    samples by itself.
+    ``fall`` is that of a cross-fitted classifier that distinguishes the samples, if a feature, with
+    its missing values and all its levels, is shuffled among the held-out rows of each fold. Two
+    redundant features share the fall, since either can replace the other. ``alone`` has no such
+    gap: it is the AUC of held-out rows by the ratio of the samples in each bin of the feature (or
+    level, or missing values) in the other folds. A feature with ``alone`` above 0.95 distinguishes
+    the samples by itself.
 
     Examples
     --------
@@ -102,12 +101,8 @@ def attribute_domain(
     """Return the attribution for a fitted domain classifier."""
     with one_thread():
         falls = _falls(domain, n_shuffles)
-    attribution = [
-        FeatureAttribution(name, *fall, auc)
-        for name, fall, auc in zip(
-            domain.rows.encoder.labels, falls, _aucs_alone(domain), strict=True
-        )
-    ]
+    features = zip(domain.rows.encoder.labels, falls, _aucs_alone(domain), strict=True)
+    attribution = [FeatureAttribution(name, *fall, auc) for name, fall, auc in features]
     return tuple(sorted(attribution, key=lambda feature: (-round(feature.fall, 6), -feature.alone)))
 
 
@@ -123,9 +118,13 @@ def _falls(domain: CrossFittedDomain, n_shuffles: int) -> list[tuple[float, floa
     for number_columns, tree_column in rows.encoder.columns_of_features():
         for k, (test, order) in enumerate(zip(tests, orders, strict=True)):
             term = numbers[k][:, number_columns] @ domain.coefficients[k][number_columns]
-            trees = _shuffled_tree_log_odds(domain, k, test, order, tree_column)
-            linear = domain.linear[test] + term[order] - term
-            scores[:, test] = linear if trees is None else (linear + trees) / 2
+            scores[:, test] = domain.linear[test] + term[order] - term
+            model = domain.tree_models[k]
+            if model is not None and rows.tree_codes is not None:
+                codes = np.tile(rows.tree_codes[test], (n_shuffles, 1))
+                codes[:, tree_column] = rows.tree_codes[test, tree_column][order.ravel()]
+                trees = model.decision_function(codes).reshape(order.shape)
+                scores[:, test] = (scores[:, test] + trees) / 2
         shuffled = [fold_auc(row, rows.codes, domain.weights, tests) for row in scores]
         change = influence - np.mean([i for _, i, _ in shuffled], axis=0)
         if np.abs(change).max() < 1e-12:  # No model uses the feature.
@@ -137,17 +136,6 @@ def _falls(domain: CrossFittedDomain, n_shuffles: int) -> list[tuple[float, floa
             error = math.sqrt(error**2 + float(np.var(differences, ddof=1)) / n_shuffles)
         falls.append((float(differences.mean()), error))
     return falls
-
-
-def _shuffled_tree_log_odds(
-    domain: CrossFittedDomain, fold: int, test: np.ndarray, orders: np.ndarray, column: int
-) -> np.ndarray | None:
-    model, codes = domain.tree_models[fold], domain.rows.tree_codes
-    if model is None or codes is None:
-        return None
-    shuffled = np.tile(codes[test], (len(orders), 1))
-    shuffled[:, column] = codes[test, column][orders.ravel()]
-    return np.asarray(model.decision_function(shuffled)).reshape(orders.shape)
 
 
 def _scored_rows(rows: DomainRows, n_shuffles: int) -> list[np.ndarray]:

@@ -165,7 +165,7 @@ def _overlap(report: ShiftReport) -> Iterator[Finding]:
         remedy = "Label some deployment rows, or look for training rows like them."
         if separating := [f.name for f in report.attribution if f.alone > SEPARATING_AUC]:
             alone = f"{in_a_sentence(separating[0])} alone distinguishes the samples."
-            remedy = f"{alone} Leave it out of both, or label some deployment rows."
+            remedy = f"{alone} Leave it out unless it describes the cases; then label some rows."
         yield Finding(judgement.code, "warning", message, remedy)
     elif judgement.word == "thin":
         advice = "Keep the unweighted model."
@@ -208,8 +208,8 @@ def _remaining_differences(report: ShiftReport) -> Iterator[Finding]:
         message = f"After weighting {in_a_sentence(name)} still differs by {size}."
         yield Finding("WB305", "note", message, remedy)
     if report.weighting == "full" and report.auc_after.low > MAX_AUC_AFTER:
-        auc = f"(AUC {report.auc_after.value:.2f})"
-        message = f"After weighting by the full ratio a classifier distinguishes the samples {auc}."
+        auc = f"an AUC of {report.auc_after.value:.2f}"
+        message = f"After weighting by the full ratio, a classifier still has {auc}."
         remedy = "Try another ratio: ClassifierRatio, ULSIF, or AutoRatio, which chooses one."
         yield Finding("WB401", "warning", message, remedy)
 

@@ -95,23 +95,20 @@ class ShiftReport(Brief, Record):
     n_source, n_target : int
         Numbers of rows.
     weighting : str
-        The weighting that `weights`, ``balance`` and ``auc_after`` belong to.
+        The weighting that ``weights``, ``balance`` and ``auc_after`` belong to.
     auc, auc_after : Estimate
         AUC of the domain classifier before and after weighting; 1/2 means no difference.
-    attribution : tuple of FeatureAttribution
-        How much of the shift is in each feature; see `attribute_shift`.
-    balance : BalanceTable
-        Means and variances before and after weighting; see `balance_table`.
+    attribution, balance : tuple of FeatureAttribution, and BalanceTable
+        The shift by feature; see `attribute_shift` and `balance_table`.
     support : Support
         Target rows outside the support of the source: ``share``, ``unseen_levels``.
     full, weights : WeightSummary
-        Effective sample size ``ess``, concentration and tail of the full ratio, and of the weights
-        in use.
+        Effective sample size ``ess``, concentration and tail of the full ratio and of the weights.
     mean_ratio : Estimate
         Mean of the full ratio over the source rows, which is 1 for the true ratio.
     label_shift : ShiftKind or None
-        Whether class frequencies explain the shift. None without classes, and if more than a third
-        of the target lies outside the source, which no class frequencies explain.
+        Whether class prevalence explains the shift. None without classes, and if more than a third
+        of the target lies outside the source, which no class prevalence explains.
     overlap_judgement : OverlapJudgement
         ``word`` (enough, thin or broken) and ``reason``.
     findings : tuple of Finding

@@ -6,13 +6,11 @@ Beyond three spreads, distances grow like logarithms. A target row is outside th
 
 - over the d columns, its numbers are more than half a spread, in root mean square, from every
   source value of their column, or one of them is more than 1.6 spreads away; or
-- its nearest source row is farther away than two rows usually are from each other: more than
-  ``sqrt(2 d / (d + 3))`` spreads in root mean square. Another level of a category counts as much as
-  two rows usually differ, and levels with fewer than five target rows count as one level; or
+- its nearest source row is more than ``sqrt(2 d / (d + 3))`` spreads away in root mean square, as
+  two rows usually are. So is another level of a category; levels of few target rows are one; or
 - it has a level, or a missing value, in a column in which no source row has it.
 
-More source rows, or copies of them, never put another target row outside. Rare levels are missing
-in any sample, and a column in which most target rows have a level of their own is ignored. If a
+More source rows never put another target row outside. Rare levels are missing in any sample: if a
 share q of the target rows has a level that no other target row has, and a share p is outside, then
 ``max(p - q, 0) / (1 - q)`` is reported.
 """
@@ -78,10 +76,8 @@ class Support(Record):
     def __str__(self) -> str:
         more = [f"{len(self.unseen_levels) - 3} more"] * (len(self.unseen_levels) > 3)
         unseen = f" (never seen there: {', '.join([*self.unseen_levels[:3], *more])})"
-        return (
-            f"{percent(self.share)} of the target rows lie outside the source"
-            f"{unseen if self.unseen_levels else ''}"
-        )
+        text = f"{percent(self.share)} of the target rows lie outside the source"
+        return text + unseen * bool(self.unseen_levels)
 
 
 def outside_support(
@@ -116,8 +112,7 @@ def _support(
     if n_target > MAX_TARGET_ROWS:
         # The draw depends on the target alone.
         order = canonical_order(take_rows(stacked, n_source + drawn))
-        rng = check_random_state(random_state)
-        drawn = order[rng.permutation(n_target)[:MAX_TARGET_ROWS]]
+        drawn = order[check_random_state(random_state).permutation(n_target)[:MAX_TARGET_ROWS]]
     rows = _Coordinates(stacked, codes, drawn)
     d = max(1, rows.n_varying)
     threshold = float(np.sqrt(2 * d / (d + 3)))

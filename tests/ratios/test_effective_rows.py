@@ -1,6 +1,5 @@
 """Effective sample size and tail of weights, against closed forms and known tails."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.diagnosis import effective_sample_size, pareto_k, summarize_weights
+from weighbridge.ratios import effective_sample_size, pareto_k
 
-MEASURES = [effective_sample_size, pareto_k, summarize_weights]
 WEIGHTS = st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda w: max(w) > 1e-3)
 
 
@@ -22,22 +20,12 @@ def test_effective_sample_size_equals_rational_arithmetic(weights):
     assert 1 - 1e-12 <= expected <= len(weights)
 
 
-@given(WEIGHTS)
-def test_rows_for_half_are_the_fewest_that_carry_half_of_the_weight(weights):
-    summary = summarize_weights(weights)
-    largest_first = sorted(weights, reverse=True)
-    total, rows = math.fsum(weights), summary.rows_for_half
-    assert math.fsum(largest_first[:rows]) >= total / 2 * (1 - 1e-12)
-    assert math.fsum(largest_first[: rows - 1]) <= total / 2 * (1 + 1e-12)
-    assert summary.largest_share == pytest.approx(largest_first[0] / total)
-
-
 @pytest.mark.parametrize("scale", [1e300, 1e-300, 5e-324])
-def test_scale_of_the_weights_does_not_matter(scale):
+@pytest.mark.parametrize("measure", [effective_sample_size, pareto_k])
+def test_scale_of_the_weights_does_not_matter(measure, scale):
     # Integer multiples of the smallest double are exact.
-    weights = np.array([1.0, 2.0, 3.0, 7.0] * 30)
-    plain, scaled = (vars(summarize_weights(w)) for w in (weights, weights * scale))
-    assert scaled == pytest.approx(plain, rel=1e-12, nan_ok=True)
+    weights = np.arange(1.0, 121.0)
+    assert measure(weights * scale) == pytest.approx(measure(weights), rel=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize("b", [0.9, 0.7, 0.5, 0.3])
@@ -50,21 +38,23 @@ def test_tail_index_of_exponentials(b):
     assert abs(np.mean(tail_indices) - (1 - b)) < 0.1
 
 
-def test_text_of_a_summary():
-    even = summarize_weights(np.ones(1000))
-    assert (even.ess, even.rows_for_half) == (1000, 500)
-    assert even.to_dict()["pareto_k"] is None
-    assert str(even).startswith("1,000 effective rows of 1,000, half of the weight on 500")
+def test_tail_index_of_powers_bounded_and_even_weights():
+    # At alpha = 1 the weights are r**lam, whose tail index is lam k, up to the fit and the ten
+    # pseudo-observations at 1/2 among 671.
+    log_ratio = 0.9 * np.random.default_rng(0).exponential(size=50_000)
+    k = pareto_k(np.exp(log_ratio))
+    assert pareto_k(np.exp(0.7 / k * log_ratio)) == pytest.approx(0.7, abs=0.03)
+    assert pareto_k(np.random.default_rng(0).uniform(size=5000)) < 0
+    assert np.isnan([pareto_k(np.ones(1000)), pareto_k(np.zeros(1000)), pareto_k([1, 2, 3])]).all()
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", [effective_sample_size, pareto_k])
 @pytest.mark.parametrize(
     ("weights", "error", "message"),
     [
         ([1.0, np.nan], ValueError, "NaN or infinite values in 1 of 2 rows"),
         ([1.0, np.inf], ValueError, "NaN or infinite"),
         ([1.0, -2.0], ValueError, r"negative value \(-2\)"),
-        ([0.0, 0.0], ValueError, "zero for every row"),
         ([], ValueError, r"shape \(0,\)"),
         ([[1.0, 2.0]], ValueError, r"shape \(1, 2\), but expected one number for each row"),
         (3.0, ValueError, r"shape \(\)"),
@@ -74,3 +64,8 @@ def test_text_of_a_summary():
 def test_bad_weights_raise(measure, weights, error, message):
     with pytest.raises(error, match=message):
         measure(weights)
+
+
+def test_effective_sample_size_of_zeros_raises():
+    with pytest.raises(ValueError, match="zero for every row"):
+        effective_sample_size([0.0, 0.0])
