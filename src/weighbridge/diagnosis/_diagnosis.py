@@ -149,8 +149,8 @@ class Diagnosis:
             return [Finding("WB117", "note", message, "Everything else needs no labels.")]
         # Label shift keeps the support.
         if self.label_shift is None and self.support.share <= OUTSIDE:
-            by_label = self.ratio
-            if not _is_fitted_to(self.ratio, codes, self.log_ratio_target.size):
+            by_label: Any = self.ratio
+            if not _was_fitted_to(by_label, codes, self.log_ratio_target):
                 by_label = LabelRatio(random_state=random_state).fit(self.X, y, self.X_target)
             self.label_shift = judge_kind(by_label, self.ratio, self.X, self.X_target, self.domain)
         return rare_classes(labels, codes)
@@ -212,22 +212,19 @@ def _are_quantities(y: ArrayLike) -> bool:
     return is_continuous(y) or (y.dtype.kind in "iuf" and np.unique(y).size > MAX_INTEGER_CLASSES)
 
 
-def _is_fitted_to(ratio: Any, codes: np.ndarray, n_target: int) -> bool:
-    """Return True for a ratio in the label that was fitted to these classes and as many rows."""
-    if not hasattr(ratio, "score_labels") or ratio.bin_medians_ is not None:
+def _was_fitted_to(ratio: Any, codes: np.ndarray, log_ratio_target: np.ndarray) -> bool:
+    """Return True for a ratio in the label that was fitted to these classes and target rows."""
+    fitted = getattr(ratio, "probabilities_", None)
+    if fitted is None or not np.array_equal(fitted.codes, codes):
         return False
-    fitted = ratio.probabilities_
-    return np.array_equal(fitted.codes, codes) and len(fitted.target) == n_target
+    log_ratio = np.log(fitted.targets.mean(axis=0) @ ratio.class_weights_)
+    same_size = log_ratio.size == log_ratio_target.size
+    return same_size and bool(np.ptp(log_ratio - log_ratio_target) < 1e-9)
 
 
 def _finite_log_ratio(ratio: BaseEstimator, X: Any, sample: str) -> np.ndarray:
     """Return the log ratio of each row of a sample; raise ValueError if it is NaN or infinite."""
     log_ratio = to_numpy(ratio.score_samples(X)).astype(float)
-    if log_ratio.ndim != 1:
-        raise ValueError(
-            f"Got log ratios of shape {log_ratio.shape} from {type(ratio).__name__}, but expected "
-            f"one number for each {sample} row."
-        )
     n_bad = int(np.sum(np.isnan(log_ratio) | (log_ratio == math.inf)))
     if n_bad:
         raise ValueError(

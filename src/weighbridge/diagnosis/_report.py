@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from weighbridge._findings import (
     NAMED,
-    Brief,
     Card,
     Estimate,
     Finding,
@@ -87,7 +86,7 @@ def summarize_weights(weights: ArrayLike) -> WeightSummary:
 
 
 @dataclass(frozen=True, repr=False)
-class ShiftReport(Brief, Record):
+class ShiftReport(Record):
     """What `diagnose` returns: whether there is shift, where, and whether weights can correct it.
 
     Parameters
@@ -124,10 +123,6 @@ class ShiftReport(Brief, Record):
     ('strong', 'enough')
     """
 
-    _first: ClassVar[tuple[str, ...]] = (
-        *("shift", "overlap", "auc", "attribution"),
-        *("balance", "weights", "findings", "to_dict"),
-    )
     n_source: int
     n_target: int
     weighting: str

@@ -179,7 +179,14 @@ class _Coordinates:
         missing = len(levels)
         source, target = (np.where(s < 0, missing, s) for s in (feature.source, feature.target))
         n_source, n_target = (np.bincount(s, minlength=missing + 1) for s in (source, target))
-        self._add_indicators(source, target, n_target)
+        self.n_varying += int(np.ptp(np.concatenate([source, target])) > 0)
+        # An indicator of each frequent level of the target, and one of the others.
+        frequent = np.argsort(-n_target, kind="stable")[:MAX_LEVELS]
+        frequent = frequent[n_target[frequent] >= RARE_ROWS]
+        position = np.full(n_target.size, frequent.size)
+        position[frequent] = np.arange(frequent.size)
+        rows = np.eye(frequent.size + 1)[position]
+        self.columns.append((rows[source], rows[target[self.drawn]]))
         is_single = n_target[target] == 1
         if is_single.sum() > MAX_UNIQUE_SHARE * target.size:
             return
@@ -190,18 +197,6 @@ class _Coordinates:
             is_rare = n_target[k] < MIN_NAMED_ROWS
             name = f"{feature.name}={'other' if is_rare else levels[k]}" if k < missing else ""
             self.unseen_counts[name or feature.gap_name] += int(n_target[k])
-
-    def _add_indicators(self, source: np.ndarray, target: np.ndarray, n_target: np.ndarray) -> None:
-        """Add an indicator of each frequent level of the target, and one of the others."""
-        self.n_varying += int(np.ptp(np.concatenate([source, target])) > 0)
-        frequent = np.argsort(-n_target, kind="stable")[:MAX_LEVELS]
-        frequent = frequent[n_target[frequent] >= RARE_ROWS]
-        position = np.full(n_target.size, frequent.size)
-        position[frequent] = np.arange(frequent.size)
-        indicators = np.eye(frequent.size + 1)
-        self.columns.append(
-            (indicators[position[source]], indicators[position[target[self.drawn]]])
-        )
 
     def _add_numbers(self, feature: Feature) -> None:
         no_source, no_target = feature.missing()
