@@ -47,7 +47,7 @@ def test_column_of_one_frame_is_left_out_and_named():
     assert report.auc == diagnose(FRAME[:FEW], FRAME_TARGET[:FEW]).auc
 
 
-def test_empty_columns_are_named():
+def test_empty_and_constant_columns_and_keys_are_named():
     frames = FRAME[:FEW], FRAME_TARGET[:FEW]
     report = diagnose(*(frame.assign(d=np.nan) for frame in frames))
     assert find(report, "WB114").message == "No value in either sample: d."
@@ -57,20 +57,14 @@ def test_empty_columns_are_named():
     assert find(report, "WB114").message == "No value in any deployment row: b."
     assert "0 % of the training rows and 100 % of the" in find(report, "WB203").message
     assert find(report, "WB113").message == "Never seen in training: b missing."
-
-
-def test_constant_columns_are_named():
     X, X_target = (frame.assign(k="x", m=3.0) for frame in (FRAME, FRAME_TARGET))
     assert find(diagnose(RATIO_OF_ANY, X, X_target), "WB115").message.endswith(": k, m.")
-    assert find(diagnose(RATIO_OF_ANY, FRAME, FRAME_TARGET), "WB115") is None
-
-
-def test_key_is_named_unless_it_is_a_measurement():
+    assert find(report, "WB115") is None
     X, X_target = FRAME.assign(id=np.arange(120)), FRAME_TARGET.assign(id=np.arange(200, 300))
     finding = find(diagnose(RATIO, X, X_target), "WB111")
     assert finding.message == "id differs in every row and distinguishes the samples."
     far_away = diagnose(RATIO, FRAME, FRAME_TARGET.assign(b=FRAME_TARGET["b"] + 20))
-    assert find(far_away, "WB111") is None
+    assert find(far_away, "WB111") is None  # A measurement is no key.
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, csr_array])

@@ -81,22 +81,18 @@ def test_ratio_model_and_samples_give_the_same_numbers():
         assert report.to_dict() == by_samples.to_dict()
 
 
-def test_model_is_diagnosed_with_its_weights():
+def test_models_and_sample_weights_multiply_the_ratio():
     data = make_gaussian_shift(400, 300, random_state=0)
     fixed = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Geodesic(0.5, 3))
     tuned = ImportanceWeightedCV(LinearRegression(), data.ratio, random_state=0)
-    for model in (fixed, tuned):
-        model.fit(data.X, data.y)
-        report = diagnose(model, data.X, data.X_target)
-        assert report.weights.ess == pytest.approx(model.ess_)
-        if model is fixed:
-            assert report.weighting == "lam 0.50, alpha 3.00"
-            assert report.weights.ess > report.full.ess
-
-
-def test_sample_weights_multiply():
-    data = make_gaussian_shift(300, 300, random_state=0)
-    sample_weight = np.repeat([3.0, 1.0], [100, 200])
+    fixed_report, tuned_report = (
+        diagnose(model.fit(data.X, data.y), data.X, data.X_target) for model in (fixed, tuned)
+    )
+    assert fixed_report.weights.ess == pytest.approx(fixed.ess_)
+    assert tuned_report.weights.ess == pytest.approx(tuned.ess_)
+    assert fixed_report.weighting == "lam 0.50, alpha 3.00"
+    assert fixed_report.weights.ess > fixed_report.full.ess
+    sample_weight = np.repeat([3.0, 1.0], [100, 300])
     report = diagnose(data.ratio, data.X, data.X_target, sample_weight=sample_weight)
     weights = sample_weight * np.exp(data.log_ratio)
     assert report.full.ess == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
@@ -158,14 +154,11 @@ def test_column_that_separates_the_samples_is_named():
     assert find(diagnose(data.X, data.X_target), "WB302").help.startswith("column ")
 
 
-def test_thin_overlap_and_few_rows_are_findings():
+def test_thin_overlap_few_rows_and_rows_outside_are_findings():
     data = make_quadratic(random_state=0)
     report = diagnose(data.ratio, data.X, data.X_target)
     assert report.overlap == "thin"
     assert None not in (find(report, "WB301"), find(report, "WB306"))
-
-
-def test_rows_outside_are_a_finding():
     rng = np.random.default_rng(0)
     X, X_target = rng.normal(size=(500, 2)), rng.normal(size=(500, 2))
     X_target[:60] += 12
@@ -175,18 +168,13 @@ def test_rows_outside_are_a_finding():
     assert find(report, "WB304") is not None
 
 
-def test_remaining_difference_is_a_finding():
+def test_remaining_differences_are_findings():
     data = make_gaussian_shift(1000, 1000, shift=1.0, random_state=0)
     model = ImportanceWeighted(LinearRegression(), data.ratio, weighting=Geodesic(0.3))
     report = diagnose(model.fit(data.X, data.y), data.X, data.X_target)
-    finding = find(report, "WB305")
-    assert "column 0 still differs by" in finding.message
-    assert finding.help.startswith("A larger lam reduces it")
+    assert "column 0 still differs by" in find(report, "WB305").message
+    assert find(report, "WB305").help.startswith("A larger lam reduces it")
     assert find(report, "WB401") is None  # It is about the full ratio only.
-
-
-def test_ratio_that_misses_the_shift_is_a_finding():
-    data = make_gaussian_shift(1000, 1000, shift=1.5, random_state=0)
     report = diagnose(KnownRatio(lambda X: np.zeros(len(X))), data.X, data.X_target)
     assert "AutoRatio" in find(report, "WB401").help
     assert find(report, "WB402") is None  # A known ratio may lack its constant.
