@@ -4,7 +4,7 @@ from weighbridge._findings import Estimate, Finding
 from weighbridge.diagnosis._attribution import attribute_shift
 from weighbridge.diagnosis._balance import BalanceTable, balance_table
 from weighbridge.diagnosis._diagnose import diagnose
-from weighbridge.diagnosis._diagnosis import Diagnosis, read_samples
+from weighbridge.diagnosis._diagnosis import Diagnosis
 from weighbridge.diagnosis._findings import (
     DIFFERENT,
     SEPARATING_AUC,
@@ -12,6 +12,7 @@ from weighbridge.diagnosis._findings import (
     mostly_shared,
 )
 from weighbridge.diagnosis._report import ShiftReport, WeightSummary, summarize_weights
+from weighbridge.diagnosis._samples import read_samples
 from weighbridge.ratios import effective_sample_size, pareto_k
 
 # Public names; the others serve the packages above.

@@ -14,9 +14,10 @@ from sklearn.utils.validation import _num_samples
 from weighbridge._estimators import WeightedEstimator
 from weighbridge._findings import Finding
 from weighbridge._pass_weights import count_parameters
-from weighbridge.diagnosis._diagnosis import Diagnosis, Samples, read_samples
+from weighbridge.diagnosis._diagnosis import Diagnosis
 from weighbridge.diagnosis._findings import listed
 from weighbridge.diagnosis._report import ShiftReport
+from weighbridge.diagnosis._samples import Samples, read_samples
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import check_ratio, fit_ratio, is_fitted
 from weighbridge.tables import MAX_ROWS, check_confidence, draw_rows, is_frame

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 SEPARATING_AUC = 0.95
 # A larger share of the rows of one sample in the other is a finding.
 MAX_SHARED = 0.5
-# Classes with fewer rows have no reliable prevalence.
-MIN_CLASS_ROWS = 20
 # A larger standardised difference is worth mentioning, before and after weighting.
 DIFFERENT = 0.1
 # If a smaller share of the rows carries half of the weight, few rows decide the fit.
@@ -89,19 +87,6 @@ def mostly_shared(source: ArrayLike, target: ArrayLike) -> int:
 def _is_key(values: np.ndarray) -> bool:
     """Return True for text or integers that are different in every row."""
     return bool((values == np.rint(values)).all()) and np.unique(values).size == values.size
-
-
-def rare_classes(labels: np.ndarray, codes: np.ndarray) -> list[Finding]:
-    """Return a finding if there are classes with few rows."""
-    counts = np.bincount(codes)
-    n_others = int(np.count_nonzero(counts < MIN_CLASS_ROWS)) - 1
-    if n_others < 0:
-        return []
-    rarest = int(np.argmin(counts))
-    others = f" (and {n_others} other class{'es' * (n_others > 1)})" if n_others else ""
-    message = f"Class {labels.tolist()[rarest]!r} has only {counts[rarest]} rows{others}."
-    remedy = "Its prevalence is unreliable. Merge rare classes, or collect more rows."
-    return [Finding("WB117", "note", message, remedy)]
 
 
 def report_findings(report: ShiftReport, ratio: BaseEstimator) -> Iterator[Finding]:
