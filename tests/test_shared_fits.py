@@ -66,11 +66,11 @@ def _apart(n=300, d=3, distance=20.0):
 def test_where_a_line_tells_all_rows_apart_no_trees_are_grown():
     X, X_target = _apart()
     domain = CrossFittedDomain(DomainRows(X, X_target))
-    assert all(model.trees is None for model in domain.models)
+    assert all(trees is None for trees in domain.tree_models)
     assert domain.auc().value > 0.999
     assert [row["name"] for row in fit_ratio(X, X_target).table_] == ["constant", "linear"]
     near = CrossFittedDomain(DomainRows(X, X_target - 19.5))
-    assert all(model.trees is not None for model in near.models)
+    assert all(trees is not None for trees in near.tree_models)
 
 
 @pytest.mark.filterwarnings("ignore::weighbridge.exceptions.OverlapWarning")

@@ -313,3 +313,15 @@ def weighting_or_default(weighting: Any) -> Any:
     if not isinstance(weighting, Geodesic):
         source_log_weight(weighting, np.linspace(-1.0, 1.0, 5), None)  # fail before the work
     return weighting
+
+
+def weighting_name(weighting: Any) -> str:
+    """Return the name of a weighting in a report; None is the full ratio."""
+    if weighting is None:
+        return "full"
+    if not isinstance(weighting, Geodesic):
+        parameters = (f"{key}={value!r}" for key, value in weighting.get_params().items())
+        return f"{type(weighting).__name__}({', '.join(parameters)})"
+    if weighting.lam in (0, 1):
+        return "none" if weighting.lam == 0 else "full"
+    return f"lam {weighting.lam:.2f}, alpha {weighting.alpha:.2f}"

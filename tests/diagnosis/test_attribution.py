@@ -10,7 +10,6 @@ from scipy.special import ndtr
 
 from weighbridge import diagnose
 from weighbridge.diagnosis import attribute_shift
-from weighbridge.domain import DomainModel
 from weighbridge.ratios import KnownRatio
 
 
@@ -87,19 +86,6 @@ def test_diagnose_has_the_same_attribution():
     X, X_target = rng.normal(size=(200, 2)), rng.normal([1, 0], 1, size=(200, 2))
     ratio = KnownRatio(lambda X: X[:, 0] - 0.5)
     assert diagnose(ratio, X, X_target).attribution == attribute_shift(X, X_target)
-
-
-@pytest.mark.parametrize("has_categories", [False, True])
-def test_skipping_features_that_no_tree_splits_on_changes_nothing(has_categories, monkeypatch):
-    rng = np.random.default_rng(0)
-    X, X_target = (pd.DataFrame(x, columns=list("abcdef")) for x in rng.normal(size=(2, 400, 6)))
-    X_target["b"] *= 2
-    if has_categories:
-        for frame, share in ((X, 0.5), (X_target, 0.9)):
-            frame["d"] = np.where(rng.uniform(size=400) < share, "left", "right")
-    before = attribute_shift(X, X_target)
-    monkeypatch.setattr(DomainModel, "splits_by", lambda self, column: True)
-    assert attribute_shift(X, X_target) == before
 
 
 def test_sparse_tables_are_attributed_by_column():

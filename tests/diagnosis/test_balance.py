@@ -1,8 +1,8 @@
 """Standardised differences and variance ratios, against closed forms and plain loops."""
 
-import dataclasses
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.diagnosis import BalanceRow, BalanceTable, balance_table, balance_text
+from weighbridge.datasets import make_clinic
+from weighbridge.diagnosis import BalanceTable, balance_table
 
 SAMPLE, TARGET = [[1, -1], [2, 12]], [[3, 0], [4, 42]]
 
@@ -22,19 +23,11 @@ def columns(table):
     return pd.DataFrame(table.rows)
 
 
-def clinic(n, shift, seed):
-    """A small table of every kind of column."""
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "age": rng.normal(40 + 10 * shift, 12, n),
-            "site": rng.choice(
-                ["north", "east", "west"], n, p=[0.5 - 0.3 * shift, 0.2, 0.3 + 0.3 * shift]
-            ),
-            "bmi": np.where(rng.uniform(size=n) < 0.05 + 0.1 * shift, np.nan, rng.normal(27, 4, n)),
-            "smoker": rng.uniform(size=n) < 0.2,
-        }
-    )
+def clinic(n, n_target):
+    """Two small tables with every kind of column."""
+    data = make_clinic(n, n_target, random_state=0)
+    tables = (data.X[["age", "site", "bmi"]], data.X_target[["age", "site", "bmi"]])
+    return [table.assign(smoker=np.arange(len(table)) % 5 == 0) for table in tables]
 
 
 @pytest.mark.parametrize(
@@ -110,19 +103,12 @@ def test_levels_are_shares_and_rare_ones_are_pooled(source, target):
 
 
 def test_every_kind_of_column_with_weights():
-    weights = np.random.default_rng(5).exponential(size=1000)
-    X, X_target = clinic(1000, 0, 0), clinic(800, 1, 1)
+    (X, X_target), weights = clinic(1000, 800), np.random.default_rng(5).exponential(size=1000)
     table = balance_table(X, X_target, weights)
-    assert {row.name: row.kind for row in table.rows} == {
-        "age": "number",
-        "site=east": "level",
-        "site=north": "level",
-        "site=west": "level",
-        "bmi": "number",
-        "bmi missing": "missing",
-        "smoker": "binary",
-    }
     rows = {row.name: row for row in table.rows}
+    sites = {f"site={site}": "level" for site in ("east", "north", "south", "west")}
+    kinds = {"age": "number", **sites, "bmi": "number", "bmi missing": "missing"}
+    assert {name: row.kind for name, row in rows.items()} == {**kinds, "smoker": "binary"}
     present = X["bmi"].notna()
     expected = {
         "bmi": np.average(X["bmi"][present], weights=weights[present]),
@@ -133,13 +119,9 @@ def test_every_kind_of_column_with_weights():
     for name, mean in expected.items():
         assert rows[name].mean_weighted == pytest.approx(mean), name
     assert rows["bmi"].mean_source == pytest.approx(X["bmi"].mean())
-
-
-def test_frames_of_another_library_and_order_of_columns_do_not_matter():
-    X, X_target = clinic(300, 0, 0), clinic(200, 1, 1)
-    plain = balance_table(X, X_target)
-    assert balance_table(X, X_target[["site", "smoker", "bmi", "age"]]) == plain
-    assert balance_table(pl.from_pandas(X), pl.from_pandas(X_target)).to_dict() == plain.to_dict()
+    in_other_order = balance_table(X, X_target[["site", "smoker", "bmi", "age"]], weights)
+    of_polars = balance_table(pl.from_pandas(X), pl.from_pandas(X_target), weights)
+    assert in_other_order.to_dict() == of_polars.to_dict() == table.to_dict()
 
 
 def test_names_of_pools_and_of_missing_values_are_unique():
@@ -166,16 +148,12 @@ def test_scale_of_the_numbers_and_weights_does_not_matter(scale):
     np.testing.assert_allclose(scaled["mean_source"], plain["mean_source"] * scale, rtol=1e-9)
 
 
-def test_largest_double_has_a_mean():
+def test_extreme_numbers_and_weights_keep_their_digits():
     largest = np.finfo(float).max
     X = np.full((41, 1), largest)
     X[7] = np.nextafter(largest, 0)
     row = balance_table(X, X[::-1], np.arange(41)).rows[0]
-    assert row.mean_source == pytest.approx(largest, rel=1e-15)
-    assert row.mean_weighted == pytest.approx(largest, rel=1e-15)
-
-
-def test_weight_on_one_row_leaves_no_variance_or_all_of_its_digits():
+    assert (row.mean_source, row.mean_weighted) == pytest.approx((largest, largest), rel=1e-15)
     X = np.random.default_rng(0).normal(size=(30, 1))
     row = balance_table(X, X + 1, np.eye(30)[10] * 7).rows[0]
     assert row.mean_weighted == X[10, 0]
@@ -209,11 +187,10 @@ def test_feature_without_values_in_one_sample_comes_last():
     assert json.loads(json.dumps(fields, allow_nan=False)) == fields
 
 
-def row(before=1.0, **fields):
-    """A row of a table without weights."""
-    numbers = dict.fromkeys(f.name for f in dataclasses.fields(BalanceRow))
-    fields = {"name": "age", "kind": "number", "mean_source": 1.0, "mean_target": 2.0, **fields}
-    return BalanceRow(**{**numbers, **fields, "before": before})
+def table_of(*before):
+    """A table without weights whose rows have these differences."""
+    row = balance_table([[1.0], [2.0]], [[3.0], [4.0]]).rows[0]
+    return BalanceTable(tuple(replace(row, before=value) for value in before), "pooled")
 
 
 def test_text_names_the_largest_first_and_counts_the_rest():
@@ -223,24 +200,17 @@ def test_text_names_the_largest_first_and_counts_the_rest():
     lines = str(table).splitlines()
     assert lines[1].split()[0] == "19"
     assert lines[1].endswith(f"+{table.rows[19].before:.2f}")
-    assert "5 more" in lines[-1]
-    assert (len(table), len(lines)) == (20, 17)
-    text = balance_text([row(0.9), row(0.5), row(0.4)], most=1, how="all of {}")
+    assert (len(table), len(lines), "5 more" in lines[-1]) == (20, 17, True)
+    text = table_of(0.9, 0.5, 0.4).text(1, more="all of {}")
     assert " 2 more up to 0.50: all of 3 " in text.splitlines()[-1]
     assert str(BalanceTable((), "pooled")).strip() == "no features to compare"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.87, "+0.87"), (-0.62, "−0.62"), (-0.001, "0.00"), (math.nan, "–"), (-1234.0, "−1e3")],
-)
-def test_text_of_a_difference_has_its_sign(value, text):
-    assert balance_text([row(value)]).split()[-1] == text
+    signs = {0.87: "+0.87", -0.62: "−0.62", -0.001: "0.00", math.nan: "–", -1234.0: "−1e3"}
+    assert [str(table_of(value)).split()[-1] for value in signs] == list(signs.values())
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(1, 1001)])
 def test_text_fits_a_terminal(weights):
-    X, X_target = clinic(1000, 0, 0), clinic(800, 1, 1)
+    X, X_target = clinic(1000, 800)
     for frame, n in ((X, 1000), (X_target, 800)):
         frame["a feature with a name\nthat goes on and on"] = np.arange(n) * 1e-7
         frame["far"] = 1e9 * (n - 999)
@@ -251,21 +221,18 @@ def test_text_fits_a_terminal(weights):
     assert max(map(len, text.splitlines())) <= 80
     for shown in (f"{100 * np.mean(X['site'] == 'north'):.0f} %", "0.1 %", "32,576", "∞"):
         assert shown in text
-    narrow, wide = (balance_text([row()], width=width).splitlines()[1] for width in (80, 120))
+    narrow, wide = (table_of(1.0).text(width=width).splitlines()[1] for width in (80, 120))
     assert (len(narrow), len(wide)) == (80, 120)
 
 
 def test_bad_input_raises():
+    X, X_target = clinic(50, 50)
     for arguments, options, message in (
-        (
-            (SAMPLE, TARGET),
-            {"denominator": "source"},
-            "denominator='source', but expected 'pooled'",
-        ),
+        ((SAMPLE, TARGET), {"denominator": "source"}, "'source', but expected 'pooled' or 'tar"),
         ((SAMPLE, TARGET, [1, 2, 3]), {}, r"weights of shape \(3,\), but expected \(2,\)"),
         ((SAMPLE, TARGET), {"target_weights": [1, -2]}, "target_weights with a negative"),
         (([[1, np.inf], [2, 3]], TARGET), {}, "infinite values in column '1'"),
-        ((clinic(50, 0, 0), clinic(50, 0, 0).drop(columns="age")), {}, "other columns than X"),
+        ((X, X_target.drop(columns="age")), {}, "other columns than X"),
     ):
         with pytest.raises(ValueError, match=message):
             balance_table(*arguments, **options)

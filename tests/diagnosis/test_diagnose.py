@@ -5,13 +5,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_array
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from weighbridge import ImportanceWeighted, diagnose
+from weighbridge import ImportanceWeighted, assess, diagnose
 from weighbridge.diagnosis import attribute_shift, balance_table
 from weighbridge.domain import outside_support
-from weighbridge.label_shift import kind_of_shift
-from weighbridge.ratios import KnownRatio
+from weighbridge.label_shift import LabelRatio, kind_of_shift
+from weighbridge.ratios import AutoRatio, KnownRatio
 
 rng = np.random.default_rng(0)
 X, X_TARGET = rng.normal(size=(120, 3)), rng.normal([1.0, 0.0, 0.0], 1.0, size=(100, 3))
@@ -24,9 +24,6 @@ FEW = 45
 
 def find(report, code):
     return next((finding for finding in report.findings if finding.code == code), None)
-
-
-# --- columns -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("frame", "n"), [(pd.DataFrame, 100), (pl.from_pandas, FEW)])
@@ -50,7 +47,7 @@ def test_column_of_one_frame_is_left_out_and_named():
     assert report.auc == diagnose(FRAME[:FEW], FRAME_TARGET[:FEW]).auc
 
 
-def test_empty_columns_are_named():
+def test_empty_and_constant_columns_and_keys_are_named():
     frames = FRAME[:FEW], FRAME_TARGET[:FEW]
     report = diagnose(*(frame.assign(d=np.nan) for frame in frames))
     assert find(report, "WB114").message == "No value in either sample: d."
@@ -60,23 +57,14 @@ def test_empty_columns_are_named():
     assert find(report, "WB114").message == "No value in any deployment row: b."
     assert "0 % of the training rows and 100 % of the" in find(report, "WB203").message
     assert find(report, "WB113").message == "Never seen in training: b missing."
-
-
-def test_constant_columns_are_named():
     X, X_target = (frame.assign(k="x", m=3.0) for frame in (FRAME, FRAME_TARGET))
     assert find(diagnose(RATIO_OF_ANY, X, X_target), "WB115").message.endswith(": k, m.")
-    assert find(diagnose(RATIO_OF_ANY, FRAME, FRAME_TARGET), "WB115") is None
-
-
-def test_key_is_named_unless_it_is_a_measurement():
+    assert find(report, "WB115") is None
     X, X_target = FRAME.assign(id=np.arange(120)), FRAME_TARGET.assign(id=np.arange(200, 300))
     finding = find(diagnose(RATIO, X, X_target), "WB111")
-    assert finding.message == "id is different in every row and tells the samples apart."
+    assert finding.message == "id differs in every row and distinguishes the samples."
     far_away = diagnose(RATIO, FRAME, FRAME_TARGET.assign(b=FRAME_TARGET["b"] + 20))
-    assert find(far_away, "WB111") is None
-
-
-# --- rows ----------------------------------------------------------------------------------------
+    assert find(far_away, "WB111") is None  # A measurement is no key.
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, csr_array])
@@ -126,30 +114,19 @@ def test_order_of_rows_does_not_matter():
     assert first.full.ess == pytest.approx(other.full.ess, rel=1e-12)
 
 
-def test_large_samples_are_drawn_with_a_finding():
-    report = diagnose(RATIO, X, X_TARGET, max_rows=50)
-    assert (report.n_source, report.n_target) == (50, 50)
-    messages = [finding.message for finding in report.findings if finding.code == "WB139"]
-    assert messages == [
-        "50 of the 120 rows of X, drawn at random, represent all.",
-        "50 of the 100 rows of X_target, drawn at random, represent all.",
-    ]
-
-
-# --- the other arguments -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("confidence", [95, 1, 0, "0.95"])
-def test_bad_confidence_raises(confidence):
-    with pytest.raises(ValueError, match="Got confidence="):
-        diagnose(X, X_TARGET, confidence=confidence)
-
-
 def test_intervals_have_the_confidence_asked_for_and_words_do_not():
     narrow, wide = (diagnose(RATIO, X, X_TARGET, confidence=c) for c in (0.5, 0.95))
     assert wide.mean_ratio.low < narrow.mean_ratio.low
     assert narrow.auc.low > wide.auc.low
     assert narrow.shift == wide.shift
+    with pytest.raises(ValueError, match="Got confidence=95"):
+        diagnose(X, X_TARGET, confidence=95)
+
+
+def test_large_samples_are_drawn():
+    report = diagnose(RATIO, X, X_TARGET, max_rows=50)
+    assert (report.n_source, report.n_target) == (50, 50)
+    assert find(report, "WB139").message.startswith("50 of the 120 rows of X, drawn at random")
 
 
 @pytest.mark.parametrize(
@@ -190,9 +167,6 @@ def test_errors_of_a_comparison_do_not_mention_ratios(compare):
         assert "ratio" not in str(caught.value)
 
 
-# --- labels --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -221,13 +195,39 @@ def test_missing_labels_raise(missing):
         diagnose(X, X_TARGET, y=y)
 
 
-def test_rare_classes_are_a_finding():
-    y = np.repeat(["a", "b", "c"], [5, 10, 105])
-    report = diagnose(RATIO, X, X_TARGET, y=y)
-    assert report.label_shift is not None
-    assert find(report, "WB117").message == "Class 'a' has only 5 rows (and 1 other class)."
-    even = diagnose(RATIO, X, X_TARGET, y=np.arange(120) % 2)
-    assert find(even, "WB117") is None
+def test_rare_classes_are_counted():
+    rare = diagnose(RATIO, X, X_TARGET, y=np.repeat(["a", "b", "c"], [5, 10, 105]))
+    assert find(rare, "WB117").message == "Class 'a' has only 5 rows (and 1 other class)."
+    assert find(diagnose(RATIO, X, X_TARGET, y=np.arange(120) % 2), "WB117") is None
+
+
+def recorded(fit, fits):
+    """Return a method that appends its class to a list at each fit."""
+
+    def recording(self, *arguments, **options):
+        fits.append(type(self))
+        return fit(self, *arguments, **options)
+
+    return recording
+
+
+@pytest.mark.parametrize("shift", ["label", "auto"])
+def test_one_diagnosis_or_verdict_fits_the_ratio_and_the_kind_once(shift, monkeypatch):
+    fits = []
+    for ratio in (AutoRatio, LabelRatio):
+        fit = ratio.fit
+        monkeypatch.setattr(
+            ratio, "fit", lambda self, *a, f=fit: fits.append(type(self)) or f(self, *a)
+        )
+    y = X[:, 1] > 0
+    assess(LogisticRegression(), X, y, X_TARGET, shift=shift)
+    assert sorted(map(str, fits)) == sorted(map(str, {*fits}))
+    fits.clear()
+    by_label = LabelRatio().fit(X, y, X_TARGET)
+    assert diagnose(by_label, X, X_TARGET, y=y).label_shift is not None
+    assert fits == [LabelRatio]
+    diagnose(by_label, X, X_TARGET[::-1], y=y)  # It was fitted to other rows.
+    assert fits == [LabelRatio] * 2
 
 
 @pytest.mark.parametrize("y", [np.arange(120), X[:, 0]])

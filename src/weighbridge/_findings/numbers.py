@@ -230,7 +230,7 @@ class Record:
         Returns
         -------
         dict
-            All fields; None stands for NaN, a list for a tuple.
+            All fields; None stands for NaN and infinity, a list for a tuple.
         """
         return {each.name: _plain(getattr(self, each.name)) for each in fields(self) if each.repr}
 
@@ -245,7 +245,7 @@ def _plain(value: Any) -> Any:
         return {name: _plain(each) for name, each in value.items()}
     if hasattr(value, "to_dict"):
         return value.to_dict()
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)

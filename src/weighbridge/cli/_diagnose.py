@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from weighbridge.cli._screen import Screen, Session, finding_text, within_column
 
 if TYPE_CHECKING:
     from weighbridge.adaptation import Inputs
-    from weighbridge.diagnosis import BalanceRow, Diagnosis
+    from weighbridge.diagnosis import BalanceTable, Diagnosis
 
 _DIAGNOSE = "weighbridge diagnose train.csv deploy.csv"
 _LABEL = "weighbridge label train.csv deploy.csv --label readmitted --budget 100"
@@ -66,7 +65,7 @@ def diagnose(
         check_outputs([report], force=force, inputs=[train, deploy], place="report")
     session.narration.say(f"weighbridge diagnose: {train} and {deploy}")
     with library_warnings(session):
-        result = _compute(session, train, deploy, settings)
+        result, balance = _compute(session, train, deploy, settings)
     if report is not None:
         from weighbridge.report import write_report
 
@@ -74,13 +73,17 @@ def diagnose(
         session.narration("write", 0, 1)
         result["files"] = {"report": str(report)}
         write_report(result, report)
-    session.show(result, lambda found: _text(found, session.out, show_all=show_all))
+    n_shown = len(balance) if show_all else _SHOWN
+    table = balance.text(
+        n_shown, weighted=False, width=session.out.width, more="weighbridge diagnose --all"
+    )
+    session.show(result, lambda found: _text(found, session.out, table))
     return options.exit_code(session, fail_if, result)
 
 
 def _compute(
     session: Session, train: Path, deploy: Path, settings: dict[str, Any]
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], BalanceTable]:
     from weighbridge.adaptation import refusals_told
     from weighbridge.cli._two_tables import fitted_ratio, read_two
     from weighbridge.diagnosis import Diagnosis, read_samples
@@ -107,8 +110,8 @@ def _compute(
 
 def _result(
     session: Session, two: Inputs, diagnosis: Diagnosis, settings: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the result; it has the keys of `adapt`, as far as they need no label."""
+) -> tuple[dict[str, Any], BalanceTable]:
+    """Return the result, which has the keys of `adapt` that need no label, and the balance."""
     from weighbridge.adaptation import feature_differences, head, inputs_dict, overlap_dict
     from weighbridge.cli._two_tables import settings_dict
     from weighbridge.pictures import compute_shift_pictures
@@ -119,7 +122,7 @@ def _result(
     pictures = compute_shift_pictures(diagnosis, {"full": Geodesic()}).to_dict()
     shift = {**found["shift"], "features": feature_differences(pictures, "full")}
     words = {"shift": report.shift, "overlap": report.overlap}
-    return session.result(
+    result = session.result(
         **head("diagnose"),
         inputs=inputs_dict(two.tables, two.pair, settings["label"]),
         settings=settings_dict(two, settings, "confidence"),
@@ -133,16 +136,17 @@ def _result(
         findings=[*(each.to_dict() for each in two.notes), *found["findings"]],
         pictures=pictures,
     )
+    return result, report.balance
 
 
-def _text(result: dict[str, Any], screen: Screen, *, show_all: bool) -> str:
-    """Return the text of a diagnosis, from its result."""
+def _text(result: dict[str, Any], screen: Screen, balance: str) -> str:
+    """Return the text of a diagnosis, from its result and the text of its balance table."""
     sentence = result["verdict"]["sentence"]
     role = ROLES.get(("overlap", result["overlap"]["word"])) if "overlap" in sentence else None
     blocks = [
         "\n" + screen.styled(sentence, role, bold=True),
         "\n".join(_numbers(result)),
-        _balance(result["pictures"]["balance"], screen, show_all=show_all),
+        balance,
         *(finding_text(each) for each in result["findings"]),
     ]
     if "report" in result["files"]:
@@ -162,27 +166,6 @@ def _numbers(result: dict[str, Any]) -> list[str]:
     rows = f"{overlap['worth_full']:,.0f} effective rows of {overlap['n_source']:,}"
     tail = "" if overlap["tail_index"] is None else f"   tail index {overlap['tail_index']:.2f}"
     return [f"{shown}   full ratio: {rows}", outside + tail]
-
-
-def _balance(rows: list[dict[str, Any]], screen: Screen, *, show_all: bool) -> str:
-    """Return the features that differ most, with bars as long as the terminal allows."""
-    from weighbridge.diagnosis import balance_text
-
-    most = len(rows) if show_all else _SHOWN
-    shown = [_row(row) for row in rows]
-    return balance_text(shown, most=most, width=screen.width, how="weighbridge diagnose --all")
-
-
-def _row(row: dict[str, Any]) -> BalanceRow:
-    """Return a row of a result as a row of a table without weights."""
-    from weighbridge.diagnosis import BalanceRow
-
-    source, target, before = (
-        math.nan if row[key] is None else row[key]
-        for key in ("mean_source", "mean_target", "before")
-    )
-    name = row["name"]
-    return BalanceRow(name, name, row["kind"], source, target, None, before, None, None, None)
 
 
 @click.command(cls=options.ExampleCommand, example=_LABEL)

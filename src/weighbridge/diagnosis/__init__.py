@@ -2,21 +2,18 @@
 
 from weighbridge._findings import Estimate, Finding
 from weighbridge.diagnosis._attribution import attribute_shift
-from weighbridge.diagnosis._balance import BalanceRow, BalanceTable, balance_table
-from weighbridge.diagnosis._balance_text import balance_text
-from weighbridge.diagnosis._columns import Feature, in_a_sentence, read_features, read_samples
+from weighbridge.diagnosis._balance import BalanceTable, balance_table
 from weighbridge.diagnosis._diagnose import diagnose
 from weighbridge.diagnosis._diagnosis import Diagnosis
-from weighbridge.diagnosis._findings import DIFFERENT, SEPARATING_AUC, mostly_shared
-from weighbridge.diagnosis._report import ShiftReport
-from weighbridge.diagnosis._scores import weighting_name
-from weighbridge.diagnosis._weights import (
-    WeightSummary,
-    check_weights,
-    effective_sample_size,
-    pareto_k,
-    summarize_weights,
+from weighbridge.diagnosis._findings import (
+    DIFFERENT,
+    SEPARATING_AUC,
+    in_a_sentence,
+    mostly_shared,
 )
+from weighbridge.diagnosis._report import ShiftReport, WeightSummary, summarize_weights
+from weighbridge.diagnosis._samples import read_samples
+from weighbridge.ratios import effective_sample_size, pareto_k
 
 # Public names; the others serve the packages above.
 __all__ = [

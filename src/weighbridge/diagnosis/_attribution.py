@@ -10,16 +10,8 @@ from numpy.typing import ArrayLike
 
 from weighbridge._findings import Record
 from weighbridge._folds import one_thread
-from weighbridge.diagnosis._columns import Array, table_columns
-from weighbridge.domain import (
-    CrossFittedDomain,
-    DomainModel,
-    DomainRows,
-    binned,
-    fold_auc,
-    standard_error,
-)
-from weighbridge.tables import TableEncoder, check_count, distinct_values
+from weighbridge.domain import CrossFittedDomain, DomainRows, binned, fold_auc, standard_error
+from weighbridge.tables import check_count, stacked_features
 
 # Rows scored for all features and shuffles together, which keeps wide tables within seconds.
 MAX_SCORED = 600_000
@@ -81,13 +73,12 @@ def attribute_shift(
 
     Notes
     -----
-    ``fall`` is that of a cross-fitted classifier that distinguishes the samples: a feature is
-    shuffled with its indicator of missing values, or with all its levels, among the held-out rows
-    of a fold, and the fold's model scores them again. Either of two redundant features can replace
-    the other, so they share the fall, and neither may have much of it. ``alone`` has no such gap:
-    it is the AUC of held-out rows by the ratio of the samples in each bin of the feature (or level,
-    or missing values) in the other folds. A feature with ``alone`` above 0.95 distinguishes the
-    samples by itself.
+    ``fall`` is that of a cross-fitted classifier that distinguishes the samples, if a feature, with
+    its missing values and all its levels, is shuffled among the held-out rows of each fold. Two
+    redundant features share the fall, since either can replace the other. ``alone`` has no such
+    gap: it is the AUC of held-out rows by the ratio of the samples in each bin of the feature (or
+    level, or missing values) in the other folds. A feature with ``alone`` above 0.95 distinguishes
+    the samples by itself.
 
     Examples
     --------
@@ -108,31 +99,32 @@ def attribute_domain(
     domain: CrossFittedDomain, n_shuffles: int = 3
 ) -> tuple[FeatureAttribution, ...]:
     """Return the attribution for a fitted domain classifier."""
-    alone = _aucs_alone(domain)
     with one_thread():
         falls = _falls(domain, n_shuffles)
-    attribution = [
-        FeatureAttribution(name, *fall, auc)
-        for name, fall, auc in zip(domain.rows.encoder.labels, falls, alone, strict=True)
-    ]
+    features = zip(domain.rows.encoder.labels, falls, _aucs_alone(domain), strict=True)
+    attribution = [FeatureAttribution(name, *fall, auc) for name, fall, auc in features]
     return tuple(sorted(attribution, key=lambda feature: (-round(feature.fall, 6), -feature.alone)))
 
 
 def _falls(domain: CrossFittedDomain, n_shuffles: int) -> list[tuple[float, float]]:
     """Return the fall of the AUC without each feature, and its standard error."""
-    rows = domain.rows
+    rows, rng = domain.rows, np.random.default_rng(domain.rows.seed)
     tests = _scored_rows(rows, n_shuffles)
+    orders = [np.array([rng.permutation(test.size) for _ in range(n_shuffles)]) for test in tests]
+    numbers = [rows.numbers[test] for test in tests]
     auc, influence, _ = fold_auc(domain.log_odds, rows.codes, domain.weights, tests)
-    rng = np.random.default_rng(rows.seed)
-    folds = [
-        _ShuffledFold(rows, model, test, [rng.permutation(test.size) for _ in range(n_shuffles)])
-        for model, test in zip(domain.models, tests, strict=True)
-    ]
     scores, used = np.zeros((n_shuffles, rows.codes.size)), np.concatenate(tests)
     falls = []
-    for number_columns, tree_column in _encoded_columns(rows.encoder):
-        for fold, test in zip(folds, tests, strict=True):
-            scores[:, test] = fold.log_odds(number_columns, tree_column)
+    for number_columns, tree_column in rows.encoder.columns_of_features():
+        for k, (test, order) in enumerate(zip(tests, orders, strict=True)):
+            term = numbers[k][:, number_columns] @ domain.coefficients[k][number_columns]
+            scores[:, test] = domain.linear[test] + term[order] - term
+            model = domain.tree_models[k]
+            if model is not None and rows.tree_codes is not None:
+                codes = np.tile(rows.tree_codes[test], (n_shuffles, 1))
+                codes[:, tree_column] = rows.tree_codes[test, tree_column][order.ravel()]
+                trees = model.decision_function(codes).reshape(order.shape)
+                scores[:, test] = (scores[:, test] + trees) / 2
         shuffled = [fold_auc(row, rows.codes, domain.weights, tests) for row in scores]
         change = influence - np.mean([i for _, i, _ in shuffled], axis=0)
         if np.abs(change).max() < 1e-12:  # No model uses the feature.
@@ -146,7 +138,7 @@ def _falls(domain: CrossFittedDomain, n_shuffles: int) -> list[tuple[float, floa
     return falls
 
 
-def _scored_rows(rows: DomainRows, n_shuffles: int) -> list[Array]:
+def _scored_rows(rows: DomainRows, n_shuffles: int) -> list[np.ndarray]:
     """Return held-out rows of each fold, as many of each sample as can be scored in time."""
     budget = MAX_SCORED / (n_shuffles * len(rows.encoder.labels) * len(rows.folds))
     most = max(int(budget) // 2, 50)
@@ -156,81 +148,24 @@ def _scored_rows(rows: DomainRows, n_shuffles: int) -> list[Array]:
     ]
 
 
-def _encoded_columns(encoder: TableEncoder) -> list[tuple[Array, int]]:
-    """Return for each feature its columns of `numbers` and its column of `for_trees`."""
-    n_features = len(encoder.labels)
-    if encoder.sparse:
-        return [(np.array([j]), j) for j in range(n_features)]
-    is_number = ~np.array(encoder.is_text)[encoder.order]
-    numbers, texts = encoder.order[is_number], encoder.order[~is_number]
-    owners = [numbers[encoder.varies], numbers[encoder.gappy]]
-    owners += [np.full(len(v), j) for j, v in zip(texts, encoder.levels, strict=True)]
-    owner = np.concatenate(owners)
-    index = np.argsort(np.concatenate([numbers, texts]))
-    return [(np.flatnonzero(owner == j), int(index[j])) for j in range(n_features)]
-
-
-class _ShuffledFold:
-    """Held-out rows of one fold, scored again with one feature taken from other rows."""
-
-    def __init__(self, rows: DomainRows, model: DomainModel, test: Array, orders: list[Array]):
-        self.model, self.n_shuffles = model, len(orders)
-        self.numbers = rows.numbers[test]
-        self.codes = None if rows.tree_codes is None else rows.tree_codes[test]
-        # The rows of all shuffles are scored in one call.
-        self.donor = np.concatenate(orders)
-        self.row = np.tile(np.arange(test.size), len(orders))
-        self.linear = model.linear_log_odds(self.numbers)
-        self.trees = model.tree_log_odds(self.codes)
-
-    def log_odds(self, number_columns: Array, tree_column: int) -> Array:
-        """Return the log odds of each shuffle in a row."""
-        linear = self.linear[self.row]
-        if number_columns.size:  # A constant feature has none.
-            term = self.numbers[:, number_columns] @ self.model.coef[number_columns]
-            term = np.asarray(term).ravel()
-            linear = linear + term[self.donor] - term[self.row]
-        if self.trees is None or self.codes is None:
-            return linear.reshape(self.n_shuffles, -1)
-        trees: Array | None = self.trees[self.row]
-        if self.model.splits_by(tree_column):
-            codes = self.codes[self.row]
-            codes[:, tree_column] = self.codes[self.donor, tree_column]
-            trees = self.model.tree_log_odds(codes)
-        return np.asarray((linear + trees) / 2).reshape(self.n_shuffles, -1)
-
-
 def _aucs_alone(domain: CrossFittedDomain) -> list[float]:
     """Return the cross-fitted AUC of each feature alone, at least 1/2."""
-    rows = domain.rows
-    n_bins = int(np.clip(math.sqrt(rows.codes.size / 2), 2, MAX_BINS))
+    rows, codes = domain.rows, domain.rows.codes
+    n_bins = int(np.clip(math.sqrt(codes.size / 2), 2, MAX_BINS))
     aucs = []
-    for column in table_columns(rows.table):
-        bins = _bins(column, n_bins)
-        scores = np.empty(rows.codes.size)
+    for feature in stacked_features(rows.table, codes):
+        values = np.concatenate([feature.source, feature.target])
+        bins = values if feature.levels is not None else binned(values, n_bins)
+        bins = np.where(np.concatenate(feature.missing()), 0, bins + 1).astype(int)
+        scores = np.empty(codes.size)
         for train, test in rows.folds:
-            # Half a row of each sample in each bin: a bin without training rows has a ratio of 1.
-            densities = [
-                _bin_shares(bins, domain, train, code) + 0.5 / train.size for code in (0, 1)
+            counts = [
+                np.bincount(bins[train[codes[train] == code]], minlength=bins.max() + 1)
+                for code in (0, 1)
             ]
-            scores[test] = (densities[1] / densities[0])[bins[test]]
-        auc, _, _ = fold_auc(scores, rows.codes, domain.weights, rows.tests)
+            # Half a row of each sample in each bin: a bin without training rows has a ratio of 1.
+            source, target = (count / count.sum() + 0.5 / train.size for count in counts)
+            scores[test] = (target / source)[bins[test]]
+        auc, _, _ = fold_auc(scores, codes, domain.weights, rows.tests)
         aucs.append(min(max(auc, 0.5), 1.0))
     return aucs
-
-
-def _bin_shares(bins: Array, domain: CrossFittedDomain, train: Array, code: int) -> Array:
-    """Return the share of each bin in the training rows of one sample."""
-    weights = np.where(domain.rows.codes[train] == code, domain.weights[train], 0.0)
-    counts = np.bincount(bins[train], weights, minlength=int(bins.max()) + 1)
-    return np.asarray(counts / max(float(counts.sum()), 1e-300))
-
-
-def _bins(column: Array, n_bins: int) -> Array:
-    """Return the bin or level of each row; missing values have a separate one."""
-    if column.dtype == object:
-        distinct, codes = distinct_values(column)
-        missing = np.array([value is None for value in distinct])
-        return np.where(missing[codes], 0, 1 + codes)
-    bins = binned(column, n_bins)
-    return np.where(np.isnan(bins), 0, bins + 1).astype(int)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from weighbridge._findings import Record
-from weighbridge.diagnosis._balance_text import balance_text
-from weighbridge.diagnosis._columns import Array, Feature, stacked_features
-from weighbridge.diagnosis._weights import scaled_weights
+from weighbridge._findings import UNKNOWN, Record, one_line, percent, signed
 from weighbridge.domain import MIN_NAMED_ROWS
-from weighbridge.tables import check_count, stacked_table
+from weighbridge.tables import (
+    Feature,
+    check_count,
+    check_weights,
+    stacked_features,
+    stacked_table,
+)
 
 # The other levels share one row, so that a table does not grow with their number.
 MAX_LEVELS = 50
+# Means have enough digits to show a standardised difference of this size.
+VISIBLE_DIFFERENCE = 0.1
 
 
 @dataclass(frozen=True)
-class BalanceRow:
+class BalanceRow(Record):
     """A number, a binary number, a level of a category, or the missing values of a feature.
 
     `kind` is "number", "binary", "level" or "missing", and the means of all but a number are
@@ -59,20 +62,43 @@ class BalanceTable(Record):
         )
         return tuple(by_size[:n])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table for JSON, with None instead of NaN and infinity."""
-        rows = [vars(row).copy() for row in self.rows]
-        for row in rows:
-            for name, value in row.items():
-                if isinstance(value, float) and not math.isfinite(value):
-                    row[name] = None
-        return {"denominator": self.denominator, "rows": rows}
-
     def __len__(self) -> int:
         return len(self.rows)
 
     def __str__(self) -> str:
-        return balance_text(self.largest(len(self.rows)))
+        return self.text()
+
+    def text(
+        self, n: int = 15, *, weighted: bool = True, width: int = 80, more: str = "largest({})"
+    ) -> str:
+        """Return the `n` largest rows with bars, and how many more rows `more` would show."""
+        rows, rest = self.largest(len(self))[:n], self.largest(len(self))[n:]
+        if not rows:
+            return "  no features to compare"
+        weighted = weighted and rows[0].after is not None
+        n_name = max(len("feature"), *(len(one_line(row.name)) for row in rows))
+        head = f"  {'feature':<{n_name}} {'training':>11} {'deployment':>13}   "
+        n_bar = width - len(head) - (16 if weighted else 8)
+        title = "difference in standard deviations"
+        if weighted:
+            title = f"{'difference':<{n_bar}} {'before':>7} {'after':>7}"
+        elif len(head) + len(title) > 80:
+            title = "standardised difference"
+        lines = [(head + title).rstrip()]
+        longest = max((abs(row.before) for row in rows if math.isfinite(row.before)), default=0.0)
+        for row in rows:
+            source, target = _mean_texts(row)
+            # A row without a value has no bar, and an infinite difference the longest.
+            size = 0.0 if math.isnan(row.before) else min(abs(row.before), longest or 1.0)
+            bar = "█" * round(n_bar * size / (longest or 1.0))
+            after = f" {signed(row.after):>7}" if weighted else ""
+            line = f"  {one_line(row.name):<{n_name}} {source:>11} {target:>13}   {bar:<{n_bar}}"
+            lines.append(f"{line} {signed(row.before):>7}{after}")
+        if rest:
+            limit = "" if math.isnan(rest[0].before) else f" up to {abs(rest[0].before):.2f}"
+            note = f" {len(rest)} more{limit}: {more.format(len(self))} "
+            lines.append(f"  {note:─^76}")
+        return "\n".join(lines)
 
 
 def balance_table(
@@ -130,54 +156,49 @@ def balance_table(
         raise ValueError(f"Got denominator={denominator!r}, but expected 'pooled' or 'target'.")
     stacked, codes = stacked_table(X, X_target)
     n_source, n_target = np.bincount(codes).tolist()
-    both_weights = (
-        None if weights is None else scaled_weights(weights, n_source),
-        None
-        if target_weights is None
-        else scaled_weights(target_weights, n_target, "target_weights"),
+    source_weights, target_weights = (
+        np.ones(n_rows) if given is None else check_weights(given, n_rows, name)
+        for given, n_rows, name in (
+            (weights, n_source, "weights"),
+            (target_weights, n_target, "target_weights"),
+        )
     )
-    rows = (
-        row
+    rows = tuple(
+        _balance_row(*column, denominator)
         for feature in stacked_features(stacked, codes)
-        for row in _feature_rows(feature, both_weights, denominator)
+        for column in _feature_columns(feature, (source_weights, target_weights))
     )
-    return BalanceTable(tuple(rows), denominator)
+    if weights is None:
+        rows = tuple(
+            replace(row, mean_weighted=None, after=None, variance_ratio_after=None) for row in rows
+        )
+    return BalanceTable(rows, denominator)
 
 
-def _feature_rows(
-    feature: Feature, weights: Sequence[Array | None], denominator: str
-) -> Iterator[BalanceRow]:
-    """Yield the rows of one feature: its number or its levels, and its missing values."""
+_Pair = tuple[np.ndarray, np.ndarray]
+
+
+def _feature_columns(
+    feature: Feature, weights: _Pair
+) -> Iterator[tuple[str, str, str, _Pair, _Pair]]:
+    """Yield names, kind, values and weights: of the number or the levels, then of the gaps."""
     missing = feature.missing()
-    source, target = (
-        values[~gaps]
-        for values, gaps in zip((feature.source, feature.target), missing, strict=True)
-    )
-    present = tuple(w if w is None else w[~gaps] for w, gaps in zip(weights, missing, strict=True))
-    row = partial(_row, feature.name, denominator=denominator)
+    samples = feature.source[~missing[0]], feature.target[~missing[1]]
+    known, both = (weights[0][~missing[0]], weights[1][~missing[1]]), np.concatenate(samples)
     if feature.levels is not None:
-        for label, codes in _pooled_levels(feature.levels, source, target):
-            indicators = np.isin(source, codes), np.isin(target, codes)
-            yield row(f"{feature.name}={label}", "level", indicators, present)
+        for label, codes in _pooled_levels(feature.levels, both):
+            indicators = np.isin(samples[0], codes), np.isin(samples[1], codes)
+            yield f"{feature.name}={label}", feature.name, "level", indicators, known
     else:
-        kind = "binary" if _is_binary(np.concatenate([source, target])) else "number"
-        yield row(feature.name, kind, (source, target), present)
+        is_binary = both.size and both.min() == 0 and both.max() == 1 and set(both) == {0, 1}
+        yield feature.name, feature.name, "binary" if is_binary else "number", samples, known
     if any(gaps.any() for gaps in missing):
-        yield row(feature.gap_name, "missing", missing, weights)
+        yield feature.gap_name, feature.name, "missing", missing, weights
 
 
-def _is_binary(values: Array) -> bool:
-    """Return True if all numbers are 0 or 1, and not all the same."""
-    if not values.size or values.min() != 0 or values.max() != 1:
-        return False
-    return bool(((values == 0) | (values == 1)).all())
-
-
-def _pooled_levels(
-    levels: Sequence[str], source: Array, target: Array
-) -> Iterator[tuple[str, Array]]:
+def _pooled_levels(levels: tuple[str, ...], codes: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the name and code of each frequent level, then the codes of the others together."""
-    counts = np.bincount(np.concatenate([source, target]), minlength=len(levels))
+    counts = np.bincount(codes, minlength=len(levels))
     frequent = np.argsort(-counts, kind="stable")[:MAX_LEVELS]
     frequent = np.sort(frequent[counts[frequent] >= MIN_NAMED_ROWS])
     labels = [levels[code] for code in frequent]
@@ -187,63 +208,48 @@ def _pooled_levels(
         yield "other" if "other" not in labels else "all other", rare
 
 
-def _row(
-    feature: str,
-    name: str,
-    kind: str,
-    samples: tuple[Array, Array],
-    weights: Sequence[Array | None],
-    *,
-    denominator: str,
+def _balance_row(
+    name: str, feature: str, kind: str, samples: _Pair, weights: _Pair, denominator: str
 ) -> BalanceRow:
     """Return the row of a number, or of a share of 0 and 1."""
+    is_number = kind == "number"
     # Dividing by a power of 2 is exact, and squares neither over- nor underflow.
     largest = max(float(np.abs(values).max(initial=0.0)) for values in samples)
-    exponent = math.frexp(largest)[1] if kind == "number" else 0
-    moments = partial(_moments, is_share=kind != "number")
+    exponent = math.frexp(largest)[1] if is_number else 0
     source, target = (np.ldexp(values.astype(float), -exponent) for values in samples)
-    (mean_source, variance), (mean_target, variance_target) = moments(source), moments(target)
-    sd = math.sqrt(variance_target if denominator == "target" else (variance + variance_target) / 2)
-    if weights[1] is not None:
-        mean_target, variance_target = moments(target, weights[1])
-    mean_weighted, after, ratio_after = None, None, None
-    if weights[0] is not None:
-        mean, weighted_variance = moments(source, weights[0])
-        mean_weighted, after = math.ldexp(mean, exponent), _divide(mean_target - mean, sd)
-        ratio_after = _divide(variance_target, weighted_variance, zero_by_zero=math.nan)
-    is_number = kind == "number"
+    mean_source, variance_source = _moments(source, np.ones(source.size), is_number)
+    _, variance = _moments(target, np.ones(target.size), is_number)
+    sd = math.sqrt(variance if denominator == "target" else (variance_source + variance) / 2)
+    mean_target, variance_target = _moments(target, weights[1], is_number)
+    mean_weighted, variance_weighted = _moments(source, weights[0], is_number)
+    ratios: list[float | None] = [None, None]
+    if is_number:
+        variances = variance_source, variance_weighted
+        ratios = [_divide(variance_target, variance, math.nan) for variance in variances]
     return BalanceRow(
-        name=name,
-        feature=feature,
-        kind=kind,
-        mean_source=math.ldexp(mean_source, exponent),
-        mean_target=math.ldexp(mean_target, exponent),
-        mean_weighted=mean_weighted,
-        before=_divide(mean_target - mean_source, sd),
-        after=after,
-        variance_ratio_before=(
-            _divide(variance_target, variance, zero_by_zero=math.nan) if is_number else None
-        ),
-        variance_ratio_after=ratio_after if is_number else None,
+        name,
+        feature,
+        kind,
+        *(math.ldexp(mean, exponent) for mean in (mean_source, mean_target, mean_weighted)),
+        *(_divide(mean_target - mean, sd) for mean in (mean_source, mean_weighted)),
+        *ratios,
     )
 
 
-def _moments(values: Array, weights: Array | None = None, *, is_share: bool) -> tuple[float, float]:
+def _moments(values: np.ndarray, weights: np.ndarray, is_number: bool) -> tuple[float, float]:
     """Return the mean m and the variance of numbers of size 1 or less.
 
     With ``s = w / sum(w)``, the variance is ``m (1 - m)`` for a share, and otherwise the unbiased
     ``sum(s (x - m)**2) / (1 - sum(s**2))``, which is NaN if one row has all of the weight.
     """
-    if values.size == 0 or (weights is not None and not weights.any()):
+    if not weights.any():
         return math.nan, math.nan
     low, high = float(values.min()), float(values.max())
     if low == high:  # This is exact, whatever the rounding of sums.
-        return low, 0.0 if is_share or values.size > 1 else math.nan
-    if weights is None:
-        weights = np.ones(values.size)
+        return low, math.nan if is_number and values.size == 1 else 0.0
     # Rounding must not take a mean beyond the largest value, which may be the largest double.
     mean = min(max(float(weights @ values) / float(weights.sum()), low), high)
-    if is_share:
+    if not is_number:
         return mean, mean * (1 - mean)
     shares = weights / weights.sum()
     # 1 - sum(s**2) would lose its digits if one row has most of the weight.
@@ -255,3 +261,22 @@ def _divide(value: float, scale: float, zero_by_zero: float = 0.0) -> float:
     if scale != 0:  # NaN stays NaN.
         return value / scale
     return zero_by_zero if value == 0 else math.copysign(math.inf, value)
+
+
+def _mean_texts(row: BalanceRow) -> tuple[str, str]:
+    """Return both means with the digits that their size and their difference need."""
+    means = (row.mean_source, row.mean_target)
+    if row.kind != "number":
+        return percent(means[0]), percent(means[1])
+    size = max((abs(mean) for mean in means if math.isfinite(mean)), default=0.0)
+    if size >= 1e7 or 0 < size < 1e-4:
+        form = ".2e"
+    else:
+        magnitude = math.floor(math.log10(size)) if size else 0
+        decimals = 1 - magnitude if magnitude < 0 else max(0, min(1, 3 - magnitude))
+        gap = abs(means[0] - means[1])
+        if gap > 0 and abs(row.before) >= VISIBLE_DIFFERENCE:
+            decimals = max(decimals, min(4, -math.floor(math.log10(gap))))
+        form = f",.{decimals}f"
+    source, target = (f"{mean:{form}}".replace("-", "−").replace("nan", UNKNOWN) for mean in means)
+    return source, target

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _num_samples
 
 from weighbridge._estimators import WeightedEstimator
 from weighbridge._findings import Finding
 from weighbridge._pass_weights import count_parameters
-from weighbridge.diagnosis._columns import Samples, listed, read_samples, refuse_infinite_values
 from weighbridge.diagnosis._diagnosis import Diagnosis
+from weighbridge.diagnosis._findings import listed
 from weighbridge.diagnosis._report import ShiftReport
+from weighbridge.diagnosis._samples import Samples, read_samples
 from weighbridge.exceptions import OverlapWarning
 from weighbridge.ratios import check_ratio, fit_ratio, is_fitted
 from weighbridge.tables import MAX_ROWS, check_confidence, draw_rows, is_frame
@@ -86,56 +88,52 @@ def diagnose(
     No shift found
     """
     check_confidence(confidence)
-    findings: list[Finding] = []
-    model: Any = model_or_ratio
-    is_model_given = X_target is not None
-    if not is_model_given:
-        _refuse_model(model)
-        model, X, X_target = None, model, X
-    _check_model_or_ratio(model)
+    model = model_or_ratio if X_target is not None else None
+    if X_target is None:
+        X, X_target = model_or_ratio, X
+    _check_order(model, X)
     X, (y, sample_weight), n_source = draw_rows(X, max_rows, random_state, "X", y, sample_weight)
     X_target, _, n_target = draw_rows(X_target, max_rows, random_state, "X_target")
-    if not is_model_given:
+    findings: list[Finding] = []
+    if model is None:
         X, X_target, findings = _shared_columns(X, X_target)
-    findings += [*_draw_findings("X", X, n_source), *_draw_findings("X_target", X_target, n_target)]
+    for name, drawn, n_rows in (("X", X, n_source), ("X_target", X_target, n_target)):
+        if max_rows is not None and n_rows > max_rows:
+            rows = f"{_num_samples(drawn):,} of the {n_rows:,} rows of {name}"
+            remedy = "More would hardly change what is shown."
+            message = f"{rows}, drawn at random, represent all."
+            findings.append(Finding("WB139", "note", message, remedy))
     samples = read_samples(X, X_target, y, sample_weight)
-    refuse_infinite_values(samples.stacked, samples.codes)
     ratio, weighting, n_parameters = _fitted_ratio(model, samples)
-    diagnosis = Diagnosis(
+    report = Diagnosis(
         ratio,
         samples,
         n_parameters=n_parameters,
         confidence=confidence,
         random_state=random_state,
-    )
-    report = diagnosis.report(weighting)
+    ).report(weighting)
     return replace(report, findings=(*findings, *report.findings))
 
 
-def _refuse_model(X: Any) -> None:
-    """Raise TypeError for a model or ratio without a second sample."""
-    if hasattr(X, "get_params"):
+def _check_order(model: Any, X: Any) -> None:
+    """Raise TypeError for a model, rows or labels in the wrong place, and for other models."""
+    order = "diagnose(model_or_ratio, X, X_target), or diagnose(X, X_target)"
+    name = type(model).__name__
+    if model is None and hasattr(X, "get_params"):
         raise TypeError(
-            f"Got a {type(X).__name__} and one sample only; write diagnose(model_or_ratio, X, "
-            "X_target), or diagnose(X, X_target) without a model."
+            f"Got a {type(X).__name__} and one sample only; write {order} without a model."
         )
-
-
-def _check_model_or_ratio(model: Any) -> None:
-    """Raise TypeError for rows or labels in the wrong place, and for models without weights."""
     if isinstance(model, list | tuple) or hasattr(model, "shape"):
         raise TypeError(
-            f"Got a {type(model).__name__} where a model or ratio is expected. The order is "
-            "diagnose(model_or_ratio, X, X_target), or diagnose(X, X_target); labels go in by "
-            "name: y=..."
+            f"Got a {name} where a model or ratio is expected. The order is {order}; labels go in "
+            "by name: y=..."
         )
-    is_model = hasattr(model, "fit") and hasattr(model, "predict")
     has_weights = isinstance(model, WeightedEstimator | type) or hasattr(model, "score_samples")
-    if is_model and not has_weights:
+    if hasattr(model, "fit") and hasattr(model, "predict") and not has_weights:
         raise TypeError(
-            f"Got a {type(model).__name__}, which has no weights to look at, but expected a "
-            "density ratio or a fitted ImportanceWeighted. Wrap it: ImportanceWeighted(model)"
-            ".fit(X, y, X_target=X_target), or leave it out: diagnose(X, X_target)."
+            f"Got a {name}, which has no weights to look at, but expected a density ratio or a "
+            "fitted ImportanceWeighted. Wrap it: ImportanceWeighted(model).fit(X, y, "
+            "X_target=X_target), or leave it out: diagnose(X, X_target)."
         )
 
 
@@ -147,31 +145,21 @@ def _shared_columns(X: Any, X_target: Any) -> tuple[Any, Any, list[Finding]]:
 
     source, target = (nw.from_native(table, eager_only=True) for table in (X, X_target))
     shared = [name for name in source.columns if name in set(target.columns)]
-    others = {
-        name: sorted({*table.columns} - {*shared})
+    left_out = [
+        f"only {name} has {listed(sorted({*table.columns} - {*shared}), 6)}"
         for name, table in (("X", source), ("X_target", target))
-    }
-    columns = [f"only {name} has {listed(names, 6)}" for name, names in others.items() if names]
-    if not (shared and columns):  # Without a shared name, reading the samples raises an error.
+        if len(table.columns) > len(shared)
+    ]
+    if not (shared and left_out):  # Without a shared name, reading the samples raises an error.
         return X, X_target, []
     remedy = "Nothing to do for a label; otherwise check the names."
-    finding = Finding("WB138", "note", f"Left out: {', '.join(columns)}.", remedy)
+    finding = Finding("WB138", "note", f"Left out: {', '.join(left_out)}.", remedy)
     return source.select(shared).to_native(), target.select(shared).to_native(), [finding]
-
-
-def _draw_findings(name: str, drawn: Any, n_rows: int) -> list[Finding]:
-    """Return a finding if only some rows of a sample were drawn."""
-    n_drawn = drawn.shape[0] if hasattr(drawn, "shape") else len(drawn)
-    if n_drawn == n_rows:
-        return []
-    message = f"{n_drawn:,} of the {n_rows:,} rows of {name}, drawn at random, represent all."
-    remedy = "More would hardly change what is shown."
-    return [Finding("WB139", "note", message, remedy)]
 
 
 def _fitted_ratio(model: Any, samples: Samples) -> tuple[BaseEstimator, BaseEstimator, int]:
     """Return a fitted ratio, the weighting in use, and the number of parameters of the model."""
-    n_columns = samples.stacked.shape[1]
+    n_columns = np.shape(samples.X)[1]
     if isinstance(model, WeightedEstimator):
         if not hasattr(model, "ratio_"):
             raise ValueError(
@@ -181,7 +169,7 @@ def _fitted_ratio(model: Any, samples: Samples) -> tuple[BaseEstimator, BaseEsti
         weighting = getattr(model, "best_weighting_", None) or model.weighting or Geodesic()
         return model.ratio_, weighting, count_parameters(model.estimator_, n_columns)
     ratio = None if model is None else check_ratio(model)
-    if ratio is None or not is_fitted(ratio):
+    if not is_fitted(ratio):
         with warnings.catch_warnings():
             # The findings contain the warnings about overlap.
             warnings.simplefilter("ignore", OverlapWarning)

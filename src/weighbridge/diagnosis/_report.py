@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from html import escape
 from textwrap import fill
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from weighbridge._findings import (
     NAMED,
-    Brief,
     Card,
     Estimate,
     Finding,
@@ -24,11 +26,11 @@ from weighbridge._findings import (
 )
 from weighbridge.diagnosis._attribution import FeatureAttribution
 from weighbridge.diagnosis._balance import BalanceTable
-from weighbridge.diagnosis._columns import in_a_sentence
-from weighbridge.diagnosis._weights import WeightSummary
+from weighbridge.diagnosis._findings import in_a_sentence
 from weighbridge.domain import Support
 from weighbridge.label_shift import ShiftKind
-from weighbridge.ratios import OverlapJudgement
+from weighbridge.ratios import OverlapJudgement, effective_sample_size, pareto_k
+from weighbridge.tables import check_weights
 
 # There is no shift if the interval of the AUC reaches down to this.
 NO_SHIFT_AUC = 0.52
@@ -38,20 +40,53 @@ TOO_FEW_AUC = 0.60
 _WORDS = ((0.60, "slight"), (0.75, "moderate"), (0.95, "strong"), (math.inf, "almost complete"))
 
 
-def interval_95(auc: Estimate) -> Estimate:
-    """Return the AUC with its 95 % interval: no word depends on another confidence."""
-    return Estimate.normal(auc.value, auc.standard_error, 0.95, (0.0, 1.0))
-
-
 def shift_size(auc: Estimate) -> str:
     """Return "none" if the 95 % interval reaches down to 0.52, else the word for the AUC."""
-    if interval_95(auc).low <= NO_SHIFT_AUC:
+    # No word depends on the confidence that was asked for.
+    if Estimate.normal(auc.value, auc.standard_error).low <= NO_SHIFT_AUC:
         return "none"
     return next(word for limit, word in _WORDS if auc.value < limit)
 
 
 @dataclass(frozen=True, repr=False)
-class ShiftReport(Brief, Record):
+class WeightSummary(Record):
+    """Effective sample size `ess` of `n_rows` weights, their concentration, and their tail.
+
+    `rows_for_half` is the smallest number of rows that carry half of the total, and `largest_share`
+    is the share of one row.
+    """
+
+    n_rows: int
+    ess: float
+    largest_share: float
+    rows_for_half: int
+    pareto_k: float
+
+    def __str__(self) -> str:
+        ess = f"{self.ess:,.0f}" if self.ess >= 100 else f"{self.ess:.1f}"
+        tail = "" if math.isnan(self.pareto_k) else f"; tail index {self.pareto_k:.2f}"
+        return (
+            f"{ess} effective rows of {self.n_rows:,}, half of the weight on "
+            f"{self.rows_for_half:,}, at most {percent(self.largest_share)} on one{tail}"
+        )
+
+
+def summarize_weights(weights: ArrayLike) -> WeightSummary:
+    """Return the effective sample size of weights on any scale, with their tail."""
+    scaled = check_weights(weights)
+    carried = np.cumsum(np.sort(scaled)[::-1])
+    return WeightSummary(
+        n_rows=scaled.size,
+        ess=effective_sample_size(scaled),
+        largest_share=float(scaled.max() / scaled.sum()),
+        # Rounding may leave the last sum a little off the total.
+        rows_for_half=int(np.searchsorted(carried, carried[-1] / 2)) + 1,
+        pareto_k=pareto_k(scaled),
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class ShiftReport(Record):
     """What `diagnose` returns: whether there is shift, where, and whether weights can correct it.
 
     Parameters
@@ -59,23 +94,20 @@ class ShiftReport(Brief, Record):
     n_source, n_target : int
         Numbers of rows.
     weighting : str
-        The weighting that `weights`, ``balance`` and ``auc_after`` belong to.
+        The weighting that ``weights``, ``balance`` and ``auc_after`` belong to.
     auc, auc_after : Estimate
         AUC of the domain classifier before and after weighting; 1/2 means no difference.
-    attribution : tuple of FeatureAttribution
-        How much of the shift is in each feature; see `attribute_shift`.
-    balance : BalanceTable
-        Means and variances before and after weighting; see `balance_table`.
+    attribution, balance : tuple of FeatureAttribution, and BalanceTable
+        The shift by feature; see `attribute_shift` and `balance_table`.
     support : Support
         Target rows outside the support of the source: ``share``, ``unseen_levels``.
     full, weights : WeightSummary
-        Effective sample size ``ess``, concentration and tail of the full ratio, and of the weights
-        in use.
+        Effective sample size ``ess``, concentration and tail of the full ratio and of the weights.
     mean_ratio : Estimate
         Mean of the full ratio over the source rows, which is 1 for the true ratio.
     label_shift : ShiftKind or None
-        Whether class frequencies explain the shift. None without classes, and if more than a third
-        of the target lies outside the source, which no class frequencies explain.
+        Whether class prevalence explains the shift. None without classes, and if more than a third
+        of the target lies outside the source, which no class prevalence explains.
     overlap_judgement : OverlapJudgement
         ``word`` (enough, thin or broken) and ``reason``.
     findings : tuple of Finding
@@ -91,10 +123,6 @@ class ShiftReport(Brief, Record):
     ('strong', 'enough')
     """
 
-    _first: ClassVar[tuple[str, ...]] = (
-        *("shift", "overlap", "auc", "attribution"),
-        *("balance", "weights", "findings", "to_dict"),
-    )
     n_source: int
     n_target: int
     weighting: str
@@ -118,7 +146,8 @@ class ShiftReport(Brief, Record):
     @property
     def too_few(self) -> bool:
         """True if no shift was found because the interval of the AUC is too wide."""
-        return self.shift == "none" and interval_95(self.auc).high > TOO_FEW_AUC
+        interval = Estimate.normal(self.auc.value, self.auc.standard_error)
+        return self.shift == "none" and interval.high > TOO_FEW_AUC
 
     @property
     def overlap(self) -> Literal["enough", "thin", "broken"]:
@@ -140,30 +169,13 @@ class ShiftReport(Brief, Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers for JSON, with None instead of NaN and infinity."""
-        mean_ratio = self.mean_ratio.to_dict().items()
-        return {
-            "sentence": self.sentence,
-            "shift": {
-                "word": self.shift,
-                "auc": self.auc.to_dict(),
-                "auc_after": self.auc_after.to_dict(),
-                "attribution": [feature.to_dict() for feature in self.attribution],
-                "balance": self.balance.to_dict(),
-                "label_shift": None if self.label_shift is None else self.label_shift.to_dict(),
-            },
-            "overlap": {
-                "word": self.overlap,
-                "reason": self.overlap_judgement.reason,
-                "n_source": self.n_source,
-                "n_target": self.n_target,
-                "weighting": self.weighting,
-                "outside": self.support.to_dict(),
-                "full": self.full.to_dict(),
-                "used": self.weights.to_dict(),
-                "mean_ratio": {name: x if math.isfinite(x) else None for name, x in mean_ratio},
-            },
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+        fields = super().to_dict()
+        findings, judgement = fields.pop("findings"), fields.pop("overlap_judgement")
+        names = ("auc", "auc_after", "attribution", "balance", "label_shift")
+        shift = {"word": self.shift} | {name: fields.pop(name) for name in names}
+        fields["outside"], fields["used"] = fields.pop("support"), fields.pop("weights")
+        overlap = {"word": self.overlap, "reason": judgement["reason"]} | fields
+        return {"sentence": self.sentence, "shift": shift, "overlap": overlap, "findings": findings}
 
     def __str__(self) -> str:
         k = self.full.pareto_k
@@ -175,18 +187,15 @@ class ShiftReport(Brief, Record):
         ]
         if self.overlap == "broken":
             lines = ["  weights mean nothing here (WB302)"]
-        outside = percent(self.support.share)
+        outside = (
+            f"  {percent(self.support.share)} of the deployment rows lie outside the training "
+        )
         notes = [
             fill(str(finding), 78, initial_indent="  ", subsequent_indent="    ")
             for finding in self.findings
         ]
-        return "\n".join(
-            [
-                *(self.sentence, "", f"  AUC {interval_text(self.auc)}", *lines),
-                f"  {outside} of the deployment rows lie outside the training data",
-                *("", str(self.balance), *([""] if notes else []), *notes),
-            ]
-        )
+        head = [self.sentence, "", f"  AUC {interval_text(self.auc)}", *lines, f"{outside}data"]
+        return "\n".join([*head, "", str(self.balance), *([""] if notes else []), *notes])
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -1,7 +1,12 @@
 """How source and target differ as domains: a classifier of them, and rows outside the support."""
 
-from weighbridge.domain._auc import fold_auc, standard_error
-from weighbridge.domain._classifier import CrossFittedDomain, DomainModel, DomainRows, binned
+from weighbridge.domain._classifier import (
+    CrossFittedDomain,
+    DomainRows,
+    binned,
+    fold_auc,
+    standard_error,
+)
 from weighbridge.domain._support import (
     MIN_NAMED_ROWS,
     Support,

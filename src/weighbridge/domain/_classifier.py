@@ -10,8 +10,6 @@ identical samples have an AUC of exactly 1/2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +20,6 @@ from sklearn.utils import check_random_state
 
 from weighbridge._findings import Estimate
 from weighbridge._folds import assign_folds, one_thread
-from weighbridge.domain._auc import Array, fold_auc
 from weighbridge.ratios import SEPARABLE_AUC, can_fit_trees, small_trees
 from weighbridge.tables import (
     RowScores,
@@ -50,8 +47,8 @@ class DomainRows:
 
     def __init__(
         self,
-        X: Any,
-        X_target: Any,
+        X: ArrayLike,
+        X_target: ArrayLike,
         *,
         cv: int = 5,
         max_rows: int = 20_000,
@@ -72,19 +69,14 @@ class DomainRows:
         self.trees = small_trees(
             self.encoder.categorical, self.seed, learning_rate=0.1, max_iter=100, patience=5
         )
-        self.tree_codes = self._tree_codes()
+        self.tree_codes: np.ndarray | None = None
+        if can_fit_trees(self.table, self.codes):
+            self.tree_codes = self.encoder.for_trees(self.table)
+            for j in np.flatnonzero(~self.encoder.categorical):
+                n_bins = min(N_BINS, self.trees.max_bins)
+                self.tree_codes[:, j] = binned(self.tree_codes[:, j], n_bins)
 
-    def _tree_codes(self) -> Array | None:
-        """Return columns of few values for trees, or None if trees are left out."""
-        if not can_fit_trees(self.table, self.codes):
-            return None
-        columns: Array = self.encoder.for_trees(self.table)
-        n_bins = min(N_BINS, self.trees.max_bins)
-        for j in np.flatnonzero(~self.encoder.categorical):
-            columns[:, j] = binned(columns[:, j], n_bins)
-        return columns
-
-    def with_weights(self, weights: ArrayLike | None) -> Array:
+    def with_weights(self, weights: ArrayLike | None) -> np.ndarray:
         """Return weights of these rows: those given for the source, and 1 for the target."""
         result = np.ones(self.codes.size)
         if weights is not None:
@@ -100,67 +92,49 @@ class DomainRows:
         return result
 
 
-@dataclass(frozen=True)
-class DomainModel:
-    """A linear model of the log odds of the target, and trees unless they are left out."""
-
-    coef: Array
-    intercept: float
-    trees: HistGradientBoostingClassifier | None = None
-
-    def linear_log_odds(self, numbers: Array) -> Array:
-        """Return the log odds of the linear model."""
-        return np.asarray(numbers @ self.coef).ravel() + self.intercept
-
-    def tree_log_odds(self, tree_codes: Array | None) -> Array | None:
-        """Return the log odds of the trees, or None if there are none."""
-        if self.trees is None or tree_codes is None:
-            return None
-        return np.asarray(self.trees.decision_function(tree_codes))
-
-    def splits_by(self, column: int) -> bool:
-        """Return True if a tree splits on the column, or if the trees cannot be inspected."""
-        if self.trees is None:
-            return False
-        trees = [tree for stage in getattr(self.trees, "_predictors", []) for tree in stage]
-        if not trees:
-            return True
-        splits = np.concatenate([t.nodes["feature_idx"][t.nodes["is_leaf"] == 0] for t in trees])
-        categorical = self.trees.is_categorical_
-        if categorical is not None:  # These columns come first in the trees.
-            splits = np.argsort(~categorical, kind="stable")[splits]
-        return bool((splits == column).any())
-
-
 class CrossFittedDomain:
-    """Models that distinguish target from source, one per fold, and held-out log odds."""
+    """Models that distinguish target from source, one per fold, and held-out log odds.
+
+    `linear` and `trees` are the log odds of the two models at each row, and `log_odds` their mean.
+    `coefficients` and `tree_models` belong to the folds; a fold without trees has None.
+    """
 
     def __init__(self, rows: DomainRows, weights: ArrayLike | None = None) -> None:
         self.rows = rows
         self.weights = rows.with_weights(weights)
+        self.coefficients: list[np.ndarray] = []
+        self.tree_models: list[HistGradientBoostingClassifier | None] = [None] * len(rows.folds)
         with one_thread():
-            self.models = [self._linear_model(train) for train, _ in rows.folds]
             self.linear = np.empty(rows.codes.size)
-            for model, test in zip(self.models, rows.tests, strict=True):
-                self.linear[test] = model.linear_log_odds(rows.numbers[test])
+            for train, test in rows.folds:
+                coef, intercept = self._linear_model(train)
+                self.linear[test] = np.asarray(rows.numbers[test] @ coef).ravel() + intercept
+                self.coefficients.append(coef)
             self.trees = self.linear.copy()
             auc, _, _ = fold_auc(self.linear, rows.codes, self.weights, rows.tests)
             if rows.tree_codes is not None and auc < SEPARABLE_AUC:
                 self._add_trees(rows.tree_codes)
         self.log_odds = (self.linear + self.trees) / 2
 
-    def _add_trees(self, tree_codes: Array) -> None:
-        """Add trees to the models, and their held-out log odds."""
+    def _linear_model(self, train: np.ndarray) -> tuple[np.ndarray, float]:
+        rows, weight = self.rows, self._balanced(train)
+        width = rows.numbers.shape[1]
+        if weight is None:
+            return np.zeros(width), 0.0
+        linear = LogisticRegression(C=PRIOR_VARIANCE / width, max_iter=1000)
+        linear.fit(rows.numbers[train], rows.codes[train], sample_weight=weight)
+        return linear.coef_[0], float(linear.intercept_[0])
+
+    def _add_trees(self, tree_codes: np.ndarray) -> None:
         for k, (train, test) in enumerate(self.rows.folds):
             weight = self._balanced(train)
-            if weight is None:
-                continue
-            trees = clone(self.rows.trees)
-            trees.fit(tree_codes[train], self.rows.codes[train], sample_weight=weight)
-            self.models[k] = replace(self.models[k], trees=trees)
-            self.trees[test] = trees.decision_function(tree_codes[test])
+            if weight is not None:
+                trees = clone(self.rows.trees)
+                trees.fit(tree_codes[train], self.rows.codes[train], sample_weight=weight)
+                self.tree_models[k] = trees
+                self.trees[test] = trees.decision_function(tree_codes[test])
 
-    def _balanced(self, train: Array) -> Array | None:
+    def _balanced(self, train: np.ndarray) -> np.ndarray | None:
         """Return weights of equal total for both samples, or None if one has no weight."""
         codes, weight = self.rows.codes[train], self.weights[train].copy()
         for code in (0, 1):
@@ -170,15 +144,6 @@ class CrossFittedDomain:
             weight[codes == code] *= codes.size / 2 / total
         return weight
 
-    def _linear_model(self, train: Array) -> DomainModel:
-        rows, weight = self.rows, self._balanced(train)
-        width = rows.numbers.shape[1]
-        if weight is None:
-            return DomainModel(np.zeros(width), 0.0)
-        linear = LogisticRegression(C=PRIOR_VARIANCE / width, max_iter=1000)
-        linear.fit(rows.numbers[train], rows.codes[train], sample_weight=weight)
-        return DomainModel(linear.coef_[0], float(linear.intercept_[0]))
-
     def auc(self, confidence: float = 0.95) -> Estimate:
         """Return the probability that a target row scores higher than a source row."""
         value, _, error = fold_auc(self.log_odds, self.rows.codes, self.weights, self.rows.tests)
@@ -187,7 +152,7 @@ class CrossFittedDomain:
         return Estimate.normal(value, error, confidence, (0.0, 1.0))
 
 
-def binned(column: Array, n_bins: int) -> Array:
+def binned(column: np.ndarray, n_bins: int) -> np.ndarray:
     """Return the bin of each number, with equal counts; NaN stays, and few values stay distinct."""
     known = ~np.isnan(column)
     values = np.unique(column[known])
@@ -197,3 +162,60 @@ def binned(column: Array, n_bins: int) -> Array:
     bins = np.full(column.size, np.nan)
     bins[known] = np.searchsorted(values, column[known], side="right")
     return bins
+
+
+def fold_auc(
+    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, tests: list[np.ndarray]
+) -> tuple[float, np.ndarray, float]:
+    """Return the AUC over the pairs that share a fold, each row's influence, the standard error.
+
+    With ``a_i`` the weight of row i times that of the other sample in its fold, and the placement
+    ``p_i`` the share of the other sample that row i is on the right side of, the AUC is
+    ``A = sum_i a_i p_i / sum_i a_i`` over either sample, and the influence is ``a_i (p_i - A)``
+    over the same sum (DeLong et al. 1988).
+    """
+    placement, share = np.zeros(codes.size), np.zeros(codes.size)
+    total = 0.0
+    for test in tests:
+        is_target, weight = codes[test] == 1, weights[test]
+        n_source, n_target = float(weight[~is_target].sum()), float(weight[is_target].sum())
+        if min(n_source, n_target) <= 0:
+            continue
+        placement[test] = _placements(scores[test], is_target, weight, n_source, n_target)
+        share[test] = weight * np.where(is_target, n_source, n_target)
+        total += n_source * n_target
+    if total <= 0:
+        return 0.5, np.zeros(codes.size), 0.5
+    share /= total
+    auc = min(float(share[codes == 0] @ placement[codes == 0]), 1.0)
+    influence = share * (placement - auc)
+    # Separate samples, or one row with all of the weight, have influences of zero. Half a misplaced
+    # row keeps a few effective rows from looking certain.
+    floor = 0.5 / min(_effective_rows(weights[codes == code]) for code in (0, 1))
+    return auc, influence, max(standard_error(influence, codes, weights), floor)
+
+
+def _placements(
+    scores: np.ndarray, is_target: np.ndarray, weight: np.ndarray, n_source: float, n_target: float
+) -> np.ndarray:
+    _, level = np.unique(scores, return_inverse=True)
+    source = np.bincount(level, np.where(is_target, 0.0, weight))
+    target = np.bincount(level, np.where(is_target, weight, 0.0))
+    source_below = (np.cumsum(source) - source / 2) / n_source
+    target_above = 1 - (np.cumsum(target) - target / 2) / n_target
+    return np.where(is_target, source_below[level], target_above[level])
+
+
+def standard_error(influence: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
+    """Return ``sqrt(sum_i influence_i**2)``, corrected for the mean of each sample."""
+    variance = 0.0
+    for code in (0, 1):
+        of_sample = influence[codes == code]
+        effective = _effective_rows(weights[codes == code])
+        variance += float(of_sample @ of_sample) / max(1 - 1 / effective, 0.5)
+    return math.sqrt(variance)
+
+
+def _effective_rows(weights: np.ndarray) -> float:
+    share = weights / weights.sum()
+    return 1 / float(share @ share)

@@ -6,13 +6,11 @@ Beyond three spreads, distances grow like logarithms. A target row is outside th
 
 - over the d columns, its numbers are more than half a spread, in root mean square, from every
   source value of their column, or one of them is more than 1.6 spreads away; or
-- its nearest source row is farther away than two rows usually are from each other: more than
-  ``sqrt(2 d / (d + 3))`` spreads in root mean square. Another level of a category counts as much as
-  two rows usually differ, and levels with fewer than five target rows count as one level; or
+- its nearest source row is more than ``sqrt(2 d / (d + 3))`` spreads away in root mean square, as
+  two rows usually are. So is another level of a category; levels of few target rows are one; or
 - it has a level, or a missing value, in a column in which no source row has it.
 
-More source rows, or copies of them, never put another target row outside. Rare levels are missing
-in any sample, and a column in which most target rows have a level of their own is ignored. If a
+More source rows never put another target row outside. Rare levels are missing in any sample: if a
 share q of the target rows has a level that no other target row has, and a share p is outside, then
 ``max(p - q, 0) / (1 - q)`` is reported.
 """
@@ -25,20 +23,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils import check_random_state
 
 from weighbridge._findings import Record, percent
-from weighbridge._folds import row_blocks
-from weighbridge.domain._auc import Array
 from weighbridge.tables import (
     MAX_LEVELS,
     RARE_ROWS,
+    Feature,
     canonical_order,
-    column_labels,
     finite_sparse,
-    gap_name,
-    read_columns,
-    refuse_infinite,
+    stacked_features,
     stacked_table,
     take_rows,
 )
@@ -80,28 +76,25 @@ class Support(Record):
     def __str__(self) -> str:
         more = [f"{len(self.unseen_levels) - 3} more"] * (len(self.unseen_levels) > 3)
         unseen = f" (never seen there: {', '.join([*self.unseen_levels[:3], *more])})"
-        return (
-            f"{percent(self.share)} of the target rows lie outside the source"
-            f"{unseen if self.unseen_levels else ''}"
-        )
+        text = f"{percent(self.share)} of the target rows lie outside the source"
+        return text + unseen * bool(self.unseen_levels)
 
 
 def outside_support(
-    X: Any, X_target: Any, *, random_state: int | np.random.RandomState | None = 0
+    X: ArrayLike, X_target: ArrayLike, *, random_state: int | np.random.RandomState | None = 0
 ) -> Support:
     """Return the share of the target rows outside, by at most 10,000 random target rows."""
     return _support(*stacked_table(X, X_target), random_state)[0]
 
 
-def covered_rows(X: Any, X_target: Any) -> tuple[Array, Array]:
+def covered_rows(X: ArrayLike, X_target: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return the target rows that were drawn (all of up to 10,000), and which are covered."""
-    stacked, codes = stacked_table(X, X_target)
-    _, drawn, outside = _support(stacked, codes)
+    _, drawn, is_outside = _support(*stacked_table(X, X_target))
     order = np.argsort(drawn)
-    return (drawn - np.sum(codes == 0))[order], ~outside[order]
+    return drawn[order], ~is_outside[order]
 
 
-def share_outside(X: Any, X_target: Any, sample_weight: Array | None) -> float:
+def share_outside(X: ArrayLike, X_target: ArrayLike, sample_weight: np.ndarray | None) -> float:
     """Return the share of the target rows outside the source rows of positive weight."""
     stacked, codes = stacked_table(X, X_target)
     if sample_weight is not None:
@@ -111,141 +104,65 @@ def share_outside(X: Any, X_target: Any, sample_weight: Array | None) -> float:
 
 
 def _support(
-    stacked: Any, codes: Array, random_state: int | np.random.RandomState | None = 0
-) -> tuple[Support, Array, Array]:
+    stacked: Any, codes: np.ndarray, random_state: int | np.random.RandomState | None = 0
+) -> tuple[Support, np.ndarray, np.ndarray]:
     """Return the support, the target rows drawn, and which of them are outside."""
-    drawn = np.flatnonzero(codes == 1)
-    if drawn.size > MAX_TARGET_ROWS:
+    n_source, n_target = np.bincount(codes)
+    drawn = np.arange(n_target)
+    if n_target > MAX_TARGET_ROWS:
         # The draw depends on the target alone.
-        order = canonical_order(take_rows(stacked, drawn))
-        rng = check_random_state(random_state)
-        drawn = drawn[order[rng.permutation(drawn.size)[:MAX_TARGET_ROWS]]]
+        order = canonical_order(take_rows(stacked, n_source + drawn))
+        drawn = order[check_random_state(random_state).permutation(n_target)[:MAX_TARGET_ROWS]]
     rows = _Coordinates(stacked, codes, drawn)
     d = max(1, rows.n_varying)
     threshold = float(np.sqrt(2 * d / (d + 3)))
-    outside = rows.is_unseen[drawn] | (rows.largest_gap > MAX_COLUMN_GAP)
-    outside |= rows.squared_gaps > MAX_GAP**2 * d
-    near = np.flatnonzero(~outside)
-    outside[near[_far(rows.source, rows.target[near], threshold**2 * d)]] = True
-    p, q = float(outside.mean()), float(rows.is_single[drawn].mean())
+    is_outside = rows.is_unseen[drawn] | (rows.largest_gap > MAX_COLUMN_GAP)
+    is_outside |= rows.squared_gaps > MAX_GAP**2 * d
+    near = np.flatnonzero(~is_outside)
+    is_outside[near[_far_rows(rows.source, rows.target[near], threshold * np.sqrt(d))]] = True
+    p, q = float(is_outside.mean()), float(rows.is_single[drawn].mean())
     share = (p - q) / (1 - q) if p > q else 0.0
     unseen = tuple(name for name, _ in rows.unseen_counts.most_common(MAX_LEVELS_SHOWN))
-    unseen_share = float(rows.is_unseen[codes == 1].mean())
-    return Support(share, p, q, threshold, unseen, unseen_share), drawn, outside
+    unseen_share = float(rows.is_unseen.mean())
+    return Support(share, p, q, threshold, unseen, unseen_share), drawn, is_outside
 
 
-def _far(source: Any, target: Any, limit: float) -> Array:
-    """Return the target rows with no source row within a squared distance."""
-    far, sizes = np.arange(target.shape[0]), _squares(target)
-    # Most rows are near one of the first.
-    first = min(FIRST_ROWS, source.shape[0])
-    rest = row_blocks(source.shape[0] - first, target.shape[0] + target.shape[1])
-    for block in (slice(first), *(slice(first + b.start, first + b.stop) for b in rest)):
-        products = target[far] @ source[block].T
-        if sp.issparse(products):
-            products = products.toarray()
-        far = far[(_squares(source[block]) - 2 * products).min(axis=1) > limit - sizes[far]]
-        if not far.size:
-            break
+def _far_rows(source: Any, target: Any, limit: float) -> np.ndarray:
+    """Return the target rows with no source row within a distance."""
+    far = np.arange(target.shape[0])
+    for block in (source[:FIRST_ROWS], source[FIRST_ROWS:]):
+        if far.size and block.shape[0]:
+            _, gaps = pairwise_distances_argmin_min(target[far], block)
+            far = far[gaps > limit]
     return far
 
 
-def _squares(rows: Any) -> Array:
-    squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows)
-    return np.asarray(squares.sum(axis=1), dtype=float).ravel()
-
-
-def _in_spreads(distance: Array, spread: Array | float) -> Array:
-    """Return distances in spreads, large ones as logarithms."""
-    return np.asarray(LINEAR_SPREADS * np.arcsinh(distance / (LINEAR_SPREADS * spread)))
-
-
 class _Coordinates:
-    """Source rows and drawn target rows in spreads, and the gaps in single columns."""
+    """Source rows and drawn target rows in spreads, and the gaps in single columns.
 
-    def __init__(self, table: Any, codes: Array, drawn: Array):
-        self.codes, self.drawn = codes, drawn
-        self.is_unseen, self.is_single = np.zeros((2, codes.size), dtype=bool)
+    `is_unseen` and `is_single` are about all target rows, the gaps about those drawn.
+    """
+
+    def __init__(self, table: Any, codes: np.ndarray, drawn: np.ndarray):
+        n_source, n_target = np.bincount(codes)
+        self.is_unseen, self.is_single = np.zeros((2, n_target), dtype=bool)
         self.squared_gaps, self.largest_gap = np.zeros((2, drawn.size))
         self.unseen_counts: Counter[str] = Counter()
         self.n_varying = 0
         if sp.issparse(table):
-            self._add_sparse(finite_sparse(table))
+            table = finite_sparse(table)
+            self._add_sparse(table[:n_source], table[n_source + drawn])
             return
-        self.columns = [(np.zeros(np.sum(codes == 0)), np.zeros(drawn.size))]
-        labels = column_labels(table)
-        for label, column in zip(labels, read_columns(table), strict=True):
-            name = gap_name(label, labels)
-            if column.dtype == object:
-                self._add_text(label, column, name)
+        self.drawn, self.columns = drawn, [(np.zeros(n_source), np.zeros(drawn.size))]
+        for feature in stacked_features(table, codes):
+            if feature.levels is None:
+                self._add_numbers(feature)
             else:
-                refuse_infinite(column[:, None], [label])
-                self._add_numbers(column, name)
+                self._add_text(feature, feature.levels)
         self.source, self.target = map(np.column_stack, zip(*self.columns, strict=True))
 
-    def _add_text(self, label: str, column: Array, gap_name: str) -> None:
-        missing = np.array([value is None for value in column])
-        levels, level = np.unique(np.where(missing, "", column).astype(str), return_inverse=True)
-        level[missing] = levels.size
-        n_source, n_target = (
-            np.bincount(level[self.codes == code], minlength=levels.size + 1) for code in (0, 1)
-        )
-        self._add_levels(level, n_target)
-        single = (n_target[level] == 1) & (self.codes == 1)
-        if single.sum() > MAX_UNIQUE_SHARE * n_target.sum():
-            return
-        unseen = (n_source == 0) & (n_target > 0)
-        self.is_unseen |= unseen[level]
-        self.is_single |= single
-        names = [*(f"{label}={level}" for level in levels), gap_name]
-        for k in np.flatnonzero(unseen):
-            is_rare = n_target[k] < MIN_NAMED_ROWS and k < levels.size
-            self.unseen_counts[f"{label}=other" if is_rare else names[k]] += int(n_target[k])
-
-    def _add_levels(self, level: Array, n_target: Array) -> None:
-        """Add an indicator of each frequent level of the target, and one of the others."""
-        self.n_varying += int(level.min() < level.max())
-        frequent = np.argsort(-n_target, kind="stable")[:MAX_LEVELS]
-        frequent = frequent[n_target[frequent] >= RARE_ROWS]
-        position = np.full(n_target.size, frequent.size)
-        position[frequent] = np.arange(frequent.size)
-        indicators = np.eye(frequent.size + 1)[position[level]]
-        self.columns.append((indicators[self.codes == 0], indicators[self.drawn]))
-
-    def _add_numbers(self, column: Array, gap_name: str) -> None:
-        """Add a column in spreads from the target's median, which replaces missing values."""
-        missing = np.isnan(column)
-        if missing.any() and not missing[self.codes == 0].any():
-            self.is_unseen |= missing
-            self.unseen_counts[gap_name] += int(missing.sum())
-        if not np.nanmin(column, initial=np.inf) < np.nanmax(column, initial=-np.inf):
-            return
-        self.n_varying += 1
-        column = np.ldexp(column, -np.frexp(np.nanmax(np.abs(column)))[1])
-        source, target = column[self.codes == 0], column[self.drawn]
-        known, present = np.sort(source[~np.isnan(source)]), ~np.isnan(target)
-        if not known.size or not present.any():
-            self.largest_gap[present] = np.inf
-            return
-        centre, spread = _centre_and_spread(target[present])
-        if known.size >= 2 * OUTERMOST_ROWS:
-            inner_range = known[-OUTERMOST_ROWS] - known[OUTERMOST_ROWS - 1]
-            spread = max(spread, inner_range / RANGE_SPREADS)
-        spread = max(spread, 1e-300)  # If both are constant, any difference is large.
-        source, target = (
-            _in_spreads(np.nan_to_num(sample - centre), spread) for sample in (source, target)
-        )
-        known = _in_spreads(known - centre, spread)
-        above = np.searchsorted(known, target[present])
-        neighbours = known[np.clip([above - 1, above], 0, known.size - 1)]
-        gap = np.abs(target[present] - neighbours).min(axis=0)
-        self.squared_gaps[present] += gap**2
-        self.largest_gap[present] = np.maximum(self.largest_gap[present], gap)
-        self.columns.append((source, target))
-
-    def _add_sparse(self, table: Any) -> None:
+    def _add_sparse(self, source: sp.csr_array, target: sp.csr_array) -> None:
         """Add all columns in spreads from 0; only numbers beyond the source's range have a gap."""
-        source, target = table[self.codes == 0], table[self.drawn]
         spread = np.sqrt(target.power(2).mean(axis=0))
         spread = np.maximum(spread, abs(source).max(axis=0).toarray().ravel() / RANGE_SPREADS)
         self.n_varying = int(np.count_nonzero(spread))
@@ -258,8 +175,68 @@ class _Coordinates:
         self.squared_gaps += np.bincount(row, gap**2, target.shape[0])
         self.source, self.target = source, target
 
+    def _add_text(self, feature: Feature, levels: tuple[str, ...]) -> None:
+        missing = len(levels)
+        source, target = (np.where(s < 0, missing, s) for s in (feature.source, feature.target))
+        n_source, n_target = (np.bincount(s, minlength=missing + 1) for s in (source, target))
+        self.n_varying += int(np.ptp(np.concatenate([source, target])) > 0)
+        # An indicator of each frequent level of the target, and one of the others.
+        frequent = np.argsort(-n_target, kind="stable")[:MAX_LEVELS]
+        frequent = frequent[n_target[frequent] >= RARE_ROWS]
+        position = np.full(n_target.size, frequent.size)
+        position[frequent] = np.arange(frequent.size)
+        rows = np.eye(frequent.size + 1)[position]
+        self.columns.append((rows[source], rows[target[self.drawn]]))
+        is_single = n_target[target] == 1
+        if is_single.sum() > MAX_UNIQUE_SHARE * target.size:
+            return
+        unseen = (n_source == 0) & (n_target > 0)
+        self.is_unseen |= unseen[target]
+        self.is_single |= is_single
+        for k in np.flatnonzero(unseen):
+            is_rare = n_target[k] < MIN_NAMED_ROWS
+            name = f"{feature.name}={'other' if is_rare else levels[k]}" if k < missing else ""
+            self.unseen_counts[name or feature.gap_name] += int(n_target[k])
 
-def _centre_and_spread(numbers: Array) -> tuple[float, float]:
+    def _add_numbers(self, feature: Feature) -> None:
+        no_source, no_target = feature.missing()
+        if no_target.any() and not no_source.any():
+            self.is_unseen |= no_target
+            self.unseen_counts[feature.gap_name] += int(no_target.sum())
+        both = np.concatenate([feature.source[~no_source], feature.target[~no_target]])
+        if not both.size or both.min() == both.max():
+            return
+        self.n_varying += 1
+        exponent = int(np.frexp(np.abs(both).max())[1])
+        source, target = feature.source, feature.target[self.drawn]
+        source, target = np.ldexp(source, -exponent), np.ldexp(target, -exponent)
+        known, present = np.sort(source[~no_source]), ~no_target[self.drawn]
+        if not known.size or not present.any():
+            self.largest_gap[present] = np.inf
+            return
+        centre, spread = _centre_and_spread(target[present])
+        if known.size >= 2 * OUTERMOST_ROWS:
+            inner_range = known[-OUTERMOST_ROWS] - known[OUTERMOST_ROWS - 1]
+            spread = max(spread, inner_range / RANGE_SPREADS)
+        spread = max(spread, 1e-300)  # If both are constant, any difference is large.
+        source, target = (
+            _in_spreads(np.nan_to_num(sample - centre), spread) for sample in (source, target)
+        )
+        self.columns.append((source, target))
+        known = _in_spreads(known - centre, spread)
+        above = np.searchsorted(known, target[present])
+        neighbours = known[np.clip([above - 1, above], 0, known.size - 1)]
+        gap = np.abs(target[present] - neighbours).min(axis=0)
+        self.squared_gaps[present] += gap**2
+        self.largest_gap[present] = np.maximum(self.largest_gap[present], gap)
+
+
+def _in_spreads(distance: np.ndarray, spread: np.ndarray | float) -> np.ndarray:
+    """Return distances in spreads, large ones as logarithms."""
+    return np.asarray(LINEAR_SPREADS * np.arcsinh(distance / (LINEAR_SPREADS * spread)))
+
+
+def _centre_and_spread(numbers: np.ndarray) -> tuple[float, float]:
     """Return the median, and a standard deviation in which tails count by their logarithms."""
     low, centre, high = np.percentile(numbers, [25, 50, 75])
     spread = (high - low) / 1.349 or float(np.std(numbers)) * (numbers.min() < numbers.max())

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge.diagnosis import BalanceTable, Feature, check_weights, read_features
+from weighbridge.diagnosis import BalanceTable
 from weighbridge.pictures._picture import Picture, check_made
-from weighbridge.tables import check_count
+from weighbridge.tables import Feature, check_count, check_weights, read_features
 
 # Rows of a love plot, and the differences that are commonly called balanced.
 MOST_ROWS = 15

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from weighbridge._estimators import ImportanceWeightedCV
-from weighbridge.diagnosis import BalanceTable, Diagnosis, Feature, balance_table, read_features
+from weighbridge.diagnosis import BalanceTable, Diagnosis, balance_table
 from weighbridge.model_selection import default_scoring
 from weighbridge.pictures._bridge import BridgeSurface, compute_surface
 from weighbridge.pictures._features import MOST_ROWS, FeatureHistogram, LovePlot, histogram_of
@@ -23,7 +23,7 @@ from weighbridge.pictures._weights import (
     compute_reliability,
     compute_weight_histogram,
 )
-from weighbridge.tables import check_count
+from weighbridge.tables import Feature, check_count, read_features
 from weighbridge.target_risk import NAMES
 from weighbridge.verdict import Candidate, Verdict
 from weighbridge.weighting import Geodesic
@@ -194,7 +194,7 @@ def compute_shift_pictures(
     diagnosis: Diagnosis, weightings: dict[str, Geodesic], bridge: BridgeSurface | None = None
 ) -> Pictures:
     """Return the pictures that need no labels, for weightings by name."""
-    alone = {name: diagnosis.scores.importance_weights(each) for name, each in weightings.items()}
+    alone = {name: diagnosis.importance_weights(each) for name, each in weightings.items()}
     tables = {
         name: balance_table(diagnosis.X, diagnosis.X_target, each) for name, each in alone.items()
     }
@@ -252,15 +252,15 @@ def _weighted_feature(feature: Feature, weights: dict[str, np.ndarray]) -> Weigh
 
 
 def _overlap(diagnosis: Diagnosis) -> OverlapHistogram | None:
-    source = diagnosis.scores.by_features[~np.isnan(diagnosis.scores.by_features)]
-    if not np.isfinite(source.max()) or np.isnan(diagnosis.scores.log_ratio_target).any():
+    source = diagnosis.by_features[~np.isnan(diagnosis.by_features)]
+    if not np.isfinite(source.max()) or np.isnan(diagnosis.log_ratio_target).any():
         return None
-    return compute_overlap(source, diagnosis.scores.log_ratio_target)
+    return compute_overlap(source, diagnosis.log_ratio_target)
 
 
 def _weight_curves(diagnosis: Diagnosis, weighting: Geodesic) -> WeightCurves:
     """Count the weights of one weighting."""
-    weights = diagnosis.scores.fit_weights(weighting)
+    weights = diagnosis.fit_weights(weighting)
     mean_one = weights / weights.mean()
     return WeightCurves(
         **vars(compute_weight_histogram(weights)),
@@ -276,7 +276,7 @@ def _bound(weighting: Geodesic, diagnosis: Diagnosis) -> float | None:
     if not weighting.alpha > 1 or weighting.lam in (0, 1) or diagnosis.sample_weight is not None:
         return None
     bound = (1 - weighting.lam) ** (-2 / (weighting.alpha - 1))
-    log_weight = weighting(diagnosis.scores.log_ratio)
+    log_weight = weighting(diagnosis.log_ratio)
     return float(bound / np.exp(log_weight).mean())
 
 

@@ -10,10 +10,9 @@ import numpy as np
 from scipy.special import expit
 
 from weighbridge._findings import wilson
-from weighbridge.diagnosis import check_weights
 from weighbridge.domain import CrossFittedDomain
 from weighbridge.pictures._picture import Picture, check_log_ratio
-from weighbridge.tables import check_confidence, check_count
+from weighbridge.tables import check_confidence, check_count, check_weights
 
 # Weights below 1/1024 of the mean differ in nothing that matters; they share the first bar.
 _SMALLEST_OCTAVE = -10

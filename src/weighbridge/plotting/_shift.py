@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from weighbridge._findings import percent
-from weighbridge.diagnosis import balance_table, check_weights, read_features
+from weighbridge.diagnosis import balance_table
 from weighbridge.pictures import FeatureHistogram, check_made, histogram_of
 from weighbridge.plotting._display import DEPLOYMENT, GREY, TRAINING, WEIGHTED, Display, shown_name
+from weighbridge.tables import check_weights, read_features
 
 _MOST_FEATURES = 6
 # So many values can be labelled in a small picture.

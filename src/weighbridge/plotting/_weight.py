@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from weighbridge._findings import percent
-from weighbridge.diagnosis import WeightSummary, check_weights, summarize_weights
+from weighbridge.diagnosis import WeightSummary, summarize_weights
 from weighbridge.geodesic import log_weight_bounds
 from weighbridge.pictures import (
     LorenzCurve,
@@ -20,7 +20,7 @@ from weighbridge.pictures import (
     compute_weight_histogram,
 )
 from weighbridge.plotting._display import CAUTION, GREY, WEIGHTED, Display
-from weighbridge.tables import one_number
+from weighbridge.tables import check_weights, one_number
 from weighbridge.weighting import Geodesic
 
 # A cap is drawn where it lies within this factor of the largest weight.
@@ -95,13 +95,13 @@ class WeightDisplay(Display):
         """
         checked = check_weights(weights)
         if cap is not None:
-            cap, largest = one_number(cap, "cap"), checked.max()
+            cap, largest = one_number(cap, "cap"), float(np.max(weights))
             if not cap >= largest:
                 raise ValueError(
                     f"Got cap={cap:g}, but the largest weight is {largest:g}; the cap is on the "
                     "scale of the weights, and no weight exceeds it."
                 )
-            cap = float(cap / largest / np.mean(checked / largest))
+            cap = float(cap / largest / np.mean(checked / checked.max()))
         curves = compute_weight_histogram(checked), compute_lorenz(checked)
         return cls(*curves, summarize_weights(checked), cap)
 
@@ -233,16 +233,12 @@ class WeightDisplay(Display):
 def _summary(numbers: WeightCurves) -> WeightSummary:
     """Return what curves tell of their weights."""
     n = int(numbers.counts.sum())
-    ninety = float(np.interp(0.9, numbers.weight, numbers.rows))
     return WeightSummary(
         n_rows=n,
         ess=numbers.worth,
         largest_share=numbers.largest / n,
         rows_for_half=round(numbers.half * n),
-        rows_for_ninety=math.ceil(ninety * n),
         pareto_k=math.nan,
-        pareto_limit=math.nan,
-        lam_cap=math.nan,
     )
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from weighbridge._findings import Record, percent, users_line
 from weighbridge.exceptions import OverlapWarning
+from weighbridge.tables import check_weights
 
 # If overlap is enough, rows outside may still change the choice of a weighting.
 CODES = {"enough": "WB304", "thin": "WB301", "broken": "WB302"}
@@ -42,20 +44,61 @@ FEW_ROWS = 20
 MIN_MEAN_RATIO = 0.1
 
 
-def effective_sample_size(weights: np.ndarray) -> float:
-    """Kish's effective sample size, ``sum(w)**2 / sum(w**2)``."""
-    weights = np.asarray(weights, dtype=float)
+def effective_sample_size(weights: ArrayLike) -> float:
+    """Kish's effective sample size, ``sum(w)**2 / sum(w**2)``.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
+
+    Returns
+    -------
+    float
+        The number of equally weighted rows whose mean is about as precise as the weighted mean,
+        between 1 and the number of rows.
+
+    Examples
+    --------
+    >>> from weighbridge.diagnosis import effective_sample_size
+    >>> effective_sample_size([1, 1, 1, 1])
+    4.0
+    >>> round(effective_sample_size([1, 1, 1000]), 3)
+    1.004
+    """
+    weights = check_weights(weights)
     scaled = weights / weights.max()
     return float(scaled.sum() ** 2 / (scaled**2).sum())
 
 
-def pareto_k(weights: np.ndarray) -> float:
-    """Shape of the generalised Pareto distribution of the largest weights, or NaN.
+def pareto_k(weights: ArrayLike) -> float:
+    """Shape of the tail of the weights: Pareto k-hat.
 
-    The posterior mean of Zhang and Stephens (2009), drawn to 1/2 by ten rows (Vehtari et al.,
-    2024).
+    The shape of the generalised Pareto distribution that fits the largest ``min(n/5, 3 sqrt(n))``
+    weights (Zhang & Stephens 2009), drawn towards 1/2 by ten pseudo-observations (Vehtari et al.
+    2024). From 1/2 on, the variance of a weighted mean is infinite. Above
+    ``min(1 - 1/log10(n), 0.7)``, a weighted mean is not reliable.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,)
+        Weights >= 0, on any scale.
+
+    Returns
+    -------
+    float
+        The shape, which is negative for a bounded tail. NaN if fewer than five weights exceed the
+        others (fewer than 25 rows, or even weights).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from weighbridge.diagnosis import pareto_k
+    >>> x = np.random.default_rng(0).exponential(size=20_000)
+    >>> round(pareto_k(np.exp(0.3 * x)), 1)  # target Exp(0.7): the tail index is 0.3
+    0.3
     """
-    weights = np.sort(np.asarray(weights, dtype=float))
+    weights = np.sort(check_weights(weights, can_be_zero=True))
     tail = min(math.ceil(min(weights.size / 5, 3 * math.sqrt(weights.size))), weights.size - 1)
     if tail < 5:
         return math.nan
@@ -129,32 +172,12 @@ class OverlapJudgement(Record):
 def judge_overlap(
     *, n_rows: int, worth: float, outside: float, n_parameters: int = 1
 ) -> OverlapJudgement:
-    """Judge the overlap of two samples.
+    """Judge the overlap by the effective sample size of the full ratio and the rows outside.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of source rows.
-    worth : float
-        Effective sample size of the source under the full ratio.
-    outside : float
-        Share of the target rows that lie outside the source sample.
-    n_parameters : int, default=1
-        Number of parameters of the model that is to be fitted.
-
-    Returns
-    -------
-    OverlapJudgement
-        Broken: more than a third of the target rows lie outside, or more than 5 % if the full
-        ratio has an effective sample size below 10. Thin: an effective sample size below 10, or
-        below 10 for each parameter besides the intercept (50 are always enough, and so is half of
-        the rows), or more than a tenth of the target rows outside. Otherwise enough.
-
-    Examples
-    --------
-    >>> from weighbridge.ratios import judge_overlap
-    >>> judge_overlap(n_rows=4000, worth=6, outside=0.71).reason
-    '71 % of the deployment rows lie outside the training data'
+    Broken: more than a third of the target rows lie outside, or more than 5 % if the full ratio has
+    an effective sample size below 10. Thin: an effective sample size below 10, or below 10 for each
+    parameter besides the intercept (50 are always enough, and so is half of the rows), or more than
+    a tenth of the target rows outside. Otherwise enough.
     """
     if not worth >= 0:
         raise ValueError(f"Got worth={worth!r}, but expected a number of rows, 0 or more.")

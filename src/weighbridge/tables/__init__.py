@@ -9,7 +9,7 @@ from weighbridge.tables._checks import (
     check_positive,
     check_positive_grid,
     check_sample_weight,
-    check_stretch,
+    check_weights,
     one_number,
     refuse_all_zero,
     refuse_bad,
@@ -38,6 +38,7 @@ from weighbridge.tables._encoder import (
     numbers_meant,
     refuse_infinite,
 )
+from weighbridge.tables._features import Feature, read_features, stacked_features
 from weighbridge.tables._quadratic import (
     MAX_PRODUCTS,
     Quadratic,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weighbridge._arrays import unmasked
+from weighbridge._arrays import to_numpy, unmasked
 
 # With fewer rows of a sample no interval says anything.
 FEWEST_ROWS = 20
@@ -97,11 +97,18 @@ def check_positive_grid(name: str, values: Any) -> None:
         )
 
 
-def check_stretch(weights: np.ndarray, name: str = "weights") -> np.ndarray:
-    """Return some of the weights as floats, or refuse anything else; all of them may be 0."""
-    array = as_floats(weights, name)
+def check_weights(
+    weights: Any, n_rows: int | None = None, name: str = "weights", *, can_be_zero: bool = False
+) -> np.ndarray:
+    """Return weights over a power of 2, so that their squares neither over- nor underflow."""
+    array = as_floats(to_numpy(weights), name)
+    if array.ndim != 1 or array.size == 0 or n_rows not in (None, array.size):
+        expected = "one number for each row" if n_rows is None else f"({n_rows},), one for each row"
+        raise ValueError(f"Got {name} of shape {array.shape}, but expected {expected}.")
     refuse_bad(array, name)
-    return array
+    if not can_be_zero:
+        refuse_all_zero(array.max(), name)
+    return np.ldexp(array, -int(np.frexp(array.max())[1]))
 
 
 def refuse_all_zero(total: float, name: str) -> None:

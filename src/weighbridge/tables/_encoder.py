@@ -120,6 +120,18 @@ class TableEncoder:
         codes = [_level_codes(text, lev) for text, lev in zip(texts, self.levels, strict=True)]
         return np.column_stack([numbers, *codes]) if codes else numbers
 
+    def columns_of_features(self) -> list[tuple[np.ndarray, int]]:
+        """Return for each feature its columns of `numbers` and its column of `for_trees`."""
+        n_features = len(self.labels)
+        if self.sparse:
+            return [(np.array([j]), j) for j in range(n_features)]
+        is_number = ~np.array(self.is_text)[self.order]
+        numbers, texts = self.order[is_number], self.order[~is_number]
+        owners = [numbers[self.varies], numbers[self.gappy]]
+        owners += [np.full(len(v), j) for j, v in zip(texts, self.levels, strict=True)]
+        owner, index = np.concatenate(owners), np.argsort(np.concatenate([numbers, texts]))
+        return [(np.flatnonzero(owner == j), int(index[j])) for j in range(n_features)]
+
     @property
     def categorical(self) -> np.ndarray:
         """Mark the columns of `for_trees` that are categories."""

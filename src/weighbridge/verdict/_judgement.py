@@ -10,13 +10,13 @@ from sklearn.base import is_classifier
 
 from weighbridge._estimators import ImportanceWeightedCV
 from weighbridge._findings import Estimate, Finding
-from weighbridge.diagnosis import ShiftReport, weighting_name
+from weighbridge.diagnosis import ShiftReport
 from weighbridge.ratios import effective_sample_size
 from weighbridge.target_risk import Assessed, Relation, RiskProblem, assess_metrics, paired_change
 from weighbridge.verdict._candidates import LITERATURE, weighted_name, weighting_of
 from weighbridge.verdict._verdict import Candidate, Verdict
 from weighbridge.verdict._words import CODES, WORTHWHILE, Actual, Judgement, Risks, difference
-from weighbridge.weighting import Geodesic
+from weighbridge.weighting import Geodesic, weighting_name
 
 
 def verdict_of(problem: RiskProblem, model: Any, constant: Assessed | None) -> Verdict:
