@@ -24,7 +24,7 @@ from weighbridge.model_selection import (
     group_rows,
     named_points,
 )
-from weighbridge.model_selection._chart import Chart
+from weighbridge.model_selection._bayesian import Chart
 
 rng = np.random.default_rng(0)
 WIDE = Bounds(alpha=(-5, 5))
@@ -248,8 +248,7 @@ def test_expected_improvement_of_a_known_value():
 @pytest.mark.parametrize(
     ("number", "message"),
     [
-        (1, "n_evaluations=1, but a search compares at least no weights and one"),
-        (0, "Give 2 or more"),
+        (1, "n_evaluations=1, but expected a whole number >= 2"),
         (2.5, "n_evaluations=2.5, but expected a whole number"),
         (True, "expected a whole number"),
     ],
@@ -329,7 +328,7 @@ def test_if_all_fails_points_lie_apart():
     [
         ({"coordinates": "polar"}, "coordinates='polar', but expected 'hellinger' or 'plain'"),
         ({"tol": -0.1}, "tol=-0.1, but expected a number of at least 0"),
-        ({"tol": "low"}, "tol='low', but expected a number"),
+        ({"tol": "low"}, "tol='low', but expected one number"),
         ({"tol": np.nan}, "tol=nan, but expected a number"),
     ],
 )

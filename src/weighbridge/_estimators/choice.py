@@ -21,10 +21,8 @@ from weighbridge._pass_weights import fit_with_weights, naming_text
 from weighbridge.model_selection import (
     ROW_LOSSES,
     Objective,
-    RowLoss,
     Scores,
     SearchResult,
-    WeightingObjective,
     default_scoring,
     fixed_steps,
     respond,
@@ -76,12 +74,8 @@ def form_answer(kind: str, objective: Objective, result: SearchResult, *, guarde
         return _without(none, "there was nothing to choose from")
     if result.best_index == none:
         return _without(none, "no weighting has a smaller loss")
-    loss = objective.validator.row_loss if isinstance(objective, WeightingObjective) else None
-    if kind == "stack" and isinstance(objective, WeightingObjective) and loss is not None:
-        proposal = _stack(objective, loss, result, none)
-    else:
-        gain = result.difference(none, result.best_index)
-        proposal = _Proposal([result.best_index], np.ones(1), float(result.values[none]), gain)
+    gain = result.difference(none, result.best_index)
+    proposal = _Proposal([result.best_index], np.ones(1), float(result.values[none]), gain)
     obstacle = _obstacle(proposal, guarded)
     if obstacle:
         return _without(none, f"{proposal}: {obstacle}")
@@ -104,25 +98,6 @@ def _obstacle(proposal: _Proposal, guarded: bool) -> str:
     if guarded and not value > _GUARD_THIN * error:
         return "less than two standard errors, where few rows decide"
     return "" if value > _GUARD * error else "less than half a standard error"
-
-
-def _stack(
-    objective: WeightingObjective, loss: RowLoss, result: SearchResult, none: int
-) -> _Proposal:
-    chosen = finalists(result, none)
-    evaluations = [result.evaluations[index] for index in chosen]
-    place = chosen.index(none)
-    predictions = np.stack([np.asarray(each.predictions) for each in evaluations])
-    rows, held = objective.rows, objective.validator.held_out
-    truth, weights = rows.codes[held], rows.unit_weights[held]
-    shares = _without_small(stack_shares(predictions, truth, weights))
-    without = loss.loss(truth, predictions[place])
-    together = loss.loss(truth, np.tensordot(shares, predictions, axes=1))
-    before = Scores(without, weights).value
-    gain = Scores(without - together, weights)
-    kept = shares > 0
-    indices = [index for index, keep in zip(chosen, kept, strict=True) if keep]
-    return _Proposal(indices, shares[kept], before, gain)
 
 
 def _without_small(shares: np.ndarray) -> np.ndarray:

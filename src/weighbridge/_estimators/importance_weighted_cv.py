@@ -258,15 +258,13 @@ class ImportanceWeightedCV(CallbackSupportMixin, WeightedEstimator):
         # the default criterion is the same for others of this kind
         kept = shared if self.criterion is None else SharedFits()
         objective = kept.objective(estimator, log_ratio, fold_seed, make)
-        validator = objective.validator if isinstance(objective, WeightingObjective) else None
-        if validator is not None:
-            validator.check_metric(unweighted)
         unweighted_only = choice is Choice.UNWEIGHTED or _is_constant(log_ratio, sample_weight)
         if unweighted_only and self.answer != "argmin":
             none = canonical((0.0, 1.0), bounds)
             result = SearchResult(tuple(objective.evaluate([none])), objective.unit_weights)
         else:
-            is_closed_form = validator is not None and validator.is_closed_form
+            has_folds = hasattr(objective, "splits")
+            is_closed_form = isinstance(objective, WeightingObjective) and not has_folds
             result = self._searched(objective, bounds, by_label, is_closed_form)
         guarded = choice is not Choice.FREE and self.answer != "argmin"
         n_parameters = count_parameters(unweighted, _n_columns(X))
