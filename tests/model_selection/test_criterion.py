@@ -109,15 +109,17 @@ def test_value_and_standard_error_by_hand(seed, n):
     gain = scores - Scores(other, weights)
     assert gain.value == pytest.approx(scores.value - Scores(other, weights).value, abs=1e-12)
     assert gain.standard_error == Scores(losses - other, weights).standard_error
+    # units without weight do not count
+    more = Scores(np.append(losses, 1e9), np.append(weights, 0.0))
+    assert (more.value, more.standard_error) == (scores.value, scores.standard_error)
     # scale of the weights does not matter
     assert Scores(losses, 1e300 * weights).value == pytest.approx(mean, rel=1e-9, abs=1e-12)
 
 
 def test_scores_of_other_weights_are_not_compared():
-    with pytest.raises(ValueError, match="Only scores of one criterion on the same rows"):
-        Scores(np.ones(3), np.ones(3)) - Scores(np.ones(3), np.arange(3.0))
-    with pytest.raises(ValueError, match="Only scores of one criterion on the same rows"):
-        Scores(np.ones(3), np.ones(3)) - Scores(np.ones(2), np.ones(2))
+    for other in (np.arange(3.0), np.ones(2)):
+        with pytest.raises(ValueError, match="Only scores of one criterion on the same rows"):
+            Scores(np.ones(3), np.ones(3)) - Scores(np.ones(other.size), other)
 
 
 # --- a criterion is called for one weighting, its objective for many ----------------------------

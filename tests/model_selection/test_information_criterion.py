@@ -60,7 +60,7 @@ WITH_FEW_ROWS = pytest.mark.filterwarnings(
 
 
 def _row_losses(estimator, Z, y, theta, at):
-    """Losses of the rows, as densities and deviances are written, of complex parameters near `at`."""
+    """Losses of the rows, as the field writes them, of complex parameters near `at`."""
     if isinstance(estimator, LinearRegression | Ridge):  # the variance comes last
         v = theta[-1]
         return ((Z @ theta[:-1] - y) ** 2 / v + np.log(2 * np.pi * v)) / 2
