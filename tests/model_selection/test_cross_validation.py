@@ -26,7 +26,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from weighbridge import Geodesic, ImportanceWeighted
+from weighbridge import Geodesic
+from weighbridge._pass_weights import fit_with_weights
 from weighbridge.model_selection import (
     ROW_LOSSES,
     AllFailedError,
@@ -37,10 +38,8 @@ from weighbridge.model_selection import (
     evaluate_points,
     respond,
 )
-from weighbridge.ratios import KnownRatio
-from weighbridge.weighting import AIWERM, ERM, IWERM, RIWERM, mean_one
+from weighbridge.weighting import RIWERM, mean_one
 
-TILT = KnownRatio(lambda X: 0.5 * np.asarray(X)[:, 0])
 POINTS = [Point(0.0, 1.0), Point(1.0, 1.0), Point(0.5, 3.0), Point(0.3, -2.0)]
 REGRESSORS = [
     LinearRegression(),
@@ -69,46 +68,30 @@ def _folds(estimator, cv=4):
 # --- the fits ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighting", [ERM(), IWERM(), AIWERM(0.5)])
+@pytest.mark.parametrize("counts", [None, np.arange(120) % 3.0])
+@pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS])
-def test_losses_are_those_of_cross_val_predict(estimator, weighting):
-    # At alpha = 1 a constant in the ratio does not matter, so each fold may have its own scale.
+def test_losses_are_those_of_fits_by_hand(estimator, point, counts):
+    # Weights of the whole sample are scaled to mean 1 on the rows of each fit.
     X, y, s = _data_for(estimator)
     loss = ROW_LOSSES[default_scoring(estimator)]
-    scores = CrossValidation(4, random_state=3)(estimator, X, y, s, weighting(s))
-    weighted = ImportanceWeighted(estimator, TILT, weighting=weighting)
-    folds = _folds(estimator)
-    expected = cross_val_predict(weighted, X, y, cv=folds, method=loss.response)
-    if loss.response == "decision_function":  # Margins between -1 and 1 are probabilities.
-        second = np.clip((1 + expected) / 2, 0, 1)
-        expected = np.column_stack([1 - second, second])
-    codes = (y == "yes").astype(int) if loss.of_classes else y
-    # Logistic regression stops at a gradient of 1e-4; its weights differ in the last bits.
-    tolerance = 1e-3 if isinstance(estimator, LogisticRegression) else 1e-8
+    objective = CrossValidation(4, random_state=3).objective(estimator, X, y, s, counts)
+    losses = next(objective.evaluate([point])).losses
+    if counts is not None:
+        X, y, s, counts = (array[counts > 0] for array in (X, y, s, counts))
+    count = np.ones(y.size) if counts is None else counts
+    r = mean_one(s, counts)
     np.testing.assert_allclose(
-        scores.losses, loss.loss(codes, expected), rtol=tolerance, atol=1e-10
+        objective.unit_weights, count * mean_one(RIWERM(0.9)(np.log(r)), counts), rtol=1e-12
     )
-    np.testing.assert_allclose(scores.weights, mean_one(RIWERM(0.9)(np.log(mean_one(s)))))
-
-
-@pytest.mark.parametrize("own", [None, np.arange(120) % 3.0])
-@pytest.mark.parametrize("point", POINTS)
-def test_losses_are_those_of_fits_by_hand(point, own):
-    # weights of the whole sample, scaled to mean 1 on the rows of each fit
-    X, y, s = _data_for(Ridge())
-    objective = CrossValidation(4, random_state=3).objective(Ridge(), X, y, s, own)
-    evaluation = next(objective.evaluate([point]))
-    if own is not None:
-        X, y, s, own = X[own > 0], y[own > 0], s[own > 0], own[own > 0]
-    count = np.ones(y.size) if own is None else own
-    r = mean_one(s, own)
-    w = np.exp(Geodesic(*point)(np.log(r)))
-    losses = np.empty(y.size)
-    for train, test in _folds(Ridge()).split(X):
+    w, expected = np.exp(Geodesic(*point)(np.log(r))), np.empty(y.size)
+    classes = np.unique(y) if loss.of_classes else None
+    codes = (y == "yes").astype(int) if loss.of_classes else y
+    for train, test in _folds(estimator).split(X, y):
         scaled = count[train] * w[train] / np.average(w[train], weights=count[train])
-        losses[test] = (y[test] - Ridge().fit(X[train], y[train], scaled).predict(X[test])) ** 2
-    np.testing.assert_allclose(evaluation.losses, losses, rtol=1e-9)
-    assert objective.unit_weights.shape == evaluation.losses.shape
+        model = fit_with_weights(clone(estimator), X[train], y[train], scaled)
+        expected[test] = loss.loss(codes[test], respond(model, X[test], loss.response, classes))
+    np.testing.assert_allclose(losses, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_splitters_and_given_splits():
